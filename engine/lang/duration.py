@@ -1,0 +1,103 @@
+"""Go's text form of durations (`1h30m`, `1.5s`), read into and written from whole nanoseconds.
+
+Policies compare durations as Kyverno does, so reading follows Go's `time.ParseDuration` to the last nanosecond,
+including its limits, and writing follows `time.Duration.String`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_UNITS: Final = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "μs": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
+_PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]+)")
+_LIMIT: Final = 1 << 63
+_MOST_DIGITS: Final = 19
+_LONGEST: Final = 4096
+
+
+def parse(text: str) -> int | None:
+    """Read a duration in nanoseconds; None when the text is none or does not fit 64 bits."""
+    negative = text[:1] == "-"
+    body = text[1:] if text[:1] in ("-", "+") else text
+    if body == "0":
+        return 0
+    if not body or len(body) > _LONGEST:
+        return None
+    total = 0
+    at = 0
+    while at < len(body):
+        part = _PART.match(body, at)
+        if part is None:
+            return None
+        amount = _amount(part[1], part[2], part[3])
+        if amount is None:
+            return None
+        total += amount
+        if total > _LIMIT:
+            return None
+        at = part.end()
+    if total == _LIMIT:
+        return -total if negative else None
+    return -total if negative else total
+
+
+def _amount(whole: str, fraction: str | None, unit: str) -> int | None:
+    size = _UNITS.get(unit)
+    if size is None or not (whole or fraction):
+        return None
+    digits = whole.lstrip("0")
+    if len(digits) > _MOST_DIGITS:
+        return None
+    amount = int(digits or "0") * size
+    if fraction:
+        amount += _fraction(fraction, size)
+    return amount if amount <= _LIMIT else None
+
+
+def _fraction(digits: str, size: int) -> int:
+    """Return the nanoseconds of the digits after the point, with the 64-bit float steps that Go takes."""
+    value, scale = 0, 1.0
+    for digit in digits:
+        grown = value * 10 + int(digit)
+        if value > (_LIMIT - 1) // 10 or grown > _LIMIT:
+            break
+        value = grown
+        scale *= 10
+    return int(float(value) * (float(size) / scale))
+
+
+def text(ns: int) -> str:
+    """Write nanoseconds as Go prints a duration: `1h0m0s`, `1.5s`, `100ms`, `0s`."""
+    if ns == 0:
+        return "0s"
+    sign = "-" if ns < 0 else ""
+    size = abs(ns)
+    if size < 1_000:
+        return f"{sign}{size}ns"
+    if size < 1_000_000:
+        return f"{sign}{_decimal(size, 3)}µs"
+    if size < 1_000_000_000:
+        return f"{sign}{_decimal(size, 6)}ms"
+    minutes, rest = divmod(size, _UNITS["m"])
+    seconds = f"{_decimal(rest, 9)}s"
+    if minutes == 0:
+        return f"{sign}{seconds}"
+    hours, minutes = divmod(minutes, 60)
+    return f"{sign}{hours}h{minutes}m{seconds}" if hours else f"{sign}{minutes}m{seconds}"
+
+
+def _decimal(amount: int, places: int) -> str:
+    whole, rest = divmod(amount, 10**places)
+    if rest == 0:
+        return str(whole)
+    return f"{whole}.{rest:0{places}d}".rstrip("0")
