@@ -1,0 +1,24 @@
+"""Which rules concern which objects: match and exclude blocks, kinds, selectors and requesters, compiled once."""
+
+from __future__ import annotations
+
+from .filters import Filter, Use
+from .kinds import KindFilter, is_version, parse_kind
+from .labels import key_error, value_error
+from .matcher import Group, Matcher, compile_any_all, compile_match
+from .selectors import compile_selector
+
+__all__ = [
+    "Filter",
+    "Group",
+    "KindFilter",
+    "Matcher",
+    "Use",
+    "compile_any_all",
+    "compile_match",
+    "compile_selector",
+    "is_version",
+    "key_error",
+    "parse_kind",
+    "value_error",
+]

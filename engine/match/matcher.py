@@ -1,0 +1,172 @@
+"""Whole match and exclude blocks compiled once into the question: does this rule concern this object (row A-30).
+
+`compile_match` is for rules, `compile_any_all` for exceptions and cleanup policies. The answer is one call of a closure;
+the reason for a no is worked out only when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .combine import every, never, some
+from .filters import Filter, Use, compile_filter
+from .shapes import sequence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from engine.model import Block, Review
+
+    from .combine import Test
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Compiled entries of one block and how they are joined: `any`, `all`, or the legacy single block (``)."""
+
+    joined_by: str
+    filters: tuple[Filter, ...]
+    test: Test
+    kinds: frozenset[str] | None
+
+    def reasons(self, review: Review) -> str:
+        """Say of every entry that does not fit which attribute it is."""
+        found = [
+            f"{self._place(index)}: {missed}"
+            for index, entry in enumerate(self.filters)
+            if (missed := entry.mismatch(review))
+        ]
+        return ", ".join(found) or "nothing is asked for"
+
+    def _place(self, index: int) -> str:
+        return f"{self.joined_by}[{index}]" if self.joined_by else "resources"
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """A compiled match and exclude.
+
+    `applies` is the fast question. `kinds` are the kind names that can match at most, None when that is open; callers
+    index rules by it.
+    """
+
+    applies: Test
+    kinds: frozenset[str] | None
+    included: Group
+    excluded: Group
+    policy_namespace: str = ""
+
+    def refusal(self, review: Review) -> str | None:
+        """Return why the rule does not apply, None when it does."""
+        if self.applies(review):
+            return None
+        if self.policy_namespace and review.namespace != self.policy_namespace:
+            return f"the object is not in the policy's namespace `{self.policy_namespace}`"
+        if not self.included.test(review):
+            return f"not matched by {self.included.reasons(review)}"
+        return f"excluded by {_excluding(self.excluded, review)}"
+
+
+def compile_match(match: Block, exclude: Block, *, policy_namespace: str = "") -> Matcher:
+    """Compile the match and exclude of a rule; raises PolicyError when a part has the wrong type.
+
+    A rule of a namespaced Policy applies to objects of its own namespace only (row A-25). Exclude is asked only after
+    match held (row A-30).
+    """
+    included = _group(match, Use.MATCH)
+    excluded = _group(exclude, Use.EXCLUDE)
+    tests: list[Test] = [included.test]
+    if policy_namespace:
+        tests.insert(0, lambda review: review.namespace == policy_namespace)
+    if excluded.test is not never:
+        tests.append(_negated(excluded.test))
+    return Matcher(
+        applies=_guarded(every(tests), included, alone=len(tests) == 1),
+        kinds=included.kinds,
+        included=included,
+        excluded=excluded,
+        policy_namespace=policy_namespace,
+    )
+
+
+def compile_any_all(block: Block) -> Group:
+    """Compile the match or exclude of an exception or cleanup policy (rows X-03, C-01); ask `.test(review)`.
+
+    An empty block never matches. Raises PolicyError when a part has the wrong type.
+    """
+    return _group(block, Use.STANDING)
+
+
+def _group(block: Block, use: Use) -> Group:
+    """Read `any`, else `all`, else the legacy block.
+
+    A match with both `any` and `all` is refused when the policy is checked; here it matches nothing.
+    """
+    either = _filters(block.get("any"), "any", use)
+    each = _filters(block.get("all"), "all", use)
+    if either and each and use is not Use.EXCLUDE:
+        return Group("any", either, never, frozenset())
+    if either:
+        return Group("any", either, some(_tests(either)), _widest(either))
+    if each:
+        return Group("all", each, _all_of(each), _narrowest(each))
+    legacy = compile_filter(block, use)
+    if legacy.is_empty:
+        return Group("", (), never, frozenset())
+    return Group("", (legacy,), legacy.test, legacy.kinds)
+
+
+def _filters(entries: object, name: str, use: Use) -> tuple[Filter, ...]:
+    return tuple(compile_filter(entry, use) for entry in sequence(entries, name))
+
+
+def _tests(filters: Iterable[Filter]) -> list[Test]:
+    """Return the tests of the entries that ask for something; an empty entry matches nothing."""
+    return [entry.test for entry in filters if not entry.is_empty]
+
+
+def _all_of(filters: tuple[Filter, ...]) -> Test:
+    return never if any(entry.is_empty for entry in filters) else every(_tests(filters))
+
+
+def _widest(filters: Iterable[Filter]) -> frozenset[str] | None:
+    found: frozenset[str] = frozenset()
+    for entry in filters:
+        if entry.is_empty:
+            continue
+        if entry.kinds is None:
+            return None
+        found |= entry.kinds
+    return found
+
+
+def _narrowest(filters: Iterable[Filter]) -> frozenset[str] | None:
+    found: frozenset[str] | None = None
+    for entry in filters:
+        if entry.kinds is not None:
+            found = entry.kinds if found is None else found & entry.kinds
+    return found
+
+
+def _negated(test: Test) -> Test:
+    return lambda review: not test(review)
+
+
+def _guarded(test: Test, included: Group, *, alone: bool) -> Test:
+    """Put one set look-up before the full question where an exact list of kinds is known."""
+    kinds = included.kinds
+    if kinds is None or (alone and len(included.filters) == 1):
+        return test
+    return lambda review: review.kind in kinds and test(review)
+
+
+def _excluding(group: Group, review: Review) -> str:
+    if group.joined_by != "any":
+        return f"exclude.{group.joined_by}".rstrip(".")
+    found = [
+        index
+        for index, entry in enumerate(group.filters)
+        if not entry.is_empty and entry.test(review)
+    ]
+    return ", ".join(f"exclude.any[{index}]" for index in found)

@@ -1,0 +1,94 @@
+"""Label selectors compiled into tests of a label map, with Kyverno's wildcards in `matchLabels` (row A-37).
+
+A pair with a wildcard holds when some label fits both its key and its value. `matchExpressions` know no wildcards. A
+selector that Kubernetes would refuse matches nothing, whatever its other parts say.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.lang import wildcard
+
+from .labels import key_error, value_error
+from .shapes import mapping, sequence, text, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from engine.model import Json
+
+    LabelTest = Callable[[Mapping[str, Json]], bool]
+
+SET_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+
+
+def compile_selector(selector: Json) -> LabelTest:
+    """Compile a LabelSelector; an empty one matches every label map.
+
+    Raises PolicyError when a part has the wrong type.
+    """
+    block = mapping(selector, "selector")
+    pairs = mapping(block.get("matchLabels"), "selector.matchLabels")
+    expressions = sequence(block.get("matchExpressions"), "selector.matchExpressions")
+    found = [
+        *(_pair(key, text(value, "selector.matchLabels")) for key, value in pairs.items()),
+        *(_expression(mapping(item, "selector.matchExpressions")) for item in expressions),
+    ]
+    tests = tuple(test for test in found if test is not None)
+    if len(tests) != len(found):
+        return _never
+    if not tests:
+        return _always
+    if len(tests) == 1:
+        return tests[0]
+    return lambda labels: all(test(labels) for test in tests)
+
+
+def _always(_labels: Mapping[str, Json]) -> bool:
+    return True
+
+
+def _never(_labels: Mapping[str, Json]) -> bool:
+    return False
+
+
+def _pair(key: str, value: str) -> LabelTest | None:
+    """Return the test of one `matchLabels` pair, None when Kubernetes refuses the pair."""
+    if wildcard.has_wildcard(key) or wildcard.has_wildcard(value):
+        return some_pair(key, value)
+    if key_error(key) or value_error(value):
+        return None
+    return lambda labels: labels.get(key) == value
+
+
+def some_pair(key: str, value: str) -> LabelTest:
+    """Return a test whether some entry of a map fits both wildcards (annotations too, row A-36)."""
+    fits_value = wildcard.compiled(value)
+    if not wildcard.has_wildcard(key):
+        return lambda labels: isinstance(found := labels.get(key), str) and fits_value(found)
+    fits_key = wildcard.compiled(key)
+    return lambda labels: any(
+        isinstance(found, str) and fits_key(name) and fits_value(found)
+        for name, found in labels.items()
+    )
+
+
+def _expression(block: Mapping[str, Json]) -> LabelTest | None:
+    """Return the test of one `matchExpressions` entry, None when Kubernetes refuses it."""
+    key = text(block.get("key"), "selector.matchExpressions.key")
+    operator = text(block.get("operator"), "selector.matchExpressions.operator")
+    listed = texts(block.get("values"), "selector.matchExpressions.values")
+    values = frozenset(listed)
+    if key_error(key) or any(value_error(value) for value in values):
+        return None
+    match operator:
+        case "In" if values:
+            return lambda labels: labels.get(key) in values
+        case "NotIn" if values:
+            return lambda labels: labels.get(key) not in values
+        case "Exists" if not values:
+            return lambda labels: key in labels
+        case "DoesNotExist" if not values:
+            return lambda labels: key not in labels
+    return None
