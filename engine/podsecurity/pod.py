@@ -1,0 +1,195 @@
+"""The pod inside an object: its template found, and the fields that the security standards look at read by type.
+
+Kyverno decodes the object into Kubernetes' own types before it checks it, so a field of the wrong type is an error there and
+never passes. The readers here keep that promise on plain dicts without decoding what nobody looks at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.errors import EvaluationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from engine.model import Object
+
+_IN_SPEC: Final = ("spec", "template")
+TEMPLATE_PATHS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "Pod": (),
+        "DaemonSet": _IN_SPEC,
+        "Deployment": _IN_SPEC,
+        "Job": _IN_SPEC,
+        "StatefulSet": _IN_SPEC,
+        "ReplicaSet": _IN_SPEC,
+        "ReplicationController": _IN_SPEC,
+        "CronJob": ("spec", "jobTemplate", "spec", "template"),
+    }
+)
+"""Where each kind keeps its pod; other kinds cannot be checked (row A-76)."""
+
+_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
+_EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+class MalformedPodError(EvaluationError):
+    """A field that the standards look at does not have the type Kubernetes gives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One container of any of the three lists; `path` is its place in a Pod, `security` None when it has no context."""
+
+    path: str
+    name: str
+    image: str
+    body: Mapping[str, Any]
+    security: Mapping[str, Any] | None
+
+    @property
+    def context(self) -> Mapping[str, Any]:
+        """The security context, empty when there is none."""
+        return self.security if self.security is not None else _EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod or pod template; containers in the order init, ordinary, ephemeral, as Kubernetes visits them."""
+
+    annotations: Mapping[str, Any]
+    spec: Mapping[str, Any]
+    security: Mapping[str, Any]
+    containers: Sequence[Container]
+
+    @property
+    def is_windows(self) -> bool:
+        """Whether `spec.os.name` says that Linux-only fields cannot be set."""
+        return word(block(self.spec, "os"), "name") == "windows"
+
+    @property
+    def has_own_users(self) -> bool:
+        """Whether the pod runs in a user namespace (`hostUsers: false`)."""
+        return flag(self.spec, "hostUsers") is False
+
+
+def pod_of(obj: Object) -> Pod:
+    """Find the pod of `obj`, a Pod or a pod controller.
+
+    Raises MalformedPodError for other kinds and where a part has the wrong type. A missing template is an empty pod.
+    """
+    path = TEMPLATE_PATHS.get(word(obj, "kind"))
+    if path is None:
+        raise MalformedPodError("could not find correct resource type")
+    holder: Mapping[str, Any] = obj
+    for key in path:
+        holder = block(holder, key)
+    spec = block(holder, "spec")
+    return Pod(
+        annotations=block(block(holder, "metadata"), "annotations"),
+        spec=spec,
+        security=block(spec, "securityContext"),
+        containers=[
+            _container(entry, f"spec.{name}[{index}]")
+            for name in _LISTS
+            for index, entry in enumerate(entries(spec, name))
+        ],
+    )
+
+
+def _container(entry: Mapping[str, Any], path: str) -> Container:
+    return Container(
+        path=path,
+        name=word(entry, "name"),
+        image=word(entry, "image"),
+        body=entry,
+        security=optional_block(entry, "securityContext"),
+    )
+
+
+def optional_block(parent: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
+    """Read a map; None when it is absent or null."""
+    value = parent.get(key)
+    if value is None or isinstance(value, dict):
+        return value
+    raise _wrong(key, "a map", value)
+
+
+def block(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Read a map; empty when it is absent or null."""
+    value = parent.get(key)
+    if value is None:
+        return _EMPTY
+    if isinstance(value, dict):
+        return value
+    raise _wrong(key, "a map", value)
+
+
+def entries(parent: Mapping[str, Any], key: str) -> Sequence[Mapping[str, Any]]:
+    """Read a list of maps; empty when it is absent or null, a null entry is an empty map."""
+    value = parent.get(key)
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise _wrong(key, "a list", value)
+    if all(isinstance(entry, dict) for entry in value):
+        return value
+    return [_entry(entry, key) for entry in value]
+
+
+def _entry(entry: object, key: str) -> Mapping[str, Any]:
+    if entry is None:
+        return _EMPTY
+    if isinstance(entry, dict):
+        return entry
+    raise _wrong(key, "a list of maps", entry)
+
+
+def words(parent: Mapping[str, Any], key: str) -> Sequence[str]:
+    """Read a list of strings; empty when it is absent or null."""
+    value = parent.get(key)
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise _wrong(key, "a list", value)
+    for entry in value:
+        if entry is not None and not isinstance(entry, str):
+            raise _wrong(key, "a list of strings", entry)
+    return ["" if entry is None else entry for entry in value]
+
+
+def word(parent: Mapping[str, Any], key: str) -> str:
+    """Read a string; empty when it is absent or null."""
+    value = parent.get(key)
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    raise _wrong(key, "a string", value)
+
+
+def flag(parent: Mapping[str, Any], key: str) -> bool | None:
+    """Read a boolean; None when it is absent or null."""
+    value = parent.get(key)
+    if value is None or isinstance(value, bool):
+        return value
+    raise _wrong(key, "a boolean", value)
+
+
+def number(parent: Mapping[str, Any], key: str) -> int | None:
+    """Read a whole number; None when it is absent or null."""
+    value = parent.get(key)
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    raise _wrong(key, "a whole number", value)
+
+
+def _wrong(key: str, wanted: str, value: object) -> MalformedPodError:
+    return MalformedPodError(f"field `{key}` must be {wanted}, not {type(value).__name__}")
