@@ -1,0 +1,18 @@
+"""Variables in policies: `{{ expressions }}` compiled once and rendered in a scope of data."""
+
+from __future__ import annotations
+
+from .document import Document, compile_document
+from .scope import Scope
+from .template import Template, as_text, expression_of, has_variables, variables_in
+
+__all__ = [
+    "Document",
+    "Scope",
+    "Template",
+    "as_text",
+    "compile_document",
+    "expression_of",
+    "has_variables",
+    "variables_in",
+]

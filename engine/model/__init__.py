@@ -1,0 +1,36 @@
+"""Frozen values that everything else in the engine speaks in."""
+
+from __future__ import annotations
+
+from .json import Block, Json, Object
+from .policy import (
+    ActionOverride,
+    CleanupPolicy,
+    Policy,
+    PolicyException,
+    PolicyReference,
+    Rule,
+)
+from .result import Outcome, RuleResult, RuleType, Status, Target
+from .review import NOBODY, Review, UserInfo, review_of
+
+__all__ = [
+    "NOBODY",
+    "ActionOverride",
+    "Block",
+    "CleanupPolicy",
+    "Json",
+    "Object",
+    "Outcome",
+    "Policy",
+    "PolicyException",
+    "PolicyReference",
+    "Review",
+    "Rule",
+    "RuleResult",
+    "RuleType",
+    "Status",
+    "Target",
+    "UserInfo",
+    "review_of",
+]

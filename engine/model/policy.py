@@ -1,0 +1,132 @@
+"""Classic policies as the engine holds them: headers as fields, rule bodies as their authors wrote them.
+
+Bodies stay decoded documents because each language (patterns, patches, conditions) has a compiler of its own that reads
+them once. Field names and defaults are those of `kyverno.io/v1` (rows A-10 to A-25 of the semantics).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from engine.errors import NOWHERE, Location
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .json import Block, Json, Object
+
+
+@dataclass(frozen=True, slots=True)
+class ActionOverride:
+    """Another failure action (`Audit` or `Enforce`) for some namespaces."""
+
+    action: str
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: Block | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule; exactly one of validate, mutate, generate and verify_images is set in an accepted policy."""
+
+    name: str
+    match: Block = field(default_factory=dict)
+    exclude: Block = field(default_factory=dict)
+    context: tuple[Block, ...] = ()
+    preconditions: Json = None
+    cel_preconditions: tuple[Block, ...] = ()
+    image_extractors: Block = field(default_factory=dict)
+    validate: Block | None = None
+    mutate: Block | None = None
+    generate: Block | None = None
+    verify_images: tuple[Block, ...] = ()
+    report_properties: Mapping[str, str] = field(default_factory=dict)
+    skip_background_requests: bool = True
+    raw: Block = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A ClusterPolicy, or a Policy (then `namespace` is set)."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+    api_version: str = "kyverno.io/v1"
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
+    apply_rules: str = "All"
+    failure_policy: str = "Fail"
+    failure_action: str = "Audit"
+    failure_action_overrides: tuple[ActionOverride, ...] = ()
+    emit_warning: bool = False
+    admission: bool = True
+    background: bool = True
+    raw: Object = field(default_factory=dict)
+    at: Location = NOWHERE
+
+    @property
+    def key(self) -> str:
+        """`name` of a ClusterPolicy, `namespace/name` of a Policy: how exceptions and reports name it."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyReference:
+    """The rules of one policy that an exception names; rule names may hold wildcards (row X-02)."""
+
+    policy_name: str
+    rule_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyException:
+    """A classic PolicyException of v2, v2beta1 or v2alpha1 (rows X-01 to X-06)."""
+
+    name: str
+    namespace: str
+    api_version: str = "kyverno.io/v2"
+    references: tuple[PolicyReference, ...] = ()
+    match: Block = field(default_factory=dict)
+    conditions: Json = None
+    pod_security: tuple[Block, ...] = ()
+    background: bool = True
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    created_at: str = ""
+    raw: Object = field(default_factory=dict)
+    at: Location = NOWHERE
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class CleanupPolicy:
+    """A CleanupPolicy (then `namespace` is set) or ClusterCleanupPolicy of any served version (row C-01)."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+    api_version: str = "kyverno.io/v2"
+    schedule: str = ""
+    match: Block = field(default_factory=dict)
+    exclude: Block = field(default_factory=dict)
+    context: tuple[Block, ...] = ()
+    conditions: Json = None
+    propagation: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    created_at: str = ""
+    last_execution_at: str = ""
+    raw: Object = field(default_factory=dict)
+    at: Location = NOWHERE
+
+    @property
+    def key(self) -> str:
+        """`name`, or `namespace/name` of the namespaced kind."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name

@@ -1,0 +1,70 @@
+"""Decisions as values: what one rule said about one object, and what it would change or make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .json import Object
+
+
+class Status(StrEnum):
+    """The five answers of a rule (row R-03)."""
+
+    PASS = "pass"  # noqa: S105 - a verdict, not a password
+    FAIL = "fail"
+    WARN = "warn"
+    ERROR = "error"
+    SKIP = "skip"
+
+
+class RuleType(StrEnum):
+    """What a rule does; the names are Kyverno's."""
+
+    VALIDATION = "Validation"
+    MUTATION = "Mutation"
+    GENERATION = "Generation"
+    IMAGE_VERIFY = "ImageVerify"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Status and message that one handler (pattern, deny, podSecurity, manifests, …) comes to.
+
+    `path` is the slash form of where it failed; `properties` go into the report row.
+    """
+
+    status: Status
+    message: str = ""
+    path: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One object that a mutate-existing rule would change: before and after."""
+
+    before: Object
+    after: Object
+
+
+@dataclass(frozen=True, slots=True)
+class RuleResult:
+    """What one rule of one policy said about one object."""
+
+    policy: str
+    rule: str
+    type: RuleType
+    status: Status
+    message: str = ""
+    path: str = ""
+    enforce: bool = False
+    properties: Mapping[str, str] = field(default_factory=dict)
+    exceptions: tuple[str, ...] = ()
+    patched: Object | None = None
+    targets: tuple[Target, ...] = ()
+    generated: tuple[Object, ...] = ()

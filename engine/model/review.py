@@ -1,0 +1,86 @@
+"""What is put before the policies: one object, what happens to it, and who asks.
+
+The webhook makes a `Review` from an AdmissionReview, the background scan from a stored object, the command line from a file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .json import Json, Object
+
+
+@dataclass(frozen=True, slots=True)
+class UserInfo:
+    """Who makes the request: name, groups, and the roles bound to them (`namespace:name` for roles)."""
+
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    roles: tuple[str, ...] = ()
+    cluster_roles: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known of the requester; then filters by user are not tested (Kyverno, background mode)."""
+        return not (self.username or self.groups or self.roles or self.cluster_roles or self.uid)
+
+
+NOBODY = UserInfo()
+
+
+@dataclass(frozen=True)
+class Review:
+    """One object to decide on.
+
+    `object` is None for DELETE, `old_object` is None for CREATE. `group`, `version`, `kind` and `subresource` are those of
+    the request (for a subresource, of the parent kind). `request` holds further fields of the AdmissionRequest that
+    policies may read as `request.*`. `namespace_labels` are the labels of the object's namespace.
+    """
+
+    object: Object | None
+    old_object: Object | None = None
+    operation: str = "CREATE"
+    group: str = ""
+    version: str = "v1"
+    kind: str = ""
+    subresource: str = ""
+    user: UserInfo = NOBODY
+    namespace_labels: Mapping[str, str] = field(default_factory=dict)
+    request: Mapping[str, Json] = field(default_factory=dict)
+    dry_run: bool = False
+
+    @cached_property
+    def target(self) -> Object:
+        """The object that rules look at: the new one, or the old one where there is no new one (row A-40)."""
+        return self.object or self.old_object or {}
+
+    @cached_property
+    def metadata(self) -> Mapping[str, Json]:
+        """Metadata of `target`, empty where it is missing or not a map."""
+        found = self.target.get("metadata")
+        return found if isinstance(found, dict) else {}
+
+    @cached_property
+    def name(self) -> str:
+        """Name of `target`; its generateName while it has no name (row A-34)."""
+        return str(self.metadata.get("name") or self.metadata.get("generateName") or "")
+
+    @cached_property
+    def namespace(self) -> str:
+        """Namespace of `target`, empty for cluster-scoped objects."""
+        return str(self.metadata.get("namespace") or "")
+
+
+def review_of(obj: Object, **fields: Any) -> Review:
+    """Make a Review of `obj` with group, version and kind taken from the object itself."""
+    group, _, version = str(obj.get("apiVersion", "v1")).rpartition("/")
+    return Review(
+        object=obj, group=group, version=version, kind=str(obj.get("kind", "")), **fields
+    )
