@@ -20,6 +20,7 @@ _UNITS: Final = {
     "h": 3_600_000_000_000,
 }
 _PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]+)")
+_LAST_LETTERS: Final = frozenset("smh")
 _LIMIT: Final = 1 << 63
 _MOST_DIGITS: Final = 19
 _LONGEST: Final = 4096
@@ -31,7 +32,7 @@ def parse(text: str) -> int | None:
     body = text[1:] if text[:1] in ("-", "+") else text
     if body == "0":
         return 0
-    if not body or len(body) > _LONGEST:
+    if body[-1:] not in _LAST_LETTERS or len(body) > _LONGEST:
         return None
     total = 0
     at = 0

@@ -1,4 +1,4 @@
-"""Go's text forms of decoded JSON: `%v` as in Kyverno's messages, `strconv` floats, and `encoding/json`.
+"""Go's text forms of decoded JSON: `%v` as in Kyverno's messages, numbers of `strconv`, and `encoding/json`.
 
 Messages, comparisons and hashes of policies contain these texts, so they are reproduced to the character.
 """
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 _DEEPEST: Final = 200
 _LONGEST_INTEGER_BITS: Final = 14_000
 _ESCAPED = re.compile(r'["\\<>&\x00-\x1f\u2028\u2029\ud800-\udfff]')
+_DIGITS: Final = "[0-9]+(?:_[0-9]+)*"
+_FLOAT = re.compile(rf"[+-]?(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?")
+_HEX_FLOAT = re.compile(
+    r"[+-]?0[xX]_?(?:[0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)?(?:\.[0-9a-fA-F]*)?[pP][+-]?[0-9]+"
+)
+_SPECIAL: Final = {"inf": math.inf, "infinity": math.inf}
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER_DIGITS: Final = 19
 _SHORT_ESCAPES: Final = {
     '"': '\\"',
     "\\": "\\\\",
@@ -157,6 +165,39 @@ def _decimals(value: float) -> tuple[str, str, int]:
     digits = (whole + fraction).lstrip("0")
     place = len(whole) + int(power or "0") - (len(whole + fraction) - len(digits))
     return sign, digits.rstrip("0") or "0", place
+
+
+def parse_integer(text: str) -> int | None:
+    """Read a decimal number of 64 bits as `strconv.ParseInt` does; None when the text is none."""
+    if _INTEGER.fullmatch(text) is None:
+        return None
+    digits = text.lstrip("+-").lstrip("0") or "0"
+    if len(digits) > _INTEGER_DIGITS:
+        return None
+    value = -int(digits) if text[0] == "-" else int(digits)
+    return value if -(1 << 63) <= value < 1 << 63 else None
+
+
+def parse_float(text: str) -> float | None:
+    """Read a number as `strconv.ParseFloat` does (`1_000`, `0x1p4`, `inf`); None when it is none or does not fit."""
+    if _FLOAT.fullmatch(text):
+        value = float(text)
+        return value if math.isfinite(value) else None
+    if _HEX_FLOAT.fullmatch(text):
+        return _parse_hex(text.replace("_", ""))
+    word = text.lower()
+    if word == "nan":
+        return math.nan
+    sign = -1 if word[:1] == "-" else 1
+    special = _SPECIAL.get(word[1:] if word[:1] in ("+", "-") else word)
+    return None if special is None else sign * special
+
+
+def _parse_hex(text: str) -> float | None:
+    try:
+        return float.fromhex(text)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _special(value: float) -> str:

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from engine.errors import EvaluationError, LimitError
-from engine.lang.gotext import compact_json, exponent, fixed, general, json_number, plain, shortest
+from engine.lang.gotext import (
+    compact_json,
+    exponent,
+    fixed,
+    general,
+    json_number,
+    parse_float,
+    parse_integer,
+    plain,
+    shortest,
+)
 
 
 @pytest.mark.parametrize(
@@ -88,3 +100,28 @@ def test_depth_and_digits_are_bounded() -> None:
             write(deep)
         with pytest.raises(LimitError):
             write(10**6_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("0", 0), ("-5", -5), ("+5", 5), ("00000000000000000000007", 7), ("9223372036854775807", 2**63 - 1),
+     ("9223372036854775808", None), ("-9223372036854775808", -(2**63)), ("", None), ("1_0", None), (" 1", None),
+     ("1.0", None), ("٣", None), ("-", None), ("9" * 10_000, None)],
+)  # fmt: skip
+def test_integers_are_read_as_64_bit_decimals(text: str, value: int | None) -> None:
+    assert parse_integer(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1", 1.0), ("-1.5", -1.5), ("1.", 1.0), (".5", 0.5), ("1e3", 1000.0), ("1_000", 1000.0), ("0x1p4", 16.0),
+     ("0x_1.8p1", 3.0), ("inf", float("inf")), ("-Infinity", float("-inf")), ("+Inf", float("inf")), ("1e-400", 0.0),
+     ("1e400", None), ("0x10", None), ("0xp1", None), ("0x1p99999", None), ("_1", None), ("1__0", None),
+     ("1_", None), (" 1", None), ("", None), (".", None), ("infin", None), ("+nan", None), ("1٣", None)],
+)  # fmt: skip
+def test_floats_are_read_as_go_reads_them(text: str, value: float | None) -> None:
+    assert parse_float(text) == value
+
+
+def test_not_a_number_is_read_too() -> None:
+    assert math.isnan(parse_float("NaN") or 0.0)

@@ -1,0 +1,250 @@
+"""Pattern trees compiled into nested closures over plain objects (rows P-07 to P-14).
+
+Each closure takes the value at its place and returns None when it fits, else a `Fault`. The order of keys is Kyverno's
+(row P-07), because the path in a message is that of the first mismatch.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from . import mismatches
+from .anchors import Anchor, holds_anchor, parse_key
+from .entries import MAKERS, absent, present
+from .fault import Fault, Kind, combined
+from .metadata import compile_names, has_wild_keys, role_below
+from .scalar import compile_scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from engine.model import Json, Object
+
+    from .entries import Check, Entry
+
+
+class _Slot(NamedTuple):
+    """One key of a map pattern: its group in the order of testing, and what makes its test for a bare name."""
+
+    key: str
+    name: str
+    group: int
+    make: Callable[[str], Entry]
+
+
+def compile_element(pattern: Json, role: str = "") -> Check:
+    """Compile a pattern of any shape; its depth must have been bounded before.
+
+    `role` says whether the pattern stands for metadata or its labels, whose keys may be wildcards (row P-15).
+    """
+    if isinstance(pattern, dict):
+        return _map(pattern, role)
+    if isinstance(pattern, list):
+        return _list(pattern)
+    return _scalar(pattern)
+
+
+def _scalar(pattern: Json) -> Check:
+    fits = compile_scalar(pattern)
+
+    def check(value: Json) -> Fault | None:
+        if fits(value):
+            return None
+        if isinstance(value, list):
+            for item in value:
+                if not fits(item):
+                    return mismatches.differs(value, pattern)
+            return None
+        return mismatches.differs(value, pattern)
+
+    return check
+
+
+def _map(pattern: Object, role: str) -> Check:
+    slots = _slots(pattern, role)
+    if not has_wild_keys(pattern, role):
+        return _fixed_map(_ordered(slots))
+    names_in = compile_names(pattern)
+
+    def check(value: Json) -> Fault | None:
+        if not isinstance(value, dict):
+            return mismatches.not_a_map(value)
+        names = names_in(value)
+        known = [slot._replace(name=names[slot.key]) for slot in slots]
+        return _fixed_map(_ordered(known))(value)
+
+    return check
+
+
+def _slots(pattern: Object, role: str) -> list[_Slot]:
+    slots = []
+    for key, value in pattern.items():
+        anchor, name = parse_key(key)
+        make = _entry_maker(anchor, value, role_below(role, name))
+        bare = key if anchor is Anchor.ADDITION else name
+        slots.append(_Slot(key, bare, _group(anchor, value), make))
+    return slots
+
+
+def _group(anchor: Anchor, value: Json) -> int:
+    if anchor is Anchor.CONDITION:
+        return 0
+    if anchor in (Anchor.EQUALITY, Anchor.NEGATION, Anchor.EXISTENCE):
+        return 1
+    return 2 if anchor is Anchor.GLOBAL or holds_anchor(value) else 3
+
+
+def _ordered(slots: Iterable[_Slot]) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
+    """Return the tests of conditions, then all others, each in the order of testing (row P-07).
+
+    Keys with anchors go up the alphabet, then global anchors and keys with anchors inside go down, then the rest up.
+    """
+    groups: list[list[Entry]] = [[], [], [], []]
+    for slot in sorted(slots, key=lambda slot: slot.key):
+        groups[slot.group].append(slot.make(slot.name))
+    return tuple(groups[0]), (*groups[1], *reversed(groups[2]), *groups[3])
+
+
+def _entry_maker(anchor: Anchor, pattern: Json, role: str) -> Callable[[str], Entry]:
+    if anchor is Anchor.NEGATION:
+        return absent
+    if anchor in (Anchor.NONE, Anchor.ADDITION) and pattern == "*":
+        return present
+    check = _existence(pattern) if anchor is Anchor.EXISTENCE else compile_element(pattern, role)
+    return partial(MAKERS[anchor], check=check)
+
+
+def _fixed_map(entries: tuple[tuple[Entry, ...], tuple[Entry, ...]]) -> Check:
+    conditions, others = entries
+    rest = _plain_map(others)
+    if not conditions:
+        return rest
+
+    def check(value: Json) -> Fault | None:
+        if not isinstance(value, dict):
+            return mismatches.not_a_map(value)
+        skips: list[Fault] | None = None
+        for entry in conditions:
+            fault = entry(value)
+            if fault is not None:
+                skips = _added(skips, fault)
+        return rest(value) if skips is None else combined(skips)
+
+    return check
+
+
+def _plain_map(entries: tuple[Entry, ...]) -> Check:
+    if len(entries) == 1:
+        only = entries[0]
+        return lambda value: only(value) if isinstance(value, dict) else mismatches.not_a_map(value)
+
+    def check(value: Json) -> Fault | None:
+        if not isinstance(value, dict):
+            return mismatches.not_a_map(value)
+        for entry in entries:
+            fault = entry(value)
+            if fault is not None:
+                return fault
+        return None
+
+    return check
+
+
+def _existence(pattern: Json) -> Check:
+    """Compile the value of an existence anchor: each of its maps must fit at least one element (row P-05)."""
+    wanted = pattern if isinstance(pattern, list) else []
+    checks = [
+        _some_element(compile_element(item)) if isinstance(item, dict) else _no_map(item)
+        for item in wanted
+    ]
+
+    def check(value: Json) -> Fault | None:
+        if not isinstance(value, list):
+            expected = "Resource has to be a list for existence anchor ^()"
+            return mismatches.unsuitable("resource", value, expected)
+        if wanted is not pattern:
+            expected = "Pattern has to be of list to compare against resource"
+            return mismatches.unsuitable("pattern", pattern, expected)
+        for fits_one in checks:
+            fault = fits_one(value)
+            if fault is not None:
+                return fault
+        return None
+
+    return check
+
+
+def _some_element(check: Check) -> Check:
+    def fits_one(items: list[Json]) -> Fault | None:
+        for item in items:
+            if check(item) is None:
+                return None
+        return mismatches.no_element_fits()
+
+    return fits_one
+
+
+def _no_map(item: Json) -> Check:
+    expected = "Pattern has to be of type map to compare against items in resource"
+    return lambda _items: mismatches.unsuitable("pattern", item, expected)
+
+
+def _list(pattern: list[Json]) -> Check:
+    if not pattern:
+        return _of_list(lambda _value: mismatches.empty_pattern())
+    first = pattern[0]
+    if isinstance(first, dict):
+        return _of_list(_list_of_maps(compile_element(first)))
+    if isinstance(first, list):
+        return _of_list(_positional([compile_element(item) for item in pattern]))
+    return _of_list(_scalar(first))
+
+
+def _of_list(check: Check) -> Check:
+    return lambda value: check(value) if isinstance(value, list) else mismatches.not_a_list()
+
+
+def _list_of_maps(check: Check) -> Check:
+    def check_all(value: list[Json]) -> Fault | None:
+        skips: list[Fault] | None = None
+        applied = False
+        for place, item in enumerate(value):
+            fault = check(item)
+            if fault is None:
+                applied = True
+                continue
+            fault.under(str(place))
+            if fault.kind is Kind.FAIL:
+                return fault
+            skips = _added(skips, fault)
+        return None if applied or skips is None else combined(skips)
+
+    return check_all
+
+
+def _positional(checks: list[Check]) -> Check:
+    wanted = len(checks)
+
+    def check_all(value: list[Json]) -> Fault | None:
+        if len(value) < wanted:
+            return mismatches.too_short(len(value), wanted)
+        skips: list[Fault] | None = None
+        for place, check in enumerate(checks):
+            fault = check(value[place])
+            if fault is None:
+                continue
+            fault.under(str(place))
+            if fault.kind is Kind.FAIL:
+                return fault
+            skips = _added(skips, fault)
+        return combined(skips) if skips and len(skips) == wanted else None
+
+    return check_all
+
+
+def _added(faults: list[Fault] | None, fault: Fault) -> list[Fault]:
+    if faults is None:
+        return [fault]
+    faults.append(fault)
+    return faults
