@@ -1,0 +1,233 @@
+"""What cleanup policies would delete, and when."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from engine.cleanup import Plan, compile_cleanup, plan
+from engine.errors import EvaluationError, PolicyError
+from engine.model import CleanupPolicy
+
+NOW = datetime(2026, 11, 21, 10, 18, 30, tzinfo=UTC)
+PODS = {"any": [{"resources": {"kinds": ["Pod"]}}]}
+TRIGGER = {
+    "generate.kyverno.io/trigger-uid": "u1",
+    "generate.kyverno.io/trigger-kind": "PolicyException",
+}
+ONE_EXCEPTION = {
+    "any": [
+        {"resources": {"kinds": ["PolicyException"], "namespaces": ["dev"], "names": ["emergency"]}}
+    ]
+}
+
+
+def thing(name: str, kind: str = "Pod", namespace: str = "dev", **metadata: Any) -> dict[str, Any]:
+    version = "v1" if kind == "Pod" else "kyverno.io/v2"
+    metadata = {"name": name, "namespace": namespace, **metadata}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata}
+
+
+def policy(**fields: Any) -> CleanupPolicy:
+    fields = {
+        "schedule": "0 * * * *",
+        "match": PODS,
+        "created_at": "2026-11-21T09:30:00Z",
+        **fields,
+    }
+    return CleanupPolicy(kind=fields.pop("kind", "ClusterCleanupPolicy"), name="p", **fields)
+
+
+def planned(made: CleanupPolicy, *objects: dict[str, Any], now: datetime = NOW, **how: Any) -> Plan:
+    how = {"check_conditions": lambda _obj: pytest.fail("asked without conditions"), **how}
+    return plan(compile_cleanup(made), objects, now, **how)
+
+
+def names(found: Plan) -> list[str]:
+    return [decision.object["metadata"]["name"] for decision in found.deletions]
+
+
+def test_matched_objects_go_and_others_are_not_mentioned() -> None:
+    found = planned(policy(), thing("a"), thing("b", kind="PolicyException"))
+
+    assert [(one.object["metadata"]["name"], one.goes) for one in found.decisions] == [("a", True)]
+    assert found.decisions[0].reason == "matched by ClusterCleanupPolicy `p`"
+
+
+def test_an_empty_match_deletes_nothing() -> None:
+    assert planned(policy(match={}), thing("a")).decisions == ()
+
+
+def test_an_excluded_object_stays_and_is_listed() -> None:
+    exclude = {"any": [{"resources": {"names": ["keep-*"]}}]}
+
+    found = planned(policy(exclude=exclude), thing("keep-me"), thing("a"))
+
+    assert names(found) == ["a"]
+    assert found.decisions[0].reason == "excluded by the policy"
+
+
+def test_a_namespaced_policy_stays_in_its_namespace() -> None:
+    made = policy(kind="CleanupPolicy", namespace="dev")
+
+    found = planned(made, thing("a"), thing("b", namespace="prod"), thing("c", namespace=""))
+
+    assert names(found) == ["a"]
+    assert found.deletions[0].reason == "matched by CleanupPolicy `dev/p`"
+
+
+def test_namespace_labels_decide_namespace_selectors() -> None:
+    match = {
+        "any": [
+            {"resources": {"kinds": ["Pod"], "namespaceSelector": {"matchLabels": {"env": "dev"}}}}
+        ]
+    }
+
+    found = planned(
+        policy(match=match),
+        thing("a"),
+        thing("b", namespace="prod"),
+        namespace_labels={"dev": {"env": "dev"}},
+    )
+
+    assert names(found) == ["a"]
+
+
+def test_conditions_decide_and_an_error_keeps_the_object() -> None:
+    def check(obj: dict[str, Any]) -> bool:
+        if obj["metadata"]["name"] == "odd":
+            raise EvaluationError("no such key")
+        return bool(obj["metadata"]["name"] == "old")
+
+    made = policy(conditions={"any": [{"key": "x"}]})
+
+    found = planned(made, thing("old"), thing("new"), thing("odd"), check_conditions=check)
+
+    assert names(found) == ["old"]
+    assert [one.reason for one in found.decisions] == [
+        "matched by ClusterCleanupPolicy `p`, and its conditions hold",
+        "the conditions do not hold",
+        "the conditions could not be checked: no such key",
+    ]
+
+
+def test_an_object_that_is_already_going_is_left_alone() -> None:
+    found = planned(policy(), thing("a", deletionTimestamp="2026-11-21T10:00:00Z"))
+
+    assert (found.deletions, found.decisions[0].reason) == ((), "already being deleted")
+
+
+def test_the_next_run_counts_from_creation_and_then_from_the_last_run() -> None:
+    assert planned(policy()).run_at == datetime(2026, 11, 21, 10, tzinfo=UTC)
+    assert planned(policy()).then_at == datetime(2026, 11, 21, 11, tzinfo=UTC)
+    ran = policy(last_execution_at="2026-11-21T10:00:05Z")
+    assert planned(ran).run_at == datetime(2026, 11, 21, 11, tzinfo=UTC)
+    assert planned(ran).then_at == datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def test_a_policy_in_a_file_runs_from_now() -> None:
+    assert planned(policy(created_at="")).run_at == datetime(2026, 11, 21, 11, tzinfo=UTC)
+
+
+def test_a_schedule_that_never_comes_has_no_run() -> None:
+    found = planned(policy(schedule="0 0 30 2 *"))
+
+    assert (found.run_at, found.then_at) == (None, None)
+
+
+def test_the_propagation_is_passed_on_where_it_is_known() -> None:
+    assert planned(policy(propagation="Orphan")).propagation == "Orphan"
+    assert planned(policy(propagation="Sideways")).propagation == ""
+
+
+def test_an_unreadable_schedule_is_refused() -> None:
+    with pytest.raises(PolicyError):
+        compile_cleanup(policy(schedule="soon"))
+
+
+def generated(**fields: Any) -> CleanupPolicy:
+    fields = {
+        "schedule": "18 14 21 11 6",
+        "match": ONE_EXCEPTION,
+        "labels": TRIGGER,
+        "created_at": "2026-11-21T10:18:30Z",
+        **fields,
+    }
+    return policy(**fields)
+
+
+def exception(name: str = "emergency", uid: str = "u1") -> dict[str, Any]:
+    return thing(name, kind="PolicyException", uid=uid)
+
+
+def test_a_policy_generated_for_one_object_deletes_it_four_hours_later() -> None:
+    found = planned(generated(), exception())
+
+    assert names(found) == ["emergency"]
+    assert found.run_at == datetime(2026, 11, 21, 14, 18, tzinfo=UTC)
+    assert found.then_at is None
+
+
+def test_a_later_namesake_is_not_deleted() -> None:
+    found = planned(generated(), exception(uid="u2"))
+
+    assert found.deletions == ()
+    assert found.decisions[0].reason == (
+        "not the object that the policy was made for, which has UID `u1`"
+    )
+    assert planned(generated(), thing("emergency", kind="PolicyException")).deletions == ()
+
+
+def test_a_generated_policy_is_spent_after_its_run() -> None:
+    found = planned(generated(last_execution_at="2026-11-21T14:18:01Z"), exception())
+
+    assert (found.spent, found.decisions, found.run_at, found.then_at) == (True, (), None, None)
+    assert not planned(generated(), exception()).spent
+
+
+def test_a_date_a_fortnight_away_is_not_a_week_early() -> None:
+    made = generated(schedule="24 19 20 2 1", created_at="2023-02-06T19:24:30Z")
+
+    assert planned(made).run_at == datetime(2023, 2, 20, 19, 24, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"labels": {}},
+        {"labels": {**TRIGGER, "generate.kyverno.io/trigger-kind": "Namespace"}},
+        {"match": {"any": [{"resources": {"kinds": ["PolicyException"]}}]}},
+        {"match": {"any": [{"resources": {"kinds": ["PolicyException"], "names": ["e*"]}}]}},
+        {"match": {"any": [{"resources": {"kinds": ["PolicyException"], "names": ["emergency", "b"]}}]}},
+        {"match": {"any": [{"resources": {"kinds": ["PolicyException", "Pod"], "names": ["emergency"]}}]}},
+        {"match": {"any": [*ONE_EXCEPTION["any"], {"resources": {"kinds": ["PolicyException"]}}]}},
+    ],
+)  # fmt: skip
+def test_a_policy_for_more_than_its_trigger_recurs_as_upstream(fields: dict[str, Any]) -> None:
+    made = generated(last_execution_at="2026-11-21T14:18:01Z", **fields)
+
+    found = planned(made, exception(uid="u2"), now=NOW + timedelta(days=7))
+
+    assert names(found) == ["emergency"]
+    assert found.run_at == datetime(2026, 11, 28, 14, 18, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "match",
+    [
+        {"all": ONE_EXCEPTION["any"]},
+        {"resources": {"kinds": ["PolicyException"], "name": "emergency"}},
+        {"any": [{"resources": {"kinds": ["kyverno.io/v2/PolicyException"], "names": ["emergency"]}}]},
+    ],
+)  # fmt: skip
+def test_a_generated_policy_is_recognised_however_it_is_written(match: dict[str, Any]) -> None:
+    assert planned(generated(match=match), exception()).deletions
+    assert not planned(generated(match=match), exception(uid="u2")).deletions
+
+
+def test_a_generated_policy_without_a_trigger_kind_is_bound_to_the_object_all_the_same() -> None:
+    made = generated(labels={"generate.kyverno.io/trigger-uid": "u1"})
+
+    assert not planned(made, exception(uid="u2")).deletions
