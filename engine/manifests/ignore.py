@@ -1,0 +1,176 @@
+"""Which differences do not count: the default lists and the policy's `ignoreFields`, compiled to one test per object.
+
+For the manifests rule, after the comparison. Fields are matched from the start of the path, at a path boundary: `status`
+covers `status.phase` but neither `statusFoo` nor `data.nginx-status.conf`. Upstream searches anywhere and takes dots for
+any character, which hides much more than the list says; only `lax` brings that back.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from engine.errors import EvaluationError, PolicyError
+
+from .compare import MISSING, Difference, Path
+from .defaults import IGNORED_BY_KIND, IGNORED_EVERYWHERE, NAMESPACE, SET_BY_THE_SERVER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from engine.model import Block, Json, Object
+
+_BOUNDARY = "\x00"
+_INDEX = re.compile(r"\[([0-9]+|\*)\]")
+_MAX_FIELD = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoredFields:
+    """What a policy lets differ; `extra` are its own bindings of fields to objects."""
+
+    extra: tuple[_Binding, ...] = ()
+    lax: bool = False
+    _tests: dict[tuple[str, ...], Callable[[str], bool]] = field(default_factory=dict)
+
+    def keep(self, found: Iterable[Difference], signed: Object, actual: Object) -> list[Difference]:
+        """Return the differences that count, given both whole objects."""
+        fields = tuple(
+            one for binding in self.extra if binding.covers(actual) for one in binding.fields
+        )
+        return [
+            one
+            for one in found
+            if not (self._is_default(one, signed, actual) or self._is_listed(one.path, fields))
+        ]
+
+    def _is_default(self, one: Difference, signed: Object, actual: Object) -> bool:
+        kind = str(actual.get("kind"))
+        if one.key == NAMESPACE and not self.lax:
+            return one.signed is MISSING or not _is_policy_exception(signed)
+        if one.signed is MISSING and one.actual == _server_value(kind, one.path):
+            return True
+        built_in = (*IGNORED_EVERYWHERE, *IGNORED_BY_KIND.get(kind, ()))
+        return self._test(built_in, user_written=False)(_text(one.path, self.lax))
+
+    def _is_listed(self, path: Path, fields: tuple[str, ...]) -> bool:
+        return bool(fields) and self._test(fields, user_written=True)(_text(path, self.lax))
+
+    def _test(self, fields: tuple[str, ...], *, user_written: bool) -> Callable[[str], bool]:
+        test = self._tests.get(fields)
+        if test is None:
+            test = _compile(fields, user_written=user_written, lax=self.lax)
+            self._tests[fields] = test
+        return test
+
+
+@dataclass(frozen=True, slots=True)
+class _Binding:
+    """Fields, and the objects whose fields they are (none named: all objects)."""
+
+    fields: tuple[str, ...]
+    objects: tuple[Mapping[str, str], ...]
+
+    def covers(self, obj: Object) -> bool:
+        return not self.objects or any(_selects(one, obj) for one in self.objects)
+
+
+def compile_ignored(blocks: Sequence[Block] | None, *, lax: bool = False) -> IgnoredFields:
+    """Return the test for a rule's `ignoreFields` (section 3.3); raise PolicyError for shapes it cannot have."""
+    return IgnoredFields(tuple(_binding(block) for block in blocks or ()), lax)
+
+
+def _binding(block: Block) -> _Binding:
+    fields, objects = block.get("fields") or (), block.get("objects") or ()
+    if isinstance(fields, str) or not all(isinstance(one, str) for one in fields):
+        raise PolicyError("`ignoreFields.fields` must be a list of paths")
+    if any(len(one) > _MAX_FIELD for one in fields):
+        raise PolicyError(f"a path of `ignoreFields.fields` is longer than {_MAX_FIELD} characters")
+    if not all(isinstance(one, dict) for one in objects):
+        raise PolicyError("`ignoreFields.objects` must be a list of selectors")
+    return _Binding(
+        tuple(one for one in fields if one),
+        tuple({key: str(text) for key, text in one.items()} for one in objects),
+    )
+
+
+def _selects(selector: Mapping[str, str], obj: Object) -> bool:
+    group, _, version = str(obj.get("apiVersion") or "").rpartition("/")
+    metadata: Json = obj.get("metadata")
+    names = metadata if isinstance(metadata, dict) else {}
+    actual = {
+        "group": group,
+        "version": version,
+        "kind": str(obj.get("kind") or ""),
+        "name": str(names.get("name") or ""),
+        "namespace": str(names.get("namespace") or ""),
+    }
+    return all(_fits(selector.get(key, ""), value) for key, value in actual.items())
+
+
+def _fits(wanted: str, actual: str) -> bool:
+    """Compare one attribute: empty or `*` any, `-` none, trailing `*` a prefix, commas between alternatives."""
+    if wanted in {"", "*"}:
+        return True
+    if wanted == "-":
+        return not actual
+    return any(
+        actual.startswith(one[:-1]) if one.endswith("*") else actual == one
+        for one in (part.strip() for part in wanted.split(","))
+    )
+
+
+def _is_policy_exception(signed: Object) -> bool:
+    return signed.get("kind") == "PolicyException"
+
+
+def _server_value(kind: str, path: Path) -> Json:
+    values = SET_BY_THE_SERVER.get(kind)
+    if values is None:
+        return object()
+    return values.get(".".join(part for part in path if not part.isdigit()), object())
+
+
+def _text(path: Path, lax: bool) -> str:
+    joined = ("." if lax else _BOUNDARY).join(part.replace(_BOUNDARY, "?") for part in path)
+    return joined.encode("utf-8", "replace").decode("utf-8")
+
+
+def _compile(fields: tuple[str, ...], *, user_written: bool, lax: bool) -> Callable[[str], bool]:
+    import re2
+
+    if lax:
+        pattern = "|".join(_lax_expression(one) for one in fields)
+    else:
+        anything = ".*" if user_written else r"[^\x00]*"
+        alternatives = "|".join(_expression(one, anything) for one in fields)
+        pattern = rf"(?s)^(?:{alternatives})(?:\x00|$)"
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        search = re2.compile(pattern, options).search
+    except re2.error as error:
+        raise EvaluationError("`ignoreFields` hold a path that cannot be read") from error
+    return lambda text: search(text) is not None
+
+
+def _expression(text: str, anything: str) -> str:
+    """Translate one field: `.` parts a path or is itself, `*` is anything, quotes keep dots together."""
+    pieces: list[str] = []
+    is_quoted = False
+    for character in _INDEX.sub(r".\1", text):
+        if character == '"':
+            is_quoted = not is_quoted
+        elif character == "*":
+            pieces.append(anything)
+        elif character == "." and not is_quoted:
+            pieces.append(r"[.\x00]")
+        else:
+            pieces.append(re.escape(character))
+    return "".join(pieces)
+
+
+def _lax_expression(text: str) -> str:
+    plain = _INDEX.sub(r".\1", text).replace('"', "") + "*"
+    return ".*".join(re.escape(part).replace(r"\.", ".") for part in plain.split("*"))

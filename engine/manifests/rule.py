@@ -1,0 +1,240 @@
+"""The `validate.manifests` rule: an object passes when it is what enough trusted people signed.
+
+For the evaluation of policies and for `kubectl kpolicy verify`. Puts the parts together: annotations, comparison,
+attestors, counting, and Kyverno's texts. No API server is asked here; where a policy wants a dry run, the caller asks and
+hands the answer in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from engine.errors import EvaluationError, PolicyError
+from engine.model import Outcome, Status
+
+from .annotations import DEFAULT_DOMAIN, Envelope, annotations_of, read_envelope
+from .attestors import Attestor, Circumstances, KeyAttestor, Signed, Verdict
+from .compare import Difference, differences, shown
+from .counting import Answer, AttestorSet, Entry, ask_set, compile_sets
+from .documents import (
+    has_kind,
+    is_generated,
+    reference_for,
+    signed_documents,
+    without_signatures,
+)
+from .dryrun import DryRun, compile_dry_run
+from .ignore import IgnoredFields, compile_ignored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from engine.model import Block, Object
+
+    from .trust import Trust
+
+_NOT_FOUND = "YAML manifest not found for this resource"
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestRule:
+    """A compiled manifests rule; call it with an object to get the outcome.
+
+    `dry_run` says whether and how the policy wants differences judged by a dry run of the signed manifest; the caller
+    creates `dry_run.request(...)` and passes the API server's answer as `simulated`. Without an answer a difference
+    stays a failure.
+    """
+
+    sets: tuple[AttestorSet, ...]
+    ignored: IgnoredFields
+    domain: str = DEFAULT_DOMAIN
+    dry_run: DryRun | None = None
+    secrets: tuple[str, ...] = ()
+
+    def __call__(
+        self,
+        obj: Object,
+        trust: Trust | None,
+        now: datetime,
+        dry_run: bool = False,  # noqa: FBT001, FBT002, RUF100 - the fixed form of the call
+        *,
+        simulated: Object | None = None,
+        secrets: Mapping[str, str] | None = None,
+    ) -> Outcome:
+        """Return the outcome for `obj`, the object of the request as received (section 4.2).
+
+        `dry_run` is that of the admission request itself; `secrets` maps `namespace/name` to public keys.
+        """
+        if dry_run:
+            return Outcome(Status.PASS, "allowed because of DryRun request")
+        evidence = _Evidence(self, obj, Circumstances(now, trust, secrets or {}), simulated)
+        reasons: list[str] = []
+        for wanted in self.sets:
+            answer = ask_set(wanted, evidence.ask, "manifest")
+            if answer.errors:
+                combined = "; ".join(answer.errors)
+                return Outcome(
+                    Status.ERROR, f"error occurred during manifest verification: {combined}"
+                )
+            if not answer.agreed:
+                return Outcome(Status.FAIL, answer.reason)
+            reasons.append(answer.reason)
+        return Outcome(Status.PASS, f"verified manifest signatures; {','.join(reasons)}")
+
+    def reference(self, obj: Object) -> Object | None:
+        """Return the signed document that speaks for `obj`, None when there is none; errors as `read_envelope`."""
+        envelope = read_envelope(obj, self.domain)
+        if envelope is None:
+            return None
+        return reference_for(obj, signed_documents(envelope.message))
+
+    def changes(self, obj: Object, signed: Object) -> list[Difference]:
+        """Return how `obj` differs from the signed document, without what may differ (sections 3.2 and 3.3)."""
+        before = without_signatures(signed, self.domain)
+        after = without_signatures(obj, self.domain)
+        found = differences(before, after, lax=self.ignored.lax)
+        if not found:
+            return found
+        kept = self.ignored.keep(found, before, after)
+        if is_generated(obj, signed):
+            kept = [one for one in kept if one.path != ("metadata", "name")]
+        return kept
+
+
+def is_manifests_rule(validate: Block) -> bool:
+    """Tell whether a `validate` block is a manifests rule: an empty attestor list is none (section 4.1)."""
+    block = validate.get("manifests")
+    return isinstance(block, dict) and bool(block.get("attestors"))
+
+
+def compile_manifests(rule_block: Block, *, lax: bool = False) -> ManifestRule:
+    """Compile the `manifests` block of a rule (row A-77); raise PolicyError when no object could ever satisfy it.
+
+    `lax` compares as upstream does: ignored fields found anywhere in a path, zero values equal to missing ones, list
+    elements free to move, the namespace of PolicyExceptions ignored. It lets real tampering through and exists only
+    for clusters whose published manifests depend on it; signatures, chains and identities are checked the same.
+    """
+    sets = compile_sets(rule_block.get("attestors") or [])
+    if not sets:
+        raise PolicyError("`manifests.attestors` must not be empty")
+    return ManifestRule(
+        sets=sets,
+        ignored=compile_ignored(rule_block.get("ignoreFields"), lax=lax),
+        domain=str(rule_block.get("annotationDomain") or DEFAULT_DOMAIN),
+        dry_run=compile_dry_run(rule_block.get("dryRun")),
+        secrets=tuple(dict.fromkeys(name for one in sets for name in _secrets(one))),
+    )
+
+
+def verify(rule: Block, obj: Object, trust: Trust | None, now: datetime) -> Outcome:
+    """Compile and call at once, for callers that judge a single object; errors as `compile_manifests`."""
+    return compile_manifests(rule)(obj, trust, now)
+
+
+@dataclass(slots=True)
+class _Evidence:
+    """Everything about one object that the entries share, worked out once."""
+
+    rule: ManifestRule
+    obj: Object
+    given: Circumstances
+    simulated: Object | None
+    _comparison: tuple[Envelope | None, str] | None = None
+    _problem: str = ""
+    _verdicts: dict[int, tuple[Verdict | None, list[str]]] = field(default_factory=dict)
+
+    def ask(self, entry: Entry) -> Answer:
+        """Answer one entry: annotations, then signatures, then content (sections 4.2 and 4.3)."""
+        attestor = entry.attestor
+        # INVARIANT: nested sets and broken entries are answered by the counting.
+        assert attestor is not None
+        assert not isinstance(attestor, AttestorSet)
+        mismatch = _annotation_mismatch(self.obj, entry.annotations)
+        if mismatch:
+            return Answer(False, errors=(mismatch,))
+        try:
+            envelope, content = self._compared()
+        except EvaluationError as error:
+            return Answer(False, errors=(f"{entry.path}: {_NOT_FOUND}: {error.message}",))
+        if envelope is None:
+            return Answer(False, f"{entry.path}: {content}")
+        if not envelope.signatures:
+            return Answer(False, f"{entry.path}: failed to verify signature: signature not found")
+        return self._judge(entry.path, attestor, envelope, content)
+
+    def _judge(self, path: str, attestor: Attestor, envelope: Envelope, content: str) -> Answer:
+        verdict, trials = _best_verdict(attestor, envelope, self.given)
+        if verdict is None:
+            listed = ", ".join(f'"{one}"' for one in trials)
+            failed = f"verification failed for {len(trials)} signature. all trials: [{listed}]"
+            return Answer(False, errors=(f"{path}: failed to verify signature: {failed}",))
+        if content:
+            return Answer(False, f"{path}: failed to verify signature. {content}")
+        if verdict.mismatch:
+            signer = verdict.signer
+            reason = f"{path}: no signer matches with this resource. signed by {signer}"
+            return Answer(False, reason)
+        return Answer(True, f"singed by a valid signer: {verdict.signer}")
+
+    def _compared(self) -> tuple[Envelope | None, str]:
+        """Return the envelope and how the content differs; no envelope: the text says what is missing."""
+        if self._comparison is None:
+            self._comparison = self._compare()
+        return self._comparison
+
+    def _compare(self) -> tuple[Envelope | None, str]:
+        envelope = read_envelope(self.obj, self.rule.domain)
+        if envelope is None:
+            return None, f"{_NOT_FOUND}: message not found"
+        documents = signed_documents(envelope.message)
+        signed = reference_for(self.obj, documents)
+        if signed is None:
+            missing = "no manifest for this object" if has_kind(self.obj, documents) else ""
+            return None, f"{_NOT_FOUND}: {missing or 'message not found'}"
+        found = self.rule.changes(self.obj, signed)
+        if found and self.simulated is not None and self.rule.dry_run is not None:
+            found = self.rule.dry_run.changes(self.simulated, self.obj, self.rule)
+        return envelope, f"diff found; {shown(found)}" if found else ""
+
+
+def _best_verdict(
+    attestor: Attestor, envelope: Envelope, given: Circumstances
+) -> tuple[Verdict | None, list[str]]:
+    """Try every signature; the first that is wholly right wins, then the first of another signer."""
+    other: Verdict | None = None
+    trials: list[str] = []
+    total = len(envelope.signatures)
+    for number, one in enumerate(envelope.signatures, 1):
+        signed = Signed(envelope.message, one.signature, one.certificate, bundle=one.bundle)
+        try:
+            if one.problem:
+                raise EvaluationError(one.problem)
+            verdict = attestor.verdict(signed, given)
+        except EvaluationError as error:
+            trials.append(f"[signature {number}/{total}] {error.message}")
+            continue
+        if not verdict.mismatch:
+            return verdict, trials
+        other = other or verdict
+    return other, trials
+
+
+def _annotation_mismatch(obj: Object, wanted: Mapping[str, str]) -> str:
+    actual = annotations_of(obj)
+    for key, text in wanted.items():
+        if actual.get(key) != text:
+            return (
+                f"annotations mismatch: {actual.get(key, '')} does not match "
+                f"expected value {text} for key {key}"
+            )
+    return ""
+
+
+def _secrets(wanted: AttestorSet) -> Iterator[str]:
+    for entry in wanted.entries:
+        if isinstance(entry.attestor, AttestorSet):
+            yield from _secrets(entry.attestor)
+        elif isinstance(entry.attestor, KeyAttestor) and entry.attestor.secret:
+            yield entry.attestor.secret
