@@ -1,0 +1,152 @@
+"""Rewriting one Pod rule for the controllers of Pods: where the pod spec stands deeper (row G-05).
+
+Works on rule documents, not on compiled rules, so that a generated rule is an ordinary rule that can be shown and stored.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import LimitError
+from engine.match import parse_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from engine.model import Block, Json
+
+_LONGEST_NAME = 63
+_REFERENCE = re.compile(r"\$\([^ ]*?\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a controller keeps its pod template: the prefix of rule names and the path from the object's root."""
+
+    prefix: str
+    path: tuple[str, ...]
+
+    def wrap(self, pattern: Json) -> dict[str, Json]:
+        """Put a pattern or patch of a Pod below the path of the pod template."""
+        for part in reversed(self.path):
+            pattern = {part: pattern}
+        return dict(pattern)
+
+
+TEMPLATE = Place("autogen-", ("spec", "template"))
+CRON_TEMPLATE = Place("autogen-cronjob-", ("spec", "jobTemplate", "spec", "template"))
+
+
+def rewrite(raw: Block, place: Place, kinds: Sequence[str]) -> dict[str, Json] | None:
+    """Return the rule document for `kinds`, None when a rule of this sort is not extended.
+
+    Raises LimitError for a document that is nested too deeply.
+    """
+    body = _body(raw, place)
+    if body is None:
+        return None
+    changed: dict[str, Any] = {**raw, **body, "name": (place.prefix + raw["name"])[:_LONGEST_NAME]}
+    changed["match"] = _with_kinds(raw.get("match") or {}, kinds, place, always=True)
+    if raw.get("exclude") is not None:
+        changed["exclude"] = _with_kinds(raw["exclude"], kinds, place, always=False)
+    is_cel = bool((raw.get("validate") or {}).get("cel"))
+    return _moved_paths(changed, place, "" if is_cel else "request.")
+
+
+def _body(raw: Block, place: Place) -> dict[str, Json] | None:
+    """Return the operation of the rule with its patterns wrapped."""
+    if mutate := raw.get("mutate"):
+        return _mutate(mutate, place)
+    if validate := raw.get("validate"):
+        return _validate(validate, place)
+    return {} if raw.get("verifyImages") else None
+
+
+def _mutate(mutate: Block, place: Place) -> dict[str, Json] | None:
+    """Wrap the patches; a rule with targets is not extended, because its patches are not for the matched Pod.
+
+    Upstream extends it without its targets, so that a patch meant for a Secret would hit Deployments.
+    """
+    if mutate.get("targets"):
+        return None
+    if (patch := mutate.get("patchStrategicMerge")) is not None:
+        return {"mutate": {**mutate, "patchStrategicMerge": place.wrap(patch)}}
+    if entries := mutate.get("foreach"):
+        return {"mutate": {**mutate, "foreach": [_mutate_entry(item, place) for item in entries]}}
+    return None
+
+
+def _mutate_entry(entry: Block, place: Place) -> Block:
+    if (patch := entry.get("patchStrategicMerge")) is not None:
+        return {**entry, "patchStrategicMerge": place.wrap(patch)}
+    if nested := entry.get("foreach"):
+        return {**entry, "foreach": [_mutate_entry(item, place) for item in nested]}
+    return entry
+
+
+def _validate(validate: Block, place: Place) -> dict[str, Json] | None:
+    changed = dict(validate)
+    if validate.get("pattern") is not None:
+        pivot = "pattern"
+        changed["pattern"] = place.wrap(validate["pattern"])
+    elif isinstance(patterns := validate.get("anyPattern"), list):
+        pivot = "anyPattern"
+        changed["anyPattern"] = [place.wrap(pattern) for pattern in patterns]
+    elif any(validate.get(name) for name in ("deny", "podSecurity", "foreach", "cel")):
+        return {}
+    else:
+        return None
+    if isinstance(message := validate.get("message"), str):
+        changed["message"] = _shifted_references(message, place, pivot)
+    return {"validate": changed}
+
+
+def _shifted_references(message: str, place: Place, pivot: str) -> str:
+    """Let `$(…)` references of a message that point into the pattern follow it to its new place."""
+    into = "/".join(place.path)
+    entry = rf"({pivot}/[^/)]*)" if pivot == "anyPattern" else rf"({pivot})"
+    return _REFERENCE.sub(lambda found: re.sub(entry, rf"\1/{into}", found[0]), message)
+
+
+def _with_kinds(
+    block: Block, kinds: Sequence[str], place: Place, *, always: bool
+) -> dict[str, Json]:
+    """Name the controllers instead of Pods; `always` also in a legacy block without kinds.
+
+    For CronJobs every entry gets the kinds, also one without Pods (observed).
+    """
+    changed = dict(block)
+    for joined_by in ("any", "all"):
+        if entries := block.get(joined_by):
+            changed[joined_by] = [_entry_with_kinds(entry, kinds, place) for entry in entries]
+            return changed
+    resources = block.get("resources") or {}
+    if always or resources.get("kinds"):
+        changed["resources"] = {**resources, "kinds": list(kinds)}
+    return changed
+
+
+def _entry_with_kinds(entry: Block, kinds: Sequence[str], place: Place) -> Block:
+    resources = (entry or {}).get("resources") or {}
+    if place is CRON_TEMPLATE or any(
+        parse_kind(kind).kind == "Pod" for kind in resources.get("kinds") or ()
+    ):
+        return {**(entry or {}), "resources": {**resources, "kinds": list(kinds)}}
+    return entry
+
+
+def _moved_paths(rule: dict[str, Json], place: Place, root: str) -> dict[str, Json]:
+    """Replace paths into the Pod's spec and metadata in every text of the rule, as upstream does in its JSON."""
+    deeper = ".".join(place.path)
+    try:
+        text = json.dumps(rule)
+        for part in ("spec", "metadata"):
+            for name in ("object", "oldObject"):
+                text = text.replace(f"{root}{name}.{part}", f"{root}{name}.{deeper}.{part}")
+        found = json.loads(text)
+    except RecursionError as error:
+        raise LimitError(f"rule `{rule['name']}` is nested too deeply") from error
+    return dict(found)

@@ -1,0 +1,105 @@
+"""What parsing of every kind shares: recognising a document, and reporting its problems with file, line and path.
+
+`problems` lists everything that is wrong with the fields of a document, `require_sound` raises the first of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from engine.errors import Location, PolicyError
+
+from .check import Fault, Problem, check, path_text
+from .schema import METADATA, SPECS, Free, Shape, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from engine.model import Json
+
+    LineOf = Callable[[Sequence[str | int]], int]
+
+GROUP = "kyverno.io"
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownField:
+    """A field that the kind does not have, with the known name nearest to it (may be empty)."""
+
+    path: str
+    nearest: str
+    line: int = 0
+
+
+@lru_cache(maxsize=64)
+def document_shape(api_version: str, kind: str) -> Shape | None:
+    """Return the shape of whole documents of a kind, None when the kind or version is not served."""
+    group, _, version = api_version.partition("/")
+    spec = SPECS.get(kind, {}).get(version) if group == GROUP else None
+    if spec is None:
+        return None
+    return Shape(
+        {
+            "apiVersion": Text(),
+            "kind": Text(),
+            "metadata": METADATA,
+            "spec": spec,
+            "status": Free(),
+        },
+        ("metadata", "spec"),
+    )
+
+
+def problems(doc: Mapping[str, Json]) -> list[Problem]:
+    """Return every problem with the fields of a document, in its order; none for a kind that is not served."""
+    shape = document_shape(str(doc.get("apiVersion")), str(doc.get("kind")))
+    return list(check(doc, shape)) if shape else []
+
+
+def unknown_fields(doc: Mapping[str, Json], *, line_of: LineOf | None = None) -> list[UnknownField]:
+    """Return the fields of a document that its kind and version do not have."""
+    return [
+        UnknownField(path_text(item.path), item.nearest, line_of(item.path) if line_of else 0)
+        for item in problems(doc)
+        if item.fault is Fault.UNKNOWN
+    ]
+
+
+def require_sound(
+    doc: Json, kinds: Sequence[str], *, at: Location, line_of: LineOf | None, strict: bool
+) -> None:
+    """Raise PolicyError for the first problem of a document that ought to be one of `kinds`.
+
+    Unknown fields count when `strict`; wrong types, values and missing fields always do.
+    """
+    if not isinstance(doc, dict):
+        raise PolicyError("the document must be a map", at=at)
+    if document_shape(str(doc.get("apiVersion")), str(doc.get("kind"))) is None or (
+        doc["kind"] not in kinds
+    ):
+        raise PolicyError(_not_served(doc, kinds), at=at, help=_served(kinds))
+    for problem in problems(doc):
+        if strict or problem.fault is not Fault.UNKNOWN:
+            raise PolicyError(
+                problem.message,
+                at=place(at, problem.path, line_of),
+                help=f"did you mean `{problem.nearest}`?" if problem.nearest else "",
+            )
+
+
+def place(at: Location, path: Sequence[str | int], line_of: LineOf | None) -> Location:
+    """Return where a path of a document stands: its own line where that can be known."""
+    line = line_of(path) if line_of else at.line
+    return Location(at.file, line, path_text(tuple(path)))
+
+
+def _not_served(doc: Mapping[str, Json], kinds: Sequence[str]) -> str:
+    found = f"{doc.get('apiVersion')} {doc.get('kind')}"
+    return f"`{found}` is not a {' or '.join(kinds)} of a known version"
+
+
+def _served(kinds: Sequence[str]) -> str:
+    versions = ", ".join(f"`{GROUP}/{version}`" for version in SPECS[kinds[0]])
+    return f"known versions are {versions}"

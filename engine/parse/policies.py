@@ -1,0 +1,114 @@
+"""ClusterPolicy, Policy, PolicyException and cleanup policies: from decoded documents to frozen values.
+
+The one way into the engine for documents of every front end. Everything that can be wrong with a field is reported here,
+with path, line and the nearest known name; what fields mean together is checked by `engine.lint`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.errors import NOWHERE, Location
+from engine.model import CleanupPolicy, Policy, PolicyException, PolicyReference
+
+from .documents import require_sound
+from .rules import action, action_overrides, build_rule
+
+if TYPE_CHECKING:
+    from engine.model import Block, Json, Object
+
+    from .documents import LineOf
+
+POLICY_KINDS = ("ClusterPolicy", "Policy")
+EXCEPTION_KINDS = ("PolicyException",)
+CLEANUP_KINDS = ("ClusterCleanupPolicy", "CleanupPolicy")
+_NAMESPACED = ("Policy", "PolicyException", "CleanupPolicy")
+
+
+def parse_policy(
+    doc: Json, *, at: Location = NOWHERE, line_of: LineOf | None = None, strict: bool = True
+) -> Policy:
+    """Make a Policy of a ClusterPolicy or Policy document (rows A-01 to A-25).
+
+    `line_of` gives the line of a path for messages; `strict` refuses unknown fields. A Policy without a namespace is in
+    `default`. Raises PolicyError.
+    """
+    require_sound(doc, POLICY_KINDS, at=at, line_of=line_of, strict=strict)
+    spec = doc["spec"]
+    webhook = spec.get("webhookConfiguration") or {}
+    return Policy(
+        kind=doc["kind"],
+        **_header(doc, at),
+        rules=tuple(build_rule(rule or {}) for rule in spec.get("rules") or ()),
+        apply_rules=spec.get("applyRules") or "All",
+        failure_policy=webhook.get("failurePolicy") or spec.get("failurePolicy") or "Fail",
+        failure_action=action(spec.get("validationFailureAction") or ""),
+        failure_action_overrides=action_overrides(spec.get("validationFailureActionOverrides")),
+        emit_warning=spec.get("emitWarning") is True,
+        admission=spec.get("admission") is not False,
+        background=spec.get("background") is not False,
+    )
+
+
+def parse_exception(
+    doc: Json, *, at: Location = NOWHERE, line_of: LineOf | None = None, strict: bool = True
+) -> PolicyException:
+    """Make a PolicyException of a v2, v2beta1 or v2alpha1 document (rows A-02, X-01); raises PolicyError."""
+    require_sound(doc, EXCEPTION_KINDS, at=at, line_of=line_of, strict=strict)
+    spec = doc["spec"]
+    return PolicyException(
+        **_header(doc, at),
+        references=tuple(_reference(entry) for entry in spec["exceptions"]),
+        match=spec["match"],
+        conditions=spec.get("conditions"),
+        pod_security=tuple(spec.get("podSecurity") or ()),
+        background=spec.get("background") is not False,
+        created_at=_created_at(doc),
+    )
+
+
+def parse_cleanup_policy(
+    doc: Json, *, at: Location = NOWHERE, line_of: LineOf | None = None, strict: bool = True
+) -> CleanupPolicy:
+    """Make a CleanupPolicy of a document of either kind and any served version (row C-01); raises PolicyError."""
+    require_sound(doc, CLEANUP_KINDS, at=at, line_of=line_of, strict=strict)
+    spec, status = doc["spec"], doc.get("status")
+    return CleanupPolicy(
+        kind=doc["kind"],
+        **_header(doc, at),
+        schedule=spec["schedule"],
+        match=spec["match"],
+        exclude=spec.get("exclude") or {},
+        context=tuple(spec.get("context") or ()),
+        conditions=spec.get("conditions"),
+        propagation=spec.get("deletionPropagationPolicy") or "",
+        created_at=_created_at(doc),
+        last_execution_at=_text(status, "lastExecutionTime"),
+    )
+
+
+def _header(doc: Object, at: Location) -> dict[str, Json]:
+    metadata = doc["metadata"]
+    namespace = metadata.get("namespace") or "default"
+    return {
+        "name": metadata.get("name") or "",
+        "namespace": namespace if doc["kind"] in _NAMESPACED else "",
+        "api_version": doc["apiVersion"],
+        "annotations": metadata.get("annotations") or {},
+        "labels": metadata.get("labels") or {},
+        "raw": doc,
+        "at": at,
+    }
+
+
+def _reference(entry: Block) -> PolicyReference:
+    return PolicyReference(entry["policyName"], tuple(entry["ruleNames"]))
+
+
+def _created_at(doc: Object) -> str:
+    return _text(doc["metadata"], "creationTimestamp")
+
+
+def _text(block: Json, name: str) -> str:
+    found = block.get(name) if isinstance(block, dict) else None
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,107 @@
+"""The words in which the fields of policy documents are described.
+
+The tables built from them serve three readers: parsing (unknown fields, wrong types), the command line's help on fields,
+and the generated CustomResourceDefinitions. They hold data only; `engine.parse.check` is what walks them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string; `enum` lists the only accepted spellings, `default` is what absence means."""
+
+    enum: tuple[str, ...] = ()
+    default: str | None = None
+    longest: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A boolean."""
+
+    default: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole number within bounds."""
+
+    least: int | None = None
+    most: int | None = None
+    default: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Any JSON value; its inside belongs to another language and is not looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """A map from free keys to values of one type."""
+
+    values: Node
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list of values of one type."""
+
+    items: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A map with known fields; an `open` one may have others."""
+
+    fields: Mapping[str, Node]
+    required: tuple[str, ...] = ()
+    open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MapOrList:
+    """A value that is written either as a map or as a list."""
+
+    as_map: Shape
+    as_list: ListOf
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A node that holds itself somewhere inside, given by name of its maker."""
+
+    make: Callable[[], Any] = field(repr=False)
+
+
+Node: TypeAlias = Text | Flag | Whole | Free | MapOf | ListOf | Shape | MapOrList | Later
+
+TEXT = Text()
+FLAG = Flag()
+FREE = Free()
+TEXTS = ListOf(TEXT)
+TEXT_MAP = MapOf(TEXT)
+
+
+def without(shape: Shape, *names: str) -> Shape:
+    """Return the shape without some fields: how an older or newer version differs."""
+    kept = {name: node for name, node in shape.fields.items() if name not in names}
+    return Shape(kept, tuple(n for n in shape.required if n not in names), open=shape.open)
+
+
+def replaced(shape: Shape, **nodes: Node) -> Shape:
+    """Return the shape with some fields given another type."""
+    return Shape({**shape.fields, **nodes}, shape.required, open=shape.open)
+
+
+METADATA = Shape(
+    {"name": TEXT, "namespace": TEXT, "labels": TEXT_MAP, "annotations": TEXT_MAP}, open=True
+)
+"""The metadata that policies are read for; the rest of ObjectMeta belongs to Kubernetes."""

@@ -1,0 +1,210 @@
+"""Fields of a rule: validate, mutate, generate and verifyImages (rows A-70 to A-90)."""
+
+from __future__ import annotations
+
+from .conditions import ANY_ALL_CONDITIONS, CONDITIONS, CONTEXT
+from .images import ATTESTORS, DEPRECATED, EXTRACTORS, VERIFY_IMAGE
+from .matching import ANY_ALL, MATCH, SELECTOR
+from .nodes import (
+    FLAG,
+    FREE,
+    TEXT,
+    TEXT_MAP,
+    TEXTS,
+    Flag,
+    Later,
+    ListOf,
+    Node,
+    Shape,
+    Text,
+    replaced,
+    without,
+)
+
+ACTION = Text(enum=("Audit", "Enforce", "audit", "enforce"))
+
+ACTION_OVERRIDES = ListOf(
+    Shape({"action": ACTION, "namespaces": TEXTS, "namespaceSelector": SELECTOR})
+)
+
+POD_SECURITY_EXCLUDE = Shape(
+    {"controlName": TEXT, "images": TEXTS, "restrictedField": TEXT, "values": TEXTS},
+    ("controlName",),
+)
+
+_DENY = Shape({"conditions": CONDITIONS})
+_NAMED_EXPRESSION = Shape({"name": TEXT, "expression": TEXT}, ("name", "expression"))
+
+VALIDATE_FOREACH: Shape = Shape(
+    {
+        "list": TEXT,
+        "elementScope": FLAG,
+        "context": CONTEXT,
+        "preconditions": ANY_ALL_CONDITIONS,
+        "pattern": FREE,
+        "anyPattern": FREE,
+        "deny": _DENY,
+        "foreach": Later(lambda: ListOf(VALIDATE_FOREACH)),
+    }
+)
+
+CEL = Shape(
+    {
+        "expressions": ListOf(
+            Shape(
+                {"expression": TEXT, "message": TEXT, "messageExpression": TEXT, "reason": TEXT},
+                ("expression",),
+            )
+        ),
+        "paramKind": Shape({"apiVersion": TEXT, "kind": TEXT}),
+        "paramRef": Shape(
+            {
+                "name": TEXT,
+                "namespace": TEXT,
+                "selector": SELECTOR,
+                "parameterNotFoundAction": Text(enum=("Allow", "Deny")),
+            }
+        ),
+        "auditAnnotations": ListOf(
+            Shape({"key": TEXT, "valueExpression": TEXT}, ("key", "valueExpression"))
+        ),
+        "variables": ListOf(_NAMED_EXPRESSION),
+        "generate": FLAG,
+    }
+)
+
+_OBJECT_REFERENCE: dict[str, Node] = {
+    "group": TEXT,
+    "version": TEXT,
+    "kind": TEXT,
+    "name": TEXT,
+    "namespace": TEXT,
+}
+
+MANIFESTS = Shape(
+    {
+        "attestors": ATTESTORS,
+        "annotationDomain": TEXT,
+        "ignoreFields": ListOf(
+            Shape({"objects": ListOf(Shape(_OBJECT_REFERENCE)), "fields": TEXTS})
+        ),
+        "dryRun": Shape({"enable": FLAG, "namespace": TEXT}),
+        "repository": TEXT,
+    }
+)
+
+VALIDATE = Shape(
+    {
+        "failureAction": ACTION,
+        "failureActionOverrides": ACTION_OVERRIDES,
+        "allowExistingViolations": Flag(default=True),
+        "message": TEXT,
+        "pattern": FREE,
+        "anyPattern": FREE,
+        "deny": _DENY,
+        "foreach": ListOf(VALIDATE_FOREACH),
+        "podSecurity": Shape(
+            {
+                "level": Text(enum=("privileged", "baseline", "restricted")),
+                "version": TEXT,
+                "exclude": ListOf(POD_SECURITY_EXCLUDE),
+            }
+        ),
+        "manifests": MANIFESTS,
+        "cel": CEL,
+        "assert": FREE,
+    }
+)
+
+MUTATE_FOREACH: Shape = Shape(
+    {
+        "list": TEXT,
+        "order": Text(enum=("Ascending", "Descending")),
+        "context": CONTEXT,
+        "preconditions": ANY_ALL_CONDITIONS,
+        "patchStrategicMerge": FREE,
+        "patchesJson6902": TEXT,
+        "foreach": Later(lambda: ListOf(MUTATE_FOREACH)),
+    }
+)
+
+_IDENTITY: dict[str, Node] = {
+    "apiVersion": TEXT,
+    "kind": TEXT,
+    "namespace": TEXT,
+    "name": TEXT,
+    "uid": TEXT,
+}
+
+MUTATE = Shape(
+    {
+        "mutateExistingOnPolicyUpdate": FLAG,
+        "targets": ListOf(
+            Shape(
+                {
+                    **_IDENTITY,
+                    "selector": SELECTOR,
+                    "context": CONTEXT,
+                    "preconditions": CONDITIONS,
+                }
+            )
+        ),
+        "patchStrategicMerge": FREE,
+        "patchesJson6902": TEXT,
+        "foreach": ListOf(MUTATE_FOREACH),
+    }
+)
+
+_GENERATED: dict[str, Node] = {
+    **_IDENTITY,
+    "data": FREE,
+    "clone": Shape({"namespace": TEXT, "name": TEXT}),
+    "cloneList": Shape({"namespace": TEXT, "kinds": TEXTS, "selector": SELECTOR}),
+}
+
+GENERATE = Shape(
+    {
+        **_GENERATED,
+        "synchronize": Flag(default=False),
+        "orphanDownstreamOnPolicyDelete": Flag(default=False),
+        "generateExisting": Flag(default=False),
+        "foreach": ListOf(
+            Shape(
+                {
+                    "list": TEXT,
+                    "context": CONTEXT,
+                    "preconditions": ANY_ALL_CONDITIONS,
+                    **_GENERATED,
+                }
+            )
+        ),
+    }
+)
+
+RULE_V1 = Shape(
+    {
+        "name": Text(longest=63),
+        "context": CONTEXT,
+        "match": MATCH,
+        "exclude": MATCH,
+        "imageExtractors": EXTRACTORS,
+        "preconditions": CONDITIONS,
+        "celPreconditions": ListOf(_NAMED_EXPRESSION),
+        "validate": VALIDATE,
+        "mutate": MUTATE,
+        "generate": GENERATE,
+        "verifyImages": ListOf(VERIFY_IMAGE),
+        "skipBackgroundRequests": Flag(default=True),
+        "reportProperties": TEXT_MAP,
+    },
+    ("name", "match"),
+)
+
+RULE_V2BETA1 = replaced(
+    RULE_V1,
+    match=ANY_ALL,
+    exclude=ANY_ALL,
+    validate=without(VALIDATE, "allowExistingViolations"),
+    verifyImages=ListOf(without(VERIFY_IMAGE, *DEPRECATED)),
+)
+"""Row A-03."""
