@@ -63,5 +63,7 @@ def test_every_observed_pod_security_answer_is_given() -> None:
 
     listed = json.loads((HERE / "podsecurity-differences.json").read_text())
     expected = {entry["row"] for entry in listed}
-    assert set(differing) == expected, {row: differing.get(row) for row in set(differing) ^ expected}
+    assert set(differing) == expected, {
+        row: differing.get(row) for row in set(differing) ^ expected
+    }
     assert len(differing) <= 0.015 * len(rows)
