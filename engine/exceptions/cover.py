@@ -1,0 +1,129 @@
+"""The one decision about exceptions: does this one cover that rule, for this object and user, at this instant.
+
+Admission, background scans, command line, reports and console all ask here, so that they agree (rows X-01 to X-06; design
+8.2 for expiry). An exception is compiled once; the answer at each review is names first, then the clock, then the object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from engine.cleanup.ttl import due_at, instant_of
+from engine.errors import EngineError, EvaluationError
+from engine.lang import wildcard
+from engine.match import compile_any_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from engine.model import Block, Json, PolicyException, Review
+
+EXPIRES_AT = "kpolicy.io/expires-at"
+"""Annotation with the RFC 3339 instant from which an exception covers nothing."""
+
+NEVER_VALID = datetime.min.replace(tzinfo=UTC)
+"""What an expiry that cannot be read counts as: long past."""
+
+CheckConditions = Callable[["Json"], bool]
+"""Evaluates the exception's conditions in the context of the review; may raise EngineError."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledException:
+    """An exception ready to be asked; `rules` tests rule names by policy key, `pod_security` narrows what is excepted."""
+
+    exception: PolicyException
+    rules: Mapping[str, Callable[[str], bool]]
+    matches: Callable[[Review], bool]
+    expires_at: datetime | None
+
+    @property
+    def key(self) -> str:
+        """`namespace/name` of the exception."""
+        return self.exception.key
+
+    @property
+    def pod_security(self) -> tuple[Block, ...]:
+        """Controls that are excluded from a podSecurity rule; none of them means the whole rule (row X-05)."""
+        return self.exception.pod_security
+
+    def names(self, policy_key: str, rule_name: str) -> bool:
+        """Tell whether the exception is written for this rule (row X-02: policies exactly, rules with wildcards)."""
+        is_named = self.rules.get(policy_key)
+        return is_named is not None and is_named(rule_name)
+
+    def is_expired(self, now: datetime) -> bool:
+        """Tell whether the exception has ended; the instant of expiry itself is past it."""
+        return self.expires_at is not None and now >= self.expires_at
+
+
+def compile_exception(exc: PolicyException) -> CompiledException:
+    """Compile an exception once; raises PolicyError when its match has parts of the wrong type."""
+    patterns: dict[str, list[str]] = {}
+    for reference in exc.references:
+        patterns.setdefault(reference.policy_name, []).extend(reference.rule_names)
+    return CompiledException(
+        exception=exc,
+        rules={policy: _any_of(names) for policy, names in patterns.items()},
+        matches=compile_any_all(exc.match).test,
+        expires_at=expires_at(exc),
+    )
+
+
+def covers(
+    compiled: CompiledException,
+    policy_key: str,
+    rule_name: str,
+    review: Review,
+    now: datetime,
+    check_conditions: CheckConditions,
+) -> bool:
+    """Tell whether an exception covers a rule of a policy for one review at the instant `now`.
+
+    Conditions that cannot be evaluated are not met (row X-04). Operations do not count and an unknown requester meets no
+    user filter (row X-03).
+    """
+    if not compiled.names(policy_key, rule_name) or compiled.is_expired(now):
+        return False
+    if not compiled.matches(review):
+        return False
+    conditions = compiled.exception.conditions
+    if conditions is None:
+        return True
+    try:
+        return check_conditions(conditions)
+    except EngineError:
+        return False
+
+
+def expires_at(exc: PolicyException) -> datetime | None:
+    """Return the instant from which an exception covers nothing, None when it stands until it is deleted.
+
+    The earlier of annotation `kpolicy.io/expires-at` and label `cleanup.kyverno.io/ttl` measured from creation. An
+    annotation that cannot be read ends the exception at once, because somebody meant to limit it; a label that cannot be
+    read limits nothing, as upstream only warns of it.
+    """
+    ends = [end for end in (_by_annotation(exc), _by_label(exc)) if end is not None]
+    return min(ends, default=None)
+
+
+def _by_annotation(exc: PolicyException) -> datetime | None:
+    if EXPIRES_AT not in exc.annotations:
+        return None
+    return instant_of(exc.annotations[EXPIRES_AT]) or NEVER_VALID
+
+
+def _by_label(exc: PolicyException) -> datetime | None:
+    metadata = {"labels": dict(exc.labels), "creationTimestamp": exc.created_at}
+    try:
+        return due_at({"metadata": metadata})
+    except EvaluationError:
+        return None
+
+
+def _any_of(patterns: Iterable[str]) -> Callable[[str], bool]:
+    tests = tuple(wildcard.compiled(pattern) for pattern in patterns)
+    return lambda name: any(test(name) for test in tests)
