@@ -109,11 +109,11 @@ def integer(value: int) -> str:
 
 
 def general(value: float) -> str:
-    """Write a float as `%v` does: plain digits from 1e-4 up to, not including, 1e21, else with an exponent."""
+    """Write a float as `%v` does: plain digits from 1e-4 up to, not including, 1e6, else with an exponent."""
     if not math.isfinite(value):
         return _special(value)
     size = abs(value)
-    if size and not 1e-4 <= size < 1e21:
+    if size and (size < 1e-4 or size >= 1e6):
         return exponent(value, letter="e")
     return shortest(value)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .anchors import Anchor, holds_anchor, parse_key
 from .compiled import CompiledPattern, compile_pattern
 from .fault import Miss
+from .operand import range_ends
 from .references import check_references, resolve_references
 from .scalar import compile_scalar, match_scalar
 from .shape import check_anchors, check_depth
@@ -21,5 +22,6 @@ __all__ = [
     "holds_anchor",
     "match_scalar",
     "parse_key",
+    "range_ends",
     "resolve_references",
 ]
