@@ -1,0 +1,58 @@
+"""`apply -o FILE`: changed and generated objects written to one file, or to a file each in a folder (row K-02)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.errors import EngineError
+
+from .narration import changed_objects, targets_of
+from .yamltext import dump
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from engine.model import Object
+
+    from .processor import PolicyAnswer
+
+
+class Destination:
+    """A file (ends in `.yaml` or `.yml`), emptied first, or a folder, made where it is missing."""
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+        self._is_file = self._path.suffix in (".yaml", ".yml") and not self._path.is_dir()
+        self._started: set[Path] = set()
+        try:
+            if self._is_file:
+                self._path.write_text("")
+                self._started.add(self._path)
+            else:
+                self._path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def add(self, answers: Sequence[PolicyAnswer]) -> None:
+        """Write what one object's answers changed or made."""
+        for answer in answers:
+            for what, obj in changed_objects(answer):
+                self._write(obj, what)
+            for target in targets_of(answer):
+                self._write(target, "mutated")
+
+    def _write(self, obj: Object, what: str) -> None:
+        name = str((obj.get("metadata") or {}).get("name") or "object").replace("/", "_")
+        path = self._path if self._is_file else self._path / f"{name}-{what}.yaml"
+        mode = "a" if path in self._started else "w"
+        self._started.add(path)
+        try:
+            with path.open(mode) as file:
+                file.write(f"{dump(obj)}\n---\n\n")
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: OSError) -> EngineError:
+        reason = (error.strerror or "failed").lower()
+        return EngineError(f"cannot write to `{self._path}`: {reason}")

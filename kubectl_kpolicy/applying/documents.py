@@ -1,0 +1,133 @@
+"""Documents sorted by what they are: policies, exceptions, clean-up policies, kinds that are not evaluated yet, objects.
+
+One bad policy never stops the others: what cannot be read as a policy becomes a problem beside the rest. A document is
+parsed once per process, because many test cases name the same policy files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from engine import parse
+from engine.errors import DocumentError, EngineError, Location
+from engine.model import CleanupPolicy, Policy, PolicyException
+
+if TYPE_CHECKING:
+    from engine.lang.yaml import Document
+    from engine.model import Object
+
+Parsed = Policy | PolicyException | CleanupPolicy
+_Parser = Callable[..., Parsed]
+
+_CLASSIC: Mapping[str, _Parser] = {
+    "ClusterPolicy": parse.parse_policy,
+    "Policy": parse.parse_policy,
+    "PolicyException": parse.parse_exception,
+    "CleanupPolicy": parse.parse_cleanup_policy,
+    "ClusterCleanupPolicy": parse.parse_cleanup_policy,
+}
+_LATER_GROUPS = ("policies.kyverno.io", "admissionregistration.k8s.io")
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """A policy of a kind that this version does not evaluate."""
+
+    kind: str
+    name: str
+    at: Location
+
+
+@dataclass(slots=True)
+class Loaded:
+    """What a set of documents holds."""
+
+    policies: list[Policy] = field(default_factory=list)
+    exceptions: list[PolicyException] = field(default_factory=list)
+    cleanups: list[CleanupPolicy] = field(default_factory=list)
+    unsupported: list[Unsupported] = field(default_factory=list)
+    objects: list[Object] = field(default_factory=list)
+    problems: list[EngineError] = field(default_factory=list)
+
+
+_parsed: dict[tuple[int, bool], tuple[Document, Parsed | EngineError]] = {}
+
+
+def sort_documents(documents: Iterable[Document], *, strict: bool = True) -> Loaded:
+    """Sort documents; policies that cannot be read as such stand in `problems`. `strict` refuses unknown fields."""
+    loaded = Loaded()
+    for document, value in expanded(documents):
+        _sort(document, value, loaded, strict=strict)
+    return loaded
+
+
+def _sort(document: Document, value: Object, loaded: Loaded, *, strict: bool) -> None:
+    group = str(value.get("apiVersion", "")).rpartition("/")[0]
+    kind = str(value.get("kind", ""))
+    if group == "kyverno.io" and kind in _CLASSIC:
+        _keep(_parse(document, value, strict=strict), loaded)
+    elif group in _LATER_GROUPS and "Webhook" not in kind:
+        name = str((value.get("metadata") or {}).get("name", ""))
+        loaded.unsupported.append(Unsupported(kind, name, Location(document.file, document.line)))
+    else:
+        loaded.objects.append(value)
+
+
+def _keep(found: Parsed | EngineError, loaded: Loaded) -> None:
+    match found:
+        case Policy():
+            loaded.policies.append(found)
+        case PolicyException():
+            loaded.exceptions.append(found)
+        case CleanupPolicy():
+            loaded.cleanups.append(found)
+        case _:
+            loaded.problems.append(found)
+
+
+def _parse(document: Document, value: Object, *, strict: bool) -> Parsed | EngineError:
+    key = (id(value), strict)
+    known = _parsed.get(key)
+    if known is None:
+        found: Parsed | EngineError
+        try:
+            found = _CLASSIC[value["kind"]](
+                value,
+                at=Location(document.file, document.line),
+                line_of=document.line_of if value is document.value else None,
+                strict=strict,
+            )
+        except EngineError as error:
+            found = error
+        # INVARIANT: the document is kept beside its result, so that its id cannot come to mean another one
+        known = _parsed[key] = (document, found)
+    return known[1]
+
+
+def expanded(documents: Iterable[Document]) -> Iterator[tuple[Document, Object]]:
+    """Yield every object with its document, the members of `List` kinds one by one.
+
+    Raises DocumentError for a document that is no object with a kind.
+    """
+    for document in documents:
+        yield from ((document, value) for value in _members(document, document.value))
+
+
+def _members(document: Document, value: Any) -> Iterator[Object]:
+    if not isinstance(value, dict) or not value.get("kind"):
+        raise DocumentError(
+            "document is not a Kubernetes object: it has no `kind`",
+            at=Location(document.file, document.line),
+        )
+    if str(value["kind"]).endswith("List") and isinstance(value.get("items"), list):
+        for item in value["items"]:
+            yield from _members(document, item)
+    else:
+        yield value
+
+
+def objects_of(documents: Iterable[Document]) -> list[Object]:
+    """Return all objects of documents, whatever their kind: policies can be the objects that policies look at."""
+    return [value for _, value in expanded(documents)]

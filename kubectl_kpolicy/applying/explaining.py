@@ -1,0 +1,66 @@
+"""The `explain` command: the steps of every rule on the objects that were asked for."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TextIO
+
+from engine.errors import EngineError
+from engine.lang import wildcard
+
+from .complaint import complain, refuse
+from .inputs import load_inputs
+from .processor import Processor
+from .sources import collector_off
+from .traces import explained
+
+if TYPE_CHECKING:
+    import argparse
+
+    from engine.model import Object
+
+
+def run_command(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:
+    """Run `kubectl kpolicy explain` and return its exit code."""
+    try:
+        with collector_off():
+            return _explain(args, out, err)
+    except EngineError as error:
+        return complain(err, error)
+
+
+def _explain(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:
+    inputs = load_inputs(args, _instant(args.as_of), strict=args.validate == "strict")
+    policies = [
+        policy for policy in inputs.loaded.policies if wildcard.match(args.policy, policy.key)
+    ]
+    processor = Processor(policies, inputs.loaded.exceptions, setting=inputs.setting, trace=True)
+    for problem in processor.problems:
+        complain(err, problem.error)
+    for error in inputs.loaded.problems:
+        complain(err, error)
+    chosen = [obj for obj in inputs.objects if _is_named(obj, args.names)]
+    if not chosen:
+        return refuse(err, f"no resource is called {' or '.join(args.names)}", "write KIND/NAME")
+    for obj in chosen:
+        answers = processor.apply(obj)
+        traces = [trace for trace in processor.traces if wildcard.match(args.rule, trace.rule)]
+        print(*explained(obj, traces, answers), sep="\n", file=out)
+    return 0
+
+
+def _instant(text: str) -> datetime:
+    if not text:
+        return datetime.now(UTC)
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise EngineError(
+            f"cannot read `{text}` as an instant", help="write it as 2026-11-21T10:18:00Z"
+        ) from error
+    return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
+
+
+def _is_named(obj: Object, names: list[str]) -> bool:
+    kind, name = str(obj.get("kind", "")), str((obj.get("metadata") or {}).get("name", ""))
+    return not names or any(f"{kind}/{name}".lower() == wanted.lower() for wanted in names)

@@ -1,0 +1,128 @@
+"""What the flags of `apply` and `explain` name, loaded: policies, exceptions, objects, and the setting they meet in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.errors import DocumentError
+from engine.model import NOBODY
+
+from .documents import Loaded, objects_of, sort_documents
+from .inventory import Inventory
+from .mocks import with_context
+from .namespaces import labels_by_namespace
+from .processor import Setting
+from .scope import Scopes
+from .sources import first_document, read_paths
+from .user import read_user
+from .values import ValueSet, parse_sets, read_values, values_of
+from .world import World
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from engine.lang.yaml import Document
+    from engine.model import Object, UserInfo
+
+POLICY_EXCEPTION = ("kyverno.io", "PolicyException")
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyInputs:
+    """Everything that one run of `apply` works on."""
+
+    loaded: Loaded
+    objects: list[Object]
+    setting: Setting
+
+
+def load_inputs(args: argparse.Namespace, now: datetime, *, strict: bool = True) -> ApplyInputs:
+    """Load what the flags name; raises EngineError for what cannot be read. `strict` refuses unknown policy fields."""
+    loaded = sort_documents(read_paths(split(args.policies)), strict=strict)
+    if not args.exceptions_within_policies:
+        loaded.exceptions = []
+    documents = _resource_documents(args)
+    given = read_paths(split(args.exceptions))
+    if args.exceptions_with_resources:
+        given += [found for found in documents if _is_exception(found)]
+        documents = [found for found in documents if not _is_exception(found)]
+    extra = sort_documents(given, strict=strict)
+    loaded.exceptions += extra.exceptions
+    loaded.problems += extra.problems
+    objects = objects_of(documents)
+    targets = objects_of(read_paths(split(args.target_resources)))
+    scopes = Scopes(
+        obj
+        for obj in (*objects, *targets, *objects_of(read_paths(split(args.crd_paths))))
+        if obj.get("kind") == "CustomResourceDefinition"
+    )
+    placed = [scopes.placed(obj) for obj in objects]
+    return ApplyInputs(
+        loaded, placed, _setting(args, now, placed, [scopes.placed(o) for o in targets])
+    )
+
+
+def _resource_documents(args: argparse.Namespace) -> list[Document]:
+    paths = split(args.resources)
+    if args.stdin:
+        paths.append("-")
+    if not paths:
+        raise DocumentError(
+            "no resources given",
+            help="name files or folders with --resource, or pipe them with --stdin",
+        )
+    return read_paths(paths)
+
+
+def split(paths: Iterable[str]) -> list[str]:
+    """Split `a.yaml,b.yaml`, as Kyverno's flags do; a path that exists as written stays whole."""
+    return [
+        part
+        for path in paths
+        for part in ([path] if "," not in path or Path(path).exists() else path.split(","))
+    ]
+
+
+def _is_exception(document: Document) -> bool:
+    value = document.value
+    return (
+        isinstance(value, dict)
+        and (
+            str(value.get("apiVersion", "")).rpartition("/")[0],
+            value.get("kind"),
+        )
+        == POLICY_EXCEPTION
+    )
+
+
+def _setting(
+    args: argparse.Namespace, now: datetime, objects: list[Object], targets: list[Object]
+) -> Setting:
+    world = World(targets=Inventory(targets))
+    if args.context_file:
+        world = with_context(world, first_document(Path(args.context_file), "context file"))
+    return Setting(
+        now=now,
+        seed=args.seed.encode(),
+        user=_user(args),
+        values=_values(args),
+        world=world,
+        namespace_labels=labels_by_namespace(objects),
+    )
+
+
+def _user(args: argparse.Namespace) -> UserInfo:
+    if not args.userinfo:
+        return NOBODY
+    return read_user(first_document(Path(args.userinfo), "user info file"))
+
+
+def _values(args: argparse.Namespace) -> ValueSet:
+    overrides = parse_sets(args.set)
+    if not args.values_file:
+        return values_of({}, overrides=overrides)
+    return read_values(first_document(Path(args.values_file), "values file"), overrides=overrides)

@@ -1,0 +1,116 @@
+"""Objects that can be looked up by identity, by selector and by API path: the part of a cluster that mocks need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from engine.lang import wildcard
+from engine.match import compile_selector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from engine.evaluate import ListLookup
+    from engine.model import Object
+
+
+class Inventory:
+    """A fixed collection of objects; a later one replaces an earlier one of the same identity."""
+
+    def __init__(self, objects: Iterable[Object] = ()) -> None:
+        self._by_key = {_identity(obj): obj for obj in objects}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_key)
+
+    def __iter__(self) -> Iterator[Object]:
+        return iter(self._by_key.values())
+
+    def get(self, api_version: str, kind: str, namespace: str, name: str) -> Object | None:
+        """Return one object; an empty or `*` API version fits any."""
+        if api_version and "*" not in api_version:
+            return self._by_key.get((api_version, kind, namespace, name))
+        for key, obj in self._by_key.items():
+            if key[1:] == (kind, namespace, name):
+                return obj
+        return None
+
+    def select(self, lookup: ListLookup) -> list[Object]:
+        """Return the objects that fit a ListLookup; name and namespace may hold wildcards, empty ones fit all."""
+        selected = compile_selector(orjson.loads(lookup.selector)) if lookup.selector else None
+        return [
+            obj
+            for (api_version, kind, namespace, name), obj in self._by_key.items()
+            if kind == lookup.kind
+            and _fits(lookup.api_version, api_version)
+            and _fits(lookup.namespace, namespace)
+            and _fits(lookup.name, name)
+            and (selected is None or selected(_labels(obj)))
+        ]
+
+    def at_path(self, path: str, label_selector: str = "") -> Any:
+        """Answer a GET of the API server's `path`: an object, a list, or None where there is no such object."""
+        parts = path.strip("/").split("/")
+        api_version, rest = _version(parts)
+        namespace = ""
+        if len(rest) >= 3 and rest[0] == "namespaces":
+            namespace, rest = rest[1], rest[2:]
+        if not rest:
+            return None
+        found = [
+            obj
+            for (version, kind, space, _), obj in self._by_key.items()
+            if version == api_version and is_plural(rest[0], kind) and namespace in ("", space)
+        ]
+        if len(rest) > 1:
+            return next((obj for obj in found if _identity(obj)[3] == rest[1]), None)
+        selected = compile_selector(_parsed_selector(label_selector))
+        items = [obj for obj in found if selected(_labels(obj))]
+        return {"apiVersion": api_version, "kind": "List", "items": items}
+
+
+def is_plural(resource: str, kind: str) -> bool:
+    """Return whether `resource` is the plural of `kind` by Kubernetes' rules of naming."""
+    lower = kind.lower()
+    if lower.endswith(("s", "x", "z", "ch", "sh")):
+        return resource in (f"{lower}es", lower)
+    if lower.endswith("y") and lower[-2:-1] not in "aeiou":
+        return resource == f"{lower[:-1]}ies"
+    return resource == f"{lower}s"
+
+
+def _version(parts: list[str]) -> tuple[str, list[str]]:
+    if parts[0] == "api" and len(parts) > 1:
+        return parts[1], parts[2:]
+    if parts[0] == "apis" and len(parts) > 2:
+        return f"{parts[1]}/{parts[2]}", parts[3:]
+    return "", []
+
+
+def _parsed_selector(text: str) -> Mapping[str, Any]:
+    """Read the equality form `a=b,c=d` of a label selector."""
+    if not text:
+        return {}
+    pairs = (pair.replace("==", "=").partition("=") for pair in text.split(","))
+    return {"matchLabels": {key.strip(): value.strip() for key, _, value in pairs}}
+
+
+def _fits(pattern: str, text: str) -> bool:
+    return not pattern or pattern == text or wildcard.match(pattern, text)
+
+
+def _identity(obj: Object) -> tuple[str, str, str, str]:
+    metadata = obj.get("metadata") or {}
+    return (
+        str(obj.get("apiVersion", "")),
+        str(obj.get("kind", "")),
+        str(metadata.get("namespace") or ""),
+        str(metadata.get("name") or ""),
+    )
+
+
+def _labels(obj: Object) -> Mapping[str, str]:
+    labels = (obj.get("metadata") or {}).get("labels")
+    return labels if isinstance(labels, dict) else {}

@@ -1,0 +1,43 @@
+"""JUnit reports, which CI systems show as test results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape, quoteattr
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    Case = tuple[str, str, str | None]
+    """Name, class, and the text of the failure or None."""
+
+
+def junit_text(name: str, suites: Mapping[str, Sequence[Case]]) -> str:
+    """Return a report with one suite for each key."""
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites name={quoteattr(name)}>"]
+    for suite, cases in suites.items():
+        failures = sum(failure is not None for _, _, failure in cases)
+        lines.append(
+            f'  <testsuite name={_quoted(suite)} tests="{len(cases)}" failures="{failures}">'
+        )
+        lines += [_case(case) for case in cases]
+        lines.append("  </testsuite>")
+    return "\n".join([*lines, "</testsuites>"])
+
+
+def _case(case: Case) -> str:
+    name, group, failure = case
+    head = f"    <testcase name={_quoted(name)} classname={_quoted(group)}"
+    if failure is None:
+        return f"{head}/>"
+    text = escape(_printable(failure))
+    return f"{head}>\n      <failure>{text}</failure>\n    </testcase>"
+
+
+def _quoted(text: str) -> str:
+    return quoteattr(_printable(text))
+
+
+def _printable(text: str) -> str:
+    """Replace control characters, which XML cannot carry."""
+    return "".join(char if char >= " " or char in "\t\n" else "\ufffd" for char in text)

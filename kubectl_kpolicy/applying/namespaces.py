@@ -1,0 +1,21 @@
+"""Labels of namespaces, learnt from the Namespace objects that came with the input."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from engine.model import Object
+
+
+def labels_by_namespace(objects: Iterable[Object]) -> dict[str, Mapping[str, str]]:
+    """Return the labels of every Namespace among `objects`, by its name."""
+    found: dict[str, Mapping[str, str]] = {}
+    for obj in objects:
+        if obj.get("kind") == "Namespace" and obj.get("apiVersion") == "v1":
+            metadata = obj.get("metadata") or {}
+            labels = metadata.get("labels")
+            found[str(metadata.get("name", ""))] = labels if isinstance(labels, dict) else {}
+    return found

@@ -1,0 +1,118 @@
+"""The default text of `apply`, in Kyverno's words: header, changed objects, failures by policy and object, last line (K-03)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TextIO
+
+from engine.model import RuleType, Status
+
+from .rows import resource_path
+from .yamltext import dump
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from engine.model import Object, RuleResult
+
+    from .counts import Counts
+    from .processor import PolicyAnswer
+
+DIVIDER = "-" * 70
+
+
+def header(rules: int, resources: int, exceptions: int) -> str:
+    """Return the first lines."""
+    with_exceptions = f" with {exceptions} exception(s)" if exceptions else ""
+    return f"\nApplying {rules} policy rule(s) to {resources} resource(s){with_exceptions}...\n"
+
+
+def invalid_policies(names: Sequence[str]) -> str:
+    """Return the block that names policies which were left out."""
+    if not names:
+        return ""
+    lines = [f"{number}. {name}" for number, name in enumerate(names, 1)]
+    return "\n".join([DIVIDER, "Invalid Policies:", *lines, DIVIDER, ""])
+
+
+def changed_objects(answer: PolicyAnswer) -> list[tuple[str, Object]]:
+    """Return what a policy changed or made: `mutated` or `generated`, and the object."""
+    made = [("generated", obj) for result in answer.results for obj in result.generated]
+    if answer.type is RuleType.MUTATION and _is_mutated(answer.results):
+        made.append(("mutated", answer.patched))
+    return made
+
+
+def targets_of(answer: PolicyAnswer) -> list[Object]:
+    """Return other objects that a policy changed."""
+    return [
+        target.after
+        for result in answer.results
+        if result.status is Status.PASS
+        for target in result.targets
+    ]
+
+
+def _is_mutated(results: Iterable[RuleResult]) -> bool:
+    return any(result.status is Status.PASS for result in results)
+
+
+def changed_text(answer: PolicyAnswer, *, bare: bool = False) -> str:
+    """Return the objects a policy changed or made; `bare` leaves out the line that says so."""
+    head = f"\npolicy {answer.policy.name} applied to {resource_path(answer.object)}:"
+    text = ""
+    for what, obj in changed_objects(answer):
+        text += f"{'' if bare else head}\n{dump(obj)}\n---\n"
+        if what == "mutated" and (targets := targets_of(answer)):
+            text += "patched targets: \n"
+            text += "".join(f"\n{dump(target)}\n---\n" for target in targets)
+    return text
+
+
+def answer_text(answer: PolicyAnswer, *, audit_warn: bool = False) -> str:
+    """Return what is said of one policy on one object: skipped and failed mutation, and failed rules, numbered."""
+    place = resource_path(answer.object)
+    name = answer.policy.name
+    text = ""
+    failed = []
+    for result in answer.results:
+        if result.status is Status.FAIL:
+            failed.append(result)
+        if answer.type is RuleType.MUTATION and result.status is Status.SKIP:
+            text += f"\nskipped mutate policy {name} -> resource {place}\n"
+        if answer.type is RuleType.MUTATION and result.status is Status.ERROR:
+            text += f"\nerror while applying mutate policy {name} -> resource {place} \nerror:  {result.message}\n"
+    if failed:
+        as_warning = audit_warn and not any(result.enforce for result in failed)
+        text += f"policy {name} -> resource {place} failed{' as audit warning' if as_warning else ''}:\n"
+        for number, result in enumerate(failed, 1):
+            text += f"{number} - {result.rule} {result.message}\n"
+        text += "\n"
+    return text
+
+
+class Narrator:
+    """Writes the text as results come in; failures stand after everything that was changed or made."""
+
+    def __init__(self, out: TextIO, *, audit_warn: bool, bare: bool, quiet_changes: bool) -> None:
+        self._out = out
+        self._audit_warn = audit_warn
+        self._bare = bare
+        self._quiet_changes = quiet_changes
+        self._later: list[str] = []
+
+    def add(self, answers: Sequence[PolicyAnswer]) -> None:
+        """Take the answers on one object."""
+        for answer in answers:
+            if all(result.status is Status.PASS for result in answer.results) and (
+                answer.type is RuleType.VALIDATION
+            ):
+                continue
+            if not self._quiet_changes:
+                self._out.write(changed_text(answer, bare=self._bare))
+            if said := answer_text(answer, audit_warn=self._audit_warn):
+                self._later.append(said)
+
+    def finish(self, counts: Counts) -> None:
+        """Write the failures and the last line."""
+        self._out.writelines(self._later)
+        self._out.write(f"\n{counts.line()}\n")

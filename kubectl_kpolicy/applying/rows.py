@@ -1,0 +1,212 @@
+"""Results of `apply` as rows, and the formats made of rows: tables, JSON, YAML, names, JUnit, SARIF, Markdown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from . import sarif
+from .boxes import aligned, markdown_table, table
+from .colors import PLAIN, Colors
+from .junit import junit_text
+from .verdicts import shown_status
+from .yamltext import dump
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from engine.model import Object, Policy, RuleResult
+
+    from .counts import Counts
+    from .processor import PolicyAnswer
+
+BAD = ("fail", "warn", "error")
+_REASONS = {"pass": "Ok", "fail": "Fail", "warn": "Warn", "error": "Error", "skip": "Skip"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One result: what a rule of a policy said about an object."""
+
+    policy: Policy
+    object: Object
+    result: RuleResult
+    status: str
+
+    @property
+    def resource(self) -> str:
+        """`namespace/Kind/name`."""
+        return resource_path(self.object)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Everything a run of `apply` found."""
+
+    rows: Sequence[Row]
+    counts: Counts
+    changed: Sequence[tuple[str, Object]] = ()
+    """What rules changed or made: `mutated` or `generated`, and the object."""
+
+
+def rows_of(answer: PolicyAnswer, *, audit_warn: bool = False) -> list[Row]:
+    """Return the rows of one policy's answer."""
+    return [
+        Row(answer.policy, answer.object, result, str(shown_status(answer.policy, result, audit_warn=audit_warn)))
+        for result in answer.results
+    ]  # fmt: skip
+
+
+def resource_path(obj: Object) -> str:
+    """Return `namespace/Kind/name` of an object, its namespace empty where it has none."""
+    metadata = obj.get("metadata") or {}
+    name = metadata.get("name") or metadata.get("generateName") or ""
+    return f"{metadata.get('namespace') or ''}/{obj.get('kind', '')}/{name}"
+
+
+def as_table(outcome: Outcome, colors: Colors = PLAIN, *, detailed: bool = False) -> str:
+    """Return Kyverno's box table."""
+    columns = ["ID", "POLICY", "RULE", "RESOURCE", "RESULT", "REASON"]
+    cells = []
+    for number, row in enumerate(outcome.rows, 1):
+        status = row.status.title()
+        cell = [
+            str(number),
+            colors.name(row.policy.key),
+            colors.name(row.result.rule),
+            colors.name(row.resource),
+            colors.status(status),
+            _REASONS[row.status],
+        ]
+        cells.append([*cell, row.result.message] if detailed else cell)
+    return table([*columns, "MESSAGE"] if detailed else columns, cells, colors=colors)
+
+
+def as_wide(outcome: Outcome) -> str:
+    """Return kubectl's kind of table with action, severity and message."""
+    columns = ("RESULT", "POLICY", "RULE", "RESOURCE", "ACTION", "SEVERITY", "MESSAGE")
+    cells = [
+        (
+            row.status,
+            row.policy.key,
+            row.result.rule,
+            row.resource,
+            "Enforce" if row.result.enforce else "Audit",
+            row.policy.annotations.get("policies.kyverno.io/severity") or "-",
+            row.result.message.replace("\n", " "),
+        )
+        for row in outcome.rows
+    ]
+    return aligned(columns, cells)
+
+
+def document_of(outcome: Outcome) -> dict[str, Any]:
+    """Return the run as one `kpolicy.io/v1alpha1` document."""
+    return {
+        "apiVersion": "kpolicy.io/v1alpha1",
+        "kind": "ResultList",
+        "summary": outcome.counts.as_map(),
+        "items": [_item(row) for row in outcome.rows],
+        "mutated": [obj for what, obj in outcome.changed if what == "mutated"],
+        "generated": [obj for what, obj in outcome.changed if what == "generated"],
+    }
+
+
+def _item(row: Row) -> dict[str, Any]:
+    item = {
+        "policy": row.policy.key,
+        "rule": row.result.rule,
+        "type": str(row.result.type),
+        "resource": reference(row.object),
+        "result": row.status,
+        "action": "Enforce" if row.result.enforce else "Audit",
+        "message": row.result.message,
+        "path": row.result.path,
+        "exceptions": list(row.result.exceptions),
+        "properties": dict(row.result.properties),
+    }
+    return {key: value for key, value in item.items() if value or key == "message"}
+
+
+def reference(obj: Object) -> dict[str, str]:
+    """Return apiVersion, kind, namespace and name of an object; what it does not have is left out."""
+    metadata = obj.get("metadata") or {}
+    found = {
+        "apiVersion": obj.get("apiVersion"),
+        "kind": obj.get("kind"),
+        "namespace": metadata.get("namespace"),
+        "name": metadata.get("name") or metadata.get("generateName"),
+    }
+    return {key: str(value) for key, value in found.items() if value}
+
+
+def as_json(outcome: Outcome) -> str:
+    """Return `document_of` as JSON."""
+    return orjson.dumps(document_of(outcome), option=orjson.OPT_INDENT_2).decode()
+
+
+def as_yaml(outcome: Outcome) -> str:
+    """Return `document_of` as YAML."""
+    return dump(document_of(outcome), sort=False).rstrip("\n")
+
+
+def as_name(outcome: Outcome) -> str:
+    """Return kubectl's names (`deployment.apps/web`) of the objects with a bad result, each once."""
+    names = {_name(row.object): None for row in outcome.rows if row.status in BAD}
+    return "\n".join(names)
+
+
+def _name(obj: Object) -> str:
+    group = str(obj.get("apiVersion", "")).rpartition("/")[0]
+    kind = str(obj.get("kind", "")).lower()
+    name = (obj.get("metadata") or {}).get("name") or ""
+    return f"{kind}.{group}/{name}" if group else f"{kind}/{name}"
+
+
+def as_markdown(outcome: Outcome) -> str:
+    """Return a Markdown table."""
+    columns = ("RESULT", "POLICY", "RULE", "RESOURCE", "MESSAGE")
+    cells = [
+        (row.status, row.policy.key, row.result.rule, row.resource, row.result.message)
+        for row in outcome.rows
+    ]
+    return markdown_table(columns, cells)
+
+
+def as_junit(outcome: Outcome) -> str:
+    """Return a JUnit report, one test suite for each policy."""
+    suites: dict[str, list[tuple[str, str, str | None]]] = {}
+    for row in outcome.rows:
+        failure = row.result.message or row.status if row.status in ("fail", "error") else None
+        suites.setdefault(row.policy.key, []).append((row.result.rule, row.resource, failure))
+    return junit_text("kpolicy apply", suites)
+
+
+def as_sarif(outcome: Outcome) -> str:
+    """Return a SARIF log, which code hosts show beside the code."""
+    bad = [
+        sarif.Finding(
+            rule=f"{row.policy.key}/{row.result.rule}",
+            description=str(row.policy.annotations.get("policies.kyverno.io/description") or ""),
+            level="warning" if row.status == "warn" else "error",
+            message=row.result.message or row.status,
+            resource=row.resource,
+        )
+        for row in outcome.rows
+        if row.status in BAD
+    ]
+    return orjson.dumps(sarif.log_of(bad), option=orjson.OPT_INDENT_2).decode()
+
+
+FORMATS: dict[str, Callable[[Outcome], str]] = {
+    "table": as_table,
+    "wide": as_wide,
+    "json": as_json,
+    "yaml": as_yaml,
+    "name": as_name,
+    "junit": as_junit,
+    "sarif": as_sarif,
+    "markdown": as_markdown,
+}

@@ -1,0 +1,56 @@
+"""SARIF 2.1.0 logs: findings as code hosts read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One bad result; `resource` is `namespace/Kind/name`."""
+
+    rule: str
+    description: str
+    level: str
+    message: str
+    resource: str
+
+
+def log_of(findings: Sequence[Finding]) -> dict[str, Any]:
+    """Return one log with one run; rules are listed once each, in order of appearance."""
+    rules = {finding.rule: finding.description for finding in findings}
+    order = {rule: index for index, rule in enumerate(rules)}
+    return {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "kpolicy",
+                        "informationUri": "https://kpolicy.io",
+                        "rules": [_rule(name, text) for name, text in rules.items()],
+                    }
+                },
+                "results": [_result(finding, order[finding.rule]) for finding in findings],
+            }
+        ],
+    }
+
+
+def _rule(name: str, text: str) -> dict[str, Any]:
+    return {"id": name, "shortDescription": {"text": (text or name).strip()}}
+
+
+def _result(finding: Finding, index: int) -> dict[str, Any]:
+    return {
+        "ruleId": finding.rule,
+        "ruleIndex": index,
+        "level": finding.level,
+        "message": {"text": finding.message},
+        "locations": [{"logicalLocations": [{"fullyQualifiedName": finding.resource, "kind": "resource"}]}],
+    }  # fmt: skip

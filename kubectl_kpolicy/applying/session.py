@@ -1,0 +1,215 @@
+"""The `apply` command: everything loaded, policies applied object by object, results shown, the exit code that follows."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TextIO
+
+from engine.errors import EngineError
+from engine.lang import duration
+from engine.parse import unknown_fields
+
+from . import rows as formats
+from .colors import Colors
+from .complaint import complain, refuse
+from .counts import Counts
+from .destination import Destination
+from .inputs import ApplyInputs, load_inputs
+from .narration import Narrator, changed_objects, header, invalid_policies
+from .processor import Processor
+from .report import reports_of
+from .rows import Outcome, rows_of
+from .sources import collector_off
+from .traces import explained
+from .waivers import exceptions_for
+from .yamltext import dump
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+    from typing import Any
+
+    from engine.model import Object
+
+    from .processor import PolicyAnswer
+    from .rows import Row
+
+_LATER = {
+    "cluster": "--cluster is not supported yet",
+    "registry": "--registry is not supported yet",
+    "git_branch": "git sources are not supported yet",
+    "json_payload": "--json is not supported yet: payload policies are CEL policies",
+    "http_payload": "--http-payload is not supported yet: payload policies are CEL policies",
+    "envoy_payload": "--envoy-payload is not supported yet: payload policies are CEL policies",
+}
+
+
+def run_command(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:
+    """Run `kubectl kpolicy apply` and return its exit code."""
+    for flag, message in _LATER.items():
+        if getattr(args, flag, None):
+            return refuse(err, message, "name files and folders with --resource")
+    try:
+        with collector_off():
+            return _Session(args, out, err).run()
+    except EngineError as error:
+        return complain(err, error)
+
+
+class _Session:
+    """One run of the command."""
+
+    def __init__(self, args: argparse.Namespace, out: TextIO, err: TextIO) -> None:
+        self._args = args
+        self._out, self._err = out, err
+        self._now = datetime.now(UTC)
+        self._format, path = _output(args)
+        self._destination = Destination(path) if path else None
+        self._documents = args.policy_report or args.generate_exceptions
+        self._keeps_rows = bool(self._format) or self._documents
+        self._counts = Counts(audit_warn=args.audit_warn)
+        self._rows: list[Row] = []
+        self._changed: list[tuple[str, Object]] = []
+
+    def run(self) -> int:
+        args = self._args
+        inputs = load_inputs(args, self._now, strict=args.validate == "strict")
+        processor = Processor(
+            inputs.loaded.policies,
+            inputs.loaded.exceptions,
+            setting=inputs.setting,
+            trace=args.explain,
+        )
+        refused = self._problems(inputs, processor)
+        narrator = self._narrator(inputs, processor)
+        for obj in inputs.objects:
+            answers = processor.apply(obj)
+            self._take(answers, narrator)
+            if args.explain:
+                stream = self._err if self._keeps_rows else self._out
+                print(*explained(obj, processor.traces, answers), sep="\n", file=stream)
+        self._clean_up(inputs)
+        if narrator is not None:
+            self._out.write(invalid_policies(refused))
+            narrator.finish(self._counts)
+        else:
+            self._show()
+        code = self._counts.exit_code(
+            fail_on=args.fail_on, warn_code=args.warn_exit_code, warn_no_pass=args.warn_no_pass
+        )
+        return code or int(bool(refused) and not args.continue_on_error)
+
+    def _problems(self, inputs: ApplyInputs, processor: Processor) -> list[str]:
+        """Complain of policies that are left out; returns their names."""
+        for later in inputs.loaded.unsupported:
+            complain(
+                self._err,
+                EngineError(
+                    f"{later.kind} `{later.name}` is left out: this version does not evaluate its kind",
+                    at=later.at,
+                ),
+                word="warning",
+            )
+        if self._args.validate == "warn":
+            self._warn_of_unknown_fields(inputs)
+        for error in inputs.loaded.problems:
+            complain(self._err, error)
+        for problem in processor.problems:
+            complain(self._err, problem.error)
+        return [
+            *(str(error.at) or error.message for error in inputs.loaded.problems),
+            *(problem.policy.key for problem in processor.problems),
+        ]
+
+    def _warn_of_unknown_fields(self, inputs: ApplyInputs) -> None:
+        for policy in inputs.loaded.policies:
+            for found in unknown_fields(policy.raw):
+                nearest = f"did you mean `{found.nearest}`?" if found.nearest else ""
+                error = EngineError(f"unknown field `{found.path}`", at=policy.at, help=nearest)
+                complain(self._err, error, word="warning")
+
+    def _narrator(self, inputs: ApplyInputs, processor: Processor) -> Narrator | None:
+        if self._keeps_rows:
+            return None
+        args = self._args
+        if not args.stdin:
+            counted = (processor.rule_count, len(inputs.objects), len(inputs.loaded.exceptions))
+            self._out.write(header(*counted))
+        return Narrator(
+            self._out,
+            audit_warn=args.audit_warn,
+            bare=args.stdin,
+            quiet_changes=self._destination is not None,
+        )
+
+    def _take(self, answers: Sequence[PolicyAnswer], narrator: Narrator | None) -> None:
+        for answer in answers:
+            self._counts.add(answer)
+        if narrator is not None:
+            narrator.add(answers)
+        if self._destination is not None:
+            self._destination.add(answers)
+        if self._keeps_rows:
+            for answer in answers:
+                self._rows += rows_of(answer, audit_warn=self._args.audit_warn)
+                self._changed += changed_objects(answer)
+
+    def _clean_up(self, inputs: ApplyInputs) -> None:
+        """Say what clean-up policies would delete now."""
+        if not inputs.loaded.cleanups:
+            return
+        from .cleanups import deletions
+
+        stream = self._err if self._keeps_rows else self._out
+        for line in deletions(inputs):
+            print(line, file=stream)
+
+    def _show(self) -> None:
+        args = self._args
+        if args.policy_report:
+            self._show_documents(reports_of(self._rows, self._now))
+        elif args.generate_exceptions:
+            lifetime = duration.parse(args.generated_exception_ttl)
+            if lifetime is None:
+                raise EngineError(f"cannot read `{args.generated_exception_ttl}` as a duration")
+            self._show_documents(exceptions_for(self._rows, duration.text(lifetime)))
+        else:
+            self._show_format()
+
+    def _show_documents(self, documents: list[dict[str, Any]]) -> None:
+        if self._args.output_format == "json":
+            import orjson
+
+            self._print(*(orjson.dumps(found).decode() for found in documents))
+        else:
+            self._print("---\n".join(dump(found) for found in documents).rstrip("\n"))
+
+    def _show_format(self) -> None:
+        outcome = Outcome(self._rows, self._counts, self._changed)
+        if self._format == "table":
+            colors = Colors(on=_wants_color(self._args, self._out))
+            shown = formats.as_table(outcome, colors, detailed=self._args.detailed_results)
+            self._print(shown, f"\n{self._counts.line()}")
+            return
+        shown = formats.FORMATS[self._format](outcome)
+        if shown:
+            self._print(shown)
+        print(self._counts.line().rstrip(), file=self._err)
+
+    def _print(self, *lines: str) -> None:
+        if any(lines):
+            print(*lines, sep="\n", file=self._out)
+
+
+def _output(args: argparse.Namespace) -> tuple[str, str]:
+    """Return the format and the path that `-o` means: a format's name, or where to write changed objects."""
+    if args.output in formats.FORMATS:
+        return args.output, ""
+    return "table" if args.table else "", args.output
+
+
+def _wants_color(args: argparse.Namespace, out: TextIO) -> bool:
+    if args.remove_color or args.color == "never":
+        return False
+    return args.color == "always" or (out.isatty() and "NO_COLOR" not in os.environ)

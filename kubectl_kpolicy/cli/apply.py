@@ -1,0 +1,124 @@
+"""`kubectl kpolicy apply`: policies on objects from files, without a cluster (rows K-02 and K-03)."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "apply policies to resources from files and show what they decide"
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command and its flags; they are upstream's where upstream has them."""
+    parser = sub.add_parser(
+        "apply",
+        help=SUMMARY,
+        description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
+        epilog="example: kubectl kpolicy apply policies/ --resource pod.yaml --explain",
+    )
+    parser.add_argument(
+        "policies", nargs="+", metavar="POLICY", help="files or folders; - reads standard input"
+    )
+    add_inputs(parser)
+    _add_outputs(parser)
+    _add_verdicts(parser)
+    _add_later(parser)
+    parser.set_defaults(run=run)
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that name what policies meet: resources, exceptions, values, user, context."""
+    add = parser.add_argument
+    add("-r", "--resource", "--resources", dest="resources", action="append", default=[],
+        metavar="PATH", help="files or folders with resources")  # fmt: skip
+    add("--target-resource", "--target-resources", dest="target_resources", action="append",
+        default=[], metavar="PATH", help="objects that mutate-existing rules change")  # fmt: skip
+    add("-i", "--stdin", action="store_true", help="read resources from standard input")
+    add("-s", "--set", action="append", default=[], metavar="A=B,…", help="variables")
+    add("-f", "--values-file", default="", metavar="FILE", help="values file with variables")
+    add("-u", "--userinfo", default="", metavar="FILE", help="file with user, groups and roles")
+    add("--context-file", default="", metavar="FILE", help="file with objects and image data")
+    add("-e", "--exception", "--exceptions", dest="exceptions", action="append", default=[],
+        metavar="PATH", help="policy exceptions")  # fmt: skip
+    add("--exceptions-with-resources", "--exceptions-within-resources", dest="exceptions_with_resources",
+        action="store_true", help="take exceptions from the resource files")  # fmt: skip
+    add(
+        "--exceptions-within-policies",
+        action="store_true",
+        help="take exceptions from the policy files",
+    )
+    add("--crd-paths", action="append", default=[], metavar="PATH",
+        help="definitions of custom kinds")  # fmt: skip
+    add("--validate", choices=("strict", "warn", "ignore"), default="strict",
+        help="what to do about unknown policy fields")  # fmt: skip
+    add("--seed", default="", help="seed of random(), to repeat a run")
+
+
+def _add_outputs(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("-o", "--output", default="", metavar="FORMAT|PATH",
+        help="table, wide, json, yaml, name, junit, sarif or markdown; or where to write changed objects")  # fmt: skip
+    add("-t", "--table", action="store_true", help="show results in a table")
+    add("--detailed-results", action="store_true", help="show messages in the table")
+    add("--explain", action="store_true", help="print the steps of every rule")
+    add("-p", "--policy-report", action="store_true", help="print a policy report")
+    add(
+        "--output-format",
+        choices=("yaml", "json"),
+        default="yaml",
+        help="of reports and exceptions",
+    )
+    add("--generate-exceptions", action="store_true", help="print exceptions for what fails")
+    add("--generated-exception-ttl", default="720h", metavar="DURATION", help="their time to live")
+    add("--color", choices=("auto", "always", "never"), default="auto", help="colours in tables")
+    add("--remove-color", action="store_true", help="never use colours")
+
+
+def _add_verdicts(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--fail-on", choices=("fail", "warn", "error", "none"), default="fail",
+        help="least result that makes the exit code 1")  # fmt: skip
+    add("--audit-warn", action="store_true", help="failures of audit rules are warnings")
+    add(
+        "--warn-exit-code",
+        type=int,
+        default=0,
+        metavar="N",
+        help="exit code when there are warnings",
+    )
+    add("--warn-no-pass", action="store_true", help="the same when nothing passed")
+    add("--continue-on-fail", action="store_true", help="accepted; a failure never stops a run")
+    add(
+        "--continue-on-error",
+        action="store_true",
+        help="a policy that cannot be used does not fail the run",
+    )
+
+
+def _add_later(parser: argparse.ArgumentParser) -> None:
+    """Add upstream's flags for sources that this version refuses, and those without meaning here."""
+    import argparse
+
+    add = parser.add_argument
+    for short, name in (("-c", "--cluster"), ("", "--registry"), ("", "--cluster-wide-resources")):
+        add(*filter(None, (short, name)), action="store_true", help=argparse.SUPPRESS)
+    add("-b", "--git-branch", default="", help=argparse.SUPPRESS)
+    add("--json", "--json-paths", dest="json_payload", action="append", help=argparse.SUPPRESS)
+    add("--http-payload", action="append", help=argparse.SUPPRESS)
+    add("--envoy-payload", action="append", help=argparse.SUPPRESS)
+    for name in ("-n", "--kubeconfig", "--context", "--username", "--password"):
+        add(name, *(["--namespace"] if name == "-n" else []), default="", help=argparse.SUPPRESS)
+    add("--parameter-resource", action="append", help=argparse.SUPPRESS)
+    add("--concurrent", type=int, default=1, help=argparse.SUPPRESS)
+    add("--batch-size", type=int, default=100, help=argparse.SUPPRESS)
+    add("--show-performance", action="store_true", help=argparse.SUPPRESS)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Apply the policies, print the results, return the exit code."""
+    from kubectl_kpolicy.applying.session import run_command
+
+    return run_command(args, sys.stdout, sys.stderr)

@@ -1,0 +1,51 @@
+"""`kubectl kpolicy test`: test files of upstream's format, run offline (rows K-04 to K-09)."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "run the test files (kyverno-test.yaml) below the given paths"
+FORMATS = ("table", "json", "yaml", "markdown", "junit")
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command and its flags."""
+    parser = sub.add_parser(
+        "test",
+        help=SUMMARY,
+        description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}, without a cluster.",
+        epilog="example: kubectl kpolicy test . --fail-only",
+    )
+    add = parser.add_argument
+    add("paths", nargs="*", default=["."], metavar="PATH", help="test files, or folders to search")
+    add("-f", "--file-name", default="kyverno-test.yaml", help="name of test files in folders")
+    add("-t", "--test-case-selector", default="", metavar="policy=P,rule=R,resource=N",
+        help="look at matching rows only; names take wildcards")  # fmt: skip
+    add(
+        "-o",
+        "--output",
+        "--output-format",
+        choices=FORMATS,
+        default="table",
+        help="format of the results",
+    )
+    add("--fail-only", action="store_true", help="show failed rows only")
+    add("--detailed-results", action="store_true", help="show messages")
+    add("--remove-color", action="store_true", help="never use colours")
+    add("--require-tests", action="store_true", help="fail when no test was found")
+    add("--strict", action="store_true",
+        help="fail also where no rule answered but pass, fail, warn or error is expected")  # fmt: skip
+    add("-b", "--git-branch", default="", help="not supported yet: branch of a git source")
+    add("--registry", action="store_true", help="not supported yet: ask image registries")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the tests, print the results, return the exit code."""
+    from kubectl_kpolicy.testing.session import run_command
+
+    return run_command(args, sys.stdout, sys.stderr)

@@ -1,0 +1,1 @@
+"""Upstream's test files: read, run against the engine, judged, and shown."""

@@ -1,0 +1,72 @@
+"""Expected objects of a test (`patchedResources`, `generatedResource`) against those that rules left or made.
+
+Labels that generation puts on its objects do not count, and a number is equal to the same number written otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .loading import identity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from engine.model import Object
+
+_MANAGED_BY = "app.kubernetes.io/managed-by"
+_GENERATED = "generate.kyverno.io/"
+
+
+def difference(expected: Sequence[Object], found: Iterable[Object], what: str) -> str:
+    """Return in what `found` differs from the expected objects of the same identity, or an empty text.
+
+    An object that has no counterpart among the expected ones is not compared; none at all with one is a difference.
+    """
+    by_identity = {identity(obj): obj for obj in expected}
+    compared = False
+    for obj in found:
+        wanted = by_identity.get(identity(obj))
+        if wanted is None:
+            continue
+        compared = True
+        path = first_difference(_tidy(wanted), _tidy(obj))
+        if path is not None:
+            return f"{what} differs at {path or '/'}"
+    return "" if compared else f"{what} not found in manifest"
+
+
+def _tidy(obj: Object) -> Object:
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("labels"), dict):
+        return obj
+    labels = metadata["labels"]
+    kept = {
+        key: value
+        for key, value in labels.items()
+        if not key.startswith(_GENERATED) and (key, value) != (_MANAGED_BY, "kyverno")
+    }
+    if kept == labels:
+        return obj
+    rest = {key: value for key, value in metadata.items() if key != "labels"}
+    return {**obj, "metadata": {**rest, "labels": kept} if kept else rest}
+
+
+def first_difference(wanted: Any, found: Any) -> str | None:
+    """Return the slash path of the first difference of two decoded values, or None; `true` is not `1`."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        for key in sorted(wanted.keys() | found.keys()):
+            if key not in wanted or key not in found:
+                return f"/{key}"
+            below = first_difference(wanted[key], found[key])
+            if below is not None:
+                return f"/{key}{below}"
+        return None
+    if isinstance(wanted, list) and isinstance(found, list):
+        for index, (one, other) in enumerate(zip(wanted, found, strict=False)):
+            below = first_difference(one, other)
+            if below is not None:
+                return f"/{index}{below}"
+        return None if len(wanted) == len(found) else f"/{min(len(wanted), len(found))}"
+    same = wanted == found and isinstance(wanted, bool) == isinstance(found, bool)
+    return None if same else ""

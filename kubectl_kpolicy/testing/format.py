@@ -1,0 +1,178 @@
+"""The test file format (rows K-05 and K-06), read strictly: every error names file, line and field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import DocumentError
+from kubectl_kpolicy.applying.mocks import CALLS, ENTRIES
+from kubectl_kpolicy.applying.shapes import ANY, FLAG, MAP, TEXT, check_shape, place
+from kubectl_kpolicy.applying.values import SPEC as VALUES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from engine.lang.yaml import Document
+
+STATUSES = ("pass", "fail", "skip", "warn", "error")
+OPERATIONS = ("", "CREATE", "UPDATE", "DELETE", "CONNECT")
+
+_KINDS = {
+    "isValidatingAdmissionPolicy": "ValidatingAdmissionPolicy",
+    "isMutatingAdmissionPolicy": "MutatingAdmissionPolicy",
+    "isValidatingPolicy": "ValidatingPolicy",
+    "isMutatingPolicy": "MutatingPolicy",
+    "isGeneratingPolicy": "GeneratingPolicy",
+    "isImageValidatingPolicy": "ImageValidatingPolicy",
+    "isDeletingPolicy": "DeletingPolicy",
+}
+_SPEC = {
+    "group": TEXT, "version": TEXT, "kind": TEXT, "namespace": TEXT, "subresource": TEXT, "name": TEXT,
+}  # fmt: skip
+_RESULT = {
+    "policy": TEXT, "rule": TEXT, "result": TEXT, "status": TEXT, "kind": TEXT, "operation": TEXT,
+    "resource": TEXT, "resources": [TEXT], "resourceSpecs": [_SPEC], "namespace": TEXT,
+    "patchedResource": TEXT, "patchedResources": TEXT, "generatedResource": TEXT,
+    "generatedResources": [TEXT], "cloneSourceResource": TEXT, "failOnMissingResources": FLAG,
+    **dict.fromkeys(_KINDS, FLAG),
+}  # fmt: skip
+_FILE = {
+    "apiVersion": TEXT, "kind": TEXT, "metadata": MAP,
+    "policies": [TEXT], "resources": [TEXT], "targetResources": [TEXT],
+    "jsonPayload": TEXT, "jsonPayloads": [TEXT], "httpPayloads": [TEXT], "envoyPayloads": [TEXT],
+    "paramResources": [TEXT], "variables": TEXT, "values": VALUES, "userinfo": TEXT,
+    "exceptions": [TEXT], "context": TEXT, "clusterResources": [TEXT],
+    "apiCallResponses": CALLS, "globalContextEntries": ENTRIES,
+    "results": [_RESULT], "checks": ANY,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One resource as a result names it; empty fields fit anything."""
+
+    text: str
+    name: str
+    namespace: str = ""
+    kind: str = ""
+    group: str | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """One entry of `results`."""
+
+    index: int
+    policy: str
+    rule: str
+    status: str
+    resources: tuple[Declared, ...]
+    kind: str = ""
+    operation: str = ""
+    patched: str = ""
+    generated: tuple[str, ...] = ()
+    clone_source: str = ""
+    policy_kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TestCase:
+    """One test file; paths are as written, relative to its folder."""
+
+    __test__ = False
+
+    path: Path
+    name: str
+    expectations: tuple[Expectation, ...]
+    spec: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        """The folder that relative paths start from."""
+        return self.path.parent
+
+    def paths(self, key: str) -> list[Path]:
+        """Return the paths under a key of the file, completed."""
+        given = self.spec.get(key) or ()
+        return [self.folder / path for path in ([given] if isinstance(given, str) else given)]
+
+
+def read_case(path: Path, document: Document) -> TestCase:
+    """Read one document of a test file; raises DocumentError naming file, line and field."""
+    if isinstance(document.value, dict) and not document.value.get("apiVersion"):
+        raise DocumentError(
+            "test file uses a deprecated schema",
+            at=place(document),
+            help="start it with `apiVersion: cli.kyverno.io/v1alpha1` and `kind: Test`, the name under `metadata`",
+        )
+    spec = check_shape(document, _FILE, what="test file")
+    return TestCase(
+        path=path,
+        name=str((spec.get("metadata") or {}).get("name") or ""),
+        expectations=tuple(
+            _expectation(document, index, result)
+            for index, result in enumerate(spec.get("results") or ())
+        ),
+        spec=spec,
+    )
+
+
+def _expectation(document: Document, index: int, result: Mapping[str, Any]) -> Expectation:
+    status = result.get("result") or result.get("status") or ""
+    _require(document, index, "result", status, STATUSES)
+    _require(document, index, "operation", result.get("operation") or "", OPERATIONS)
+    if not result.get("policy"):
+        raise DocumentError(
+            f"`results[{index}].policy` of test file is missing",
+            at=place(document, ("results", index)),
+        )
+    generated = [result.get("generatedResource"), *(result.get("generatedResources") or ())]
+    return Expectation(
+        index=index,
+        policy=result["policy"],
+        rule=result.get("rule") or "",
+        status=status,
+        resources=_declared(result),
+        kind=result.get("kind") or "",
+        operation=result.get("operation") or "",
+        patched=result.get("patchedResources") or result.get("patchedResource") or "",
+        generated=tuple(path for path in generated if path),
+        clone_source=result.get("cloneSourceResource") or "",
+        policy_kind=next((kind for flag, kind in _KINDS.items() if result.get(flag)), ""),
+    )
+
+
+def _require(document: Document, index: int, name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise DocumentError(
+            f"`results[{index}].{name}` of test file is `{value}`",
+            at=place(document, ("results", index, name)),
+            help=f"write one of {', '.join(filter(None, known))}",
+        )
+
+
+def _declared(result: Mapping[str, Any]) -> tuple[Declared, ...]:
+    kind = result.get("kind") or ""
+    names = [*(result.get("resources") or ()), *filter(None, [result.get("resource")])]
+    return (
+        *(_named(text, kind, result.get("namespace") or "") for text in names),
+        *(_specified(spec, kind) for spec in result.get("resourceSpecs") or ()),
+    )
+
+
+def _named(text: str, kind: str, namespace: str) -> Declared:
+    before, _, name = text.rpartition("/")
+    return Declared(text, name, before.rpartition("/")[2] or namespace, kind)
+
+
+def _specified(spec: Mapping[str, Any], kind: str) -> Declared:
+    own_kind, namespace, name = (
+        spec.get("kind") or kind,
+        spec.get("namespace") or "",
+        spec.get("name") or "",
+    )
+    text = "/".join(part for part in (own_kind, namespace, name) if part)
+    return Declared(text, name, namespace, own_kind, spec.get("group"), spec.get("version"))

@@ -1,0 +1,195 @@
+"""Test files found below paths, and everything a test names, loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.errors import EngineError, Location
+from engine.model import NOBODY
+from kubectl_kpolicy.applying.documents import Loaded, objects_of, sort_documents
+from kubectl_kpolicy.applying.inventory import Inventory
+from kubectl_kpolicy.applying.mocks import (
+    CLUSTER_FILE,
+    prepared_calls,
+    prepared_entries,
+    with_context,
+    with_objects,
+)
+from kubectl_kpolicy.applying.scope import Scopes
+from kubectl_kpolicy.applying.shapes import check_shape
+from kubectl_kpolicy.applying.sources import (
+    files_at,
+    first_document,
+    read_file,
+    read_paths,
+    refuse_remote,
+)
+from kubectl_kpolicy.applying.user import read_user
+from kubectl_kpolicy.applying.values import NO_VALUES, read_values, values_of
+from kubectl_kpolicy.applying.world import World
+
+from .format import TestCase, read_case
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from engine.model import Object, UserInfo
+    from kubectl_kpolicy.applying.values import ValueSet
+
+FILE_NAME = "kyverno-test.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """One test case with everything it names, ready to run."""
+
+    case: TestCase
+    loaded: Loaded
+    objects: tuple[Object, ...]
+    targets: tuple[Object, ...]
+    scopes: Scopes
+    values: ValueSet
+    user: UserInfo
+    world: World
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A test file that cannot be read, and why."""
+
+    path: Path
+    error: EngineError
+
+
+def find_cases(paths: Iterable[Path], file_name: str = FILE_NAME) -> Iterator[TestCase | Broken]:
+    """Yield the test cases of files, and of all files called `file_name` below folders, sorted by path."""
+    for path in paths:
+        refuse_remote(str(path))
+        for file in _files(path, file_name):
+            try:
+                documents = read_file(file)
+            except EngineError as error:
+                yield Broken(file, error)
+                continue
+            for document in documents:
+                try:
+                    yield read_case(file, document)
+                except EngineError as error:
+                    yield Broken(file, error)
+
+
+def _files(path: Path, file_name: str) -> list[Path]:
+    if path.is_dir():
+        return sorted(path.rglob(file_name))
+    return [path]
+
+
+def load_case(case: TestCase) -> Bench:
+    """Load what a test names; raises EngineError for a file that cannot be read or is not what it should be."""
+    policy_documents = [
+        *read_paths(case.paths("policies")),
+        *read_paths(case.paths("exceptions")),
+    ]
+    loaded = sort_documents(policy_documents)
+    cluster, definitions = _cluster(case)
+    scopes = Scopes([*definitions, *(obj for obj in loaded.objects if is_definition(obj))])
+    targets = _placed(case.paths("targetResources"), scopes)
+    return Bench(
+        case=case,
+        loaded=loaded,
+        objects=_unique(_placed(case.paths("resources"), scopes)),
+        targets=targets,
+        scopes=scopes,
+        values=_values(case),
+        user=_user(case),
+        world=_world(case, [scopes.placed(obj) for obj in cluster], targets, scopes),
+    )
+
+
+def is_definition(obj: Object) -> bool:
+    """Return whether an object defines a custom kind."""
+    return obj.get("kind") == "CustomResourceDefinition"
+
+
+def _placed(paths: Iterable[Path], scopes: Scopes) -> tuple[Object, ...]:
+    return tuple(scopes.placed(obj) for obj in objects_of(read_paths(paths)))
+
+
+def _unique(objects: Iterable[Object]) -> tuple[Object, ...]:
+    """Leave out objects whose identity came before, as Kyverno's test command does."""
+    found: dict[tuple[str, ...], Object] = {}
+    for obj in objects:
+        found.setdefault(identity(obj), obj)
+    return tuple(found.values())
+
+
+def identity(obj: Object) -> tuple[str, str, str, str]:
+    """Return API version, kind, namespace and name of an object."""
+    metadata = obj.get("metadata") or {}
+    return (
+        str(obj.get("apiVersion", "")),
+        str(obj.get("kind", "")),
+        str(metadata.get("namespace") or ""),
+        str(metadata.get("name") or metadata.get("generateName") or ""),
+    )
+
+
+def _values(case: TestCase) -> ValueSet:
+    for path in case.paths("variables"):
+        return read_values(first_document(path, "values file"))
+    inline = case.spec.get("values")
+    return values_of(inline) if inline else NO_VALUES
+
+
+def _user(case: TestCase) -> UserInfo:
+    for path in case.paths("userinfo"):
+        return read_user(first_document(path, "user info file"))
+    return NOBODY
+
+
+def _cluster(case: TestCase) -> tuple[list[Object], list[Object]]:
+    """Return the objects and the custom kinds of the cluster resources of a test."""
+    objects: list[Object] = []
+    definitions: list[Object] = []
+    for path in case.paths("clusterResources"):
+        for document in read_file(path):
+            spec = check_shape(document, CLUSTER_FILE, what="cluster resources").get("spec") or {}
+            objects += spec.get("resources") or ()
+            crds = [path.parent / crd for crd in spec.get("crds") or ()]
+            definitions += objects_of(read_paths(crds))
+    return objects, definitions
+
+
+def _world(
+    case: TestCase, cluster: list[Object], targets: tuple[Object, ...], scopes: Scopes
+) -> World:
+    sources = [
+        scopes.placed(obj)
+        for expectation in case.expectations
+        if expectation.clone_source
+        for file in files_at(case.folder / expectation.clone_source)
+        for obj in objects_of(read_file(file))
+    ]
+    entries = case.spec.get("globalContextEntries") or ()
+    files = {
+        name: objects_of(read_file(case.folder / name))
+        for entry in entries
+        for name in entry.get("resourceFiles") or ()
+    }
+    try:
+        prepared = prepared_entries(entries, files)
+    except EngineError as error:
+        error.at = Location(str(case.path))
+        raise
+    world = World(
+        targets=Inventory([*targets, *sources]),
+        calls=prepared_calls(case.spec.get("apiCallResponses") or ()),
+        entries=prepared,
+    )
+    if cluster:
+        world = with_objects(world, cluster)
+    for path in case.paths("context"):
+        world = with_context(world, first_document(path, "context file"))
+    return world

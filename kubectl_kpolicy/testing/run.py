@@ -1,0 +1,204 @@
+"""One test case run: its policies applied to its resources, and every expectation turned into rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.model import RuleResult
+from kubectl_kpolicy.applying.documents import objects_of
+from kubectl_kpolicy.applying.namespaces import labels_by_namespace
+from kubectl_kpolicy.applying.processor import PolicyAnswer, Processor, Setting
+from kubectl_kpolicy.applying.sources import files_at, read_file
+from kubectl_kpolicy.applying.values import variants
+from kubectl_kpolicy.applying.verdicts import shown_status
+
+from .compare import difference
+from .format import Declared
+from .loading import identity
+from .selector import Selector
+from .verdict import (
+    NOT_FOUND,
+    OK,
+    Answered,
+    answered_row,
+    missing_row,
+    silent_row,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from engine.model import Object, Policy
+
+    from .format import Expectation
+    from .loading import Bench
+    from .verdict import Row
+
+ALL = Selector()
+NOT_EVALUATED = "Not evaluated"
+_Identity = tuple[str, str, str, str]
+_Known = dict[_Identity, list[tuple[PolicyAnswer, RuleResult]]]
+_ANY = Declared("", "")
+
+
+def run_case(bench: Bench, *, now: datetime, file: str = "", selector: Selector = ALL) -> list[Row]:
+    """Run a test case and return its rows; `now` is the instant of all decisions."""
+    run = _Run(bench, now, file or str(bench.case.path))
+    return [
+        row
+        for expectation in bench.case.expectations
+        for row in run.rows(expectation)
+        if selector.takes(row.policy, row.rule, row.declared)
+    ]
+
+
+class _Run:
+    """Answers by operation, computed when a result first asks for them."""
+
+    def __init__(self, bench: Bench, now: datetime, file: str) -> None:
+        self._bench = bench
+        self._file = file
+        loaded = bench.loaded
+        self._processor = Processor(
+            loaded.policies,
+            loaded.exceptions,
+            setting=Setting(
+                now=now,
+                user=bench.user,
+                values=bench.values,
+                world=bench.world,
+                namespace_labels=labels_by_namespace(bench.objects),
+            ),
+        )
+        self._known: dict[str, _Known] = {}
+        self._broken = {
+            problem.policy.key: str(problem.error) for problem in self._processor.problems
+        }
+
+    def rows(self, expected: Expectation) -> Iterator[Row]:
+        refusal = self._refusal(expected)
+        for declared in expected.resources or (_ANY,):
+            if refusal is not None:
+                yield missing_row(
+                    self._file, expected, declared, self._operation(expected, None), *refusal
+                )
+            else:
+                yield from self._rows(expected, declared)
+
+    def _refusal(self, expected: Expectation) -> tuple[str, str] | None:
+        """Return reason and message where the policy of a result cannot answer at all."""
+        loaded = self._bench.loaded
+        later = next((item for item in loaded.unsupported if item.name == expected.policy), None)
+        if expected.policy_kind or (later and not self._policies(expected)):
+            kind = expected.policy_kind or (later.kind if later else "")
+            return NOT_EVALUATED, f"policies of kind {kind} are not evaluated by this version"
+        if not self._policies(expected):
+            if loaded.problems:
+                return NOT_FOUND, f"policy {expected.policy} was not loaded: {loaded.problems[0]}"
+            return NOT_FOUND, f"policy {expected.policy} is not in the files of the test"
+        if expected.policy in self._broken:
+            return NOT_EVALUATED, self._broken[expected.policy]
+        return None
+
+    def _policies(self, expected: Expectation) -> list[Policy]:
+        return [
+            policy
+            for policy in self._bench.loaded.policies
+            if expected.policy in (policy.key, policy.name)
+        ]
+
+    def _rows(self, expected: Expectation, declared: Declared) -> Iterator[Row]:
+        operation = self._operation(expected, declared)
+        objects = [obj for obj in self._candidates(declared) if _is_declared(declared, obj)]
+        if not objects:
+            message = f"resource {declared.text} is not in the files of the test"
+            yield missing_row(self._file, expected, declared, operation, NOT_FOUND, message)
+            return
+        found = [row for obj in objects for row in self._row_of(expected, declared, operation, obj)]
+        if found:
+            yield from found
+        else:
+            yield silent_row(self._file, expected, declared, operation, objects[0])
+
+    def _candidates(self, declared: Declared) -> Sequence[Object]:
+        """Return the objects that a name can mean; where none is named, those that policies were applied to."""
+        bench = self._bench
+        return (*bench.objects, *bench.targets) if declared is not _ANY else bench.objects
+
+    def _row_of(
+        self, expected: Expectation, declared: Declared, operation: str, obj: Object
+    ) -> Iterator[Row]:
+        """Yield one row for what the rules said about one object, the first miss where they said several things."""
+        rows = [
+            answered_row(
+                self._file, expected, declared, operation, found, self._difference(expected, found)
+            )
+            for found in self._answered(expected, obj)
+        ]
+        if rows:
+            yield next((row for row in rows if row.verdict != OK), rows[0])
+
+    def _operation(self, expected: Expectation, declared: Declared | None) -> str:
+        if expected.operation:
+            return expected.operation
+        name = declared.name if declared else ""
+        variables = self._bench.values.for_policy(expected.policy.rpartition("/")[2], name)
+        return str(variables.get("request.operation") or "CREATE")
+
+    def _answered(self, expected: Expectation, obj: Object) -> Iterator[Answered]:
+        known = self._known.get(expected.operation)
+        if known is None:
+            known = self._known[expected.operation] = self._apply(expected.operation)
+        for answer, result in known.get(identity(obj), ()):
+            if expected.policy not in (answer.policy.key, answer.policy.name):
+                continue
+            if not expected.rule or result.rule in variants(expected.rule):
+                yield Answered(
+                    obj,
+                    shown_status(answer.policy, result),
+                    result.message,
+                    (*(target.after for target in result.targets), answer.patched),
+                    result.generated,
+                )
+
+    def _apply(self, operation: str) -> _Known:
+        """Apply the policies to every object; answers are kept by trigger and by the targets that they change."""
+        known: _Known = {}
+        for obj in self._bench.objects:
+            for answer in self._processor.apply(obj, operation=operation):
+                for result in answer.results:
+                    about = {identity(obj), *(identity(target.before) for target in result.targets)}
+                    for key in about:
+                        known.setdefault(key, []).append((answer, result))
+        return known
+
+    def _difference(self, expected: Expectation, found: Answered) -> str:
+        if expected.patched:
+            wanted = self._expected(expected.patched)
+            if told := difference(wanted, found.patched, "patched resource"):
+                return told
+        if expected.generated and found.status == "pass":
+            wanted = [obj for path in expected.generated for obj in self._expected(path)]
+            return difference(wanted, found.generated, "generated resource")
+        return ""
+
+    def _expected(self, path: str) -> list[Object]:
+        bench = self._bench
+        return [
+            bench.scopes.placed(obj)
+            for file in files_at(bench.case.folder / path)
+            for obj in objects_of(read_file(file))
+        ]
+
+
+def _is_declared(declared: Declared, obj: Object) -> bool:
+    api_version, kind, namespace, name = identity(obj)
+    group, _, version = api_version.rpartition("/")
+    return (
+        declared.name in ("", name)
+        and declared.namespace in ("", namespace)
+        and declared.kind in ("", kind)
+        and declared.group in (None, "*", group)
+        and declared.version in (None, "*", version)
+    )

@@ -1,0 +1,147 @@
+"""The `test` command: every test case found, run and shown, and the exit code that follows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from engine.errors import EngineError
+from kubectl_kpolicy.applying.colors import Colors
+from kubectl_kpolicy.applying.complaint import complain, refuse
+from kubectl_kpolicy.applying.sources import collector_off
+
+from .format import Declared
+from .loading import Bench, Broken, find_cases, load_case
+from .output import FORMATS, as_table
+from .run import run_case
+from .selector import parse_selector
+from .verdict import OK, missing_row
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from .format import TestCase
+    from .selector import Selector
+    from .verdict import Row
+
+
+def run_command(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:
+    """Run `kubectl kpolicy test` and return its exit code: 1 where a row misses or a test cannot be read."""
+    if args.registry:
+        return refuse(
+            err, "--registry is not supported yet", "prepare image data in a context file"
+        )
+    if args.git_branch:
+        return refuse(
+            err, "git sources are not supported yet", "clone it first, and name the folder"
+        )
+    try:
+        selector = parse_selector(args.test_case_selector)
+        with collector_off():
+            return _Session(args, selector, out, err).run()
+    except EngineError as error:
+        return complain(err, error)
+
+
+class _Session:
+    """One run of the command: what was asked for, and the rows so far."""
+
+    def __init__(
+        self, args: argparse.Namespace, selector: Selector, out: TextIO, err: TextIO
+    ) -> None:
+        self._args = args
+        self._selector = selector
+        self._out, self._err = out, err
+        self._now = datetime.now(UTC)
+        self._colors = Colors(on=not args.remove_color and out.isatty())
+        self._tables = args.output == "table"
+        self._rows: list[Row] = []
+        self._broken = 0
+        self._cases = 0
+
+    def run(self) -> int:
+        for case in find_cases([Path(path) for path in self._args.paths], self._args.file_name):
+            if isinstance(case, Broken):
+                self._broken += 1
+                complain(self._err, case.error)
+            else:
+                self._cases += 1
+                self._run_case(case)
+        self._show()
+        if not self._cases and self._args.require_tests:
+            return refuse(
+                self._err, "no test was found", f"tests are called {self._args.file_name}"
+            )
+        return 1 if self._broken or any(self._failed(row) for row in self._rows) else 0
+
+    def _failed(self, row: Row) -> bool:
+        return (row.strict if self._args.strict else row.verdict) != OK
+
+    def _run_case(self, case: TestCase) -> None:
+        file = str(case.path)
+        self._say(f"Loading test {case.name} ( {file} ) ...")
+        try:
+            bench = load_case(case)
+            self._introduce(bench)
+            rows = run_case(bench, now=self._now, file=file, selector=self._selector)
+        except EngineError as error:
+            complain(self._err, error)
+            rows = _unreadable(case, file, error)
+            self._broken += not rows
+        self._rows += rows
+        shown = [row for row in rows if self._failed(row)] if self._args.fail_only else rows
+        if self._tables and shown:
+            self._say("", self._table(shown), "")
+
+    def _introduce(self, bench: Bench) -> None:
+        if not self._tables:
+            return
+        policies, objects = len(bench.loaded.policies), len(bench.objects)
+        self._say(
+            "  Loading values/variables ...",
+            "  Loading policies ...",
+            "  Loading resources ...",
+            "  Loading exceptions ...",
+            f"  Applying {policies} {'policy' if policies == 1 else 'policies'} to {objects} "
+            f"{'resource' if objects == 1 else 'resources'} with {len(bench.loaded.exceptions)} exceptions ...",
+            "  Checking results ...",
+        )
+        for problem in bench.loaded.problems:
+            complain(self._err, problem)
+
+    def _say(self, *lines: str) -> None:
+        if self._tables:
+            print(*lines, sep="\n", file=self._out)
+
+    def _table(self, rows: Sequence[Row]) -> str:
+        args = self._args
+        return as_table(
+            rows, colors=self._colors, detailed=args.detailed_results, strict=args.strict
+        )
+
+    def _show(self) -> None:
+        if not self._tables:
+            rows = self._rows
+            if self._args.fail_only:
+                rows = [row for row in rows if self._failed(row)]
+            print(FORMATS[self._args.output](rows), file=self._out)
+            return
+        failed = [row for row in self._rows if self._failed(row)]
+        if self._args.fail_only:
+            self._say(f"\nTest Summary: {len(failed)} out of {len(self._rows)} tests failed\n")
+            return
+        passed = len(self._rows) - len(failed)
+        self._say(f"\nTest Summary: {passed} tests passed and {len(failed)} tests failed\n")
+        if failed:
+            self._say("Aggregated Failed Test Cases : ", self._table(failed))
+
+
+def _unreadable(case: TestCase, file: str, error: EngineError) -> list[Row]:
+    """Make the rows of a test whose files cannot be read: every one is a miss."""
+    return [
+        missing_row(file, expected, declared, expected.operation, "Error", str(error))
+        for expected in case.expectations
+        for declared in expected.resources or (Declared("", ""),)
+    ]
