@@ -1,0 +1,131 @@
+"""Kyverno's patchStrategicMerge: anchors first, then a strategic merge as kustomize does it (row A-81).
+
+Maps are merged key by key; null removes a key; `$patch: delete | replace | merge` says otherwise for one map or list. Lists are
+replaced, except those of built-in kinds that have merge keys (`shapes`), which `lists` merges; no other directive (`$retainKeys`,
+`$setElementOrder`) means anything, they are keys like others. What the patch does not name is handed on, not copied and not
+looked at, so that an object that does not change comes back as the same object.
+
+Kyverno's merge also walks the lists that a patch does not name and drops elements with equal merge keys there; here they stay,
+because a patch should not remove what it does not speak of.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from engine.errors import EvaluationError
+
+from .conditions import resolve_anchors
+from .lists import DIRECTIVE, directive_of, merge_keyed, merge_set, split_directive
+from .shapes import Shape, shape_of
+from .values import ABSENT, check_level, same, wrong_kind
+
+if TYPE_CHECKING:
+    from engine.model import Json, Object
+
+_NO_SHAPE: Final = Shape()
+
+
+def strategic_merge(patch: Json, resource: Object) -> Object:
+    """Merge a patch, free of variables, into an object; return the very same object when nothing changes.
+
+    Neither argument is changed. Raises EvaluationError with Kyverno's text where a map, a list and a scalar meet, LimitError
+    where the patch is too deep or too costly.
+    """
+    plain = resolve_anchors(patch, resource)
+    merged = _walk(resource, plain, None, 0)
+    if merged is ABSENT:
+        raise EvaluationError("patch removes the whole object")
+    return merged  # type: ignore[no-any-return]
+
+
+def _walk(old: Json, patch: Json, shape: Shape | None, depth: int) -> Json:
+    """Return what a value becomes under a patch: the very same value when nothing changes, ABSENT when it goes."""
+    check_level(depth)
+    if patch is None:
+        return ABSENT
+    if old is None or old is ABSENT:
+        return _adopt(patch, shape, depth)
+    if isinstance(old, dict):
+        if not isinstance(patch, dict):
+            raise wrong_kind("MappingNode", patch)
+        return _walk_map(old, patch, shape, depth)
+    if isinstance(old, list):
+        if not isinstance(patch, list):
+            raise wrong_kind("SequenceNode", patch)
+        return _walk_list(old, patch, shape, depth)
+    if isinstance(patch, dict | list):
+        raise wrong_kind("ScalarNode", patch)
+    return old if same(old, patch) else patch
+
+
+def _walk_map(old: Object, patch: Object, shape: Shape | None, depth: int) -> Json:
+    directive = directive_of(patch)
+    if directive == "delete":
+        return ABSENT
+    if directive == "replace":
+        fresh = _adopt(patch, shape, depth)
+        return old if same(old, fresh) else fresh
+    shape = shape or shape_of(old) or shape_of(patch) or _NO_SHAPE
+    changed: Object | None = None
+    for key in sorted(patch):
+        before = old.get(key, ABSENT)
+        after = before
+        if key != DIRECTIVE:
+            after = _walk(before, patch[key], shape.fields.get(key), depth + 1)
+        if after is before:
+            continue
+        changed = changed if changed is not None else dict(old)
+        if after is ABSENT:
+            del changed[key]
+        else:
+            changed[key] = after
+    return old if changed is None else changed
+
+
+def _walk_list(old: list[Json], patch: list[Json], shape: Shape | None, depth: int) -> Json:
+    if shape is None or shape.keys is None:
+        return old if same(old, patch) else patch
+    directive, elements = split_directive(patch)
+    if directive == "delete":
+        return ABSENT
+    if directive == "replace":
+        fresh = _adopt(elements, shape, depth)
+        return old if same(old, fresh) else fresh
+    if not shape.keys:
+        return merge_set(old, elements)
+    return merge_keyed(
+        old, elements, shape.keys, lambda one, other: _walk(one, other, shape, depth + 1)
+    )
+
+
+def _adopt(patch: Json, shape: Shape | None, depth: int) -> Json:
+    """Return what a patch becomes where there is nothing to merge it with: itself, without nulls and directives."""
+    check_level(depth)
+    if isinstance(patch, dict):
+        return _adopt_map(patch, shape, depth)
+    if isinstance(patch, list) and shape is not None and shape.keys is not None:
+        return _adopt_list(patch, shape, depth)
+    return ABSENT if patch is None else patch
+
+
+def _adopt_map(patch: Object, shape: Shape | None, depth: int) -> Json:
+    if directive_of(patch) == "delete":
+        return ABSENT
+    shape = shape or shape_of(patch) or _NO_SHAPE
+    adopted: Object = {}
+    for key, value in patch.items():
+        kept = _adopt(value, shape.fields.get(key), depth + 1)
+        if key != DIRECTIVE and kept is not ABSENT:
+            adopted[key] = kept
+    return adopted
+
+
+def _adopt_list(patch: list[Json], shape: Shape, depth: int) -> Json:
+    directive, elements = split_directive(patch)
+    if directive == "delete":
+        return ABSENT
+    if not shape.keys:
+        return merge_set([], elements)
+    adopted = [_adopt(element, shape, depth + 1) for element in elements]
+    return [element for element in adopted if element is not ABSENT and element != {}]
