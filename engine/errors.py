@@ -8,6 +8,7 @@ Texts are lower case, without a full stop, with user input in backticks.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,14 @@ class EngineError(Exception):
 
     def __str__(self) -> str:
         return self.message
+
+    def reworded(self, message: str) -> Self:
+        """Return the same kind of error, at the same place, with a text that says more of the circumstances."""
+        made = self.__class__.__new__(self.__class__)
+        made.__dict__.update(self.__dict__)
+        made.args = (message,)
+        made.message = message
+        return made
 
 
 class DocumentError(EngineError):

@@ -81,6 +81,4 @@ class Review:
 def review_of(obj: Object, **fields: Any) -> Review:
     """Make a Review of `obj` with group, version and kind taken from the object itself."""
     group, _, version = str(obj.get("apiVersion", "v1")).rpartition("/")
-    return Review(
-        object=obj, group=group, version=version, kind=str(obj.get("kind", "")), **fields
-    )
+    return Review(object=obj, group=group, version=version, kind=str(obj.get("kind", "")), **fields)

@@ -76,7 +76,9 @@ def _compile_map(node: dict[str, Json], depth: int) -> Render | None:
             if key in keys:
                 name = keys[key].render(scope, below, current)
                 if not isinstance(name, str):
-                    raise EvaluationError(f"expected string after substituting variables in key {key}")
+                    raise EvaluationError(
+                        f"expected string after substituting variables in key {key}"
+                    )
             made = values.get(key)
             out[name] = value if made is None else made(scope, below, current + _step(name))
         return out

@@ -71,7 +71,7 @@ class Scope:
         try:
             value = compiled(self.data, self.env)
         except EvaluationError as error:
-            raise _failed(error) from error
+            raise error.reworded(f"JMESPath query failed: {error.message}") from error
         if self.watch is not None:
             self.watch(expression, value)
         return value
@@ -103,14 +103,6 @@ class Scope:
             index = len(self._pending)
             pending = self._pending + later
             self._pending = pending
-
-
-def _failed(error: EvaluationError) -> EvaluationError:
-    """Give an evaluation error the wording of Kyverno's context, keeping its kind."""
-    message = f"JMESPath query failed: {error.message}"
-    if isinstance(error, jmes.UnknownKeyError):
-        return jmes.UnknownKeyError(message)
-    return EvaluationError(message, help=error.help)
 
 
 def _placed(data: dict[str, Json], path: list[str], value: Json) -> dict[str, Json]:

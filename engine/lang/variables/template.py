@@ -1,4 +1,4 @@
-"""One text with `{{ variables }}`: compiled once, rendered for each object.
+r"""One text with `{{ variables }}`: compiled once, rendered for each object.
 
 Rendering follows Kyverno (rows V-01 to V-07): inner variables are resolved first, results are scanned again until no
 variable is left, a text that is one whole variable keeps the type of its value, `{{- x }}` is not scanned again, and
@@ -142,10 +142,7 @@ def resolve(expression: str, scope: Scope, path: str, current: str) -> Json:
 
 
 def _unresolved(expression: str, path: str, error: EvaluationError) -> EvaluationError:
-    message = f"failed to resolve {expression} at path {path}: {error.message}"
-    if isinstance(error, jmes.UnknownKeyError):
-        return jmes.UnknownKeyError(message)
-    return type(error)(message, help=error.help)
+    return error.reworded(f"failed to resolve {expression} at path {path}: {error.message}")
 
 
 def _render_slowly(text: str, scope: Scope, path: str, current: str) -> str:
@@ -160,7 +157,9 @@ def _render_slowly(text: str, scope: Scope, path: str, current: str) -> str:
             prefix = whole[: len(whole) - len(variable)]
             text = text.replace(prefix + variable, prefix + as_text(value), 1)
             if len(text) > MAX_TEXT:
-                raise LimitError(f"text with variables at path {path} grows beyond {MAX_TEXT} characters")
+                raise LimitError(
+                    f"text with variables at path {path} grows beyond {MAX_TEXT} characters"
+                )
             shallow = shallow or variable.startswith("{{-")
         if shallow:
             return text

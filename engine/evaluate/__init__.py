@@ -1,0 +1,46 @@
+"""Policies against objects: compile once with `PolicySet.compile`, then `evaluate` each review.
+
+This is the face of the engine for everybody above it.
+"""
+
+from __future__ import annotations
+
+from .inputs import Inputs, dotted_path
+from .lookups import (
+    Answer,
+    ApiCallLookup,
+    ConfigMapLookup,
+    GlobalLookup,
+    HostLookup,
+    ImageLookup,
+    ListLookup,
+    Lookup,
+    ObjectLookup,
+    ServiceLookup,
+)
+from .policy_set import CompiledPolicy, PolicySet, Problem, compile_policy
+from .run import Evaluation, evaluate
+from .trace import Step, Trace
+
+__all__ = [
+    "Answer",
+    "ApiCallLookup",
+    "CompiledPolicy",
+    "ConfigMapLookup",
+    "Evaluation",
+    "GlobalLookup",
+    "HostLookup",
+    "ImageLookup",
+    "Inputs",
+    "ListLookup",
+    "Lookup",
+    "ObjectLookup",
+    "PolicySet",
+    "Problem",
+    "ServiceLookup",
+    "Step",
+    "Trace",
+    "compile_policy",
+    "dotted_path",
+    "evaluate",
+]

@@ -1,0 +1,43 @@
+"""What the handlers of rules return, before the rule's own name and action are put on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from engine.model import Outcome, Status, Target
+
+if TYPE_CHECKING:
+    from engine.errors import EngineError
+    from engine.model import Object
+
+
+@dataclass(frozen=True, slots=True)
+class RuleAnswer:
+    """An outcome with what the rule would change (`patched`, `targets`) or make (`generated`)."""
+
+    outcome: Outcome
+    patched: Object | None = None
+    targets: tuple[Target, ...] = ()
+    generated: tuple[Object, ...] = field(default=())
+
+
+Answers = tuple[RuleAnswer, ...]
+"""A rule gives no answer, one, or (mutate-existing) one for each target."""
+
+NO_ANSWER: Answers = ()
+
+
+def answered(status: Status, message: str) -> Answers:
+    """Make one answer of a status and a message."""
+    return (RuleAnswer(Outcome(status, message)),)
+
+
+def errored(during: str, error: EngineError) -> Answers:
+    """Make the error answer `during: text`, as Kyverno words it (row P-48)."""
+    return answered(Status.ERROR, f"{during}: {error.message}")
+
+
+def joined(separator: str, *texts: str) -> str:
+    """Join the texts that are not empty."""
+    return separator.join(text for text in texts if text)

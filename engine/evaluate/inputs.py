@@ -1,0 +1,57 @@
+"""Everything an evaluation may know besides policies and the object: instant, chance, answers, values given by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from .lookups import Answer, Lookup, LookupNeeded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from engine.manifests import Trust
+    from engine.model import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Inputs of one evaluation.
+
+    `now` is an aware UTC instant: expiry counts at it. `seed` feeds `random()`. `variables` are dotted paths set for the
+    whole policy, `rule_values` and `foreach_values` those of a values file for (policy, rule), where foreach values are
+    lists by element. `answers` hold what was looked up so far, `trust` the trust
+    material for signatures.
+    """
+
+    now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+    seed: bytes = b""
+    variables: Mapping[str, Json] = field(default_factory=dict)
+    rule_values: Mapping[tuple[str, str], Mapping[str, Json]] = field(default_factory=dict)
+    foreach_values: Mapping[tuple[str, str], Mapping[str, Sequence[Json]]] = field(
+        default_factory=dict
+    )
+    answers: Mapping[Lookup, Answer] = field(default_factory=dict)
+    trust: Trust | None = None
+
+    def ask(self, lookup: Lookup) -> Answer:
+        """Return the answer to `lookup`; raises LookupNeeded while there is none."""
+        answer = self.answers.get(lookup)
+        if answer is None:
+            raise LookupNeeded(lookup)
+        return answer
+
+
+def dotted_path(text: str) -> list[str]:
+    """Split `a."b.c".d` into its parts, as the keys of values files are read (row K-07)."""
+    parts, part, quoted = [], "", False
+    for char in text:
+        if char == '"':
+            quoted = not quoted
+        elif char == "." and not quoted:
+            parts.append(part)
+            part = ""
+        else:
+            part += char
+    return [*parts, part]

@@ -1,0 +1,134 @@
+"""Questions to the outside world, and their answers, as data.
+
+The engine may not fetch anything. A rule that needs an answer it was not given stops with `LookupNeeded`; the caller
+fetches what is asked for, under its own limits, and evaluates that rule again with the answer in `Inputs.answers`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.model import Json
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigMapLookup:
+    """A ConfigMap; answered with the object."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApiCallLookup:
+    """A call to the API server (row A-52); answered with the decoded response. `body` is JSON text."""
+
+    method: str
+    url_path: str
+    body: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceLookup:
+    """A call to another service (row A-53); answered with the decoded response."""
+
+    method: str
+    url: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: str = ""
+    ca_bundle: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageLookup:
+    """Registry data of an image (row A-54); answered with the entry's map."""
+
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalLookup:
+    """A GlobalContextEntry, or `entry.projection` (row A-55); answered with its data."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectLookup:
+    """One object of the cluster, for clones and for what generated objects would change; None when it is missing."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListLookup:
+    """Objects of one kind, for targets of mutate-existing rules and lists of clones; answered with a list.
+
+    Name and namespace may hold wildcards; `selector` is the JSON text of a label selector.
+    """
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str = ""
+    selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HostLookup:
+    """Whether a host name has a public address (`is_external_url`); answered with a bool."""
+
+    host: str
+
+
+Lookup = (
+    ConfigMapLookup
+    | ApiCallLookup
+    | ServiceLookup
+    | ImageLookup
+    | GlobalLookup
+    | ObjectLookup
+    | ListLookup
+    | HostLookup
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back: a value, an error text, or `is_absent` where there is nobody to ask.
+
+    An absent answer leaves the context entry out, as Kyverno's command line does without a cluster: values given by
+    hand then stand in its place, and a variable that has none is an unknown key.
+    """
+
+    value: Json = None
+    error: str = ""
+    is_absent: bool = False
+
+    @classmethod
+    def found(cls, value: Json) -> Answer:
+        """Make an answer with a value."""
+        return cls(value=value)
+
+    @classmethod
+    def failed(cls, error: str) -> Answer:
+        """Make an answer that is an error."""
+        return cls(error=error)
+
+    @classmethod
+    def absent(cls) -> Answer:
+        """Make the answer of nobody to ask."""
+        return cls(is_absent=True)
+
+
+class LookupNeeded(Exception):  # noqa: N818 - it is a request, not an error, and no handler of errors may catch it
+    """Stops the evaluation of one rule until `lookup` is answered."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        super().__init__(str(lookup))
+        self.lookup = lookup

@@ -1,0 +1,236 @@
+"""Mutate rules: render the patch for the object, apply it, loop where the rule loops (section 1.7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from engine.errors import EngineError, EvaluationError
+from engine.lang.gotext import compact_json
+from engine.lang.variables import Document, compile_document
+from engine.model import Outcome, Status, Target
+from engine.mutate.handler import apply_json6902, apply_strategic, is_descending, mutated_message
+
+from .answers import NO_ANSWER, Answers, RuleAnswer, answered, errored, joined
+from .conditions import Conditions, compile_conditions
+from .context import Entry, compile_context, load_context
+from .lookups import ListLookup
+from .loops import each, elements_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from engine.model import Block, Json, Object, Rule
+
+    from .state import State
+
+    Patch = Callable[[State, Object], Object]
+    Handler = Callable[[State], Answers]
+
+
+class _MutationError(EvaluationError):
+    """A mutation that failed, with the wording of the step that failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """One compiled `foreach` entry of a mutate rule."""
+
+    list: str
+    descending: bool
+    context: tuple[Entry, ...]
+    preconditions: Conditions
+    patch: Patch | None
+    inner: tuple[_Loop, ...]
+
+
+def compile_mutate(rule: Rule) -> Handler:
+    """Compile the handler of a mutate rule; with `targets` it answers for each target instead of the object."""
+    block = rule.mutate or {}
+    loops = _compile_loops(block.get("foreach") or ())
+    patch = None if loops else _compile_patch(block, "/mutate")
+    if block.get("targets"):
+        return _compile_targets(block, loops, patch)
+
+    def handle(state: State) -> Answers:
+        return (_mutate(state, state.resource, loops, patch),)
+
+    return handle
+
+
+def _mutate(
+    state: State, resource: Object, loops: tuple[_Loop, ...], patch: Patch | None
+) -> RuleAnswer:
+    """Return the answer of one object: what was patched, or why nothing was."""
+    try:
+        if loops:
+            patched, count = _run_loops(loops, state, resource)
+            idle = "0 elements processed" if count == 0 else ""
+        elif patch is not None:
+            patched, idle = patch(state, resource), ""
+            idle = "no patches applied" if patched == resource else ""
+        else:
+            return RuleAnswer(Outcome(Status.ERROR, "empty mutate rule"))
+    except EngineError as error:
+        return RuleAnswer(Outcome(Status.ERROR, error.message))
+    if idle:
+        return RuleAnswer(Outcome(Status.SKIP, idle), patched=resource)
+    return RuleAnswer(Outcome(Status.PASS, mutated_message(patched)), patched=patched)
+
+
+def _compile_patch(block: Block, path: str) -> Patch | None:
+    strategic = block.get("patchStrategicMerge")
+    if strategic is not None:
+        return _patcher(compile_document(strategic), f"{path}/patchStrategicMerge", apply_strategic)
+    text = block.get("patchesJson6902")
+    if text:
+        return _patcher(compile_document(text), f"{path}/patchesJson6902", apply_json6902)
+    return None
+
+
+def _patcher(document: Document, path: str, apply: Callable[[Json, Object], Object]) -> Patch:
+    def patch(state: State, resource: Object) -> Object:
+        try:
+            rendered = document.render(state.scope, path)
+        except EvaluationError as error:
+            raise _MutationError(f"variable substitution failed: {error.message}") from error
+        return apply(rendered, resource)
+
+    return patch
+
+
+def _compile_loops(blocks: Json) -> tuple[_Loop, ...]:
+    return tuple(_compile_loop(block) for block in blocks)
+
+
+def _compile_loop(block: Block) -> _Loop:
+    order = block.get("order") or (
+        "Descending" if block.get("patchStrategicMerge") else "Ascending"
+    )
+    return _Loop(
+        list=str(block.get("list", "")),
+        descending=is_descending(block),
+        context=compile_context(tuple(block.get("context") or ())),
+        preconditions=compile_conditions(block.get("preconditions")),
+        patch=_compile_patch(block, ""),
+        inner=_compile_loops(block.get("foreach") or ()),
+    )
+
+
+def _run_loops(loops: tuple[_Loop, ...], state: State, resource: Object) -> tuple[Object, int]:
+    """Apply every loop in turn; returns the object and how many loops changed it."""
+    count = 0
+    for loop in loops:
+        try:
+            elements = elements_of(loop.list, state)
+        except EvaluationError as error:
+            raise _MutationError(
+                f"failed to evaluate list {loop.list}: {error.message}: {error.message}"
+            ) from error
+        try:
+            patched = _run_loop(loop, elements, state, resource)
+        except EngineError as error:
+            raise _MutationError(f"failed to mutate elements: {error.message}") from error
+        if patched != resource:
+            resource, count = patched, count + 1
+            _show(state, resource)
+    return resource, count
+
+
+def _run_loop(loop: _Loop, elements: list[Json], state: State, resource: Object) -> Object:
+    for _, inner in each(elements, state, descending=loop.descending):
+        _show(inner, resource)
+        load_context(loop.context, inner.scope, state.inputs)
+        try:
+            if not loop.preconditions(inner.scope, state.trace).holds:
+                continue
+        except EvaluationError as error:
+            index = inner.scope.data["elementIndex"]
+            raise _MutationError(
+                f"failed to evaluate mutate.foreach[{index}].preconditions: {error.message}"
+            ) from error
+        if loop.inner:
+            resource, _ = _run_loops(loop.inner, inner, resource)
+        elif loop.patch is not None:
+            resource = loop.patch(inner, resource)
+    return resource
+
+
+def _show(state: State, resource: Object) -> None:
+    """Let expressions see the object as patched so far."""
+    scope = state.scope
+    if "target" in scope.data:
+        scope.set("target", resource)
+    else:
+        scope.set("request", {**scope.data["request"], "object": resource})
+
+
+@dataclass(frozen=True, slots=True)
+class _TargetSpec:
+    """One compiled entry of `mutate.targets`."""
+
+    where: Document
+    context: tuple[Entry, ...]
+    preconditions: Conditions
+
+
+def _compile_targets(block: Block, loops: tuple[_Loop, ...], patch: Patch | None) -> Handler:
+    specs = [_compile_target(target) for target in block["targets"]]
+
+    def handle(state: State) -> Answers:
+        answers: Answers = NO_ANSWER
+        for spec in specs:
+            try:
+                found = _find(spec, state)
+            except EvaluationError as error:
+                return answered(Status.ERROR, error.message)
+            for target in found:
+                answers += _mutate_target(spec, target, state, loops, patch)
+        return answers
+
+    return handle
+
+
+def _compile_target(target: Block) -> _TargetSpec:
+    fields = ("apiVersion", "kind", "namespace", "name", "uid", "selector")
+    return _TargetSpec(
+        where=compile_document({key: target[key] for key in fields if target.get(key)}),
+        context=compile_context(tuple(target.get("context") or ())),
+        preconditions=compile_conditions(target.get("preconditions")),
+    )
+
+
+def _find(spec: _TargetSpec, state: State) -> list[Object]:
+    """Return the objects that a target means; a namespaced policy reaches only its own namespace (row A-25)."""
+    where = spec.where.render(state.scope, "/mutate/targets")
+    lookup = ListLookup(
+        api_version=str(where.get("apiVersion", "")),
+        kind=str(where.get("kind", "")),
+        namespace=state.policy.namespace or str(where.get("namespace", "")),
+        name=str(where.get("name", "")),
+        selector=compact_json(where["selector"]) if where.get("selector") else "",
+    )
+    answer = state.inputs.ask(lookup)
+    if answer.error:
+        raise EvaluationError(f"failed to get target {lookup.kind}: {answer.error}")
+    found = [] if answer.is_absent else list(answer.value or ())
+    uid = where.get("uid")
+    return [obj for obj in found if not uid or (obj.get("metadata") or {}).get("uid") == uid]
+
+
+def _mutate_target(
+    spec: _TargetSpec, target: Object, state: State, loops: tuple[_Loop, ...], patch: Patch | None
+) -> Answers:
+    scope = state.scope.child()
+    scope.set("target", target)
+    inner = replace(state, scope=scope, resource=target)
+    load_context(spec.context, scope, state.inputs)
+    try:
+        verdict = spec.preconditions(scope, state.trace)
+    except EvaluationError as error:
+        return errored("failed to evaluate preconditions", error)
+    if not verdict.holds:
+        return answered(Status.SKIP, joined("; ", "preconditions not met", verdict.message))
+    answer = _mutate(inner, target, loops, patch)
+    after = target if answer.patched is None else answer.patched
+    return (replace(answer, targets=(Target(target, after),)),)

@@ -1,0 +1,103 @@
+"""Pattern and anyPattern of validate rules, with variables in the pattern and in the rule's message."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.errors import EngineError, EvaluationError, LimitError
+from engine.lang.pattern import CompiledPattern, compile_pattern
+from engine.lang.variables import Document, compile_document
+from engine.model import Outcome, Status
+from engine.validate import messages
+from engine.validate.pattern_rule import any_pattern_outcome, pattern_outcome
+
+from .answers import Answers, RuleAnswer, answered, errored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from engine.lang.variables import Scope
+    from engine.model import Block, Json
+
+    from .state import State
+    from .texts import Message
+
+    Patterns = Callable[[Scope], tuple[CompiledPattern, ...]]
+
+
+def compile_patterns(block: Block, message: Message) -> Callable[[State], Answers]:
+    """Compile the handler of a rule with `pattern` or `anyPattern`."""
+    if block.get("pattern") is not None:
+        return _compile_one(_patterns([block["pattern"]]), message)
+    choices = block.get("anyPattern")
+    if not isinstance(choices, list):
+        text = "failed to deserialize anyPattern, expected type array"
+        return lambda _: answered(Status.ERROR, text)
+    return _compile_any(_patterns(choices), message)
+
+
+def _patterns(sources: list[Json]) -> Patterns:
+    """Compile patterns ahead; those with variables are compiled for each object, after their variables."""
+    documents = [compile_document(source) for source in sources]
+    if all(document.is_constant for document in documents):
+        return _ready(sources)
+    return lambda scope: tuple(_render(document, scope) for document in documents)
+
+
+def _ready(sources: list[Json]) -> Patterns:
+    """Compile patterns without variables; one with a bad reference fails when it is used, as Kyverno's does."""
+    try:
+        ready = tuple(compile_pattern(source) for source in sources)
+    except EngineError as error:
+        failed = error
+
+        def fail(_: Scope) -> tuple[CompiledPattern, ...]:
+            raise failed
+
+        return fail
+    return lambda _: ready
+
+
+def _render(document: Document, scope: Scope) -> CompiledPattern:
+    return compile_pattern(document.render(scope, "", ""))
+
+
+def _compile_one(patterns: Patterns, message: Message) -> Callable[[State], Answers]:
+    passed = (RuleAnswer(Outcome(Status.PASS, messages.passed(message.rule))),)
+
+    def handle(state: State) -> Answers:
+        try:
+            (pattern,) = patterns(state.scope)
+        except EngineError as error:
+            return errored("variable substitution failed", error)
+        if pattern.check(state.resource) is None:
+            return passed
+        outcome = pattern_outcome(message.rule, _text(message, state), pattern, state.resource)
+        return (RuleAnswer(outcome),)
+
+    return handle
+
+
+def _compile_any(patterns: Patterns, message: Message) -> Callable[[State], Answers]:
+    def handle(state: State) -> Answers:
+        try:
+            ready = patterns(state.scope)
+        except EngineError as error:
+            return errored("variable substitution failed", error)
+        for index, pattern in enumerate(ready):
+            if pattern.check(state.resource) is None:
+                return answered(Status.PASS, messages.any_passed(message.rule, index))
+        outcome = any_pattern_outcome(message.rule, _text(message, state), ready, state.resource)
+        return (RuleAnswer(outcome),)
+
+    return handle
+
+
+def _text(message: Message, state: State) -> str | None:
+    """Return the rendered message, None where a variable in it cannot be resolved (row P-43)."""
+    try:
+        return message.render(state.scope)
+    except LimitError:
+        raise
+    except EvaluationError:
+        return None

@@ -1,0 +1,121 @@
+"""Policies and exceptions compiled together, indexed by the kinds they concern.
+
+A set is immutable. A policy that does not compile is left out and listed in `problems`; the others work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from engine.autogen import expand
+from engine.errors import EngineError
+from engine.exceptions import CompiledException, compile_exception
+
+from .rules import CompiledRule, compile_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from engine.model import Policy, PolicyException, RuleType
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledPolicy:
+    """One policy with all its rules, those of autogen included, in their order."""
+
+    policy: Policy
+    rules: tuple[CompiledRule, ...]
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether evaluation ends after the first rule that was applied (row A-11)."""
+        return self.policy.apply_rules == "One"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A policy or exception that could not be compiled, and why."""
+
+    policy: Policy | PolicyException
+    error: EngineError
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySet:
+    """Compiled policies in the order they were given.
+
+    `for_kind` gives those that can concern a kind at all; it remembers its answers, which only narrows a search.
+    """
+
+    policies: tuple[CompiledPolicy, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    _by_kind: dict[tuple[str, RuleType], tuple[CompiledPolicy, ...]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    @classmethod
+    def compile(
+        cls, policies: Iterable[Policy], exceptions: Iterable[PolicyException] = ()
+    ) -> PolicySet:
+        """Compile `policies` with the `exceptions` that name their rules."""
+        compiled: list[CompiledPolicy] = []
+        problems: list[Problem] = []
+        known = tuple(_compiled(exceptions, problems))
+        for policy in policies:
+            try:
+                compiled.append(compile_policy(policy, known))
+            except EngineError as error:
+                problems.append(Problem(policy, error))
+        return cls(tuple(compiled), tuple(problems))
+
+    def for_kind(self, kind: str, type: RuleType) -> tuple[CompiledPolicy, ...]:  # noqa: A002 - as in RuleResult
+        """Return the policies with rules of `type` that can match `kind`, holding only those rules."""
+        key = (kind, type)
+        found = self._by_kind.get(key)
+        if found is None:
+            found = tuple(
+                narrowed
+                for item in self.policies
+                if (narrowed := _narrowed(item, kind, type)).rules
+            )
+            if len(self._by_kind) < MAX_REMEMBERED:
+                self._by_kind[key] = found
+        return found
+
+
+MAX_REMEMBERED = 4096
+"""Kinds that one set remembers; kinds come from requests, so their number must be bounded."""
+
+
+def _compiled(
+    exceptions: Iterable[PolicyException], problems: list[Problem]
+) -> Iterator[CompiledException]:
+    for exception in exceptions:
+        try:
+            yield compile_exception(exception)
+        except EngineError as error:
+            problems.append(Problem(exception, error))
+
+
+def compile_policy(
+    policy: Policy, exceptions: tuple[CompiledException, ...] = ()
+) -> CompiledPolicy:
+    """Compile one policy; raises EngineError for the first part that cannot be compiled."""
+    try:
+        return CompiledPolicy(
+            policy, tuple(compile_rule(policy, rule, exceptions) for rule in expand(policy))
+        )
+    except EngineError as error:
+        if not error.at.file:
+            error.at = policy.at
+        raise
+
+
+def _narrowed(compiled: CompiledPolicy, kind: str, type: RuleType) -> CompiledPolicy:  # noqa: A002
+    rules = tuple(
+        rule
+        for rule in compiled.rules
+        if rule.type is type and (rule.matcher.kinds is None or kind in rule.matcher.kinds)
+    )
+    return CompiledPolicy(compiled.policy, rules)

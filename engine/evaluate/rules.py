@@ -1,0 +1,210 @@
+"""One compiled rule: everything that is known before an object comes is done here, once.
+
+The order of what is asked of an object is Kyverno's (row A-63): match and exclude, context, preconditions, properties,
+exceptions, and only then the rule's own work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from engine.errors import EngineError, EvaluationError, LimitError
+from engine.exceptions import CompiledException, covers
+from engine.lang.variables import Document, compile_document
+from engine.match import Matcher, compile_match
+from engine.model import Outcome, RuleResult, RuleType, Status
+
+from .actions import compile_action
+from .answers import Answers, RuleAnswer, answered, errored, joined
+from .conditions import Conditions, compile_conditions
+from .context import Entry, compile_context, load_context
+from .generate import compile_generate
+from .images import compile_verify_images
+from .inputs import dotted_path
+from .mutate import compile_mutate
+from .validate import compile_validate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from engine.lang.variables import Scope
+    from engine.model import Json, Policy, Rule
+
+    from .actions import Enforces
+    from .state import State
+
+    Handler = Callable[[State], Answers]
+
+_KINDS: dict[RuleType, Callable[[Rule], Callable[[State], Answers]]] = {
+    RuleType.VALIDATION: compile_validate,
+    RuleType.MUTATION: compile_mutate,
+    RuleType.GENERATION: compile_generate,
+    RuleType.IMAGE_VERIFY: compile_verify_images,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRule:
+    """A rule of one policy, ready for any object."""
+
+    policy: Policy
+    rule: Rule
+    type: RuleType
+    matcher: Matcher
+    context: tuple[Entry, ...]
+    preconditions: Conditions | None
+    properties: Mapping[str, Document]
+    exceptions: tuple[CompiledException, ...]
+    enforces: Enforces
+    handle: Handler
+
+
+def type_of(rule: Rule) -> RuleType:
+    """Return what a rule does."""
+    if rule.mutate is not None:
+        return RuleType.MUTATION
+    if rule.generate is not None:
+        return RuleType.GENERATION
+    return RuleType.IMAGE_VERIFY if rule.verify_images else RuleType.VALIDATION
+
+
+def compile_rule(
+    policy: Policy, rule: Rule, exceptions: tuple[CompiledException, ...] = ()
+) -> CompiledRule:
+    """Compile one rule with the exceptions that name it; raises EngineError for a part that cannot be compiled."""
+    kind = type_of(rule)
+    preconditions = rule.preconditions
+    return CompiledRule(
+        policy=policy,
+        rule=rule,
+        type=kind,
+        matcher=compile_match(rule.match, rule.exclude, policy_namespace=policy.namespace),
+        context=compile_context(rule.context),
+        preconditions=compile_conditions(preconditions) if preconditions else None,
+        properties={key: compile_document(text) for key, text in rule.report_properties.items()},
+        exceptions=tuple(item for item in exceptions if item.names(policy.key, rule.name)),
+        enforces=compile_action(policy, rule),
+        handle=_KINDS[kind](rule),
+    )
+
+
+def run_rule(compiled: CompiledRule, state: State) -> tuple[RuleResult, ...]:
+    """Return what a rule that matches says about the object; raises LookupNeeded when it must ask first.
+
+    No other exception leaves: what cannot be evaluated is an error result, which blocks where the policy says so.
+    """
+    properties: dict[str, str] = {}
+    covering: tuple[CompiledException, ...] = ()
+    try:
+        answers = _before(compiled, state)
+        if answers is None:
+            properties = _properties(compiled, state.scope)
+            covering = _covering(compiled, state)
+            answers = _handled(compiled, state, covering)
+    except EngineError as error:
+        answers = answered(Status.ERROR, error.message)
+    except RecursionError:
+        answers = answered(Status.ERROR, "the rule or the object is nested too deeply")
+    keys = tuple(item.key for item in covering)
+    return tuple(_result(compiled, state, answer, properties, keys) for answer in answers)
+
+
+def _before(compiled: CompiledRule, state: State) -> Answers | None:
+    """Return the answer that context or preconditions already give, or None when the handler is to be asked."""
+    given = state.inputs.rule_values.get((compiled.policy.name, compiled.rule.name))
+    for key, value in (given or {}).items():
+        state.scope.set_path(dotted_path(key), value)
+    if compiled.context:
+        load_context(compiled.context, state.scope, state.inputs)
+    if compiled.preconditions is None:
+        return None
+    try:
+        verdict = compiled.preconditions(state.scope, state.trace)
+    except LimitError:
+        raise
+    except EvaluationError as error:
+        return errored("failed to evaluate preconditions", error)
+    if verdict.holds:
+        return None
+    return answered(Status.SKIP, joined("; ", "preconditions not met", verdict.message))
+
+
+def _properties(compiled: CompiledRule, scope: Scope) -> dict[str, str]:
+    """Return the report properties with their variables replaced; one that fails keeps its text (row A-100)."""
+    made = {}
+    for key, document in compiled.properties.items():
+        try:
+            made[key] = str(document.render(scope))
+        except EvaluationError:
+            made[key] = str(document.source)
+    return made
+
+
+def _covering(compiled: CompiledRule, state: State) -> tuple[CompiledException, ...]:
+    if not compiled.exceptions:
+        return ()
+
+    def holds(conditions: Json) -> bool:
+        return compile_conditions(conditions)(state.scope, state.trace).holds
+
+    found = tuple(
+        item
+        for item in compiled.exceptions
+        if covers(
+            item, compiled.policy.key, compiled.rule.name, state.review, state.inputs.now, holds
+        )
+    )
+    if state.trace is not None:
+        for item in compiled.exceptions:
+            state.trace.add("exception", item.key, item in found)
+    return found
+
+
+def _handled(
+    compiled: CompiledRule, state: State, covering: tuple[CompiledException, ...]
+) -> Answers:
+    if not covering:
+        return compiled.handle(state)
+    if _skips(covering):
+        return _skipped(covering)
+    exclusions = tuple(block for item in covering for block in item.pod_security)
+    answers = compiled.handle(replace(state, exclusions=exclusions))
+    excused = any(a.outcome.status is Status.SKIP and not a.outcome.message for a in answers)
+    return _skipped(covering) if excused else answers
+
+
+def _skips(covering: tuple[CompiledException, ...]) -> bool:
+    """Return whether the exceptions skip the rule; those with podSecurity only add exclusions (row X-05)."""
+    return any(not item.pod_security for item in covering)
+
+
+def _skipped(covering: tuple[CompiledException, ...]) -> Answers:
+    keys = ", ".join(item.key for item in covering)
+    return answered(Status.SKIP, f"rule is skipped due to policy exceptions {keys}")
+
+
+def _result(
+    compiled: CompiledRule,
+    state: State,
+    answer: RuleAnswer,
+    properties: dict[str, str],
+    exceptions: tuple[str, ...],
+) -> RuleResult:
+    outcome: Outcome = answer.outcome
+    if state.trace is not None:
+        state.trace.add("result", outcome.message, None, outcome.status.value)
+    return RuleResult(
+        policy=compiled.policy.key,
+        rule=compiled.rule.name,
+        type=compiled.type,
+        status=outcome.status,
+        message=outcome.message,
+        path=outcome.path,
+        enforce=compiled.enforces(state.review),
+        properties={**properties, **outcome.properties} if properties or outcome.properties else {},
+        exceptions=exceptions,
+        patched=answer.patched,
+        targets=answer.targets,
+        generated=answer.generated,
+    )

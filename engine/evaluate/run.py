@@ -1,0 +1,138 @@
+"""Policies against one object: the one entry for webhook, background scan, command line and tests.
+
+Mutate rules run first, each on what the one before left; then image verification, validation and generation on the
+patched object. Rules that need an answer from outside are left out of the results and named in `missing`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from engine.images import extract_images
+from engine.lang.chance import Chance
+from engine.model import Review, RuleResult, RuleType, Status
+
+from .lookups import Lookup, LookupNeeded
+from .request import scope_of
+from .rules import CompiledRule, run_rule
+from .state import State
+from .trace import Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from engine.lang.variables import Scope
+    from engine.model import Object
+
+    from .inputs import Inputs
+    from .policy_set import CompiledPolicy, PolicySet
+
+IN_ORDER = (RuleType.MUTATION, RuleType.IMAGE_VERIFY, RuleType.VALIDATION, RuleType.GENERATION)
+_APPLIED = frozenset({Status.PASS, Status.FAIL, Status.ERROR})
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """What all rules said.
+
+    `patched` is the object after mutation; `missing` are questions to answer before evaluating again; `traces` are the
+    steps, when they were asked for.
+    """
+
+    results: list[RuleResult]
+    patched: Object
+    missing: list[Lookup] = field(default_factory=list)
+    traces: list[Trace] = field(default_factory=list)
+
+
+def evaluate(
+    policies: PolicySet,
+    review: Review,
+    inputs: Inputs,
+    *,
+    types: Collection[RuleType] = IN_ORDER,
+    trace: bool = False,
+) -> Evaluation:
+    """Evaluate the rules of `types` on `review` and return every answer.
+
+    Results stand in the order mutate, image verification, validate, generate, and within each in the order of the
+    policies. Nothing is raised for what a policy or an object holds.
+    """
+    run = _Run(review, inputs, Chance(inputs.seed), trace)
+    for type_ in IN_ORDER:
+        if type_ in types:
+            for policy in policies.for_kind(review.kind, type_):
+                run.policy(policy)
+    return run.evaluation
+
+
+class _Run:
+    """One evaluation under way: the object as patched so far, and what was found."""
+
+    def __init__(self, review: Review, inputs: Inputs, chance: Chance, trace: bool) -> None:
+        self._review = review
+        self._inputs = inputs
+        self._chance = chance
+        self._trace = trace
+        self._base: Scope | None = None
+        self.evaluation = Evaluation([], review.target)
+
+    def policy(self, compiled: CompiledPolicy) -> None:
+        stops_early = compiled.stops_early
+        for rule in compiled.rules:
+            trace = self._traced(rule) if self._trace else None
+            if not rule.matcher.applies(self._review):
+                continue
+            results = self._rule(rule, trace)
+            self.evaluation.results.extend(results)
+            if stops_early and any(result.status in _APPLIED for result in results):
+                break
+
+    def _traced(self, rule: CompiledRule) -> Trace:
+        trace = Trace(rule.policy.key, rule.rule.name)
+        refusal = rule.matcher.refusal(self._review)
+        trace.add("match", refusal or "matches", refusal is None)
+        self.evaluation.traces.append(trace)
+        return trace
+
+    def _rule(self, rule: CompiledRule, trace: Trace | None) -> tuple[RuleResult, ...]:
+        review = self._review
+        scope = self._scope(rule)
+        if trace is not None:
+            scope.watch = lambda text, value: trace.add("variable", text, None, value)
+        state = State(
+            rule.policy,
+            rule.rule,
+            review,
+            self._inputs,
+            scope,
+            review.target,
+            trace,
+            enforces=rule.enforces,
+        )
+        try:
+            results = run_rule(rule, state)
+        except LookupNeeded as needed:
+            self.evaluation.missing.append(needed.lookup)
+            return ()
+        if rule.type is RuleType.MUTATION:
+            self._take_over(results)
+        return results
+
+    def _scope(self, rule: CompiledRule) -> Scope:
+        if self._base is None:
+            self._base = scope_of(self._review, self._inputs, self._chance)
+        scope = self._base.child()
+        if extractors := rule.rule.image_extractors:
+            target = self._review.target
+            scope.defer("images", lambda _: extract_images(target, extractors))
+        return scope
+
+    def _take_over(self, results: tuple[RuleResult, ...]) -> None:
+        """Let later rules see what a mutate rule changed; targets of mutate-existing are other objects."""
+        for result in results:
+            if result.status is Status.PASS and result.patched is not None and not result.targets:
+                self._review = replace(self._review, object=result.patched)
+                self._base = None
+                self.evaluation.patched = result.patched

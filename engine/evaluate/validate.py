@@ -1,0 +1,219 @@
+"""Validate rules: which of their languages decides, and the loop over elements (section 1.6 of the semantics).
+
+The first of manifests, podSecurity, deny, pattern or anyPattern, and foreach that a rule has gives the answer
+(row A-80). The languages themselves live below; here they meet the object.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from engine.errors import EngineError, EvaluationError
+from engine.lang.jmes import UnknownKeyError
+from engine.model import Outcome, Review, Status
+from engine.podsecurity import compile_pod_security
+
+from .answers import NO_ANSWER, Answers, RuleAnswer, answered, errored, joined
+from .conditions import Conditions, compile_conditions
+from .context import Entry, compile_context, load_context
+from .loops import add_foreach_values, each, elements_of
+from .manifests import compile_signed
+from .patterns import compile_patterns
+from .texts import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from engine.model import Block, Json, Object, Rule
+
+    from .state import State
+
+    Handler = Callable[[State], Answers]
+
+_GO_TYPES = {str: "string", bool: "bool", int: "int64", float: "float64", list: "[]interface {}"}
+
+
+def compile_validate(rule: Rule) -> Handler:
+    """Compile the handler of a validate rule."""
+    block = rule.validate or {}
+    if (block.get("manifests") or {}).get("attestors"):
+        return compile_signed(block["manifests"])
+    if block.get("podSecurity"):
+        return _compile_pod_security(block["podSecurity"])
+    if block.get("cel"):
+        return _not_yet_cel
+    checked = _compile_checks(block, Message(block.get("message"), rule.name))
+    return _allowing_existing(checked) if block.get("allowExistingViolations", True) else checked
+
+
+def _not_yet_cel(state: State) -> Answers:  # noqa: ARG001 - one signature for all handlers
+    return answered(Status.ERROR, "rules in CEL cannot be evaluated yet")
+
+
+def _compile_checks(block: Block, message: Message) -> Handler:
+    """Compile deny, pattern, anyPattern or foreach, whichever comes first."""
+    if block.get("deny") is not None:
+        return _compile_deny(block["deny"], message)
+    if block.get("pattern") is not None or block.get("anyPattern") is not None:
+        return _except_on_delete(compile_patterns(block, message))
+    if block.get("foreach"):
+        return _compile_foreach(block["foreach"], message)
+    return lambda _: NO_ANSWER
+
+
+def _except_on_delete(handler: Handler) -> Handler:
+    """Give no answer for DELETE: there is no new object to compare with a pattern (row A-73)."""
+    return lambda state: NO_ANSWER if state.review.operation == "DELETE" else handler(state)
+
+
+def _compile_deny(block: Block, message: Message) -> Handler:
+    conditions = compile_conditions(block.get("conditions"))
+
+    def handle(state: State) -> Answers:
+        try:
+            verdict = conditions(state.scope, state.trace)
+        except EvaluationError as error:
+            return errored("failed to check deny conditions", error)
+        if not verdict.holds:
+            return answered(Status.PASS, f"validation rule '{state.rule.name}' passed.")
+        return answered(Status.FAIL, message.of_denial(verdict.message, state.scope))
+
+    return handle
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """One compiled `foreach` entry of a validate rule."""
+
+    list: str
+    element_scope: bool | None
+    context: tuple[Entry, ...]
+    preconditions: Conditions | None
+    check: Handler
+
+
+def _compile_foreach(blocks: Json, message: Message) -> Handler:
+    loops = [_compile_loop(block, message) for block in blocks]
+
+    def handle(state: State) -> Answers:
+        count = 0
+        for loop in loops:
+            try:
+                elements = elements_of(loop.list, state)
+            except UnknownKeyError:
+                continue
+            except EvaluationError as error:
+                return errored("failed to evaluate list", error)
+            stopped, checked = _run_loop(loop, elements, state)
+            if stopped:
+                return stopped
+            count += checked
+        return answered(Status.PASS, "rule passed") if count else NO_ANSWER
+
+    return handle
+
+
+def _compile_loop(block: Block, message: Message) -> _Loop:
+    preconditions = block.get("preconditions")
+    return _Loop(
+        list=str(block.get("list", "")),
+        element_scope=block.get("elementScope"),
+        context=compile_context(tuple(block.get("context") or ())),
+        preconditions=compile_conditions(preconditions) if preconditions else None,
+        check=_compile_checks(block, message),
+    )
+
+
+def _run_loop(loop: _Loop, elements: list[Json], state: State) -> tuple[Answers, int]:
+    """Check element by element; returns the answer that ends the rule, if any, and how many elements counted."""
+    count = 0
+    for element, inner in each(elements, state):
+        try:
+            scoped = _scoped(loop, element, inner)
+        except EvaluationError as error:
+            return errored("failed to process foreach", error), count
+        for answer in _check_element(loop, scoped):
+            outcome = answer.outcome
+            if outcome.status in {Status.FAIL, Status.ERROR}:
+                message = f"validation failure: {outcome.message}"
+                return (RuleAnswer(replace(outcome, message=message)),), count
+            if outcome.status is Status.PASS:
+                count += 1
+    return NO_ANSWER, count
+
+
+def _scoped(loop: _Loop, element: Json, state: State) -> State:
+    """Let patterns look at the element where it is a map, unless the entry says otherwise (row A-75)."""
+    is_map = isinstance(element, dict)
+    scopes = is_map if loop.element_scope is None else loop.element_scope
+    if not scopes:
+        return state
+    if not is_map:
+        found = _GO_TYPES.get(type(element), "string")
+        raise EvaluationError(
+            "cannot use elementScope=true foreach rules for elements that are not maps, "
+            f"expected type=map got type={found}"
+        )
+    return replace(state, resource=element)
+
+
+def _check_element(loop: _Loop, state: State) -> Answers:
+    if state.inputs.foreach_values:
+        add_foreach_values(state, state.scope.data["elementIndex"])
+    if loop.context:
+        load_context(loop.context, state.scope, state.inputs)
+    if loop.preconditions is not None:
+        try:
+            verdict = loop.preconditions(state.scope, state.trace)
+        except EvaluationError as error:
+            return errored("failed to evaluate preconditions", error)
+        if not verdict.holds:
+            text = joined("; ", "preconditions not met", verdict.message)
+            return answered(Status.SKIP, text)
+    return loop.check(state)
+
+
+def _compile_pod_security(block: Block) -> Handler:
+    plain = compile_pod_security(block)
+
+    def handle(state: State) -> Answers:
+        check = compile_pod_security(block, state.exclusions) if state.exclusions else plain
+        try:
+            return (RuleAnswer(check(state.resource, state.rule.name)),)
+        except EngineError as error:
+            return answered(Status.ERROR, error.message)
+
+    return _except_on_delete(handle)
+
+
+def _allowing_existing(handler: Handler) -> Handler:
+    """Skip an update whose object broke the rule before it (row A-71), where a failure would block."""
+
+    def handle(state: State) -> Answers:
+        answers = handler(state)
+        review = state.review
+        if review.operation != "UPDATE" or not review.old_object or not state.enforces(review):
+            return answers
+        if not any(answer.outcome.status is Status.FAIL for answer in answers):
+            return answers
+        before = handler(_before_the_update(state, review, review.old_object))
+        if any(answer.outcome.status is Status.FAIL for answer in before):
+            return answered(
+                Status.SKIP,
+                "skipping the rule evaluation as pre-existing violations are allowed",
+            )
+        return answers
+
+    return handle
+
+
+def _before_the_update(state: State, review: Review, old: Object) -> State:
+    scope = state.scope.child()
+    scope.set("request", {**scope.data["request"], "object": old})
+    return replace(state, review=replace(review, object=old), scope=scope, resource=old)
+
+
+def outcome_answer(outcome: Outcome) -> Answers:
+    """Make one answer of an outcome."""
+    return (RuleAnswer(outcome),)

@@ -1,0 +1,1 @@
+"""Generate rules as plans: labels and objects; carrying a plan out belongs to the loops."""
