@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from engine.model import Outcome, Status
@@ -14,15 +15,15 @@ if TYPE_CHECKING:
     from engine.lang.pattern import CompiledPattern, Miss
     from engine.model import Json
 
+Message = str | None | Callable[[], str | None]
+"""A rule's own message with its variables replaced: empty when it has none, None when one of its variables could not be
+resolved (row P-43). As a function it is asked for only when the rule fails."""
+
 
 def pattern_outcome(
-    rule_name: str, message: str | None, compiled: CompiledPattern, resource: Json
+    rule_name: str, message: Message, compiled: CompiledPattern, resource: Json
 ) -> Outcome:
-    """Check one pattern and return the rule's outcome.
-
-    `message` is the rule's own message with its variables replaced, empty when it has none, and None when one of its
-    variables could not be resolved (row P-43).
-    """
+    """Check one pattern and return the rule's outcome."""
     miss = compiled.check(resource)
     if miss is None:
         return Outcome(Status.PASS, messages.passed(rule_name))
@@ -33,9 +34,9 @@ def pattern_outcome(
 
 
 def any_pattern_outcome(
-    rule_name: str, message: str | None, compiled: Sequence[CompiledPattern], resource: Json
+    rule_name: str, message: Message, compiled: Sequence[CompiledPattern], resource: Json
 ) -> Outcome:
-    """Check patterns in order until one passes and return the rule's outcome; `message` as in `pattern_outcome`.
+    """Check patterns in order until one passes and return the rule's outcome.
 
     A pattern that does not apply is left out; when none applies the rule is skipped.
     """
@@ -53,14 +54,16 @@ def any_pattern_outcome(
             path = path or miss.path
     if not failed:
         return Outcome(Status.SKIP, " ".join(skipped))
-    if message is None:
+    own = message() if callable(message) else message
+    if own is None:
         return Outcome(Status.FAIL, messages.message_unresolved(rule_name, " ".join(failed)), path)
-    return Outcome(Status.FAIL, messages.any_failed(message, failed), path)
+    return Outcome(Status.FAIL, messages.any_failed(own, failed), path)
 
 
-def _failure(rule_name: str, message: str | None, miss: Miss) -> str:
-    if message is None:
+def _failure(rule_name: str, message: Message, miss: Miss) -> str:
+    own = message() if callable(message) else message
+    if own is None:
         return messages.message_unresolved(rule_name, miss.message)
     if miss.kind == "error":
-        return messages.execution_error(rule_name, message, miss.message)
-    return messages.failed_at(rule_name, message, miss.path)
+        return messages.execution_error(rule_name, own, miss.message)
+    return messages.failed_at(rule_name, own, miss.path)

@@ -64,7 +64,8 @@ def compile_part(part: str) -> Test:
 def is_plain_literal(part: str) -> bool:
     """Tell whether a part equals only its own text: no operator, range, wildcard, number or duration."""
     return (
-        split_operator(part)[0] == ""
+        part == part.strip()
+        and split_operator(part)[0] == ""
         and not wildcard.has_wildcard(part)
         and _RANGE.fullmatch(part) is None
         and _NOT_RANGE.fullmatch(part) is None
