@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Document:
     """A decoded document, the line of its first value (from 1) and the name of its file."""
 
-    __slots__ = ("_end", "_root", "_start", "_text", "file", "line", "value")
+    __slots__ = ("_end", "_line", "_path", "_root", "_start", "_text", "_whole", "file", "value")
 
     def __init__(
         self,
@@ -37,18 +37,34 @@ class Document:
         end: int = 0,
     ) -> None:
         self.value = value
-        self.line = line
+        self._line = line
         self.file = file
         self._text = text
         self._start = start
         self._end = end
         self._root: Node | None = None
+        self._whole: Document | None = None
+        self._path: tuple[str | int, ...] = ()
 
     def __repr__(self) -> str:
-        return f"<Document {self.file or 'text'}:{self.line} {type(self.value).__name__}>"
+        return f"<Document {self.file or 'text'}:{self._line} {type(self.value).__name__}>"
+
+    @property
+    def line(self) -> int:
+        """The line of the first value, from 1."""
+        return self._line if self._whole is None else self._whole.line_of(self._path)
+
+    def part(self, path: Sequence[str | int], value: Any) -> Document:
+        """Return a part as a document of its own, for members of lists; its line is looked up when asked for."""
+        found = Document(value, file=self.file)
+        found._whole = self
+        found._path = tuple(path)
+        return found
 
     def line_of(self, path: Sequence[str | int]) -> int:
         """Return the line where the part at `path` begins, or of its nearest ancestor that stands in the text."""
+        if self._whole is not None:
+            return self._whole.line_of((*self._path, *path))
         node = self._compose()
         first = None
         for step in path:
@@ -56,7 +72,7 @@ class Document:
             if found is None:
                 break
             first, node = found
-        return self.line if first is None else self._offset() + first
+        return self._line if first is None else self._offset() + first
 
     def _compose(self) -> Node | None:
         """Return the root node of the document's own text, composed once."""
@@ -72,7 +88,7 @@ class Document:
     def _offset(self) -> int:
         """Return the line at which the document's own text begins."""
         root = self._root
-        return self.line - (root.start_mark.line if root is not None else 0)
+        return self._line - (root.start_mark.line if root is not None else 0)
 
 
 def _child(node: Node, step: str | int) -> tuple[int, Node] | None:

@@ -1,0 +1,139 @@
+"""The commands: which there are, one line about each, and how one is imported, given its flags and run.
+
+The table stands here in words so that `--help` and completion need no command's module. A module of a command offers
+`HELP` (or `SUMMARY`), `add_arguments(parser)` and `run(args) -> int`; one that makes its own parser offers
+`add_parser(subparsers)` instead, for commands with verbs of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+PROGRAM = "kubectl kpolicy"
+DESCRIPTION = (
+    "Kyverno's classic policies: applied, tested, explained and signed, without a cluster."
+)
+COMMANDS = {
+    "apply": "apply policies to resources and print what they decide",
+    "test": "run test files (kyverno-test.yaml) below the given paths",
+    "lint": "check policies for mistakes before a cluster sees them",
+    "explain": "show why a policy decides as it does for an object",
+    "jp": "try JMESPath expressions with the functions policies have",
+    "create": "print a new exception, test, values or user-info file",
+    "sign": "sign manifests",
+    "verify": "verify the signatures of manifests",
+    "version": "print the version",
+    "completion": "print a completion script for a shell",
+}
+GLOBAL_FLAGS = ("--color", "--help", "--quiet", "--verbose")
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that reports a mistake in two lines and exits with 2; flags cannot be shortened."""
+
+    def __init__(self, prog: str = PROGRAM, **options: Any) -> None:
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        options["conflict_handler"] = "resolve"
+        super().__init__(prog, allow_abbrev=False, **options)
+
+    def error(self, message: str) -> NoReturn:
+        """Print what is wrong and where help is, and exit with 2."""
+        self.exit(2, f"error: {message}\nhelp: see `{self.prog} --help`\n")
+
+
+def overview() -> str:
+    """Return the list of commands for the program's help."""
+    width = max(map(len, COMMANDS))
+    rows = [f"  {name:{width}}  {text}" for name, text in COMMANDS.items()]
+    return "\n".join(
+        [
+            "commands:",
+            *rows,
+            "",
+            f"`{PROGRAM} COMMAND --help` shows a command's flags and an example.",
+        ]
+    )
+
+
+def add_global_flags(parser: argparse.ArgumentParser, *, again: bool = False) -> None:
+    """Add the flags every command has; `again` leaves values that were given before the command in place."""
+
+    def default(value: Any) -> Any:
+        return argparse.SUPPRESS if again else value
+
+    group = parser.add_argument_group("flags of every command")
+    group.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default=default("auto"),
+        help="colours; NO_COLOR is honoured",
+    )
+    group.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        default=default(value=False),
+        help="say more on standard error",
+    )
+    group.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        default=default(value=False),
+        help="say nothing but results and errors",
+    )
+
+
+def dispatch(name: str, words: Sequence[str], known: argparse.Namespace) -> int:
+    """Import a command, parse its words, run it and return its exit code; exit with 2 for an unknown name."""
+    if name not in COMMANDS:
+        _refuse(name)
+    parser, module = parser_of(name)
+    arguments = parser.parse_args(words, known)
+    run = getattr(arguments, "run", None) or module.run
+    return int(run(arguments))
+
+
+def parser_of(name: str) -> tuple[argparse.ArgumentParser, ModuleType]:
+    """Return a command's parser with all its flags, and its module."""
+    module = import_module(f".{name}", __name__)
+    parser: argparse.ArgumentParser = Parser(
+        f"{PROGRAM} {name}", description=f"{COMMANDS[name].capitalize()}."
+    )
+    add_global_flags(parser, again=True)
+    if hasattr(module, "add_arguments"):
+        module.add_arguments(parser)
+    else:
+        module.add_parser(_Place(parser))
+    return parser, module
+
+
+class _Place:
+    """Stands where argparse's subparsers would: hands out the command's parser, with the words about it filled in."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self.parser = parser
+
+    def add_parser(self, _name: str, **words: Any) -> argparse.ArgumentParser:
+        """Return the parser; of the keywords, those that are texts about the command count."""
+        for word in ("description", "epilog", "usage", "formatter_class"):
+            if word in words:
+                setattr(self.parser, word, words[word])
+        return self.parser
+
+
+def _refuse(name: str) -> NoReturn:
+    """Exit with 2 for an unknown command, naming the nearest one."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, COMMANDS, 1)
+    advice = f"did you mean `{near[0]}`?" if near else f"`{PROGRAM} --help` lists them"
+    print(f"error: unknown command `{name}`\nhelp: {advice}", file=sys.stderr)
+    raise SystemExit(2)

@@ -1,0 +1,186 @@
+"""`kubectl kpolicy create`: a first version of a file to fill in, printed or written (row K-11)."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from engine.model import Object
+
+HELP = "print a new exception, test, values or user-info file"
+EXAMPLES = {
+    "exception": 'create exception legacy -n shop --policy-rules "require-labels,check-team" --any "kind=Pod,name=legacy-*"',
+    "test": "create test -p policy.yaml -r pod.yaml --pass require-labels,check-team,nginx,default,Pod",
+    "values": "create values -g request.mode=dev -n prod,env=prod --rule require-labels,check-team,team=a",
+    "user-info": "create user-info -u ann -g developers --cluster-role view",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add a parser for each kind of file; the flags are upstream's."""
+    parser.epilog = f"example: kubectl kpolicy {EXAMPLES['exception']}"
+    kinds = parser.add_subparsers(title="files", dest="file", metavar="FILE", required=True)
+    for name, add in (
+        ("exception", _exception),
+        ("test", _test),
+        ("values", _values),
+        ("user-info", _user_info),
+    ):
+        kind = kinds.add_parser(name, help=f"a new {name} file", description=f"Print a new {name} file.",
+            epilog=f"example: kubectl kpolicy {EXAMPLES[name]}")  # fmt: skip
+        kind.add_argument(
+            "-o",
+            "--output",
+            default="",
+            metavar="PATH",
+            help="write to this file instead of printing",
+        )
+        add(kind)
+
+
+def _exception(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("name", metavar="NAME")
+    add("-n", "--namespace", default="")
+    add(
+        "--policy-rules",
+        action="append",
+        default=[],
+        required=True,
+        metavar="POLICY,RULE,…",
+        help="what it excepts from",
+    )
+    add(
+        "--any",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE,…",
+        help="resources; one such filter must match",
+    )
+    add(
+        "--all",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE,…",
+        help="resources; every such filter must match",
+    )
+    add(
+        "-b",
+        "--background",
+        type=_boolean,
+        nargs="?",
+        const=True,
+        default=True,
+        help="count in background scans too",
+    )
+
+
+def _test(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("name", nargs="?", default="kyverno-test", metavar="NAME")
+    add("-p", "--policy", action="append", default=[], metavar="PATH")
+    add("-r", "--resource", action="append", default=[], metavar="PATH")
+    add("-f", "--values-file", default="", metavar="PATH")
+    for result in ("pass", "fail", "skip"):
+        add(f"--{result}", action="append", default=[], metavar="POLICY,RULE,RESOURCE[,NAMESPACE[,KIND]]",
+            help=f"a result that must be {result}")  # fmt: skip
+
+
+def _values(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "-g",
+        "--global",
+        dest="global_values",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a value for every policy",
+    )
+    add(
+        "-n",
+        "--ns-selector",
+        action="append",
+        default=[],
+        metavar="NAMESPACE,KEY=VALUE,…",
+        help="labels of a namespace",
+    )
+    add(
+        "--rule",
+        action="append",
+        default=[],
+        metavar="POLICY,RULE,KEY=VALUE,…",
+        help="values for a rule",
+    )
+    add(
+        "--resource",
+        action="append",
+        default=[],
+        metavar="POLICY,RESOURCE,KEY=VALUE,…",
+        help="values for a resource",
+    )
+
+
+def _user_info(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("-u", "--username", default="", metavar="NAME")
+    add("-g", "--group", action="append", default=[], metavar="NAME")
+    add("-r", "--role", action="append", default=[], metavar="NAMESPACE:NAME")
+    add("-c", "--cluster-role", action="append", default=[], metavar="NAME")
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.lower() == "true"
+
+
+_boolean.__name__ = "truth value"
+
+
+def run(args: argparse.Namespace) -> int:
+    """Draft the file and print or write it."""
+    from kubectl_kpolicy.output.structured import yaml_text
+
+    text = yaml_text(_draft(args))
+    if not args.output:
+        sys.stdout.write(text)
+        return 0
+    from pathlib import Path
+
+    Path(args.output).write_text(text, encoding="utf-8")
+    if not args.quiet:
+        print(f"written to {args.output}", file=sys.stderr)
+    return 0
+
+
+def _draft(args: argparse.Namespace) -> Object:
+    from kubectl_kpolicy.session import drafts
+
+    match args.file:
+        case "exception":
+            return drafts.exception(args.name, args.namespace, references=args.policy_rules, any_of=args.any, all_of=args.all,
+                background=args.background)  # fmt: skip
+        case "test":
+            expected = [
+                (result, text)
+                for result in ("pass", "fail", "skip")
+                for text in getattr(args, result)
+            ]
+            return drafts.test_file(
+                args.name,
+                policies=args.policy,
+                resources=args.resource,
+                values=args.values_file,
+                expected=expected,
+            )
+        case "values":
+            return drafts.values_file(global_values=args.global_values, namespaces=args.ns_selector, rules=args.rule,
+                resources=args.resource)  # fmt: skip
+        case _:
+            return drafts.user_info(
+                args.username, groups=args.group, roles=args.role, cluster_roles=args.cluster_role
+            )

@@ -1,0 +1,66 @@
+"""The console script `kubectl-kpolicy`: find the command, read its flags, run it, turn what happens into an exit code.
+
+Everybody's first contact and in every pipeline's inner loop, so it imports only `sys`, `os` and `argparse`; a command's module is
+imported when that command was chosen. kubectl passes on words after the plugin's name only, hence global flags are understood
+before and after the command.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from . import cli
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code; argument errors and help leave through the same door."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # whoever read the output has enough; nothing more must be written when the interpreter ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        from .output.diagnostics import explain
+
+        return explain(error, trace="-v" in words or "--verbose" in words)
+    return code
+
+
+def _run(words: list[str]) -> int:
+    """Read global flags, then hand over to the command."""
+    first = _first_word(words)
+    top = cli.Parser(
+        cli.PROGRAM,
+        usage="%(prog)s COMMAND [flags]",
+        description=cli.DESCRIPTION,
+        epilog=cli.overview(),
+    )
+    cli.add_global_flags(top)
+    top.add_argument("--version", action="store_true", help="print the version")
+    known = top.parse_args(words[:first])
+    if first < len(words):
+        return cli.dispatch(words[first], words[first + 1 :], known)
+    if known.version:
+        return cli.dispatch("version", [], known)
+    top.print_help()
+    return 0
+
+
+def _first_word(words: list[str]) -> int:
+    """Return the index of the command: the first word that is neither a flag nor the value of `--color`."""
+    index = 0
+    while index < len(words) and words[index].startswith("-"):
+        index += 2 if words[index] == "--color" else 1
+    return min(index, len(words))

@@ -1,0 +1,58 @@
+"""The formats of lists of objects and the flag that chooses one; a command names those it has.
+
+Reports for other tools (JUnit, SARIF) are written where results are known, beside `apply` and `test`; here is what any list of
+objects can be written as.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TextIO
+
+from .structured import json_text, list_of, name_of, yaml_text
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from engine.model import Object
+
+    from .table import Table
+
+LISTS = ("table", "wide", "json", "yaml", "name", "markdown")
+OBJECTS = ("json", "yaml")
+
+
+def add_format_flag(
+    parser: argparse.ArgumentParser, choices: Sequence[str] = LISTS, default: str | None = None
+) -> None:
+    """Add `-o/--output` with these choices; the first is the default unless another is named."""
+    parser.add_argument("-o", "--output", choices=choices, default=choices[0] if default is None else default,
+        help="format of the output")  # fmt: skip
+
+
+def write_list(
+    out: TextIO,
+    objects: Sequence[Object],
+    table: Table,
+    form: str,
+    *,
+    heads: bool = True,
+    color: bool = False,
+) -> None:
+    """Write objects in a format of LISTS; `table` holds the same as rows, for the formats that people read."""
+    match form:
+        case "json":
+            out.write(json_text(list_of(objects)))
+        case "yaml":
+            out.write(yaml_text(list_of(objects)))
+        case "name":
+            out.writelines(f"{name_of(obj)}\n" for obj in objects)
+        case "markdown":
+            out.write(table.markdown())
+        case _:
+            out.write(table.text(wide=form == "wide", heads=heads, color=color))
+
+
+def write_object(out: TextIO, value: Object, form: str) -> None:
+    """Write one object as `json` or `yaml`."""
+    out.write(json_text(value) if form == "json" else yaml_text(value))

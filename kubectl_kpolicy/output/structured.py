@@ -1,0 +1,51 @@
+"""Data for other programs: JSON and YAML, of one object or a Kubernetes `List`, and names for `xargs`.
+
+Nothing but the data is written: no banner, no colour. YAML is quoted so that Go's libraries read back what was written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from .emit import emit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+def json_text(value: Any) -> str:
+    """Return a value as indented JSON that ends with a newline."""
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+
+
+def yaml_text(value: Any, *, sort: bool = False) -> str:
+    """Return a value as one YAML document in block style, keys in the order given or sorted."""
+    return emit(value, sort=sort)
+
+
+def yaml_stream(values: Iterable[Any]) -> str:
+    """Return several documents as one stream."""
+    return "---\n".join(map(yaml_text, values))
+
+
+def list_of(objects: Sequence[Any]) -> dict[str, Any]:
+    """Return objects as a Kubernetes `List`."""
+    return {
+        "apiVersion": "v1",
+        "kind": "List",
+        "metadata": {"resourceVersion": ""},
+        "items": list(objects),
+    }
+
+
+def name_of(obj: dict[str, Any]) -> str:
+    """Return `kind.group/name`, or `kind/name` in the core group, as `kubectl get -o name` prints it."""
+    group = str(obj.get("apiVersion", "")).rpartition("/")[0]
+    kind = str(obj.get("kind", "")).lower()
+    return (
+        f"{kind}.{group}/{obj['metadata']['name']}"
+        if group
+        else f"{kind}/{obj['metadata']['name']}"
+    )

@@ -1,0 +1,177 @@
+"""The way in: commands, global flags, exit codes, and the two lines an error is."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+import types
+from pathlib import Path
+
+import pytest
+
+from engine.errors import EngineError, Location
+from kubectl_kpolicy import cli, entry
+from kubectl_kpolicy.cli import version
+from kubectl_kpolicy.output.diagnostics import ExitCode
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch):
+    """Put a command called `probe` in place whose `run` is the given function."""
+
+    def place(run, **parts):
+        module = types.ModuleType("kubectl_kpolicy.cli.probe")
+        module.add_arguments = parts.pop("add_arguments", lambda parser: None)
+        if "add_parser" in parts:
+            del module.add_arguments
+            module.add_parser = parts["add_parser"]
+        module.run = run
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        monkeypatch.setitem(cli.COMMANDS, "probe", "probe something")
+
+    return place
+
+
+def test_help_lists_every_command_under_kubectls_name(capsys) -> None:
+    assert entry.main(["--help"]) == 0
+
+    printed = capsys.readouterr().out
+    assert printed.startswith("usage: kubectl kpolicy COMMAND")
+    assert all(f"\n  {name} " in printed for name in cli.COMMANDS)
+
+
+def test_no_words_at_all_print_the_help(capsys) -> None:
+    assert entry.main([]) == 0
+    assert "commands:" in capsys.readouterr().out
+
+
+def test_an_unknown_command_is_a_usage_error_that_names_the_nearest(capsys) -> None:
+    assert entry.main(["aply"]) == ExitCode.USAGE
+    assert capsys.readouterr().err == "error: unknown command `aply`\nhelp: did you mean `apply`?\n"
+
+
+def test_an_unknown_flag_is_a_usage_error_that_names_the_command(capsys) -> None:
+    assert entry.main(["version", "--outpt"]) == ExitCode.USAGE
+    assert "help: see `kubectl kpolicy version --help`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--color", "never", "-v", "probe"],
+        ["probe", "--color", "never", "-v"],
+        ["--color=never", "probe", "-v"],
+    ],
+)
+def test_global_flags_stand_before_and_after_the_command(command, words: list[str]) -> None:
+    seen = []
+    command(lambda args: seen.append(args) or 0)
+
+    assert entry.main(words) == 0
+    assert (seen[0].color, seen[0].verbose, seen[0].quiet) == ("never", True, False)
+
+
+def test_a_commands_own_flag_wins_over_the_global_one_of_the_same_letter(command) -> None:
+    seen = []
+    command(
+        lambda args: seen.append(args) or 0,
+        add_arguments=lambda parser: parser.add_argument("-q", "--query-file"),
+    )
+
+    assert entry.main(["probe", "-q", "file"]) == 0
+    assert seen[0].query_file == "file"
+
+
+def test_a_module_may_bring_its_parser(command, capsys) -> None:
+    def add_parser(sub) -> None:
+        parser = sub.add_parser("probe", help="x", description="Probes.", epilog="example: probe")
+        parser.add_argument("thing")
+        parser.set_defaults(run=lambda args: len(args.thing))
+
+    command(None, add_parser=add_parser)
+
+    assert entry.main(["probe", "abc"]) == 3
+    assert entry.main(["probe", "--help"]) == 0
+    assert "Probes." in capsys.readouterr().out
+
+
+def test_an_engine_error_is_printed_with_place_and_help(command, capsys) -> None:
+    def run(_args):
+        raise EngineError(
+            "unknown field `specc`", at=Location("p.yaml", 3, "spec"), help="did you mean `spec`?"
+        )
+
+    command(run)
+
+    assert entry.main(["probe"]) == ExitCode.FAILED
+    assert (
+        capsys.readouterr().err
+        == "error: p.yaml:3: spec: unknown field `specc`\nhelp: did you mean `spec`?\n"
+    )
+
+
+def test_an_unexpected_error_is_called_one_and_shows_its_trace_only_on_request(
+    command, capsys
+) -> None:
+    def run(_args):
+        raise ZeroDivisionError("by\x1b[31mzero")
+
+    command(run)
+
+    assert entry.main(["probe"]) == ExitCode.FAILED
+    printed = capsys.readouterr().err
+    assert "internal error: ZeroDivisionError: by\\x1b[31mzero" in printed
+    assert "Traceback" not in printed
+    entry.main(["probe", "-v"])
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_file_error_names_the_file(command, capsys) -> None:
+    def run(_args):
+        Path("/nowhere/at/all").read_text()
+
+    command(run)
+
+    assert entry.main(["probe"]) == ExitCode.FAILED
+    assert capsys.readouterr().err == "error: `/nowhere/at/all`: no such file or directory\n"
+
+
+def test_an_interrupt_ends_with_130(command) -> None:
+    def run(_args):
+        raise KeyboardInterrupt
+
+    command(run)
+
+    assert entry.main(["probe"]) == ExitCode.INTERRUPTED
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_version_is_data_on_request(capsys, form: str) -> None:
+    assert entry.main(["version", "-o", form]) == 0
+
+    printed, err = capsys.readouterr()
+    assert err == ""
+    assert version.VERSION in printed
+    if form == "json":
+        assert json.loads(printed)["clientVersion"]["version"] == version.VERSION
+
+
+def test_version_is_the_version_of_the_project(capsys) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    assert entry.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"Client Version: v{project['version']}\n"
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in cli.COMMANDS if (ROOT / f"kubectl_kpolicy/cli/{name}.py").exists()]
+)
+def test_every_command_has_help_with_an_example(capsys, name: str) -> None:
+    assert entry.main([name, "--help"]) == 0
+
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"usage: kubectl kpolicy {name}")
+    assert "kubectl kpolicy " in printed.partition("\n\n")[2]

@@ -1,0 +1,118 @@
+"""Sources: files, folders, standard input and lists, in order, with their lines; one clear error for the rest."""
+
+from __future__ import annotations
+
+import gc
+import io
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.errors import DocumentError
+from kubectl_kpolicy.session.sources import collector_off, read_documents
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def names(*paths: object) -> list[str]:
+    return [
+        document.value["metadata"]["name"]
+        for document in read_documents([str(path) for path in paths])
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("b.yaml", "a.yml", "sub/c.json", "note.txt", ".git/d.yaml"):
+        place = tmp_path / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(f'{{"kind": "Pod", "metadata": {{"name": "{place.stem}"}}}}')
+    return tmp_path
+
+
+def test_a_folder_is_read_in_order_without_hidden_and_other_files(folder: Path) -> None:
+    assert names(folder) == ["a", "b", "c"]
+
+
+def test_places_are_read_in_the_order_given(folder: Path) -> None:
+    assert names(folder / "b.yaml", folder / "a.yml") == ["b", "a"]
+
+
+def test_a_file_named_directly_may_have_any_suffix(folder: Path) -> None:
+    assert names(folder / "note.txt") == ["note"]
+
+
+def test_a_dash_is_standard_input(monkeypatch) -> None:
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BytesIO(b"kind: Pod\nmetadata: {name: x}\n---\n"))
+    )
+
+    (document,) = read_documents(["-"])
+
+    assert (document.file, document.line, document.value["metadata"]["name"]) == ("<stdin>", 1, "x")
+
+
+def test_lists_are_read_member_by_member_with_their_lines(tmp_path: Path) -> None:
+    place = tmp_path / "list.yaml"
+    place.write_text(
+        "kind: List\nitems:\n- metadata: {name: a}\n- kind: PodList\n  items:\n  - metadata: {name: b}\n- metadata:\n    name: c\n"
+    )
+
+    found = read_documents([str(place)])
+
+    assert [(part.value["metadata"]["name"], part.line) for part in found] == [
+        ("a", 3),
+        ("b", 6),
+        ("c", 7),
+    ]
+
+
+def test_a_kind_that_only_sounds_like_a_list_stays_whole(tmp_path: Path) -> None:
+    place = tmp_path / "x.yaml"
+    place.write_text("kind: AllowList\nspec: {items: []}\n")
+
+    assert len(read_documents([str(place)])) == 1
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["https://example.com/p.yaml", "oci://registry/p", "git@github.com:a/b", "github.com/a/b"],
+)
+def test_remote_sources_are_refused_in_one_sentence(path: str) -> None:
+    with pytest.raises(DocumentError, match="come with the cluster work") as caught:
+        read_documents([path])
+
+    assert caught.value.help
+
+
+def test_a_missing_file_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match="no such file or directory"):
+        read_documents([str(tmp_path / "none.yaml")])
+
+
+def test_a_bad_document_names_file_and_line(tmp_path: Path) -> None:
+    place = tmp_path / "bad.yaml"
+    place.write_text("a: b\nc: [\n")
+
+    with pytest.raises(DocumentError) as caught:
+        read_documents([str(place)])
+
+    assert caught.value.at.file == str(place)
+    assert caught.value.at.line >= 2
+
+
+def test_a_key_given_twice_is_an_error_where_asked(tmp_path: Path) -> None:
+    place = tmp_path / "twice.yaml"
+    place.write_text("a: 1\na: 2\n")
+
+    assert read_documents([str(place)])[0].value == {"a": 2}
+    with pytest.raises(DocumentError, match="already set"):
+        read_documents([str(place)], strict=True)
+
+
+def test_the_collector_is_as_before_after_loading() -> None:
+    with collector_off():
+        assert not gc.isenabled()
+    assert gc.isenabled()
