@@ -1,0 +1,29 @@
+"""Go's quoted form of texts (`%q`), which stands in error texts that have to equal upstream's."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_SPECIAL: Final = re.compile(r'["\\]|[^\x20-\x7e]')
+_NAMED: Final = {
+    '"': '\\"', "\\": "\\\\", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r",
+    "\t": "\\t", "\v": "\\v",
+}  # fmt: skip
+
+
+def quote(text: str) -> str:
+    """Return `text` between double quotes, with Go's escapes for what cannot be printed."""
+    return f'"{_SPECIAL.sub(_escaped, text)}"'
+
+
+def _escaped(found: re.Match[str]) -> str:
+    char = found.group()
+    code = ord(char)
+    if char in _NAMED:
+        return _NAMED[char]
+    if code < 0x20 or code == 0x7F:
+        return f"\\x{code:02x}"
+    if char.isprintable():
+        return char
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

@@ -1,0 +1,239 @@
+"""Trees to closures with upstream's semantics of missing keys.
+
+Every node becomes a function of a value and the evaluation's inputs. A key that an object does not have comes back as a
+`Missing` value; each closure here decides, as row V-20 lists, whether it passes on or turns into null. Nothing is
+allocated for a missing key, and fields in a row become one loop.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from engine.errors import EvaluationError
+
+from .calls import compile_call
+from .comparisons import compile_comparison
+from .errors import ExpressionError
+from .functions import TABLE
+from .logic import all_true, either_of, first_true, negated, piped
+from .paths import index, path, path_after, slice_of
+from .projections import filtered, flattened, projected, values_projected
+from .selections import list_of, object_of
+from .values import ExpRef, Missing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from engine.model import Json
+
+    from .env import Env
+    from .parser import Tree
+    from .values import Run
+
+MAX_DEPTH: Final = 200
+"""How many closures may stand inside each other; keeps the evaluation far from Python's recursion limit."""
+
+
+class Compiler:
+    """One walk over a tree; `fresh_literals` makes literals new at each use, for expressions that reorder lists."""
+
+    def __init__(self, *, fresh_literals: bool = False) -> None:
+        self._depth = 0
+        self.fresh_literals = fresh_literals
+
+    def run_of(self, tree: Tree) -> Run:
+        """Return the closure of a node. Raises ExpressionError when nodes nest too deeply."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise ExpressionError(f"the expression nests deeper than {MAX_DEPTH} levels")
+        run = _MAKERS[tree["type"]](self, tree)
+        self._depth -= 1
+        return run
+
+    def runs_of(self, trees: list[Tree]) -> list[Run]:
+        """Return the closures of several nodes."""
+        return [self.run_of(tree) for tree in trees]
+
+
+def _identity(_compiler: Compiler, _tree: Tree) -> Run:
+    return _same
+
+
+def _fails(_compiler: Compiler, _tree: Tree) -> Run:
+    return _empty
+
+
+def _literal(compiler: Compiler, tree: Tree) -> Run:
+    value = tree["value"]
+    if compiler.fresh_literals and value.__class__ in (list, dict):
+        return lambda _value, _env: fresh(value)
+    return lambda _value, _env: value
+
+
+def _field(_compiler: Compiler, tree: Tree) -> Run:
+    return path((tree["value"],))
+
+
+def _subexpression(compiler: Compiler, tree: Tree) -> Run:
+    run: Run | None = None
+    names: list[str] = []
+    for child in tree["children"]:
+        if child["type"] == "field":
+            names.append(child["value"])
+            continue
+        run = _then(_with_names(run, names), compiler.run_of(child))
+        names = []
+    return _with_names(run, names) or _same
+
+
+def _index_expression(compiler: Compiler, tree: Tree) -> Run:
+    left, right = tree["children"]
+    if left["type"] == "identity":
+        return compiler.run_of(right)
+    return _then(compiler.run_of(left), compiler.run_of(right))
+
+
+def _index(_compiler: Compiler, tree: Tree) -> Run:
+    return index(tree["value"])
+
+
+def _slice(_compiler: Compiler, tree: Tree) -> Run:
+    start, stop, step = tree["children"]
+    return slice_of(start, stop, step)
+
+
+def _flatten(compiler: Compiler, tree: Tree) -> Run:
+    return flattened(compiler.run_of(tree["children"][0]), None)
+
+
+def _projection(compiler: Compiler, tree: Tree) -> Run:
+    left, right = tree["children"]
+    each = None if right["type"] == "identity" else compiler.run_of(right)
+    if left["type"] == "flatten":
+        return flattened(compiler.run_of(left["children"][0]), each or _same)
+    return projected(compiler.run_of(left), each)
+
+
+def _filter_projection(compiler: Compiler, tree: Tree) -> Run:
+    left, right, condition = tree["children"]
+    each = None if right["type"] == "identity" else compiler.run_of(right)
+    return filtered(compiler.run_of(left), compiler.run_of(condition), each)
+
+
+def _value_projection(compiler: Compiler, tree: Tree) -> Run:
+    left, right = tree["children"]
+    each = None if right["type"] == "identity" else compiler.run_of(right)
+    return values_projected(compiler.run_of(left), each)
+
+
+def _comparator(compiler: Compiler, tree: Tree) -> Run:
+    left, right = tree["children"]
+    literal = right["value"] if right["type"] == "literal" else None
+    return compile_comparison(tree["value"], compiler.run_of(left), compiler.run_of(right), literal)
+
+
+def _pipe(compiler: Compiler, tree: Tree) -> Run:
+    return piped(compiler.runs_of(_flat(tree, "pipe")))
+
+
+def _or_expression(compiler: Compiler, tree: Tree) -> Run:
+    runs = compiler.runs_of(_flat(tree, "or_expression"))
+    return either_of(runs[0], runs[1]) if len(runs) == 2 else first_true(runs)
+
+
+def _and_expression(compiler: Compiler, tree: Tree) -> Run:
+    return all_true(compiler.runs_of(_flat(tree, "and_expression")))
+
+
+def _not_expression(compiler: Compiler, tree: Tree) -> Run:
+    return negated(compiler.run_of(tree["children"][0]))
+
+
+def _multi_select_list(compiler: Compiler, tree: Tree) -> Run:
+    return list_of(compiler.runs_of(tree["children"]))
+
+
+def _multi_select_dict(compiler: Compiler, tree: Tree) -> Run:
+    pairs = [(pair["value"], compiler.run_of(pair["children"][0])) for pair in tree["children"]]
+    return object_of(pairs)
+
+
+def _expref(compiler: Compiler, tree: Tree) -> Run:
+    reference = ExpRef(compiler.run_of(tree["children"][0]))
+    return lambda _value, _env: reference
+
+
+def _function_expression(compiler: Compiler, tree: Tree) -> Run:
+    name = tree["value"]
+    return compile_call(name, TABLE.get(name), compiler.runs_of(tree["children"]))
+
+
+_MAKERS: Final[dict[str, Callable[[Compiler, Tree], Run]]] = {
+    "and_expression": _and_expression,
+    "comparator": _comparator,
+    "current": _identity,
+    "empty": _fails,
+    "expref": _expref,
+    "field": _field,
+    "filter_projection": _filter_projection,
+    "flatten": _flatten,
+    "function_expression": _function_expression,
+    "identity": _identity,
+    "index": _index,
+    "index_expression": _index_expression,
+    "literal": _literal,
+    "multi_select_dict": _multi_select_dict,
+    "multi_select_list": _multi_select_list,
+    "not_expression": _not_expression,
+    "or_expression": _or_expression,
+    "pipe": _pipe,
+    "projection": _projection,
+    "slice": _slice,
+    "subexpression": _subexpression,
+    "value_projection": _value_projection,
+}
+
+
+def fresh(value: Json) -> Json:
+    """Return a copy of lists and objects all the way down, for an evaluation that reorders lists in place."""
+    if value.__class__ is list:
+        return [fresh(element) for element in value]
+    if value.__class__ is dict:
+        return {key: fresh(member) for key, member in value.items()}
+    return value
+
+
+def _same(value: Json, _env: Env) -> Json:
+    return value
+
+
+def _empty(_value: Json, _env: Env) -> Json:
+    raise EvaluationError("Unknown AST node: ASTEmpty")
+
+
+def _with_names(run: Run | None, names: list[str]) -> Run | None:
+    if not names:
+        return run
+    return path(tuple(names)) if run is None else path_after(run, tuple(names))
+
+
+def _then(left: Run | None, right: Run) -> Run:
+    if left is None:
+        return right
+
+    def run(value: Json, env: Env) -> Json:
+        reached = left(value, env)
+        return reached if reached.__class__ is Missing else right(reached, env)
+
+    return run
+
+
+def _flat(tree: Tree, kind: str) -> list[Tree]:
+    """Return the operands of operators of one kind in a row, so that long rows do not nest."""
+    operands: list[Tree] = []
+    while tree["type"] == kind:
+        tree, right = tree["children"]
+        operands.append(right)
+    operands.append(tree)
+    operands.reverse()
+    return operands

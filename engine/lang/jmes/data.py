@@ -1,0 +1,127 @@
+"""Functions that read documents and take objects apart (row F-07)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import DocumentError, EvaluationError
+from engine.lang import gotext, yaml
+
+from .gojson import GoJsonError, decode
+from .matching import single
+from .signature import Table, fail
+from .values import EXACT_INTEGERS, ItemList, as_float, is_number, number, spend
+from .yamltexts import first_document, go_text
+
+if TYPE_CHECKING:
+    from engine.model import Json
+
+    from .env import Env
+
+table = Table()
+
+
+@table.function("parse_json(string) any", "the value of the JSON text")
+def parse_json(env: Env, text: str) -> Json:
+    """Decode JSON. Raises EvaluationError with Go's text."""
+    spend(env, len(text) >> 3)
+    try:
+        return decode(text)
+    except GoJsonError as error:
+        raise EvaluationError(str(error)) from None
+
+
+@table.function("parse_yaml(string) any", "the value of the first YAML document of the text")
+def parse_yaml(env: Env, text: str) -> Json:
+    """Decode YAML by the rules of Kubernetes. Raises EvaluationError."""
+    spend(env, len(text) >> 2)
+    try:
+        return _as_numbers(yaml.load(first_document(text)))
+    except DocumentError as error:
+        raise EvaluationError(go_text(error, text)) from None
+
+
+@table.function(
+    "lookup(object|array, string|number) any",
+    "the member with the key or index, null where there is none",
+)
+def lookup(_env: Env, given: Json, key: str | float) -> Json:
+    """Get a member of an object by key or of a list by index."""
+    if given.__class__ is dict:
+        if not isinstance(key, str):
+            raise fail("lookup", "argument #2 is not of type String")
+        return given.get(key)
+    if given.__class__ is not list:
+        raise fail("lookup", "argument #1 is not of type Object or Array")
+    if isinstance(key, str):
+        raise fail("lookup", "argument #2 is not of type Number")
+    index = _index(key)
+    return given[index] if 0 <= index < len(given) else None
+
+
+@table.function(
+    "items(object|array, string, string) array",
+    "a list of objects, each with a key or index and its value under the given names",
+)
+def items(env: Env, given: Json, key_name: str, value_name: str) -> ItemList:
+    """List an object's members by sorted key, or a list's elements by index. The result is no ordinary array (V-21)."""
+    if given.__class__ is ItemList:
+        raise fail("items", "argument #1 is not of type Object or Array")
+    spend(env, 2 * len(given))
+    pairs = sorted(given.items()) if given.__class__ is dict else enumerate(given)
+    return ItemList({key_name: key, value_name: value} for key, value in pairs)
+
+
+@table.function(
+    "object_from_lists(array, array) object",
+    "the object of the keys of the first list and the values of the second",
+)
+def object_from_lists(env: Env, keys: list[Json], values: list[Json]) -> dict[str, Json]:
+    """Pair keys with values; keys without a value get null."""
+    for place, given in ((1, keys), (2, values)):
+        if given.__class__ is ItemList:
+            raise fail("object_from_lists", f"argument #{place} is not of type Array")
+    spend(env, len(keys))
+    names = [_key(key) for key in keys]
+    return {
+        name: values[place] if place < len(values) else None for place, name in enumerate(names)
+    }
+
+
+def _index(key: float) -> int:
+    position = as_float(key)
+    if not position.is_integer():
+        shown = gotext.general(position)
+        raise fail("lookup", f"argument #2: expected an integer number but got: {shown}")
+    if not -(2.0**63) <= position < 2.0**63:
+        shown = gotext.general(position)
+        raise fail(
+            "lookup", f"argument #2: number is outside the range of integer numbers: {shown}"
+        )
+    return int(position)
+
+
+def _key(key: Json) -> str:
+    if key.__class__ is str:
+        return str(key)
+    if key.__class__ is bool:
+        return "true" if key else "false"
+    if is_number(key):
+        return single(key)
+    raise fail("object_from_lists", "argument #1 is not of type StringArray")
+
+
+def _as_numbers(value: Json) -> Json:
+    """Return `value` with integers beyond 53 bits as floats, which is how upstream holds every number."""
+    kind = value.__class__
+    if kind is list:
+        return [_as_numbers(element) for element in value]
+    if kind is dict:
+        return {key: _as_numbers(member) for key, member in value.items()}
+    if kind is int and not -EXACT_INTEGERS <= value <= EXACT_INTEGERS:
+        return as_float(value)
+    return _whole(value) if kind is float else value
+
+
+def _whole(value: Any) -> Json:
+    return number(value)

@@ -1,0 +1,34 @@
+"""What an expression may know beyond its data: the instant, a stream of chance, and host names as lookups.
+
+The engine has no clock and no network; whoever evaluates passes these in, so an evaluation can be replayed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from engine.errors import EvaluationError
+from engine.lang.chance import Chance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _no_lookup(host: str) -> bool:
+    raise EvaluationError(f"host name `{host}` cannot be looked up here")
+
+
+@dataclass(slots=True)
+class Env:
+    """Inputs of one evaluation.
+
+    `now` is an aware UTC instant; `is_external_host` answers whether a host name resolves to a public address;
+    `budget` counts down one per visited node and list element, and the evaluation stops with LimitError below zero.
+    """
+
+    now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+    chance: Chance = field(default_factory=Chance)
+    is_external_host: Callable[[str], bool] = _no_lookup
+    budget: int = 10_000_000

@@ -1,0 +1,118 @@
+"""What a function takes and gives, declared by the line that `jp function` prints.
+
+`@table.function("truncate(string, number) string", "...")` above a Python function makes it callable from expressions:
+the declared types are checked before it runs, with upstream's texts (section 3.3), so bodies hold no checks of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from engine.errors import EvaluationError
+from engine.lang import gotext
+
+from .values import ExpRef, ItemList, is_number, spend_size
+
+if TYPE_CHECKING:
+    from engine.model import Json
+
+    from .env import Env
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_LINE: Final = re.compile(r"(?P<name>\w+)\((?P<parameters>[^)]*)\) (?P<result>.+)")
+
+Check = Callable[[Any], bool]
+
+CHECKS: Final[dict[str, Check]] = {
+    "any": lambda value: True,  # noqa: ARG005
+    "string": lambda value: value.__class__ is str,
+    "number": is_number,
+    "array": lambda value: value.__class__ is list or value.__class__ is ItemList,
+    "object": lambda value: value.__class__ is dict,
+    "expref": lambda value: value.__class__ is ExpRef,
+    "array[number]": lambda value: value.__class__ is list and all(map(is_number, value)),
+    "array[string]": lambda value: (
+        value.__class__ is list and all(element.__class__ is str for element in value)
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of the language; `body` gets the inputs of the evaluation first, then the arguments."""
+
+    name: str
+    parameters: tuple[tuple[str, ...], ...]
+    variadic: bool
+    result: str
+    note: str
+    body: Callable[..., Any]
+
+    @property
+    def signature(self) -> str:
+        """The line that `jp function` prints: `truncate(string, number) string`."""
+        types = ["|".join(parameter) for parameter in self.parameters]
+        dots = "..." if self.variadic else ""
+        return f"{self.name}({', '.join(types)}{dots}) {self.result}"
+
+    def checks(self) -> tuple[Check, ...]:
+        """Return one test per parameter."""
+        return tuple(_either(parameter) for parameter in self.parameters)
+
+    def refuse_count(self, count: int) -> str:
+        """Return upstream's text when so many arguments are wrong, else an empty text."""
+        if self.variadic:
+            return "Invalid arity." if count < len(self.parameters) else ""
+        return (
+            "incorrect number of args" if self.parameters and count != len(self.parameters) else ""
+        )
+
+    def wrong_type(self, place: int, value: Json, env: Env) -> EvaluationError:
+        """Return the error for an argument that its parameter does not take."""
+        spend_size(value, env)
+        types = ", ".join(f'"{name}"' for name in self.parameters[place])
+        return EvaluationError(
+            f"Invalid type for: {gotext.plain(value)}, expected: []jmespath.JpType{{{types}}}"
+        )
+
+
+class Table:
+    """The functions that one module declares."""
+
+    def __init__(self) -> None:
+        self.functions: dict[str, Function] = {}
+
+    def function(self, line: str, note: str) -> Callable[[_F], _F]:
+        """Declare the decorated function under the name, parameter types and result type of `line`."""
+        found = _LINE.fullmatch(line)
+        assert found is not None, line
+        listed = found["parameters"]
+        variadic = listed.endswith("...")
+        names = [name for name in listed.removesuffix("...").split(", ") if name]
+        parameters = tuple(tuple(name.split("|")) for name in names)
+
+        def declare(body: _F) -> _F:
+            self.functions[found["name"]] = Function(
+                found["name"], parameters, variadic, found["result"], note, body
+            )
+            return body
+
+        return declare
+
+
+def fail(name: str, text: str) -> EvaluationError:
+    """Return an error from inside the function `name`, in upstream's form."""
+    return EvaluationError(f"JMESPath function '{name}': {text}")
+
+
+def _either(types: tuple[str, ...]) -> Check:
+    checks = [CHECKS[name] for name in types]
+    if len(checks) == 1:
+        return checks[0]
+    if len(checks) == 2:
+        first, second = checks
+        return lambda value: first(value) or second(value)
+    return lambda value: any(check(value) for check in checks)

@@ -1,0 +1,158 @@
+"""The kinds of values that expressions know beside decoded JSON, and the questions asked about any value.
+
+Upstream evaluates Go values, whose types show: a Go int is no JMESPath number and the list made by `items` is no ordinary
+array (row V-21). Both are subclasses here, and every question is asked of the exact class, so that they answer as they do
+there. A missing key travels as a `Missing` value instead of an exception, because most places turn it into null.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from engine.errors import LimitError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from engine.model import Json
+
+    from .env import Env
+
+    Run = Callable[[Json, Env], Json]
+    """A compiled expression: value and inputs in, value or `Missing` out."""
+
+EXACT_INTEGERS: Final = 2**53
+MAX_TEXT: Final = 8 << 20
+"""Longest text an expression may build, in characters."""
+
+
+MAX_LEVELS: Final = 300
+"""Deepest value an expression may write or hand out; documents have at most 200 levels."""
+
+
+class GoInt(int):
+    """An integer that is not a JMESPath number: the result of `compare`, and `elementIndex` (row V-21)."""
+
+    __slots__ = ()
+
+
+class ItemList(list["Json"]):
+    """The result of `items`: can be indexed, sliced and projected, but is not an array to most functions (row V-21)."""
+
+    __slots__ = ()
+
+
+class ExpRef(dict[str, "Json"]):
+    """`&expression`: an expression as an argument. Elsewhere it shows as an empty object, as upstream prints it."""
+
+    __slots__ = ("run",)
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self.run = run
+
+
+class Missing:
+    """The value of a key that an object does not have. Never leaves a `Query`."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+
+def is_false(value: Json) -> bool:
+    """Return whether JMESPath counts `value` as false: null, false and what is empty; no number is."""
+    if value is None or value is False:
+        return True
+    kind = value.__class__
+    if kind is str or kind is dict or kind is list or kind is ItemList:
+        return not value
+    return False
+
+
+def is_number(value: Json) -> bool:
+    """Return whether `value` is a number to JMESPath: neither a boolean nor a `GoInt`."""
+    kind = value.__class__
+    return kind is int or kind is float
+
+
+def as_float(value: int | float) -> float:  # noqa: PYI041 - documents which two classes come in
+    """Return the 64-bit float that upstream holds for a number; infinity for what is too large."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def number(value: float) -> float:
+    """Return a computed number: an int where it is whole and exact, so that it is written as an integer."""
+    if (
+        value.is_integer()
+        and -EXACT_INTEGERS < value < EXACT_INTEGERS
+        and (value or str(value) == "0.0")
+    ):
+        return int(value)
+    return value
+
+
+def spend(env: Env, cost: int) -> None:
+    """Count `cost` against the evaluation's budget. Raise LimitError when it is used up."""
+    env.budget -= cost
+    if env.budget < 0:
+        raise LimitError("the expression takes too many steps")
+
+
+def check_length(length: int) -> None:
+    """Raise LimitError when a text of `length` characters is more than an expression may build."""
+    if length > MAX_TEXT:
+        raise LimitError(f"the expression builds a text of more than {MAX_TEXT} characters")
+
+
+def spend_size(value: Json, env: Env) -> None:
+    """Count every node of `value` against the budget: asked before it is written out or handed out.
+
+    A result may hold the same list many times over, so its written form can be exponentially larger than what was
+    computed, and deeper than what writers bear. Raises LimitError.
+    """
+    level = [value]
+    for _ in range(MAX_LEVELS):
+        below: list[Json] = []
+        for current in level:
+            kind = current.__class__
+            if kind is dict:
+                spend(env, len(current) + 1)
+                below.extend(current.values())
+            elif kind is list or kind is ItemList:
+                spend(env, len(current) + 1)
+                below.extend(current)
+            elif kind is str:
+                spend(env, 1 + (len(current) >> 6))
+        if not below:
+            return
+        level = below
+    raise LimitError(f"the expression makes a value of more than {MAX_LEVELS} levels")
+
+
+def equal(left: Json, right: Json, env: Env) -> bool:
+    """Compare as upstream does: by value and by Go type, numbers as 64-bit floats."""
+    kind = left.__class__
+    if kind is str or kind is bool or left is None:
+        return right.__class__ is kind and bool(left == right)
+    if kind is int or kind is float:
+        return is_number(right) and as_float(left) == as_float(right)
+    if right.__class__ is not kind:
+        return False
+    if left is right:
+        return True
+    if kind is dict:
+        spend(env, len(left) + 1)
+        return len(left) == len(right) and all(
+            key in right and equal(value, right[key], env) for key, value in left.items()
+        )
+    if kind is list or kind is ItemList:
+        spend(env, len(left) + 1)
+        return len(left) == len(right) and all(
+            equal(one, other, env) for one, other in zip(left, right, strict=True)
+        )
+    return kind is GoInt and bool(left == right)

@@ -1,0 +1,147 @@
+r"""Regular expressions that users write: RE2 syntax, linear time, Go's error texts and Go's rules of replacing.
+
+Go's regexp package and the RE2 library are the same language; what differs (the words of errors, `$1` in replacements,
+`\C`) is adjusted here, so that nothing else in the engine has to know the library.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import re2
+
+from engine.errors import EvaluationError, LimitError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MAX_PATTERN: Final = 10_000
+_CACHED_LENGTH: Final = 500
+_MAX_RESULT: Final = 8 << 20
+_LONGEST_GROUP_NUMBER: Final = 8
+
+_GO_WORDS: Final = {
+    "missing ]": "missing closing ]",
+    "missing )": "missing closing )",
+    "trailing \\": "trailing backslash at end of expression",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid named capture group": "invalid named capture",
+}
+_REFERENCE: Final = re.compile(r"\$(?:\$|\{(?P<braced>\w+)\}|(?P<bare>\w+))")
+_ANY_BYTE: Final = re.compile(r"\\Q.*?(?:\\E|\Z)|\\C|\\.", re.DOTALL)
+
+
+class Pattern:
+    """A compiled regular expression."""
+
+    __slots__ = ("_compiled", "text")
+
+    def __init__(self, text: str, compiled: Any) -> None:
+        self.text = text
+        self._compiled = compiled
+
+    def __repr__(self) -> str:
+        return f"Pattern({self.text!r})"
+
+    def search(self, text: str) -> bool:
+        """Return whether the expression matches somewhere in `text`."""
+        return self._compiled.search(_encodable(text)) is not None
+
+    def groups(self, text: str) -> tuple[str, ...] | None:
+        """Return the groups of the first match, empty texts for those that took no part; None without a match."""
+        found = self._compiled.search(_encodable(text))
+        return None if found is None else tuple(found.groups(default=""))
+
+    def replace(self, text: str, template: str) -> str:
+        """Replace every match; `$1` and `${name}` in `template` stand for groups. Raises LimitError."""
+        if "$" not in template:
+            return self.replace_literal(text, template)
+        pieces = _template(template, self._compiled.groups, self._compiled.groupindex)
+        return self._replaced(
+            text,
+            lambda found: "".join(
+                piece if isinstance(piece, str) else (found.group(piece) or "") for piece in pieces
+            ),
+        )
+
+    def replace_literal(self, text: str, replacement: str) -> str:
+        """Replace every match by `replacement` as it stands. Raises LimitError."""
+        return self._replaced(text, lambda _: replacement)
+
+    def _replaced(self, text: str, replacement: Callable[[Any], str]) -> str:
+        text = _encodable(text)
+        built: list[str] = []
+        length = last = 0
+        for found in self._compiled.finditer(text):
+            start, end = found.span()
+            piece = text[last:start]
+            if end > last or start == 0:
+                piece += replacement(found)
+            length += len(piece)
+            if length > _MAX_RESULT:
+                raise LimitError(f"the replaced text is longer than {_MAX_RESULT} characters")
+            built.append(piece)
+            last = end
+        built.append(text[last:])
+        return "".join(built)
+
+
+def compile(pattern: str) -> Pattern:  # noqa: A001 - named as in every module of regular expressions
+    """Compile RE2 syntax. Raises EvaluationError with Go's text when it is none."""
+    return _cached(pattern) if len(pattern) <= _CACHED_LENGTH else _compiled(pattern)
+
+
+def _compiled(pattern: str) -> Pattern:
+    if len(pattern) > MAX_PATTERN:
+        raise LimitError(f"the regular expression is longer than {MAX_PATTERN} characters")
+    if any(found.group() == "\\C" for found in _ANY_BYTE.finditer(pattern)):
+        raise EvaluationError("error parsing regexp: invalid escape sequence: `\\C`")
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return Pattern(pattern, re2.compile(_encodable(pattern), options))
+    except re2.error as error:
+        raise EvaluationError(f"error parsing regexp: {_in_go_words(error)}") from None
+
+
+_cached = lru_cache(maxsize=256)(_compiled)
+
+
+def _in_go_words(error: Exception) -> str:
+    raw = error.args[0] if error.args else ""
+    text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
+    kind, colon, argument = text.partition(": ")
+    kind = _GO_WORDS.get(kind, kind)
+    return f"{kind}: `{argument}`" if colon else kind
+
+
+def _template(template: str, groups: int, names: dict[str, int]) -> list[str | int]:
+    """Return the pieces of a replacement: texts, and numbers of groups."""
+    pieces: list[str | int] = []
+    last = 0
+    for found in _REFERENCE.finditer(template):
+        pieces.append(template[last : found.start()])
+        last = found.end()
+        name = found.group("braced") or found.group("bare")
+        pieces.append("$" if name is None else _group(name, groups, names))
+    pieces.append(template[last:])
+    return pieces
+
+
+def _group(name: str, groups: int, names: dict[str, int]) -> str | int:
+    if name.isascii() and name.isdigit() and (name[0] != "0" or name == "0"):
+        number = int(name) if len(name) <= _LONGEST_GROUP_NUMBER else groups + 1
+        return number if number <= groups else ""
+    return names.get(name, "")
+
+
+def _encodable(text: str) -> str:
+    """Return `text` without halves of surrogate pairs, which have no UTF-8 form."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "replace").decode()
