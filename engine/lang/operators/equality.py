@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import LimitError
-from engine.lang import gotext, quantity, wildcard
+from engine.lang import duration, gotext, quantity, wildcard
 
 from .spans import span_pair
 
@@ -21,12 +21,27 @@ _DEEPEST: Final = 200
 
 def equals(value: Json) -> Test:
     """Prepare `Equals`: true when the key is the value in one of the readings above; a null key equals nothing."""
-    return lambda key: _same(key, value) is True
+    if not _is_plain(value):
+        return lambda key: _same(key, value) is True
+    return lambda key: key == value if key.__class__ is str else False
 
 
 def not_equals(value: Json) -> Test:
     """Prepare `NotEquals`: the opposite of `Equals`, but false for a null key."""
-    return lambda key: _same(key, value) is False
+    if not _is_plain(value):
+        return lambda key: _same(key, value) is False
+    return lambda key: key != value if key.__class__ is str else _same(key, value) is False
+
+
+def _is_plain(value: Json) -> bool:
+    """Tell whether the value is a text that only the same text equals."""
+    return (
+        isinstance(value, str)
+        and not wildcard.has_wildcard(value)
+        and duration.parse(value) is None
+        and quantity.parse(value) is None
+        and gotext.parse_float(value) is None
+    )
 
 
 def _same(key: Json, value: Json) -> bool | None:
