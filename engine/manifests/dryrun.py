@@ -7,7 +7,7 @@ request and judges the answer; asking is the caller's.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from .compare import Difference, differences
 
@@ -33,11 +33,6 @@ _SIMULATED_NAMES: Final = (
     ("singular", "sim"),
     ("plural", "sim"),
 )
-
-
-class _Rule(Protocol):
-    @property
-    def ignored(self) -> IgnoredFields: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +61,10 @@ class DryRun:
             "spec": {**spec, "names": names},
         }
 
-    def changes(self, simulated: Object, live: Object, rule: _Rule) -> list[Difference]:
+    def changes(self, simulated: Object, live: Object, ignored: IgnoredFields) -> list[Difference]:
         """Return how the live object differs from the API server's answer, without the names that were changed."""
-        found = differences(simulated, live, lax=rule.ignored.lax)
-        kept = rule.ignored.keep(found, simulated, live)
+        found = differences(simulated, live, lax=ignored.lax)
+        kept = ignored.keep(found, simulated, live)
         return [one for one in kept if one.path not in _RENAMED]
 
 

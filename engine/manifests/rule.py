@@ -7,7 +7,7 @@ hands the answer in.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError, PolicyError
@@ -17,6 +17,7 @@ from .annotations import DEFAULT_DOMAIN, Envelope, annotations_of, read_envelope
 from .attestors import Attestor, Circumstances, KeyAttestor, Signed, Verdict
 from .compare import Difference, differences, shown
 from .counting import Answer, AttestorSet, Entry, ask_set, compile_sets
+from .defaults import NAMESPACE
 from .documents import (
     has_kind,
     is_generated,
@@ -142,8 +143,6 @@ class _Evidence:
     given: Circumstances
     simulated: Object | None
     _comparison: tuple[Envelope | None, str] | None = None
-    _problem: str = ""
-    _verdicts: dict[int, tuple[Verdict | None, list[str]]] = field(default_factory=dict)
 
     def ask(self, entry: Entry) -> Answer:
         """Answer one entry: annotations, then signatures, then content (sections 4.2 and 4.3)."""
@@ -195,8 +194,17 @@ class _Evidence:
             return None, f"{_NOT_FOUND}: {missing or 'message not found'}"
         found = self.rule.changes(self.obj, signed)
         if found and self.simulated is not None and self.rule.dry_run is not None:
-            found = self.rule.dry_run.changes(self.simulated, self.obj, self.rule)
+            found = self._simulated_changes(found, self.rule.dry_run, self.simulated)
         return envelope, f"diff found; {shown(found)}" if found else ""
+
+    def _simulated_changes(
+        self, found: list[Difference], dry_run: DryRun, simulated: Object
+    ) -> list[Difference]:
+        """Return what differs from the API server's answer; a namespace that had to stay still has to."""
+        kept = [one for one in found if one.key == NAMESPACE]
+        live = without_signatures(self.obj, self.rule.domain)
+        answer = without_signatures(simulated, self.rule.domain)
+        return kept + dry_run.changes(answer, live, self.rule.ignored)
 
 
 def _best_verdict(
