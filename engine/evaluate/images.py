@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .answers import NO_ANSWER, Answers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from engine.model import Rule
 
     from .state import State

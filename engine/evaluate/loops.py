@@ -36,7 +36,7 @@ def each(
         scope.set("elementIndex", GoInt(index))
         scope.set(f"element{state.nesting}", element)
         scope.set(f"elementIndex{state.nesting}", GoInt(index))
-        yield element, state.inside(scope, state.resource)
+        yield element, state.inside(scope)
 
 
 def add_foreach_values(state: State, index: int) -> None:

@@ -104,9 +104,6 @@ def _compile_loops(blocks: Json) -> tuple[_Loop, ...]:
 
 
 def _compile_loop(block: Block) -> _Loop:
-    order = block.get("order") or (
-        "Descending" if block.get("patchStrategicMerge") else "Ascending"
-    )
     return _Loop(
         list=str(block.get("list", "")),
         descending=is_descending(block),
@@ -223,7 +220,7 @@ def _mutate_target(
 ) -> Answers:
     scope = state.scope.child()
     scope.set("target", target)
-    inner = replace(state, scope=scope, resource=target)
+    inner = state.looking_at(target, scope)
     load_context(spec.context, scope, state.inputs)
     try:
         verdict = spec.preconditions(scope, state.trace)

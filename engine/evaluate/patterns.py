@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .state import State
     from .texts import Message
 
-    Patterns = Callable[[Scope], tuple[CompiledPattern, ...]]
+    Patterns = Callable[[State], tuple[CompiledPattern, ...]]
 
 
 def compile_patterns(block: Block, message: Message) -> Callable[[State], Answers]:
@@ -41,7 +41,7 @@ def _patterns(sources: list[Json]) -> Patterns:
     documents = [compile_document(source) for source in sources]
     if all(document.is_constant for document in documents):
         return _ready(sources)
-    return lambda scope: tuple(_render(document, scope) for document in documents)
+    return lambda state: tuple(_render(document, state.scope) for document in documents)
 
 
 def _ready(sources: list[Json]) -> Patterns:
@@ -51,7 +51,7 @@ def _ready(sources: list[Json]) -> Patterns:
     except EngineError as error:
         failed = error
 
-        def fail(_: Scope) -> tuple[CompiledPattern, ...]:
+        def fail(_: State) -> tuple[CompiledPattern, ...]:
             raise failed
 
         return fail
@@ -67,7 +67,7 @@ def _compile_one(patterns: Patterns, message: Message) -> Callable[[State], Answ
 
     def handle(state: State) -> Answers:
         try:
-            (pattern,) = patterns(state.scope)
+            (pattern,) = patterns(state)
         except EngineError as error:
             return errored("variable substitution failed", error)
         if pattern.check(state.resource) is None:
@@ -81,7 +81,7 @@ def _compile_one(patterns: Patterns, message: Message) -> Callable[[State], Answ
 def _compile_any(patterns: Patterns, message: Message) -> Callable[[State], Answers]:
     def handle(state: State) -> Answers:
         try:
-            ready = patterns(state.scope)
+            ready = patterns(state)
         except EngineError as error:
             return errored("variable substitution failed", error)
         for index, pattern in enumerate(ready):

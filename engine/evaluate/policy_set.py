@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from engine.autogen import expand
 from engine.errors import EngineError
 from engine.exceptions import CompiledException, compile_exception
+from engine.model import RuleType
 
 from .rules import CompiledRule, compile_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from engine.model import Policy, PolicyException, RuleType
+    from engine.model import Policy, PolicyException
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,18 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """Policies narrowed to their rules of one type that can match one kind."""
+
+    type: RuleType
+    policies: tuple[CompiledPolicy, ...]
+
+
+IN_ORDER = (RuleType.MUTATION, RuleType.IMAGE_VERIFY, RuleType.VALIDATION, RuleType.GENERATION)
+"""Mutation comes first, so that everything else sees the object as it would be stored."""
+
+
+@dataclass(frozen=True, slots=True)
 class PolicySet:
     """Compiled policies in the order they were given.
 
@@ -50,9 +63,7 @@ class PolicySet:
 
     policies: tuple[CompiledPolicy, ...] = ()
     problems: tuple[Problem, ...] = ()
-    _by_kind: dict[tuple[str, RuleType], tuple[CompiledPolicy, ...]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    _by_kind: dict[str, tuple[Group, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def compile(
@@ -69,19 +80,23 @@ class PolicySet:
                 problems.append(Problem(policy, error))
         return cls(tuple(compiled), tuple(problems))
 
-    def for_kind(self, kind: str, type: RuleType) -> tuple[CompiledPolicy, ...]:  # noqa: A002 - as in RuleResult
-        """Return the policies with rules of `type` that can match `kind`, holding only those rules."""
-        key = (kind, type)
-        found = self._by_kind.get(key)
+    def for_kind(self, kind: str) -> tuple[Group, ...]:
+        """Return, for each type of rule in the order of evaluation, the policies with rules that can match `kind`.
+
+        The policies hold only those rules; types without any are left out.
+        """
+        found = self._by_kind.get(kind)
         if found is None:
             found = tuple(
-                narrowed
-                for item in self.policies
-                if (narrowed := _narrowed(item, kind, type)).rules
+                group for type_ in IN_ORDER if (group := self._group(kind, type_)).policies
             )
             if len(self._by_kind) < MAX_REMEMBERED:
-                self._by_kind[key] = found
+                self._by_kind[kind] = found
         return found
+
+    def _group(self, kind: str, type: RuleType) -> Group:  # noqa: A002 - as in RuleResult
+        narrowed = (_narrowed(item, kind, type) for item in self.policies)
+        return Group(type, tuple(item for item in narrowed if item.rules))
 
 
 MAX_REMEMBERED = 4096

@@ -6,7 +6,7 @@ exceptions, and only then the rule's own work.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError, LimitError
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     Handler = Callable[[State], Answers]
 
+NOTHING: Mapping[str, str] = {}
 _KINDS: dict[RuleType, Callable[[Rule], Callable[[State], Answers]]] = {
     RuleType.VALIDATION: compile_validate,
     RuleType.MUTATION: compile_mutate,
@@ -58,6 +59,7 @@ class CompiledRule:
     exceptions: tuple[CompiledException, ...]
     enforces: Enforces
     handle: Handler
+    is_plain: bool
 
 
 def type_of(rule: Rule) -> RuleType:
@@ -74,6 +76,7 @@ def compile_rule(
 ) -> CompiledRule:
     """Compile one rule with the exceptions that name it; raises EngineError for a part that cannot be compiled."""
     kind = type_of(rule)
+    naming = tuple(item for item in exceptions if item.names(policy.key, rule.name))
     preconditions = rule.preconditions
     return CompiledRule(
         policy=policy,
@@ -83,9 +86,10 @@ def compile_rule(
         context=compile_context(rule.context),
         preconditions=compile_conditions(preconditions) if preconditions else None,
         properties={key: compile_document(text) for key, text in rule.report_properties.items()},
-        exceptions=tuple(item for item in exceptions if item.names(policy.key, rule.name)),
+        exceptions=naming,
         enforces=compile_action(policy, rule),
         handle=_KINDS[kind](rule),
+        is_plain=not (rule.context or preconditions or rule.report_properties or naming),
     )
 
 
@@ -97,17 +101,20 @@ def run_rule(compiled: CompiledRule, state: State) -> tuple[RuleResult, ...]:
     properties: dict[str, str] = {}
     covering: tuple[CompiledException, ...] = ()
     try:
-        answers = _before(compiled, state)
-        if answers is None:
-            properties = _properties(compiled, state.scope)
-            covering = _covering(compiled, state)
-            answers = _handled(compiled, state, covering)
+        if compiled.is_plain and not state.inputs.rule_values:
+            return _results(compiled, state, compiled.handle(state))
+        early = _before(compiled, state)
+        if early is not None:
+            return _results(compiled, state, early)
+        properties = _properties(compiled, state.scope) if compiled.properties else {}
+        covering = _covering(compiled, state)
+        answers = _handled(compiled, state, covering)
     except EngineError as error:
         answers = answered(Status.ERROR, error.message)
     except RecursionError:
         answers = answered(Status.ERROR, "the rule or the object is nested too deeply")
     keys = tuple(item.key for item in covering)
-    return tuple(_result(compiled, state, answer, properties, keys) for answer in answers)
+    return _results(compiled, state, answers, properties, keys)
 
 
 def _before(compiled: CompiledRule, state: State) -> Answers | None:
@@ -169,7 +176,7 @@ def _handled(
     if _skips(covering):
         return _skipped(covering)
     exclusions = tuple(block for item in covering for block in item.pod_security)
-    answers = compiled.handle(replace(state, exclusions=exclusions))
+    answers = compiled.handle(state.excluding(exclusions))
     excused = any(a.outcome.status is Status.SKIP and not a.outcome.message for a in answers)
     return _skipped(covering) if excused else answers
 
@@ -184,11 +191,23 @@ def _skipped(covering: tuple[CompiledException, ...]) -> Answers:
     return answered(Status.SKIP, f"rule is skipped due to policy exceptions {keys}")
 
 
+def _results(
+    compiled: CompiledRule,
+    state: State,
+    answers: Answers,
+    properties: Mapping[str, str] = NOTHING,
+    exceptions: tuple[str, ...] = (),
+) -> tuple[RuleResult, ...]:
+    if len(answers) == 1:
+        return (_result(compiled, state, answers[0], properties, exceptions),)
+    return tuple(_result(compiled, state, answer, properties, exceptions) for answer in answers)
+
+
 def _result(
     compiled: CompiledRule,
     state: State,
     answer: RuleAnswer,
-    properties: dict[str, str],
+    properties: Mapping[str, str],
     exceptions: tuple[str, ...],
 ) -> RuleResult:
     outcome: Outcome = answer.outcome
@@ -202,7 +221,7 @@ def _result(
         message=outcome.message,
         path=outcome.path,
         enforce=compiled.enforces(state.review),
-        properties={**properties, **outcome.properties} if properties or outcome.properties else {},
+        properties={**properties, **outcome.properties} if properties else outcome.properties,
         exceptions=exceptions,
         patched=answer.patched,
         targets=answer.targets,

@@ -14,6 +14,7 @@ from engine.lang.chance import Chance
 from engine.model import Review, RuleResult, RuleType, Status
 
 from .lookups import Lookup, LookupNeeded
+from .policy_set import IN_ORDER
 from .request import scope_of
 from .rules import CompiledRule, run_rule
 from .state import State
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from .inputs import Inputs
     from .policy_set import CompiledPolicy, PolicySet
 
-IN_ORDER = (RuleType.MUTATION, RuleType.IMAGE_VERIFY, RuleType.VALIDATION, RuleType.GENERATION)
 _APPLIED = frozenset({Status.PASS, Status.FAIL, Status.ERROR})
 
 
@@ -60,9 +60,9 @@ def evaluate(
     policies. Nothing is raised for what a policy or an object holds.
     """
     run = _Run(review, inputs, Chance(inputs.seed), trace)
-    for type_ in IN_ORDER:
-        if type_ in types:
-            for policy in policies.for_kind(review.kind, type_):
+    for group in policies.for_kind(review.kind):
+        if types is IN_ORDER or group.type in types:
+            for policy in group.policies:
                 run.policy(policy)
     return run.evaluation
 
@@ -97,19 +97,14 @@ class _Run:
         return trace
 
     def _rule(self, rule: CompiledRule, trace: Trace | None) -> tuple[RuleResult, ...]:
-        review = self._review
-        scope = self._scope(rule)
-        if trace is not None:
-            scope.watch = lambda text, value: trace.add("variable", text, None, value)
         state = State(
             rule.policy,
             rule.rule,
-            review,
+            self._review,
             self._inputs,
-            scope,
-            review.target,
+            lambda: self._scope(rule, trace),
+            rule.enforces,
             trace,
-            enforces=rule.enforces,
         )
         try:
             results = run_rule(rule, state)
@@ -120,13 +115,15 @@ class _Run:
             self._take_over(results)
         return results
 
-    def _scope(self, rule: CompiledRule) -> Scope:
+    def _scope(self, rule: CompiledRule, trace: Trace | None) -> Scope:
         if self._base is None:
             self._base = scope_of(self._review, self._inputs, self._chance)
         scope = self._base.child()
         if extractors := rule.rule.image_extractors:
             target = self._review.target
             scope.defer("images", lambda _: extract_images(target, extractors))
+        if trace is not None:
+            scope.watch = lambda text, value: trace.add("variable", text, None, value)
         return scope
 
     def _take_over(self, results: tuple[RuleResult, ...]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from copy import copy
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,29 +17,79 @@ if TYPE_CHECKING:
     Enforces = Callable[[Review], bool]
 
 
-def _never(_: Review) -> bool:
-    return False
-
-
-@dataclass(slots=True, eq=False)
 class State:
     """One rule on one object: who asks, where variables come from, and the object as the rule sees it.
 
     `resource` is what patterns are compared with: the object, or the element of a foreach that scopes to it. `nesting`
-    counts the foreach levels around. `enforces` says whether a failure blocks. `exclusions` are pod security exclusions of the exceptions that cover (row X-05).
+    counts the foreach levels around. `enforces` says whether a failure blocks. `exclusions` are pod security exclusions
+    of the exceptions that cover (row X-05). The scope is made when first asked for: most rules that pass never do.
     """
 
-    policy: Policy
-    rule: Rule
-    review: Review
-    inputs: Inputs
-    scope: Scope
-    resource: Object
-    trace: Trace | None = None
-    nesting: int = 0
-    enforces: Enforces = _never
-    exclusions: tuple[Block, ...] = ()
+    __slots__ = (
+        "_make_scope",
+        "_scope",
+        "enforces",
+        "exclusions",
+        "inputs",
+        "nesting",
+        "policy",
+        "resource",
+        "review",
+        "rule",
+        "trace",
+    )
 
-    def inside(self, scope: Scope, resource: Object) -> State:
+    def __init__(
+        self,
+        policy: Policy,
+        rule: Rule,
+        review: Review,
+        inputs: Inputs,
+        make_scope: Callable[[], Scope],
+        enforces: Enforces,
+        trace: Trace | None = None,
+    ) -> None:
+        self.policy = policy
+        self.rule = rule
+        self.review = review
+        self.inputs = inputs
+        self.resource: Object = review.target
+        self.trace = trace
+        self.enforces = enforces
+        self.nesting = 0
+        self.exclusions: tuple[Block, ...] = ()
+        self._scope: Scope | None = None
+        self._make_scope = make_scope
+
+    @property
+    def scope(self) -> Scope:
+        """Where this rule's variables come from."""
+        if self._scope is None:
+            self._scope = self._make_scope()
+        return self._scope
+
+    def looking_at(self, resource: Object, scope: Scope | None = None) -> State:
+        """Return a state for another resource, in another scope where one is given."""
+        made = copy(self)
+        made.resource = resource
+        if scope is not None:
+            made._scope = scope  # noqa: SLF001 - a copy of this very object
+        return made
+
+    def inside(self, scope: Scope) -> State:
         """Return the state one foreach level further in."""
-        return replace(self, scope=scope, resource=resource, nesting=self.nesting + 1)
+        made = self.looking_at(self.resource, scope)
+        made.nesting = self.nesting + 1
+        return made
+
+    def excluding(self, exclusions: tuple[Block, ...]) -> State:
+        """Return a state with the pod security exclusions of exceptions."""
+        made = self.looking_at(self.resource)
+        made.exclusions = exclusions
+        return made
+
+    def reviewing(self, review: Review, scope: Scope) -> State:
+        """Return a state for another review of the same rule."""
+        made = self.looking_at(review.target, scope)
+        made.review = review
+        return made

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError
 from engine.lang.jmes import UnknownKeyError
-from engine.model import Outcome, Review, Status
+from engine.model import Review, Status
 from engine.podsecurity import compile_pod_security
 
 from .answers import NO_ANSWER, Answers, RuleAnswer, answered, errored, joined
@@ -155,7 +155,7 @@ def _scoped(loop: _Loop, element: Json, state: State) -> State:
             "cannot use elementScope=true foreach rules for elements that are not maps, "
             f"expected type=map got type={found}"
         )
-    return replace(state, resource=element)
+    return state.looking_at(element)
 
 
 def _check_element(loop: _Loop, state: State) -> Answers:
@@ -211,9 +211,4 @@ def _allowing_existing(handler: Handler) -> Handler:
 def _before_the_update(state: State, review: Review, old: Object) -> State:
     scope = state.scope.child()
     scope.set("request", {**scope.data["request"], "object": old})
-    return replace(state, review=replace(review, object=old), scope=scope, resource=old)
-
-
-def outcome_answer(outcome: Outcome) -> Answers:
-    """Make one answer of an outcome."""
-    return (RuleAnswer(outcome),)
+    return state.reviewing(replace(review, object=old), scope)

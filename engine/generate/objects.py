@@ -22,12 +22,14 @@ _OF_THE_SERVER = (
 
 def from_data(data: Json, where: Block, labels: Mapping[str, str]) -> Object:
     """Return the object that `data` describes, named and placed by `where` (apiVersion, kind, name, namespace)."""
-    made = dict(data) if isinstance(data, dict) else {}
-    metadata = made.get("metadata")
-    made["apiVersion"] = where.get("apiVersion") or made.get("apiVersion", "")
-    made["kind"] = where.get("kind") or made.get("kind", "")
-    made["metadata"] = _placed(metadata if isinstance(metadata, dict) else {}, where, labels)
-    return made
+    given = data if isinstance(data, dict) else {}
+    metadata = given.get("metadata")
+    head = {
+        "apiVersion": where.get("apiVersion") or given.get("apiVersion", ""),
+        "kind": where.get("kind") or given.get("kind", ""),
+        "metadata": _placed(metadata if isinstance(metadata, dict) else {}, where, labels),
+    }
+    return {**head, **{key: value for key, value in given.items() if key not in head}}
 
 
 def copy_of(source: Object, where: Block, labels: Mapping[str, str]) -> Object:
