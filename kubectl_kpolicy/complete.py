@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from . import cli
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 NO_FILES = 4
 FILES = 0
@@ -62,10 +62,14 @@ def _innermost(parser: argparse.ArgumentParser, words: Sequence[str]) -> argpars
     return parser
 
 
+def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    return parser._actions  # noqa: SLF001 - argparse shows its parts nowhere else
+
+
 def _subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    for action in parser._actions:  # noqa: SLF001 - argparse shows its parts nowhere else
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - the same
-            return dict(action.choices)
+    for action in _actions(parser):
+        if not action.option_strings and isinstance(action.choices, dict):
+            return action.choices
     return {}
 
 
@@ -75,15 +79,15 @@ def _verbs(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
 
 
 def _flags(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
-    for action in parser._actions:  # noqa: SLF001 - the same
+    for action in _actions(parser):
         for name in action.option_strings:
             if name.startswith("--") and action.help != argparse.SUPPRESS:
                 yield name, action.help or ""
 
 
 def _flag(parser: argparse.ArgumentParser, word: str) -> argparse.Action | None:
-    return parser._option_string_actions.get(word)  # noqa: SLF001 - the same
+    return next((action for action in _actions(parser) if word in action.option_strings), None)
 
 
-def _matching(found: Iterator[tuple[str, str]], start: str) -> list[tuple[str, str]]:
+def _matching(found: Iterable[tuple[str, str]], start: str) -> list[tuple[str, str]]:
     return [(value, text.replace("\n", " ")) for value, text in found if value.startswith(start)]

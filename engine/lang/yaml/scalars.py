@@ -16,6 +16,7 @@ INT64_MAX: Final = (1 << 63) - 1
 UINT64_MAX: Final = (1 << 64) - 1
 
 Scalar = str | int | float | bool | None
+Number = int | float
 
 _WORDS: Final[dict[str, Scalar]] = {
     **dict.fromkeys(
@@ -100,7 +101,7 @@ def _finite(text: str) -> float | str:
     return text if value in (float("inf"), float("-inf")) else value
 
 
-def through_json(value: int | float) -> int | float:  # noqa: PYI041 - both are meant
+def through_json(value: Number) -> Number:
     """Return the number that is left after Go writes it as JSON and reads it back.
 
     Whole floats below 1e21 are written without a point and so return as integers; integers beyond 64 bits with sign return as
@@ -123,7 +124,7 @@ def _shortest_whole(value: float) -> int:
     return int(sign + before + after.ljust(int(exponent), "0"))
 
 
-def key_text(value: int | float | bool) -> str:  # noqa: PYI041 - all three are meant
+def key_text(value: Number | bool) -> str:
     """Return the text that a number or truth value becomes as a key; floats are written with 32-bit precision."""
     if value is True or value is False:
         return "true" if value else "false"

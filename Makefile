@@ -1,0 +1,40 @@
+# Every target works in a fresh clone: .venv is made from the lock file on first use.
+SHELL := /bin/bash
+PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
+	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
+VENV := .venv
+RUN := $(VENV)/bin/python
+
+.PHONY: help demo test check bench lock clean
+help:
+	@echo "make demo    policies deciding over objects, explained"
+	@echo "make test    all tests"
+	@echo "make check   lint, format, types, layers, sizes"
+	@echo "make bench   speed and memory, as ratios to a yardstick"
+	@echo "make lock    bring requirements-dev.lock up to date (needs uv)"
+	@echo "make clean   remove what these made"
+
+$(VENV)/ready: requirements-dev.lock
+	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or newer is needed" >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+demo: $(VENV)/ready
+	@$(RUN) -m kubectl_kpolicy.demo
+
+test: $(VENV)/ready
+	$(RUN) -m pytest
+
+check: $(VENV)/ready
+	$(RUN) -m tests.check
+
+bench: $(VENV)/ready
+	$(RUN) -m tests.bench
+
+lock:
+	uv pip compile --universal --python-version 3.11 --generate-hashes --quiet pyproject.toml --extra dev -o requirements-dev.lock
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
