@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.errors import LimitError
-
 from . import pointer
 from .values import DEEPEST, same
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 def diff(before: Json, after: Json) -> list[dict[str, Json]]:
     """Return the operations (`add`, `remove`, `replace`) that make `before` into `after`; none when they are the same.
 
-    Operations hold parts of `after` itself. A part that is nested too deep to be compared is replaced as a whole.
+    Operations hold parts of `after` itself. What differs below the deepest level is replaced as a whole.
     """
     found: Operations = []
     _compare(before, after, (), found)
@@ -37,7 +35,7 @@ def _compare(before: Json, after: Json, path: Path, found: Operations) -> None:
         _compare_maps(before, after, path, found)
     elif len(path) < DEEPEST and isinstance(before, list) and isinstance(after, list):
         _compare_lists(before, after, path, found)
-    elif not _surely_same(before, after):
+    elif not same(before, after):
         found.append(_operation("replace", path, after))
 
 
@@ -68,16 +66,9 @@ def _compare_lists(before: Json, after: Json, path: Path, found: Operations) -> 
 def _common(before: list[Json], after: list[Json]) -> int:
     """Return how many elements at the start of two lists are the same."""
     for count, (one, other) in enumerate(zip(before, after, strict=False)):
-        if not _surely_same(one, other):
+        if not same(one, other):
             return count
     return min(len(before), len(after))
-
-
-def _surely_same(before: Json, after: Json) -> bool:
-    try:
-        return same(before, after)
-    except LimitError:
-        return False
 
 
 def _operation(kind: str, path: Path, value: Json) -> dict[str, Json]:

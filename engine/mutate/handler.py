@@ -85,10 +85,10 @@ def mutated_message(patched: Object) -> str:
     """Return the message of a pass: `mutated Kind/name in namespace ns`, without the namespace where there is none."""
     metadata = patched.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    name = metadata.get("name") or metadata.get("generateName") or ""
-    text = f"mutated {patched.get('kind', '')}/{name}"
-    namespace = metadata.get("namespace")
-    return f"{text} in namespace {namespace}" if namespace else text
+    name = _text(metadata.get("name")) or _text(metadata.get("generateName"))
+    namespace = _text(metadata.get("namespace"))
+    place = f" in namespace {namespace}" if namespace else ""
+    return f"mutated {_text(patched.get('kind'))}/{name}{place}"
 
 
 def is_descending(entry: Block) -> bool:
@@ -117,6 +117,10 @@ def _operations(patch: str | Sequence[Operation] | Sequence[Block]) -> Sequence[
         return parse_patch(patch)
     ready = [entry for entry in patch if isinstance(entry, Operation)]
     return ready if len(ready) == len(patch) else read_operations(patch)
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _failed(error: EvaluationError) -> EvaluationError:

@@ -48,7 +48,10 @@ class _Document:
 
     def find(self, path: str) -> tuple[Json, str] | None:
         """Return the map or list that a path's last key is for, and that key; None where there is none. Nothing is copied."""
-        *parents, key = pointer.split(path)
+        parts = pointer.split(path)
+        if not parts:
+            return None
+        *parents, key = parts
         container: Json = self.root
         for part in parents:
             if not isinstance(container, dict | list) or not pointer.has(container, part):
@@ -90,7 +93,7 @@ class _Document:
 
     def count_copy(self, value: Json) -> None:
         """Add the size of a copied value to what has been copied; LimitError beyond the bound, or where it is too deep."""
-        pending = [(value, pointer.MOST_PARTS)]
+        pending = [(value, 0)]
         while pending:
             item, depth = pending.pop()
             self._copied += 1

@@ -12,7 +12,6 @@ from engine.errors import DocumentError, EvaluationError, LimitError
 from engine.lang.gotext import compact_json
 from engine.lang.yaml import load
 
-from . import pointer
 from .values import thawed
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ def _read(entry: Json) -> Operation:
         kind,
         entry["path"],
         entry["from"] if kind in _WITH_SOURCE else "",
-        thawed(entry.get("value"), pointer.MOST_PARTS),
+        thawed(entry.get("value")),
     )
 
 

@@ -15,8 +15,8 @@ from engine.lang.gotext import compact_json
 if TYPE_CHECKING:
     from engine.model import Json
 
-DEEPEST: Final = 200
-"""Levels of lists and mappings that patches may have; the same bound as that of the document reader."""
+DEEPEST: Final = 100
+"""Levels of lists and mappings that a patch may have; half of what the document reader lets through, far more than any needs."""
 
 
 class Absent(Enum):
@@ -28,32 +28,27 @@ class Absent(Enum):
 ABSENT: Final = Absent.ABSENT
 
 
-def same(left: Json, right: Json, depth: int = 0) -> bool:
+def same(left: Json, right: Json) -> bool:
     """Tell whether two values are the same JSON: `1` equals `1.0` but neither `true` nor `"1"`; map order does not count.
 
-    Raises LimitError where both are nested too deep to be compared.
+    Works without recursion, so that depth is no matter.
     """
-    if left is right:
-        return True
-    if depth > DEEPEST:
-        raise too_deep()
-    if isinstance(left, dict):
-        return isinstance(right, dict) and _same_maps(left, right, depth + 1)
-    if isinstance(left, list):
-        return isinstance(right, list) and _same_lists(left, right, depth + 1)
-    return _same_scalars(left, right)
-
-
-def _same_maps(left: dict[str, Json], right: dict[str, Json], depth: int) -> bool:
-    if len(left) != len(right):
-        return False
-    return all(key in right and same(value, right[key], depth) for key, value in left.items())
-
-
-def _same_lists(left: list[Json], right: list[Json], depth: int) -> bool:
-    if len(left) != len(right):
-        return False
-    return all(same(one, other, depth) for one, other in zip(left, right, strict=True))
+    pairs = [(left, right)]
+    while pairs:
+        one, other = pairs.pop()
+        if one is other:
+            continue
+        if isinstance(one, dict):
+            if not isinstance(other, dict) or one.keys() != other.keys():
+                return False
+            pairs.extend([(value, other[key]) for key, value in one.items()])
+        elif isinstance(one, list):
+            if not isinstance(other, list) or len(one) != len(other):
+                return False
+            pairs.extend(zip(one, other, strict=True))
+        elif not _same_scalars(one, other):
+            return False
+    return True
 
 
 def _same_scalars(left: Json, right: Json) -> bool:

@@ -1,0 +1,118 @@
+"""What a mutate rule answers, and the order in which a `foreach` works."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.errors import EvaluationError, LimitError
+from engine.model import Status
+from engine.mutate.handler import (
+    apply_json6902,
+    apply_strategic,
+    is_descending,
+    mutate_outcome,
+    mutated_message,
+    ordered_elements,
+)
+from engine.mutate.operations import parse_patch
+
+OBJ: dict[str, Any] = {"kind": "Thing", "metadata": {"name": "o", "namespace": "ns"}, "a": 1}
+
+
+def test_a_change_passes_and_names_the_object() -> None:
+    mutated = mutate_outcome({"patchStrategicMerge": {"a": 2}}, OBJ)
+
+    assert mutated.outcome.status is Status.PASS
+    assert mutated.outcome.message == "mutated Thing/o in namespace ns"
+    assert mutated.object == {**OBJ, "a": 2}
+
+
+def test_no_change_is_a_skip_with_the_same_object() -> None:
+    for block in ({"patchStrategicMerge": {"a": 1}}, {"patchesJson6902": ""}, {}):
+        mutated = mutate_outcome(block, OBJ)
+
+        assert (mutated.outcome.status, mutated.outcome.message) == (
+            Status.SKIP,
+            "no patches applied",
+        )
+        assert mutated.object is OBJ
+
+
+def test_a_patch_that_fails_is_an_error_with_the_same_object() -> None:
+    mutated = mutate_outcome({"patchesJson6902": "[{op: replace, path: /x, value: 1}]"}, OBJ)
+
+    assert mutated.outcome.status is Status.ERROR
+    assert mutated.outcome.message == (
+        "failed to patch resource: replace operation does not apply: doc is missing key: /x: missing value"
+    )
+    assert mutated.object is OBJ
+
+
+def test_the_strategic_patch_counts_where_both_are_present() -> None:
+    block = {
+        "patchStrategicMerge": {"a": 2},
+        "patchesJson6902": "- {op: add, path: /b, value: 1}",
+    }
+
+    assert mutate_outcome(block, OBJ).object == {**OBJ, "a": 2}
+
+
+@pytest.mark.parametrize(
+    ("obj", "text"),
+    [
+        ({"kind": "Namespace", "metadata": {"name": "n"}}, "mutated Namespace/n"),
+        ({"kind": "Pod", "metadata": {"generateName": "g-"}}, "mutated Pod/g-"),
+        ({"kind": "Pod"}, "mutated Pod/"),
+        ({"kind": 1, "metadata": [1]}, "mutated /"),
+    ],
+)
+def test_the_message_names_what_it_knows(obj: Any, text: str) -> None:
+    assert mutated_message(obj) == text
+
+
+def test_a_json_patch_is_taken_as_text_operations_or_decoded_list() -> None:
+    text = "- {op: add, path: /b, value: 1}"
+    decoded = [{"op": "add", "path": "/b", "value": 1}]
+
+    for patch in (text, parse_patch(text), decoded):
+        assert apply_json6902(patch, OBJ) == {**OBJ, "b": 1}
+
+
+def test_errors_say_that_patching_failed_and_keep_their_kind() -> None:
+    with pytest.raises(EvaluationError, match=r"^failed to patch resource: wrong node kind"):
+        apply_strategic({"a": {"b": 1}}, OBJ)
+    with pytest.raises(EvaluationError, match=r"^failed to patch resource: invalid operation"):
+        apply_json6902([{"op": "x"}], OBJ)
+    with pytest.raises(LimitError, match=r"^failed to patch resource: "):
+        apply_json6902([{"op": "add", "path": "/l/99999999", "value": 1}], OBJ)
+
+
+@pytest.mark.parametrize(
+    ("entry", "descending"),
+    [
+        ({"patchStrategicMerge": {}}, True),
+        ({"patchesJson6902": ""}, False),
+        ({"foreach": []}, False),
+        ({"patchStrategicMerge": {}, "order": "Ascending"}, False),
+        ({"patchesJson6902": "", "order": "Descending"}, True),
+    ],
+)
+def test_strategic_merges_work_from_the_end_unless_told_otherwise(
+    entry: Any, descending: bool
+) -> None:
+    assert is_descending(entry) is descending
+
+
+def test_elements_keep_their_index_and_nulls_are_passed_over() -> None:
+    found = ["a", None, "c"]
+
+    assert list(ordered_elements(found, {})) == [(0, "a"), (2, "c")]
+    assert list(ordered_elements(found, {"order": "Descending"})) == [(2, "c"), (0, "a")]
+
+
+def test_a_single_value_is_a_list_of_itself() -> None:
+    assert list(ordered_elements("x", {})) == [(0, "x")]
+    assert list(ordered_elements({"a": 1}, {})) == [(0, {"a": 1})]
+    assert list(ordered_elements(None, {})) == []
