@@ -88,14 +88,14 @@ class Template:
             value = self._value(self.whole, scope, path, current)
             return as_float64(value)
         if not self._parts:
-            return _unescape(_render_slowly(self.text, scope, path, current))
+            return _render_slowly(self.text, scope, path, current)
         texts = [
             as_text(self._value(part, scope, path, current)) if is_variable else part
             for part, is_variable in self._parts
         ]
         made = "".join(texts)
         if "{{" in made:
-            return _unescape(_render_slowly(self.text, scope, path, current))
+            return _render_slowly(self.text, scope, path, current)
         return made
 
     def _value(self, variable: str, scope: Scope, path: str, current: str) -> Json:
@@ -145,12 +145,17 @@ def _unresolved(expression: str, path: str, error: EvaluationError) -> Evaluatio
     return error.reworded(f"failed to resolve {expression} at path {path}: {error.message}")
 
 
-def _render_slowly(text: str, scope: Scope, path: str, current: str) -> str:
-    """Replace variables one by one and scan again until none is left (rows V-01, V-04)."""
+def _render_slowly(text: str, scope: Scope, path: str, current: str) -> Json:
+    """Replace variables one by one and scan again until none is left (rows V-01, V-04).
+
+    A text that has become one variable keeps the type of its value, like one that was written so (row V-02).
+    """
     for _ in range(MAX_ROUNDS):
         found = [(match.group(0), match.group(1)) for match in VARIABLE.finditer(text)]
         if not found:
-            return text
+            return _unescape(text)
+        if found[0][1] == text:
+            return as_float64(resolve(expression_of(text), scope, path, current))
         shallow = False
         for whole, variable in found:
             value = resolve(expression_of(variable), scope, path, current)
@@ -162,7 +167,7 @@ def _render_slowly(text: str, scope: Scope, path: str, current: str) -> str:
                 )
             shallow = shallow or variable.startswith("{{-")
         if shallow:
-            return text
+            return _unescape(text)
     raise LimitError(
         f"variables at path {path} are still left after {MAX_ROUNDS} rounds",
         help="does the value of a variable mention the variable itself?",
