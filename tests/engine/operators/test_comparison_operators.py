@@ -131,6 +131,31 @@ def test_values_nested_too_deep_are_refused() -> None:
         holds(deep, "AnyIn", ["a"])
 
 
+def test_values_of_ordinary_depth_are_compared_to_the_bottom() -> None:
+    for wrap in (lambda inner: [inner], lambda inner: {"k": inner}):
+        left: Any = "x"
+        right: Any = "x"
+        other: Any = "y"
+        for _ in range(200):
+            left, right, other = wrap(left), wrap(right), wrap(other)
+        assert holds(left, "Equals", right)
+        assert holds(left, "NotEquals", other)
+        with pytest.raises(LimitError):
+            holds(wrap(left), "Equals", wrap(right))
+
+
+def test_durations_and_quantities_in_values_are_not_taken_as_plain_text() -> None:
+    assert holds("60s", "Equals", "1m")
+    assert not holds("60s", "NotEquals", "1m")
+    assert holds("1000m", "Equals", "1")
+    assert holds(1.0, "Equals", "1e0")
+    assert holds(1000.0, "Equals", "1_000")
+    assert holds("plain", "Equals", "plain")
+    assert not holds("plain", "NotEquals", "plain")
+    assert holds(1, "NotEquals", "plain")
+    assert not holds(1, "Equals", "plain")
+
+
 def test_an_unknown_operator_is_refused() -> None:
     with pytest.raises(PolicyError, match="`equals` is not known"):
         compile_condition("equals")

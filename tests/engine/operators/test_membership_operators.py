@@ -85,6 +85,13 @@ def test_a_number_is_a_list_of_one_for_list_keys_of_any_in() -> None:
     assert not holds([1], "AnyIn", None)
 
 
+def test_a_json_null_is_an_empty_list() -> None:
+    assert not holds("a", "AnyIn", "null")
+    assert holds("a", "AnyNotIn", "null")
+    assert holds(["a"], "AllNotIn", "null")
+    assert holds([], "AllIn", "null")
+
+
 @pytest.mark.parametrize(
     ("key", "value", "inside", "outside"),
     [

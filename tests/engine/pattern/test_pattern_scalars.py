@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.lang.pattern import compile_scalar, match_scalar
+from engine.lang.pattern import compile_scalar, match_scalar, range_ends
 
 NOTHING: list[Any] = [{}, {"a": 1}, [], [1]]
 
@@ -83,3 +83,23 @@ def test_numbers_are_compared_as_64_bit_floats() -> None:
     assert match_scalar(2**53 + 1, str(2**53))
     assert match_scalar(10**400, ">1") is False
     assert match_scalar(-(10**400), "?*")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value", "fits"),
+    [("tr*", True, True), ("tr*", False, False), ("f*", False, True), ("f*", True, False), ("!true", True, False),
+     ("!true", False, True), ("a\t", "a", True), ("a\t", "a\t", True), ("b|a\t", "a", True), ("1*", 10, True),
+     ("10*", 10, False), ("1E*", 10, True)],
+)  # fmt: skip
+def test_booleans_and_numbers_meet_wildcards_as_text(pattern: str, value: Any, fits: bool) -> None:
+    assert match_scalar(value, pattern) is fits
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [("1-10", ("1", "10")), ("-5--1", ("-5", "-1")), ("1Mi-2Gi", ("1Mi", "2Gi")), ("1.5-2", ("1.5", "2")),
+     ("1!-10", None), ("a-b", None), (">1-10", None), ("<=1-2", None), ("!1-2", None), ("1-", None), ("1-2-3", None),
+     ("1-10|20-30", None), ("", None), ("٣-٤", None)],
+)  # fmt: skip
+def test_only_two_numbers_make_a_range(text: str, ends: tuple[str, str] | None) -> None:
+    assert range_ends(text) == ends

@@ -79,3 +79,28 @@ def test_nanoseconds_are_written_as_go_prints_them(nanoseconds: int, written: st
 
 def test_a_very_long_text_is_no_duration() -> None:
     assert parse("1s" * 100_000) is None
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "written"),
+    [(999, "999ns"), (1_000, "1µs"), (999_999, "999.999µs"), (1_000_000, "1ms"), (999_999_999, "999.999999ms"),
+     (_S, "1s"), (60 * _S - 1, "59.999999999s"), (60 * _S, "1m0s"), (3600 * _S - _S, "59m59s")],
+)  # fmt: skip
+def test_units_change_exactly_at_their_size(nanoseconds: int, written: str) -> None:
+    assert text(nanoseconds) == written
+
+
+@pytest.mark.parametrize(
+    ("written", "nanoseconds"),
+    [
+        ("9999999999999999999ns", None),
+        ("1.9999999999999999999s", 2_000_000_000),
+        ("0.9223372036854775807s", 922_337_203),
+        ("9223372036.854775807s", 2**63 - 1),
+        ("9223372036.854775808s", None),
+        ("-9223372036.854775808s", -(2**63)),
+        ("2562047h47m16.854775808s", None),
+    ],
+)
+def test_the_largest_durations(written: str, nanoseconds: int | None) -> None:
+    assert parse(written) == nanoseconds

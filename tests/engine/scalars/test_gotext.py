@@ -127,3 +127,16 @@ def test_floats_are_read_as_go_reads_them(text: str, value: float | None) -> Non
 
 def test_not_a_number_is_read_too() -> None:
     assert math.isnan(parse_float("NaN") or 0.0)
+
+
+def test_signs_of_special_numbers_and_depth_bounds_are_exact() -> None:
+    assert parse_float("+inf") == float("inf")
+    assert parse_float("-inf") == float("-inf")
+    assert shortest(0.5) == "0.5"
+    assert shortest(10.0) == "10"
+    deep: object = "x"
+    for _ in range(200):
+        deep = [deep]
+    assert plain(deep) == "[" * 200 + "x" + "]" * 200
+    with pytest.raises(LimitError):
+        plain([deep])

@@ -133,3 +133,45 @@ def test_products_are_exact_and_quotients_round_toward_zero() -> None:
 def test_the_nearest_float_is_given() -> None:
     assert _read("1500m").approximate() == 1.5
     assert _read("1e1000000").approximate() == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "factor"),
+    [("n", Fraction(1, 10**9)), ("u", Fraction(1, 10**6)), ("m", Fraction(1, 1000)), ("", Fraction(1)),
+     ("k", Fraction(10**3)), ("M", Fraction(10**6)), ("G", Fraction(10**9)), ("T", Fraction(10**12)),
+     ("P", Fraction(10**15)), ("E", Fraction(10**18)), ("Ki", Fraction(2**10)), ("Mi", Fraction(2**20)),
+     ("Gi", Fraction(2**30)), ("Ti", Fraction(2**40)), ("Pi", Fraction(2**50)), ("Ei", Fraction(2**60))],
+)  # fmt: skip
+def test_every_suffix_has_its_factor(suffix: str, factor: Fraction) -> None:
+    quantity = _read(f"7{suffix}")
+    assert quantity.value == 7 * factor
+    assert quantity.text() == f"7{suffix}"
+
+
+def test_equal_quantities_are_neither_less_nor_greater() -> None:
+    one, same = _read("1Gi"), _read("1024Mi")
+    assert not one < same
+    assert not one > same
+    assert one <= same
+    assert one >= same
+
+
+def test_exponents_wrap_around_in_32_bits_as_in_the_api_server() -> None:
+    assert _read("1e4294967296") == _read("1")
+    assert _read("1e4294967299") == _read("1000")
+    assert _read("1e2147483647") > _read("1e2147483646")
+    assert _read("1e2147483648") == _read("1n")
+    assert parse("1e9223372036854775808") is None
+
+
+def test_small_binary_quantities_are_written_as_decimals() -> None:
+    assert _read("0.0001Ki").text() == "102400u"
+    assert _read("1Ki").text() == "1Ki"
+    assert _read("1023.5Ki").text() == "1048064"
+    assert _read("0.5Ki").text() == "512"
+
+
+def test_negative_quotients_keep_their_sign() -> None:
+    assert _read("-9").divide(_read("3")).text() == "-3"
+    assert _read("9").divide(_read("-3")).text() == "-3"
+    assert _read("0").divide(_read("3")).text() == "0"

@@ -82,3 +82,33 @@ def test_stars_and_question_marks_are_seen() -> None:
     assert has_wildcard("a*")
     assert has_wildcard("a?")
     assert not has_wildcard("a.[b]")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "fits"),
+    [
+        ("*a?b*", "aab", True),
+        ("*a?b*", "aaab", True),
+        ("*a?b*", "aXcaXb", True),
+        ("*a?b*", "aXcaXc", False),
+        ("x*a?b*y", "xaabaXby", True),
+        ("*?a?b*", "aab", False),
+        ("*?a?b*", "_aXb", True),
+        ("*a?b*a?b*", "aXb", False),
+        ("*a?b*a?b*", "aXbaYb", True),
+        ("*ab?*?cd*", "abXcd", False),
+        ("*ab?*?cd*", "abXYcd", True),
+    ],
+)
+def test_pieces_with_question_marks_are_found_at_every_place(
+    pattern: str, text: str, fits: bool
+) -> None:
+    assert match(pattern, text) is fits
+
+
+def test_long_patterns_work_as_short_ones_do() -> None:
+    name = "a" * 255
+    for more in ("", "b", "bc"):
+        assert match(f"{name}{more}*", f"{name}{more}z")
+        assert not match(f"{name}{more}*", f"{name}") or not more
+        assert compiled(name + more)(name + more)
