@@ -29,10 +29,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One compiled context entry; `load` gives its value, or ABSENT where there is nobody to ask."""
+    """One compiled context entry; `load` gives its value, or ABSENT where there is nobody to ask.
+
+    For an entry that `asks` the outside, a value given by hand stands in where even the question cannot be put.
+    """
 
     name: str
     load: Load
+    asks: bool
 
 
 class _Absent:
@@ -55,10 +59,13 @@ def load_context(entries: tuple[Entry, ...], scope: Scope, inputs: Inputs) -> No
 
 def _loader(entry: Entry, inputs: Inputs) -> Callable[[Scope], Json]:
     def load(scope: Scope) -> Json:
-        value = entry.load(scope, inputs)
-        if value is ABSENT:
-            return _given_by_hand(entry.name, scope)
-        return value
+        try:
+            value = entry.load(scope, inputs)
+        except _RenderError:
+            if entry.asks and entry.name in scope.data:
+                return scope.data[entry.name]
+            raise
+        return _given_by_hand(entry.name, scope) if value is ABSENT else value
 
     return load
 
@@ -75,7 +82,7 @@ def _compile_entry(block: Block) -> Entry:
     for field, compiler in _COMPILERS.items():
         source = block.get(field)
         if source is not None:
-            return Entry(name, compiler(name, source))
+            return Entry(name, compiler(name, source), asks=field != "variable")
     raise PolicyError(
         f"context entry `{name}` has no source", help=f"give it one of {', '.join(_COMPILERS)}"
     )

@@ -103,6 +103,7 @@ class _Run:
             self._review,
             self._inputs,
             lambda: self._scope(rule, trace),
+            rule.matcher.applies,
             rule.enforces,
             trace,
         )

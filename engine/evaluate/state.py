@@ -14,20 +14,21 @@ if TYPE_CHECKING:
     from .inputs import Inputs
     from .trace import Trace
 
-    Enforces = Callable[[Review], bool]
+    Question = Callable[[Review], bool]
 
 
 class State:
     """One rule on one object: who asks, where variables come from, and the object as the rule sees it.
 
     `resource` is what patterns are compared with: the object, or the element of a foreach that scopes to it. `nesting`
-    counts the foreach levels around. `enforces` says whether a failure blocks. `exclusions` are pod security exclusions
+    counts the foreach levels around. `applies` says whether the rule concerns a review, `enforces` whether a failure blocks. `exclusions` are pod security exclusions
     of the exceptions that cover (row X-05). The scope is made when first asked for: most rules that pass never do.
     """
 
     __slots__ = (
         "_make_scope",
         "_scope",
+        "applies",
         "enforces",
         "exclusions",
         "inputs",
@@ -46,7 +47,8 @@ class State:
         review: Review,
         inputs: Inputs,
         make_scope: Callable[[], Scope],
-        enforces: Enforces,
+        applies: Question,
+        enforces: Question,
         trace: Trace | None = None,
     ) -> None:
         self.policy = policy
@@ -55,6 +57,7 @@ class State:
         self.inputs = inputs
         self.resource: Object = review.target
         self.trace = trace
+        self.applies = applies
         self.enforces = enforces
         self.nesting = 0
         self.exclusions: tuple[Block, ...] = ()

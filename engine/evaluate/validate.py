@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError
 from engine.lang.jmes import UnknownKeyError
-from engine.model import Review, Status
+from engine.model import Status
 from engine.podsecurity import compile_pod_security
 
 from .answers import NO_ANSWER, Answers, RuleAnswer, answered, errored, joined
@@ -126,14 +126,18 @@ def _compile_loop(block: Block, message: Message) -> _Loop:
 
 
 def _run_loop(loop: _Loop, elements: list[Json], state: State) -> tuple[Answers, int]:
-    """Check element by element; returns the answer that ends the rule, if any, and how many elements counted."""
+    """Check element by element; returns the answer that ends the rule, if any, and how many elements counted.
+
+    Preconditions that cannot be evaluated leave an element out, unless it is the last one (observed).
+    """
     count = 0
     for element, inner in each(elements, state):
         try:
             scoped = _scoped(loop, element, inner)
         except EvaluationError as error:
             return errored("failed to process foreach", error), count
-        for answer in _check_element(loop, scoped):
+        is_last = inner.scope.data["elementIndex"] == len(elements) - 1
+        for answer in _check_element(loop, scoped, is_last=is_last):
             outcome = answer.outcome
             if outcome.status in {Status.FAIL, Status.ERROR}:
                 message = f"validation failure: {outcome.message}"
@@ -158,7 +162,7 @@ def _scoped(loop: _Loop, element: Json, state: State) -> State:
     return state.looking_at(element)
 
 
-def _check_element(loop: _Loop, state: State) -> Answers:
+def _check_element(loop: _Loop, state: State, *, is_last: bool) -> Answers:
     if state.inputs.foreach_values:
         add_foreach_values(state, state.scope.data["elementIndex"])
     if loop.context:
@@ -167,7 +171,7 @@ def _check_element(loop: _Loop, state: State) -> Answers:
         try:
             verdict = loop.preconditions(state.scope, state.trace)
         except EvaluationError as error:
-            return errored("failed to evaluate preconditions", error)
+            return errored("failed to evaluate preconditions", error) if is_last else NO_ANSWER
         if not verdict.holds:
             text = joined("; ", "preconditions not met", verdict.message)
             return answered(Status.SKIP, text)
@@ -197,8 +201,11 @@ def _allowing_existing(handler: Handler) -> Handler:
             return answers
         if not any(answer.outcome.status is Status.FAIL for answer in answers):
             return answers
-        before = handler(_before_the_update(state, review, review.old_object))
-        if any(answer.outcome.status is Status.FAIL for answer in before):
+        before = _before_the_update(state, review.old_object)
+        if not state.applies(before.review):
+            return answers
+        earlier = handler(before)
+        if any(answer.outcome.status is Status.FAIL for answer in earlier):
             return answered(
                 Status.SKIP,
                 "skipping the rule evaluation as pre-existing violations are allowed",
@@ -208,7 +215,10 @@ def _allowing_existing(handler: Handler) -> Handler:
     return handle
 
 
-def _before_the_update(state: State, review: Review, old: Object) -> State:
+def _before_the_update(state: State, old: Object) -> State:
+    """Return the state in which the old object would have been created, as Kyverno simulates it."""
+    review = replace(state.review, object=old, old_object=None, operation="CREATE")
     scope = state.scope.child()
-    scope.set("request", {**scope.data["request"], "object": old})
-    return state.reviewing(replace(review, object=old), scope)
+    request = {key: value for key, value in scope.data["request"].items() if key != "oldObject"}
+    scope.set("request", {**request, "object": old, "operation": "CREATE"})
+    return state.reviewing(review, scope)
