@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     from engine.model import Block
 
+_NO_ENTRY = "the signature came without an entry of a transparency log"
+
 
 @dataclass(frozen=True, slots=True)
 class Signed:
@@ -49,11 +51,16 @@ class Signed:
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What the caller knows at the instant of the question; `secrets` maps `namespace/name` to a public key's PEM."""
+    """What the caller knows at the instant of the question.
+
+    `secrets` maps `namespace/name` to a public key's PEM; `needs_log` says whether a key signature must come with a log
+    entry unless its policy ignores the log (images: yes, manifests: no).
+    """
 
     now: datetime
     trust: Trust | None = None
     secrets: Mapping[str, str] = field(default_factory=dict)
+    needs_log: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +104,8 @@ class KeyAttestor:
     def verdict(self, signed: Signed, given: Circumstances) -> Verdict:
         """Accept a signature of this key; raise EvaluationError otherwise.
 
-        A signature without a bundle passes even where `rekor` is configured: published policies rely on it (section
-        4.4). A bundle that is there must hold, unless the log is ignored.
+        On manifests a signature without a bundle passes even where `rekor` is configured: published policies rely on it
+        (section 4.4). A bundle that is there must hold, unless the log is ignored.
         """
         key = load_public_key(self.key_text(given))
         if not is_signed_by(key, signed.signature, signed.payload, self.algorithm):
@@ -107,6 +114,8 @@ class KeyAttestor:
             trust = self.log.own_keys(given.trust or NO_TRUST)
             entry = read_bundle(signed.bundle)
             verify_entry(entry, trust.logs, signed.payload, signed.signature, der_of_key(key))
+        elif given.needs_log and not self.log.ignores_log:
+            raise EvaluationError(_NO_ENTRY)
         return Verdict()
 
     def key_text(self, given: Circumstances) -> str:
@@ -197,8 +206,11 @@ class KeylessAttestor:
 Attestor = KeyAttestor | CertificateAttestor | KeylessAttestor
 
 
-def compile_attestor(entry: Block) -> list[Attestor]:
-    """Return the attestor of one policy entry; several for several keys in one text, each counted (section 4.2)."""
+def compile_attestor(entry: Block, *, any_hash: bool = False) -> list[Attestor]:
+    """Return the attestor of one policy entry; several for several keys in one text, each counted (section 4.2).
+
+    `any_hash` lets `signatureAlgorithm` choose the hash; manifests are signed with SHA-256 whatever it says.
+    """
     for label, build in (
         ("keys", _key_attestors),
         ("certificates", _certificate_attestor),
@@ -206,13 +218,14 @@ def compile_attestor(entry: Block) -> list[Attestor]:
     ):
         block = entry.get(label)
         if isinstance(block, dict):
-            return build(block, entry)
+            return build(block, entry, any_hash)
     raise EvaluationError("an attestor needs one of `keys`, `certificates`, `keyless`, `attestor`")
 
 
-def _key_attestors(block: Block, entry: Block) -> list[Attestor]:
+def _key_attestors(block: Block, entry: Block, any_hash: bool) -> list[Attestor]:
     text = str(block.get("publicKeys") or "").strip()
-    algorithm = str(block.get("signatureAlgorithm") or entry.get("signatureAlgorithm") or "sha256")
+    stated = block.get("signatureAlgorithm") or entry.get("signatureAlgorithm") or "sha256"
+    algorithm = str(stated) if any_hash else "sha256"
     unsupported = "" if algorithm in HASHES else f"invalid signature algorithm {algorithm}"
     log = _log_rules(block)
     secret = block.get("secret")
@@ -232,8 +245,8 @@ def _key_attestors(block: Block, entry: Block) -> list[Attestor]:
     return [KeyAttestor(text, "", unsupported, algorithm, log)]
 
 
-def _certificate_attestor(block: Block, entry: Block) -> list[Attestor]:
-    del entry
+def _certificate_attestor(block: Block, entry: Block, any_hash: bool) -> list[Attestor]:
+    del entry, any_hash
     return [
         CertificateAttestor(
             str(block.get("cert") or ""), str(block.get("certChain") or ""), _log_rules(block)
@@ -241,8 +254,8 @@ def _certificate_attestor(block: Block, entry: Block) -> list[Attestor]:
     ]
 
 
-def _keyless_attestor(block: Block, entry: Block) -> list[Attestor]:
-    del entry
+def _keyless_attestor(block: Block, entry: Block, any_hash: bool) -> list[Attestor]:
+    del entry, any_hash
     extensions = block.get("additionalExtensions") or {}
     rules = IdentityRules(
         subject=str(block.get("subject") or ""),
@@ -297,7 +310,7 @@ def _instant(
         entry = read_bundle(signed.bundle)
         return verify_entry(entry, trust.logs, signed.payload, signed.signature, der)
     if needs_log:
-        raise EvaluationError("the signature came without an entry of a transparency log")
+        raise EvaluationError(_NO_ENTRY)
     return given.now
 
 

@@ -51,16 +51,22 @@ class Answer:
     errors: tuple[str, ...] = ()
 
 
-def compile_sets(blocks: Json, path: str = "") -> tuple[AttestorSet, ...]:
-    """Return the attestor sets of a rule; raise PolicyError for structures that no count can satisfy (section 4.1)."""
+def compile_sets(
+    blocks: Json, path: str = "", *, any_hash: bool = False
+) -> tuple[AttestorSet, ...]:
+    """Return the attestor sets of a rule; raise PolicyError for structures that no count can satisfy (section 4.1).
+
+    `any_hash` as in `compile_attestor`.
+    """
     if not isinstance(blocks, list) or not all(isinstance(one, dict) for one in blocks):
         raise PolicyError(f"`{path}attestors` must be a list of attestor sets")
     return tuple(
-        compile_set(block, f"{path}.attestors[{index}]") for index, block in enumerate(blocks)
+        compile_set(block, f"{path}.attestors[{index}]", any_hash=any_hash)
+        for index, block in enumerate(blocks)
     )
 
 
-def compile_set(block: Block, path: str, depth: int = 0) -> AttestorSet:
+def compile_set(block: Block, path: str, depth: int = 0, *, any_hash: bool = False) -> AttestorSet:
     """Return one attestor set; parameters and errors as `compile_sets`."""
     if depth > _MAX_NESTING:
         raise LimitError(f"attestors nested deeper than {_MAX_NESTING} levels")
@@ -73,7 +79,7 @@ def compile_set(block: Block, path: str, depth: int = 0) -> AttestorSet:
         _check_kind(entry, f"{path}.entries[{index}]")
     entries: list[Entry] = []
     for entry in blocks:
-        entries.extend(_entries(entry, path, len(entries), depth))
+        entries.extend(_entries(entry, path, len(entries), depth, any_hash))
     if len(entries) > _MAX_ENTRIES:
         raise LimitError(f"`{path}` has more than {_MAX_ENTRIES} attestors")
     return AttestorSet(tuple(entries), _required(block.get("count"), len(entries), path))
@@ -111,7 +117,7 @@ def _ask_entry(entry: Entry, ask: Callable[[Entry], Answer], noun: str) -> Answe
     return Answer(False, errors=(f"failed to verify signature; {entry.path}: {combined}",))
 
 
-def _entries(block: Block, path: str, first: int, depth: int) -> list[Entry]:
+def _entries(block: Block, path: str, first: int, depth: int, any_hash: bool) -> list[Entry]:
     annotations = block.get("annotations") or {}
     stated = {str(key): str(text) for key, text in annotations.items()}
     repository = str(block.get("repository") or "")
@@ -121,9 +127,10 @@ def _entries(block: Block, path: str, first: int, depth: int) -> list[Entry]:
         place += ".attestor"
         if not isinstance(nested, dict):
             return [Entry(place, None, problem="failed to unmarshal nested attestor")]
-        return [Entry(place, compile_set(nested, place, depth + 1), stated, repository)]
+        inner = compile_set(nested, place, depth + 1, any_hash=any_hash)
+        return [Entry(place, inner, stated, repository)]
     try:
-        found = compile_attestor(block)
+        found = compile_attestor(block, any_hash=any_hash)
     except EvaluationError as error:
         return [Entry(place, None, problem=error.message)]
     return [

@@ -1,0 +1,80 @@
+"""What a registry says of one image, as values: its digest, the signatures and the attestations found beside it.
+
+Whoever talks to registries fills these in; the engine only judges. A registry that could not be asked is stated as
+`problem`, which makes the rule an error instead of a failure (row A-90d).
+"""
+
+from __future__ import annotations
+
+import binascii
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import EvaluationError
+
+if TYPE_CHECKING:
+    from engine.model import Json
+
+_MAX_LAYERS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One signature or attestation layer: its bytes and its annotations, decoded.
+
+    `payload` is the simple-signing JSON of a signature, or the DSSE envelope of an attestation (which carries its own
+    signatures; `signature` is then empty). `certificate` and `chain` are PEM, `bundle` is Rekor's JSON.
+    """
+
+    payload: bytes
+    signature: bytes = b""
+    certificate: bytes = b""
+    chain: bytes = b""
+    bundle: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageData:
+    """Digest of an image and the layers found for it; `problem` says why the registry could not be asked."""
+
+    digest: str = ""
+    signatures: tuple[Layer, ...] = ()
+    attestations: tuple[Layer, ...] = ()
+    problem: str = ""
+
+    @staticmethod
+    def from_json(doc: Json) -> ImageData:
+        """Return image data from its JSON form, for callers that keep it in files.
+
+        Bytes are base64 under `payload` and `signature`, text under `certificate`, `chain` and `bundle`. Raise
+        EvaluationError when it is not readable.
+        """
+        try:
+            return ImageData(
+                digest=str(doc.get("digest") or ""),
+                signatures=_layers(doc.get("signatures")),
+                attestations=_layers(doc.get("attestations")),
+                problem=str(doc.get("problem") or ""),
+            )
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise EvaluationError("image data is not readable") from error
+
+
+def _layers(blocks: Any) -> tuple[Layer, ...]:
+    listed = list(blocks or ())
+    if len(listed) > _MAX_LAYERS:
+        raise ValueError("more layers than any real image has")
+    return tuple(
+        Layer(
+            payload=_bytes(one["payload"]),
+            signature=_bytes(one.get("signature") or ""),
+            certificate=str(one.get("certificate") or "").encode(),
+            chain=str(one.get("chain") or "").encode(),
+            bundle=str(one.get("bundle") or "").encode(),
+        )
+        for one in listed
+    )
+
+
+def _bytes(text: str) -> bytes:
+    return binascii.a2b_base64(text.encode("ascii"), strict_mode=True)
