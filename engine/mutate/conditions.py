@@ -104,7 +104,8 @@ class _Resolver:
         asks_globally = has_anchors(element, _GLOBAL)
         # INVARIANT: shared by all targets, which is what makes `+(k)` a decision of the first.
         working = thawed(element)
-        met = missed = False
+        met = False
+        missed = asks_globally and not targets
         for target in targets:
             verdict = self.resolve(working, target)
             missed = missed or verdict is _Verdict.UNMET_GLOBALLY

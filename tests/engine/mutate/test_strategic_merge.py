@@ -242,9 +242,9 @@ def test_one_list_element_that_meets_a_global_condition_is_enough() -> None:
         assert (strategic_merge(patch, obj) is not obj) is applies
 
 
-def test_a_global_condition_on_an_empty_or_absent_list_holds() -> None:
+def test_a_global_condition_on_an_empty_or_absent_list_is_not_met() -> None:
     for obj in (pod(), pod(containers=[])):
-        assert patched_spec({"containers": [{"<(image)": "x"}], "y": 1}, obj)["y"] == 1
+        assert strategic_merge({"spec": {"containers": [{"<(image)": "x"}], "y": 1}}, obj) is obj
 
 
 def test_a_patch_or_step_too_many_is_refused() -> None:
