@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from yaml.reader import ReaderError
 
 from engine.errors import DocumentError, Location
 
@@ -67,9 +68,8 @@ def roots(text: str, limits: Limits, file: str, *, care: bool) -> Iterator[Node]
         raise DocumentError(_sentence(error), at=Location(file, _line(error))) from error
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         # half characters are a ValueError, escapes beyond Unicode either of the two in the pure parser
-        raise DocumentError(
-            f"not readable as text: {_first_line(error)}", at=Location(file)
-        ) from error
+        at = Location(file, _line_of_unreadable(error, text))
+        raise DocumentError(f"not readable as text: {_first_line(error)}", at=at) from error
 
 
 def _composed(text: str, limits: Limits, *, care: bool) -> Iterator[Node]:
@@ -87,6 +87,18 @@ def _composed(text: str, limits: Limits, *, care: bool) -> Iterator[Node]:
 def _line(error: yaml.MarkedYAMLError) -> int:
     mark = error.problem_mark or error.context_mark
     return mark.line + 1 if mark else 0
+
+
+def _line_of_unreadable(error: Exception, text: str) -> int:
+    """Return the line of a character that no YAML may hold, 0 where it is unknown."""
+    if isinstance(error, UnicodeEncodeError) and error.object == text:
+        return text.count("\n", 0, error.start) + 1
+    if isinstance(error, ReaderError):
+        # libyaml counts bytes, the pure parser characters
+        if events.has_libyaml():
+            return text.encode("utf-8", "replace")[: error.position].count(b"\n") + 1
+        return text.count("\n", 0, error.position) + 1
+    return 0
 
 
 def _sentence(error: yaml.MarkedYAMLError) -> str:
