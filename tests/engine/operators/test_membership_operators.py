@@ -78,7 +78,7 @@ def test_a_value_that_is_no_list_and_no_text_makes_every_operator_false(
 
 def test_a_number_is_a_list_of_one_for_list_keys_of_any_in() -> None:
     assert holds([1, 2], "AnyIn", 2)
-    assert not holds([1, 2], "AllIn", 1)
+    assert not holds([1], "AllIn", 1)
     assert holds([1, 2], "AnyNotIn", 2)
     assert not holds([2], "AnyNotIn", 2)
     assert not holds([1, 2], "AllNotIn", 3)

@@ -249,3 +249,8 @@ def test_a_pattern_may_be_checked_again_and_again() -> None:
         assert miss is not None
         assert miss.path == "/l/0/v/"
         assert compiled.check(good) is None
+
+
+def test_a_text_may_hold_the_same_reference_twice() -> None:
+    pattern = {"a": "5", "b": "5$(./../a) 6$(./../a)"}
+    assert resolve_references(pattern)["b"] == "55 65"
