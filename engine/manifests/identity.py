@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from engine.errors import EvaluationError
-from engine.lang import wildcard
+from engine.lang import regex, wildcard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,11 +77,6 @@ class IdentityRules:
                 shown = "none" if received is None else received
                 return f"extension mismatch: expected {wanted} for key {name}, received {shown}"
         return ""
-
-
-def check_expression(pattern: str) -> None:
-    """Accept a regular expression of a policy; raise EvaluationError when it cannot be read."""
-    _found(pattern, "")
 
 
 def subjects_of(certificate: Certificate) -> list[str]:
@@ -168,11 +162,4 @@ def _utf8(der: bytes) -> str | None:
 
 def _found(pattern: str, text: str) -> bool:
     """Search anywhere in the text, as Go does."""
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(pattern, options).search(text) is not None
-    except (re2.error, ValueError) as error:
-        raise EvaluationError(f"regular expression `{pattern[:200]}` cannot be read") from error
+    return regex.compile(pattern).search(text)

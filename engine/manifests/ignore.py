@@ -11,7 +11,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from engine.errors import EvaluationError, PolicyError
+from engine.errors import PolicyError
+from engine.lang import regex
 
 from .compare import MISSING, Difference, Path
 from .defaults import IGNORED_BY_KIND, IGNORED_EVERYWHERE, NAMESPACE, SET_BY_THE_SERVER
@@ -133,26 +134,16 @@ def _server_value(kind: str, path: Path) -> Json:
 
 
 def _text(path: Path, lax: bool) -> str:
-    joined = ("." if lax else _BOUNDARY).join(part.replace(_BOUNDARY, "?") for part in path)
-    return joined.encode("utf-8", "replace").decode("utf-8")
+    return ("." if lax else _BOUNDARY).join(part.replace(_BOUNDARY, "?") for part in path)
 
 
 def _compile(fields: tuple[str, ...], *, user_written: bool, lax: bool) -> Callable[[str], bool]:
-    import re2
-
-    if lax:
-        pattern = "|".join(_lax_expression(one) for one in fields)
-    else:
-        anything = ".*" if user_written else r"[^\x00]*"
-        alternatives = "|".join(_expression(one, anything) for one in fields)
-        pattern = rf"(?s)^(?:{alternatives})(?:\x00|$)"
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        search = re2.compile(pattern, options).search
-    except re2.error as error:
-        raise EvaluationError("`ignoreFields` hold a path that cannot be read") from error
-    return lambda text: search(text) is not None
+    anything = ".*" if user_written else r"[^\x00]*"
+    expressions = [_lax_expression(one) if lax else _expression(one, anything) for one in fields]
+    if not user_written:
+        expressions = ["|".join(expressions)]
+    patterns = [regex.compile(one if lax else rf"(?s)^(?:{one})(?:\x00|$)") for one in expressions]
+    return lambda text: any(one.search(text) for one in patterns)
 
 
 def _expression(text: str, anything: str) -> str:

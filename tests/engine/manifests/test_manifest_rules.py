@@ -295,6 +295,12 @@ def test_rsa_ed25519_and_larger_curves_verify() -> None:
         assert judge({**obj, "data": {}}, entry).status is Status.FAIL
 
 
+def test_manifests_are_signed_with_sha256_whatever_the_policy_says() -> None:
+    entry = {**keys(ALICE, signatureAlgorithm="sha512"), "signatureAlgorithm": "sha384"}
+
+    assert judge(key_signed(OBJECT, ALICE), entry).status is Status.PASS
+
+
 def test_dry_run_requests_pass() -> None:
     rule = compile_manifests({"attestors": [{"entries": [keys(ALICE)]}]})
 
