@@ -17,6 +17,7 @@ from .lookups import (
     Lookup,
     ObjectLookup,
     ServiceLookup,
+    SignatureLookup,
 )
 from .policy_set import CompiledPolicy, PolicySet, Problem, compile_policy
 from .run import Evaluation, evaluate
@@ -38,6 +39,7 @@ __all__ = [
     "PolicySet",
     "Problem",
     "ServiceLookup",
+    "SignatureLookup",
     "Step",
     "Trace",
     "compile_policy",

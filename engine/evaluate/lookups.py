@@ -49,6 +49,13 @@ class ImageLookup:
 
 
 @dataclass(frozen=True, slots=True)
+class SignatureLookup:
+    """Digest, signatures and attestations of an image (row A-88); answered with an `ImageData`."""
+
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
 class GlobalLookup:
     """A GlobalContextEntry, or `entry.projection` (row A-55); answered with its data."""
 
@@ -91,6 +98,7 @@ Lookup = (
     | ApiCallLookup
     | ServiceLookup
     | ImageLookup
+    | SignatureLookup
     | GlobalLookup
     | ObjectLookup
     | ListLookup

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .inputs import Inputs
     from .policy_set import CompiledPolicy, PolicySet
 
+_CHANGING = (RuleType.MUTATION, RuleType.IMAGE_VERIFY)
 _APPLIED = frozenset({Status.PASS, Status.FAIL, Status.ERROR})
 
 
@@ -112,7 +113,7 @@ class _Run:
         except LookupNeeded as needed:
             self.evaluation.missing.append(needed.lookup)
             return ()
-        if rule.type is RuleType.MUTATION:
+        if rule.type in _CHANGING:
             self._take_over(results)
         return results
 

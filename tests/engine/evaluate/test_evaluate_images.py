@@ -1,0 +1,76 @@
+"""Rules that verify images: which are asked about, and what a missing or unsigned one means."""
+
+from __future__ import annotations
+
+from engine.evaluate import Answer, SignatureLookup
+from engine.images import ImageData
+from engine.model import Status
+from tests.engine.evaluate.builders import decide, policy
+
+DIGEST = "sha256:" + "b" * 64
+
+
+def _pod(image="ghcr.io/org/app:1"):
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "dev"},
+        "spec": {"containers": [{"name": "c", "image": image}]},
+    }
+
+
+def _rule(**entry):
+    keys = {"entries": [{"keys": {"publicKeys": KEY, "rekor": {"ignoreTlog": True}}}]}
+    return policy(
+        {
+            "name": "r",
+            "match": {"any": [{"resources": {"kinds": ["Pod"]}}]},
+            "verifyImages": [{"imageReferences": ["ghcr.io/org/*"], "attestors": [keys], **entry}],
+        }
+    )
+
+
+def _public_key() -> str:
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    key = ec.generate_private_key(ec.SECP256R1()).public_key()
+    return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+
+
+KEY = _public_key()
+LOOKUP = SignatureLookup("ghcr.io/org/app:1")
+
+
+def test_the_registry_is_asked_about_selected_images_only() -> None:
+    assert decide(_rule(), _pod()).missing == [LOOKUP]
+
+    other = decide(_rule(), _pod("docker.io/library/nginx:1"))
+    assert other.missing == []
+    assert other.results[0].status is Status.SKIP
+
+
+def test_images_that_are_skipped_are_not_asked_about() -> None:
+    assert decide(_rule(skipImageReferences=["*app*"]), _pod()).missing == []
+
+
+def test_an_unsigned_image_fails() -> None:
+    answers = {LOOKUP: Answer.found(ImageData(digest=DIGEST))}
+
+    (result,) = decide(_rule(), _pod(), answers=answers).results
+
+    assert result.status is Status.FAIL
+    assert "ghcr.io/org/app:1" in result.message
+
+
+def test_a_registry_that_cannot_be_asked_is_an_error_not_a_failure() -> None:
+    for answer in (Answer.failed("connection refused"), Answer.absent()):
+        (result,) = decide(_rule(), _pod(), answers={LOOKUP: answer}).results
+
+        assert result.status is Status.ERROR
+
+
+def test_nothing_is_pinned_when_verification_fails() -> None:
+    answers = {LOOKUP: Answer.found(ImageData(digest=DIGEST))}
+
+    assert decide(_rule(), _pod(), answers=answers).patched == _pod()
