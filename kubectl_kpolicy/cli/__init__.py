@@ -105,7 +105,7 @@ def parser_of(name: str) -> tuple[argparse.ArgumentParser, ModuleType]:
     """Return a command's parser with all its flags, and its module."""
     module = import_module(f".{name}", __name__)
     parser: argparse.ArgumentParser = Parser(
-        f"{PROGRAM} {name}", description=f"{COMMANDS[name].capitalize()}."
+        f"{PROGRAM} {name}", description=f"{COMMANDS[name][0].upper()}{COMMANDS[name][1:]}."
     )
     add_global_flags(parser, again=True)
     if hasattr(module, "add_arguments"):
