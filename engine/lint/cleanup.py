@@ -1,0 +1,58 @@
+"""Checks of CleanupPolicy and ClusterCleanupPolicy (row C-01)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.cleanup.schedule import parse_schedule
+from engine.errors import EngineError
+from engine.match import parse_kind
+
+from .conditions import OPERATORS, check_conditions
+from .context import check_context
+from .findings import Finding, error, invalid
+from .matching import CLUSTER_SCOPED, check_block, check_no_users, check_presence, entries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from engine.model import CleanupPolicy
+
+
+def lint_cleanup(policy: CleanupPolicy) -> tuple[Finding, ...]:
+    """Return everything that is wrong or doubtful about a cleanup policy."""
+    return tuple(_findings(policy))
+
+
+def _findings(policy: CleanupPolicy) -> Iterator[Finding]:
+    try:
+        parse_schedule(policy.schedule)
+    except EngineError as problem:
+        yield invalid("spec.schedule", policy.schedule, problem.message)
+    yield from check_presence(policy.match, "spec.match")
+    for name, block in (("match", policy.match), ("exclude", policy.exclude)):
+        yield from check_block(block, f"spec.{name}")
+        yield from check_no_users(block, f"spec.{name}")
+        yield from _check_scope(policy, name)
+    yield from check_context(
+        policy.context,
+        "spec.context",
+        own_namespace=policy.namespace,
+        forbidden=("configMap", "imageRegistry"),
+    )
+    yield from check_conditions(policy.conditions, "spec.conditions", allowed=OPERATORS)
+
+
+def _check_scope(policy: CleanupPolicy, name: str) -> Iterator[Finding]:
+    """Keep a namespaced cleanup policy to its own namespace."""
+    if policy.kind != "CleanupPolicy":
+        return
+    block = policy.match if name == "match" else policy.exclude
+    for entry in entries(block, f"spec.{name}"):
+        if entry.resources.get("namespaces"):
+            text = "Forbidden: Filtering namespaces not allowed in namespaced policies"
+            yield error(f"{entry.path}.namespaces", text)
+        for kind in entry.resources.get("kinds") or ():
+            if parse_kind(kind).kind in CLUSTER_SCOPED:
+                text = f"Forbidden: cluster-scoped kind `{kind}` not allowed in namespaced policies"
+                yield error(f"{entry.path}.kinds", text)

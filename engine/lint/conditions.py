@@ -1,0 +1,60 @@
+"""Conditions whose operator, key or value cannot work (rows A-60, A-61, A-99)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .findings import Finding, error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from engine.model import Json
+
+DEPRECATED = ("In", "NotIn")
+OPERATORS = (
+    "Equal",
+    "Equals",
+    "NotEqual",
+    "NotEquals",
+    *DEPRECATED,
+    "AnyIn",
+    "AllIn",
+    "AnyNotIn",
+    "AllNotIn",
+    "GreaterThan",
+    "GreaterThanOrEquals",
+    "LessThan",
+    "LessThanOrEquals",
+    "DurationGreaterThan",
+    "DurationGreaterThanOrEquals",
+    "DurationLessThan",
+    "DurationLessThanOrEquals",
+)
+"""The spellings that policies may use (rows A-95 to A-98)."""
+
+_MISSING = "entered value of `key`, `value` or `operator` is missing or misspelled"
+
+
+def check_conditions(conditions: Json, path: str, *, allowed: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield what is wrong with an any/all block or a flat list; `allowed` are the operators of the API version."""
+    if isinstance(conditions, list):
+        yield from _check_list(conditions, path, allowed)
+    elif isinstance(conditions, dict):
+        for name, listed in conditions.items():
+            if name not in ("any", "all"):
+                yield error(f"{path}.{name}", "conditions are written in `any` or `all`")
+            elif isinstance(listed, list):
+                yield from _check_list(listed, f"{path}.{name}", allowed)
+
+
+def _check_list(listed: list[Json], path: str, allowed: tuple[str, ...]) -> Iterator[Finding]:
+    for index, condition in enumerate(listed):
+        at = f"{path}[{index}]"
+        given = condition if isinstance(condition, dict) else {}
+        operator = given.get("operator")
+        if not operator or given.get("key") is None or given.get("value") is None:
+            yield error(at, _MISSING)
+        elif operator not in allowed:
+            choices = " ".join(allowed)
+            yield error(at, f"entered value of `operator` is invalid. valid values: [{choices}]")

@@ -1,0 +1,92 @@
+"""Context entries that can never be loaded (rows A-50 to A-55, C-01, O-05)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.lang import jmes
+
+from .findings import Finding, error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from engine.model import Block
+
+LOADERS = ("variable", "configMap", "apiCall", "imageRegistry", "globalReference")
+
+
+def check_context(
+    context: Iterable[Block],
+    path: str,
+    *,
+    own_namespace: str = "",
+    forbidden: tuple[str, ...] = (),
+) -> Iterator[Finding]:
+    """Yield what is wrong with context entries.
+
+    `own_namespace` is that of a namespaced policy, which may read nothing else (row A-25); `forbidden` are loaders that
+    the kind of policy does not have.
+    """
+    for index, entry in enumerate(context):
+        at = f"{path}[{index}]"
+        loaders = [name for name in LOADERS if entry.get(name) is not None]
+        if len(loaders) != 1:
+            names = ", ".join(LOADERS)
+            yield error(
+                at, f"exactly one of {names} is required for context entry `{entry.get('name')}`"
+            )
+        for name in loaders:
+            if name in forbidden:
+                yield error(f"{at}.{name}", f"Forbidden: {name} is not supported here")
+            yield from _check_loader(name, entry[name], at)
+        if own_namespace:
+            yield from _check_namespace(entry, at, own_namespace)
+
+
+def _check_loader(name: str, loader: Block, at: str) -> Iterator[Finding]:
+    if name == "variable":
+        yield from _check_variable(loader, at)
+    if name == "apiCall":
+        yield from _check_call(loader, at)
+    path = loader.get("jmesPath")
+    if path and "{{" not in path:
+        try:
+            jmes.compile(path)
+        except jmes.ExpressionError as problem:
+            yield error(at, f"failed to parse JMESPath {path}: {problem.message}")
+
+
+def _check_variable(variable: Block, at: str) -> Iterator[Finding]:
+    if variable.get("value") is None and not variable.get("jmesPath"):
+        yield error(at, "a variable must define a value or a jmesPath expression")
+    if variable.get("default") is not None and not variable.get("jmesPath"):
+        text = "a variable must define a default value only when a jmesPath expression is defined"
+        yield error(at, text)
+
+
+def _check_call(call: Block, at: str) -> Iterator[Finding]:
+    if call.get("urlPath") and call.get("service"):
+        yield error(at, "a URL cannot be used for service API calls")
+    if not call.get("urlPath") and not call.get("service"):
+        yield error(at, "a context entry must define a urlPath or a service")
+    if call.get("data") and call.get("method") != "POST":
+        yield error(at, "only POST may define a data")
+
+
+def _check_namespace(entry: Block, at: str, namespace: str) -> Iterator[Finding]:
+    config_map = (entry.get("configMap") or {}).get("namespace") or namespace
+    if "{{" not in config_map and config_map != namespace:
+        text = f"Forbidden: a namespaced policy may read ConfigMaps of its namespace `{namespace}` only"
+        yield error(f"{at}.configMap.namespace", text)
+    url = (entry.get("apiCall") or {}).get("urlPath")
+    if url and not _lies_in(url, namespace):
+        text = f"Forbidden: the path of a namespaced policy must lie in `/namespaces/{namespace}/`"
+        yield error(f"{at}.apiCall.urlPath", text)
+
+
+def _lies_in(url: str, namespace: str) -> bool:
+    """Tell whether a URL path names the namespace and cannot leave it again."""
+    path = url.partition("?")[0]
+    leaves = ".." in path.split("/") or "%" in path
+    return not leaves and f"/namespaces/{namespace}/" in f"{path}/"

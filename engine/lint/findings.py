@@ -1,0 +1,40 @@
+"""What a check has to say: how grave, what, and where in the document.
+
+Checks yield findings instead of raising, so that a person sees everything at once; the webhook refuses on the first error.
+Messages are Kyverno's where its text is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong (`error`: the document is refused) or doubtful (`warning`) at a path of the document."""
+
+    severity: Severity
+    message: str
+    path: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+def error(path: str, message: str) -> Finding:
+    """Make a finding for which the document is refused."""
+    return Finding("error", message, path)
+
+
+def warning(path: str, message: str) -> Finding:
+    """Make a finding that people should see and that refuses nothing."""
+    return Finding("warning", message, path)
+
+
+def invalid(path: str, value: object, message: str) -> Finding:
+    """Make an error in the form of Kubernetes' field errors."""
+    shown = f'"{value}"' if isinstance(value, str) else str(value)
+    return error(path, f"Invalid value: {shown}: {message}")

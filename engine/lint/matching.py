@@ -1,0 +1,212 @@
+"""Match and exclude blocks that mean nothing, or not what their author thinks (rows A-30 to A-39, A-25, A-91)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.match import parse_kind
+
+from .findings import Finding, error, invalid, warning
+from .selectors import check_selector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from engine.model import Block, Json, Policy, Rule
+
+USER_FIELDS = ("subjects", "roles", "clusterRoles")
+CLUSTER_SCOPED = frozenset(
+    {
+        "APIService",
+        "CSIDriver",
+        "CSINode",
+        "ClusterCleanupPolicy",
+        "ClusterPolicy",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "CustomResourceDefinition",
+        "GlobalContextEntry",
+        "IngressClass",
+        "MutatingWebhookConfiguration",
+        "Namespace",
+        "Node",
+        "PersistentVolume",
+        "PriorityClass",
+        "RuntimeClass",
+        "StorageClass",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "ValidatingWebhookConfiguration",
+        "VolumeAttachment",
+    }
+)
+"""Kinds that never have a namespace, of those every cluster has; others are known to a cluster only."""
+
+_SUBJECT_KINDS = ("User", "Group", "ServiceAccount")
+
+
+class Entry(NamedTuple):
+    """One entry of a block with the path of it."""
+
+    path: str
+    block: Block
+
+    @property
+    def resources(self) -> Block:
+        """Its resource filters, empty where there are none."""
+        found: Block = self.block.get("resources") or {}
+        return found
+
+
+def entries(block: Block, path: str) -> list[Entry]:
+    """Return the entries of a match or exclude block: those of any and all, or the legacy block itself."""
+    listed = [
+        Entry(f"{path}.{name}[{index}]", entry or {})
+        for name in ("any", "all")
+        for index, entry in enumerate(block.get(name) or ())
+    ]
+    return listed or [Entry(path, block)]
+
+
+def check_matching(rule: Rule, path: str, policy: Policy) -> Iterator[Finding]:
+    """Yield what is wrong with match and exclude of one rule."""
+    match, exclude = f"{path}.match", f"{path}.exclude"
+    yield from check_block(rule.match, match)
+    yield from check_presence(rule.match, match)
+    if rule.raw.get("exclude") is not None:
+        yield from check_block(rule.exclude, exclude)
+        if _is_empty_set(rule):
+            yield error(path, "Rule is matching an empty set")
+    for entry in (*entries(rule.match, match), *entries(rule.exclude, exclude)):
+        yield from _check_scope(entry, policy)
+        yield from _check_background(entry, policy)
+
+
+def check_block(block: Block, path: str) -> Iterator[Finding]:
+    """Yield what is wrong with the entries of a block, in any kind of document."""
+    if block.get("any") and block.get("all"):
+        yield error(path, "Invalid value: Can't specify any and all together")
+    for entry in entries(block, path):
+        yield from check_selector(entry.resources.get("selector"), f"{entry.path}.selector")
+        yield from _check_users(entry)
+        for kind in entry.resources.get("kinds") or ():
+            if parse_kind(kind).subresource in ("scale", "status"):
+                yield warning(
+                    entry.path, f"matching on the {parse_kind(kind).subresource} subresource"
+                )
+
+
+def check_presence(block: Block, path: str) -> Iterator[Finding]:
+    """Yield an error where an entry of a match names no kinds."""
+    for entry in entries(block, path):
+        if not entry.resources:
+            yield error(f"{path}.resources", "match resources not specified")
+        elif not entry.resources.get("kinds"):
+            yield error(
+                entry.path,
+                "at least one element must be specified in a kind block, the kind attribute is mandatory"
+                " when working with the resources element",
+            )
+
+
+def check_no_users(block: Block, path: str) -> Iterator[Finding]:
+    """Yield an error for every user filter of a block that must not have any (rows X-01, C-01)."""
+    for entry, name in user_fields(block, path):
+        yield error(f"{entry.path}.{name}", "Forbidden: Usage of user info is forbidden")
+
+
+def user_fields(block: Block, path: str) -> list[tuple[Entry, str]]:
+    """Return the user filters of a block with their entries."""
+    return [
+        (entry, name)
+        for entry in entries(block, path)
+        for name in USER_FIELDS
+        if entry.block.get(name)
+    ]
+
+
+def _check_users(entry: Entry) -> Iterator[Finding]:
+    for index, subject in enumerate(entry.block.get("subjects") or ()):
+        at = f"{entry.path}.subjects[{index}]"
+        kind = subject.get("kind")
+        if kind not in _SUBJECT_KINDS:
+            text = "kind must be 'User', 'Group', or 'ServiceAccount'"
+            yield invalid(f"{at}.kind", kind or "", text)
+        if kind == "ServiceAccount" and not subject.get("namespace"):
+            text = "Required value: namespace is required when Kind is ServiceAccount"
+            yield error(f"{at}.namespace", text)
+        if not subject.get("name"):
+            yield error(f"{at}.name", "Required value: name is required")
+    for index, role in enumerate(entry.block.get("roles") or ()):
+        if len(role.split(":")) != 2:
+            text = "Role is expected to be in namespace:name format"
+            yield invalid(f"{entry.path}.roles[{index}]", role, text)
+
+
+def _check_scope(entry: Entry, policy: Policy) -> Iterator[Finding]:
+    """Keep a namespaced Policy to its own namespace (row A-25)."""
+    if policy.kind != "Policy":
+        return
+    if entry.resources.get("namespaces"):
+        text = "Forbidden: Filtering namespaces not allowed in namespaced policies"
+        yield error(f"{entry.path}.namespaces", text)
+    for kind in entry.resources.get("kinds") or ():
+        if parse_kind(kind).kind in CLUSTER_SCOPED:
+            text = f"Forbidden: cluster-scoped kind `{kind}` not allowed in namespaced policies"
+            yield error(f"{entry.path}.kinds", text)
+
+
+def _check_background(entry: Entry, policy: Policy) -> Iterator[Finding]:
+    """Refuse user filters where a background scan would have to evaluate them (row A-91)."""
+    if not policy.background:
+        return
+    for name in USER_FIELDS:
+        if entry.block.get(name):
+            inner = entry.path.replace("[", "/").replace("]", "").replace(".", "/")
+            yield error(
+                entry.path, background_text(f"invalid variable used at path: {inner}/{name}")
+            )
+
+
+def background_text(inner: str) -> str:
+    """Write the refusal of what a background scan cannot know (row A-91)."""
+    return (
+        "only select variables are allowed in background mode. Set spec.background=false to disable background mode for"
+        f" this policy rule: {inner} "
+    )
+
+
+def _is_empty_set(rule: Rule) -> bool:
+    """Tell whether nothing can be left after exclude.
+
+    Upstream also refuses every legacy match beside an `exclude.any`; that is not copied, because such a rule means
+    something and people have it.
+    """
+    match, exclude = rule.match, rule.exclude
+    if exclude.get("all") or match.get("all"):
+        return False
+    matched, excluded = entries(match, ""), entries(exclude, "")
+    if not any(_asks(entry.block) for entry in excluded):
+        return not exclude.get("any")
+    if match.get("any") and exclude.get("any"):
+        return any(left.block == right.block for left in matched for right in excluded)
+    if match.get("any") or exclude.get("any"):
+        return False
+    return _covers(match, exclude)
+
+
+def _asks(block: Block) -> bool:
+    return bool(block.get("resources")) or any(block.get(name) for name in USER_FIELDS)
+
+
+def _covers(match: Block, exclude: Block) -> bool:
+    """Tell whether a legacy exclude has every object that the legacy match has."""
+    wanted = {**(match.get("resources") or {}), **{n: match.get(n) for n in USER_FIELDS}}
+    given = {**(exclude.get("resources") or {}), **{n: exclude.get(n) for n in USER_FIELDS}}
+    return all(_holds(wanted.get(name), value) for name, value in given.items() if value)
+
+
+def _holds(wanted: Json, given: Json) -> bool:
+    if isinstance(wanted, list) and isinstance(given, list):
+        return bool(wanted) and all(item in given for item in wanted)
+    return bool(wanted == given)

@@ -1,0 +1,218 @@
+"""What a rule does: exactly one operation, exactly one way of doing it, and parts that fit together (rows A-10, A-70 to A-90)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.lang import jmes
+from engine.podsecurity.exclusions import exclusion_faults
+
+from .conditions import check_conditions
+from .context import check_context
+from .findings import Finding, error, warning
+from .patterns import check_json_patch, check_merge_patch, check_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from engine.model import Block, Policy, Rule
+
+_SUPPORTED = "mutate,validate,generate,verifyImages"
+_VALIDATE_WAYS = (
+    "pattern",
+    "anyPattern",
+    "deny",
+    "foreach",
+    "podSecurity",
+    "manifests",
+    "cel",
+    "assert",
+)
+_MUTATE_WAYS = ("patchStrategicMerge", "patchesJson6902", "foreach")
+_GENERATE_WAYS = ("data", "clone", "cloneList", "foreach")
+_DEEPEST = 10
+
+
+class RuleCheck:
+    """Checks the operation of one rule; holds what all parts of it need to know."""
+
+    def __init__(self, rule: Rule, path: str, policy: Policy, operators: tuple[str, ...]) -> None:
+        self.rule = rule
+        self.path = path
+        self.policy = policy
+        self.operators = operators
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what is wrong with the rule's operation, its preconditions and its context."""
+        yield from self._check_count()
+        own = self.policy.namespace
+        yield from check_context(self.rule.context, f"{self.path}.context", own_namespace=own)
+        yield from self._conditions(self.rule.preconditions, f"{self.path}.preconditions")
+        if self.rule.validate:
+            yield from self._check_validate(self.rule.validate, f"{self.path}.validate")
+        if self.rule.mutate:
+            yield from self._check_mutate(self.rule.mutate, f"{self.path}.mutate")
+        if self.rule.generate:
+            yield from self._check_generate(self.rule.generate, f"{self.path}.generate")
+        if self.rule.image_extractors and not self.rule.verify_images:
+            yield error(
+                f"{self.path}.imageExtractors", "imageExtractors is only allowed with verifyImages"
+            )
+        yield from self._check_images()
+
+    def _check_count(self) -> Iterator[Finding]:
+        rule = self.rule
+        given = (_mutates(rule.mutate), rule.validate, rule.generate, rule.verify_images)
+        count = sum(map(bool, given))
+        if count == 0:
+            yield error(
+                self.path,
+                f"No operation defined in the rule '{rule.name}'.(supported operations: {_SUPPORTED})",
+            )
+        elif count > 1:
+            yield error(
+                self.path,
+                f"Multiple operations defined in the rule '{rule.name}', only one operation ({_SUPPORTED}) is allowed"
+                " per rule",
+            )
+
+    def _conditions(self, conditions: object, path: str) -> Iterator[Finding]:
+        return check_conditions(conditions, path, allowed=self.operators)
+
+    def _one_of(
+        self, block: Block, names: tuple[str, ...], path: str, *, least: int = 1
+    ) -> Iterator[Finding]:
+        given = [name for name in names if block.get(name) is not None]
+        if not least <= len(given) <= 1:
+            yield error(path, f"only one of {', '.join(names)} must be given")
+
+    def _check_validate(self, block: Block, path: str) -> Iterator[Finding]:
+        yield from self._one_of(block, _VALIDATE_WAYS, path)
+        yield from self._check_patterns(block, path)
+        yield from self._check_deny(block, path)
+        if pod_security := block.get("podSecurity"):
+            level = pod_security.get("level") or ""
+            at = f"{self.path}.podSecurity.exclude"
+            for fault in exclusion_faults(pod_security.get("exclude"), at, level=level):
+                place, _, text = fault.partition(": ")
+                yield error(place, text)
+        for index, entry in enumerate(block.get("foreach") or ()):
+            yield from self._check_each(entry, f"{path}.foreach[{index}]", 0)
+
+    def _check_patterns(self, block: Block, path: str) -> Iterator[Finding]:
+        if block.get("pattern") is not None:
+            yield from check_pattern(block["pattern"], f"{path}.pattern")
+        if block.get("anyPattern") is not None:
+            patterns = block["anyPattern"]
+            if not isinstance(patterns, list):
+                yield error(f"{path}.anyPattern", "anyPattern must be a list of patterns")
+                return
+            for index, pattern in enumerate(patterns):
+                yield from check_pattern(pattern, f"{path}.anyPattern[{index}]")
+
+    def _check_deny(self, block: Block, path: str) -> Iterator[Finding]:
+        deny = block.get("deny") or {}
+        yield from self._conditions(deny.get("conditions"), f"{path}.deny.conditions")
+
+    def _check_each(self, entry: Block, path: str, depth: int) -> Iterator[Finding]:
+        """Check one foreach entry of validate or mutate, and those below it."""
+        yield from self._check_list(entry, path)
+        yield from check_context(
+            entry.get("context") or (), f"{path}.context", own_namespace=self.policy.namespace
+        )
+        yield from self._conditions(entry.get("preconditions"), f"{path}.preconditions")
+        yield from self._check_patterns(entry, path)
+        yield from self._check_deny(entry, path)
+        yield from self._check_patches(entry, path)
+        if depth >= _DEEPEST:
+            yield error(path, f"foreach is nested deeper than {_DEEPEST} levels")
+            return
+        for index, nested in enumerate(entry.get("foreach") or ()):
+            yield from self._check_each(nested, f"{path}.foreach[{index}]", depth + 1)
+
+    def _check_list(self, entry: Block, path: str) -> Iterator[Finding]:
+        listed = entry.get("list")
+        if not listed:
+            yield error(f"{path}.list", "Required value: a foreach needs a list")
+        elif "{{" not in listed:
+            try:
+                jmes.compile(listed)
+            except jmes.ExpressionError as problem:
+                # upstream accepts such a policy and answers with an error for every object
+                text = f"failed to parse JMESPath {listed}: {problem.message}"
+                yield warning(f"{path}.list", text)
+
+    def _check_mutate(self, block: Block, path: str) -> Iterator[Finding]:
+        if _mutates(block):
+            ways = {name: block.get(name) for name in _MUTATE_WAYS if block.get(name) != ""}
+            yield from self._one_of(ways, _MUTATE_WAYS, path)
+        yield from self._check_patches(block, path)
+        for index, entry in enumerate(block.get("foreach") or ()):
+            yield from self._check_each(entry, f"{path}.foreach[{index}]", 0)
+        for index, target in enumerate(block.get("targets") or ()):
+            yield from self._check_target(target, f"{path}.targets[{index}]")
+
+    def _check_patches(self, block: Block, path: str) -> Iterator[Finding]:
+        if (patch := block.get("patchStrategicMerge")) is not None:
+            yield from check_merge_patch(patch, f"{path}.patchStrategicMerge")
+        if text := block.get("patchesJson6902"):
+            yield from check_json_patch(text, f"{path}.patchesJson6902", self.rule, self.path)
+
+    def _check_target(self, target: Block, path: str) -> Iterator[Finding]:
+        for name in ("apiVersion", "kind"):
+            if not target.get(name):
+                yield error(f"{path}.{name}", f"Required value: a target needs {name}")
+        own, there = self.policy.namespace, target.get("namespace") or ""
+        if own and there != own and "{{" not in there:
+            yield error(
+                f"{path}.namespace",
+                f"Forbidden: a namespaced policy may change objects of `{own}` only",
+            )
+        yield from self._conditions(target.get("preconditions"), f"{path}.preconditions")
+
+    def _check_generate(self, block: Block, path: str) -> Iterator[Finding]:
+        yield from self._one_of(block, _GENERATE_WAYS, path, least=0)
+        for index, entry in enumerate(block.get("foreach") or ()):
+            at = f"{path}.foreach[{index}]"
+            yield from self._check_list(entry, at)
+            yield from self._one_of(entry, _GENERATE_WAYS[:3], at, least=0)
+            yield from self._conditions(entry.get("preconditions"), f"{at}.preconditions")
+            yield from self._check_generated(entry, at)
+        if not block.get("foreach"):
+            yield from self._check_generated(block, path)
+
+    def _check_generated(self, block: Block, path: str) -> Iterator[Finding]:
+        if not block.get("cloneList"):
+            for name in ("apiVersion", "kind", "name"):
+                if not block.get(name):
+                    yield error(f"{path}.{name}", f"Required value: {name} of the generated object")
+        own = self.policy.namespace
+        if not own:
+            return
+        source = block.get("clone") or block.get("cloneList") or {}
+        for place, there in (
+            ("namespace", block.get("namespace") or ""),
+            ("clone.namespace", source.get("namespace") or own),
+        ):
+            if there != own:
+                text = (
+                    "Forbidden: a namespaced policy cannot use objects of other namespaces,"
+                    f" expected: {own}, received: {there}"
+                )
+                yield error(f"{path}.{place}", text)
+
+    def _check_images(self) -> Iterator[Finding]:
+        for index, entry in enumerate(self.rule.verify_images):
+            at = f"{self.path}.verifyImages[{index}]"
+            if not entry.get("imageReferences") and not entry.get("image"):
+                yield error(at, "An image reference is required")
+            yield from self._check_deny(entry.get("validate") or {}, f"{at}.validate")
+            action = entry.get("failureAction") or self.policy.failure_action
+            if action == "Audit" and entry.get("mutateDigest") is not False:
+                text = "mutateDigest must be set to false for 'Audit' failure action"
+                yield error(f"{at}.mutateDigest", f"Invalid value: {text}")
+
+
+def _mutates(block: Block | None) -> bool:
+    """Tell whether a mutate block says anything; an empty JSON patch does not, an empty merge patch does."""
+    return any(value is not None and value != "" for value in (block or {}).values())

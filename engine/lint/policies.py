@@ -1,0 +1,132 @@
+"""The admission checks of ClusterPolicy and Policy (sections 1.2 and 1.11).
+
+For the webhook, which refuses on the first error, and for the command line, which prints all findings. What needs a
+cluster (unknown kinds A-94b, permissions A-93) is not here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from engine.autogen import ANNOTATION
+
+from .conditions import DEPRECATED, OPERATORS
+from .findings import Finding, error, invalid, warning
+from .matching import check_matching
+from .operations import RuleCheck
+from .references import check_references
+from .variables import check_variables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from engine.model import Block, Policy, Rule
+
+_LONGEST_NAME = 63
+_SHORTEST_TIMEOUT, _LONGEST_TIMEOUT = 1, 30
+_DEPRECATED_FIELDS = {
+    "validationFailureAction": "`failureAction` of the validate rule",
+    "validationFailureActionOverrides": "`failureActionOverrides` of the validate rule",
+    "failurePolicy": "`webhookConfiguration.failurePolicy`",
+    "webhookTimeoutSeconds": "`webhookConfiguration.timeoutSeconds`",
+    "generateExisting": "`generateExisting` of the generate rule",
+    "mutateExistingOnPolicyUpdate": "`mutateExistingOnPolicyUpdate` of the mutate rule",
+    "schemaValidation": "nothing, it has no effect",
+}
+
+
+def lint_policy(policy: Policy) -> tuple[Finding, ...]:
+    """Return everything that is wrong or doubtful about a policy, in the order of its parts."""
+    return tuple(_findings(policy))
+
+
+def _findings(policy: Policy) -> Iterator[Finding]:
+    yield from _check_metadata(policy)
+    yield from _check_spec(policy)
+    yield from _check_names(policy)
+    for index, rule in enumerate(policy.rules):
+        yield from _check_rule(rule, f"spec.rules[{index}]", policy)
+
+
+def _check_rule(rule: Rule, path: str, policy: Policy) -> Iterator[Finding]:
+    yield from check_matching(rule, path, policy)
+    yield from RuleCheck(rule, path, policy, _operators(policy)).findings()
+    yield from check_variables(rule, path, policy)
+    yield from check_references(rule, path)
+    yield from _check_spelling((rule.raw.get("validate") or {}).get("failureAction"), path)
+
+
+def _operators(policy: Policy) -> tuple[str, ...]:
+    """Return the operators of the policy's version; v2beta1 has no `In` and `NotIn` (row A-03)."""
+    if policy.api_version.endswith("/v2beta1"):
+        return tuple(name for name in OPERATORS if name not in DEPRECATED)
+    return OPERATORS
+
+
+def _check_metadata(policy: Policy) -> Iterator[Finding]:
+    if len(policy.name) > _LONGEST_NAME:
+        text = f"must be no more than {_LONGEST_NAME} characters"
+        yield invalid("metadata.name", policy.name, text)
+    if policy.kind == "ClusterPolicy" and (policy.raw.get("metadata") or {}).get("namespace"):
+        text = "Forbidden: namespace must not be set for a ClusterPolicy"
+        yield error("metadata.namespace", text)
+    if policy.annotations.get(ANNOTATION) == "all":
+        yield error(
+            "metadata.annotations",
+            "Forbidden: Autogen annotation does not support 'all' anymore, remove the annotation or set it to a valid"
+            " value",
+        )
+
+
+def _check_spec(policy: Policy) -> Iterator[Finding]:
+    spec: Block = policy.raw.get("spec") or {}
+    if not policy.admission:
+        if not all(rule.validate for rule in policy.rules):
+            yield error(
+                "spec",
+                "Forbidden: disabling admission processing is only allowed with validation policies",
+            )
+        if not policy.background:
+            yield error(
+                "spec",
+                "Forbidden: disabling both admission and background processing is not allowed",
+            )
+    if spec.get("generateExistingOnPolicyUpdate") is not None:
+        text = (
+            "Forbidden: deprecated field, define generateExisting under the generate rule instead"
+        )
+        yield error("spec.generateExistingOnPolicyUpdate", text)
+    if policy.kind == "Policy" and spec.get("validationFailureActionOverrides"):
+        text = "Forbidden: Use of validationFailureActionOverrides is supported only with ClusterPolicy"
+        yield error("spec.validationFailureActionOverrides", text)
+    webhook: Block = spec.get("webhookConfiguration") or {}
+    yield from _check_timeout(spec.get("webhookTimeoutSeconds"), "spec.webhookTimeoutSeconds")
+    yield from _check_timeout(
+        webhook.get("timeoutSeconds"), "spec.webhookConfiguration.timeoutSeconds"
+    )
+    yield from _check_spelling(spec.get("validationFailureAction"), "spec")
+    for name, instead in _DEPRECATED_FIELDS.items():
+        if spec.get(name) is not None:
+            yield warning(f"spec.{name}", f"`{name}` is deprecated, use {instead}")
+
+
+def _check_timeout(value: object, path: str) -> Iterator[Finding]:
+    if isinstance(value, int | float) and not _SHORTEST_TIMEOUT <= value <= _LONGEST_TIMEOUT:
+        yield invalid(path, value, "the timeout value must be between 1 and 30 seconds")
+
+
+def _check_spelling(action: object, path: str) -> Iterator[Finding]:
+    if action in ("audit", "enforce"):
+        text = f"the action `{action}` in lower case is deprecated, use `{str(action).title()}`"
+        yield warning(path, text)
+
+
+def _check_names(policy: Policy) -> Iterator[Finding]:
+    counts = Counter(rule.name for rule in policy.rules)
+    for index, rule in enumerate(policy.rules):
+        path = f"spec.rules[{index}].name"
+        if not rule.name:
+            yield error(path, "Required value: a rule needs a name")
+        elif counts[rule.name] > 1:
+            yield error(path, f'Duplicate value: "{rule.name}": duplicate rule name')

@@ -1,0 +1,143 @@
+"""Variables that can never be resolved, or not where they stand (rows A-18, A-91, A-92).
+
+A text is played through as at evaluation, with null for every value: that finds variables that appear only when inner
+ones have been replaced. Which roots exist is decided as upstream does, by looking for a known name anywhere in the
+expression.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from engine.lang import jmes, wildcard
+from engine.lang.variables import template
+
+from .findings import Finding, error
+from .matching import background_text
+from .texts import Text, context_names, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from engine.model import Policy, Rule
+
+_REQUESTER = ("serviceAccountName", "serviceAccountNamespace")
+_ROOTS = ("element", "elementIndex", "@", "images", "image")
+_FUNCTION = r"([a-z_0-9]+\()[^{}]"
+_FORBIDDEN_IN_BACKGROUND = re.compile(
+    r"[^.](?:serviceAccountName|serviceAccountNamespace|request\.userInfo|request\.roles|request\.clusterRoles)\b"
+)
+_ELEMENT = re.compile(r"element(?:Index)?\b")
+_DYNAMIC = frozenset({"/mutate/targets", "/match", "/exclude"})
+_PREFIX = "policy contains invalid variables: "
+_ROUNDS = 64
+
+
+def check_variables(rule: Rule, path: str, policy: Policy) -> Iterator[Finding]:
+    """Yield what is wrong with the variables of one rule."""
+    if policy.background and not (rule.mutate or {}).get("targets"):
+        yield from _check_background(rule, path)
+    yield from _check_fixed_sections(rule, path)
+    dynamic = _DYNAMIC | {
+        f"/verifyImages/{index}/attestations" for index in range(len(rule.verify_images))
+    }
+    allowed = _Allowed.of(rule, policy)
+    for found in texts(rule.raw, without=dynamic):
+        if "{{" not in found.text:
+            continue
+        yield from _check_element(found, path)
+        if why := _unresolvable(found, allowed):
+            text = f"{_PREFIX}variable substitution failed for rule {rule.name}: {why}"
+            yield error(f"{path}{_dotted(found.path)}", text)
+
+
+class _Allowed:
+    """Which expressions may stand in a rule: known roots, functions, and names of context entries."""
+
+    def __init__(self, roots: tuple[str, ...], names: list[str]) -> None:
+        self.pattern = "|".join((*roots, _FUNCTION))
+        self._is_known = re.compile("|".join((*map(re.escape, roots), _FUNCTION))).search
+        self.patterns = [f"{name}*" for name in names]
+        self._tests = [wildcard.compiled(pattern) for pattern in self.patterns]
+
+    @classmethod
+    def of(cls, rule: Rule, policy: Policy) -> _Allowed:
+        """Collect what one rule may use."""
+        target = ("target",) if (rule.mutate or {}).get("targets") else ()
+        requester = () if policy.background else _REQUESTER
+        return cls(("request", *requester, *_ROOTS, *target), context_names(rule.raw))
+
+    def allows(self, expression: str) -> bool:
+        """Tell whether an expression mentions a known root or starts with the name of a context entry."""
+        return bool(self._is_known(expression)) or any(test(expression) for test in self._tests)
+
+
+def _unresolvable(found: Text, allowed: _Allowed) -> str:
+    """Return why a text can never be rendered, empty when it can."""
+    text = found.text
+    for _ in range(_ROUNDS):
+        variables = template.variables_in(text)
+        for variable in variables:
+            if why := _fault(template.expression_of(variable), found.path, allowed):
+                return why
+            text = text.replace(variable, "null", 1)
+        if not variables or variables[0] == found.text:
+            break
+    return ""
+
+
+def _fault(expression: str, path: str, allowed: _Allowed) -> str:
+    if not expression:
+        return f"failed to resolve  at path {path}: invalid query (nil)"
+    try:
+        jmes.compile(expression)
+    except jmes.ExpressionError as problem:
+        return (
+            f"failed to resolve {expression} at path {path}: invalid JMESPath query {expression}:"
+            f" {problem.message}"
+        )
+    shown = expression.replace('"', "")
+    if allowed.allows(shown):
+        return ""
+    patterns = " ".join(allowed.patterns)
+    return f'variable {shown} must match regex "{allowed.pattern}" or patterns [{patterns}]'
+
+
+def _check_element(found: Text, path: str) -> Iterator[Finding]:
+    if "/foreach/" in found.path or found.path.startswith("/generate"):
+        return
+    for variable in template.variables_in(found.text):
+        expression = template.expression_of(variable)
+        if _ELEMENT.match(expression):
+            text = f"variable '{expression}' present outside of foreach at path {found.path}"
+            yield error(f"{path}{_dotted(found.path)}", text)
+
+
+def _check_fixed_sections(rule: Rule, path: str) -> Iterator[Finding]:
+    """Refuse variables in parts that are compiled before there is an object (row A-92)."""
+    for name, section in (("match", rule.match), ("exclude", rule.exclude)):
+        if any("{{" in found.text for found in texts(section)):
+            text = f'{_PREFIX}rule "{rule.name}" should not have variables in {name} section'
+            yield error(f"{path}.{name}", text)
+    for index, entry in enumerate(rule.verify_images):
+        if any("{{" in found.text for found in texts(entry.get("imageReferences"))):
+            text = (
+                f'{_PREFIX}rule "{rule.name}" should not have variables in imageReferences section'
+            )
+            yield error(f"{path}.verifyImages[{index}].imageReferences", text)
+
+
+def _check_background(rule: Rule, path: str) -> Iterator[Finding]:
+    for found in texts(rule.raw):
+        for variable in template.variables_in(found.text):
+            if _FORBIDDEN_IN_BACKGROUND.search(variable):
+                yield error(
+                    f"{path}{_dotted(found.path)}",
+                    background_text(f"variable {variable} is not allowed"),
+                )
+
+
+def _dotted(path: str) -> str:
+    parts = path.split("/")[1:]
+    return "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in parts)

@@ -1,0 +1,540 @@
+"""Policies that admission refuses, and policies it must not refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.lint import Finding, lint_policy
+from engine.parse import parse_policy
+
+MATCH = {"any": [{"resources": {"kinds": ["ConfigMap"]}}]}
+DENY = {"deny": {"conditions": {"all": [{"key": "a", "operator": "Equals", "value": "a"}]}}}
+RULE = {"name": "r", "match": MATCH, "validate": DENY}
+GENERATED = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "data": {}}
+
+
+def policy(*rules: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "kyverno.io/v1",
+        "kind": "ClusterPolicy",
+        "metadata": {"name": "p"},
+        "spec": {"background": False, "rules": list(rules) or [RULE]} | spec,
+    }
+
+
+def namespaced(*rules: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    return policy(*rules, **spec) | {
+        "kind": "Policy",
+        "metadata": {"name": "p", "namespace": "team"},
+    }
+
+
+def rule(**fields: Any) -> dict[str, Any]:
+    return {"name": "r", "match": MATCH} | fields
+
+
+def found(doc: dict[str, Any], severity: str = "error") -> list[str]:
+    return [str(item) for item in lint_policy(parse_policy(doc)) if item.severity == severity]
+
+
+def test_a_plain_policy_has_no_findings() -> None:
+    assert lint_policy(parse_policy(policy())) == ()
+
+
+def test_a_finding_reads_as_place_and_message() -> None:
+    assert str(Finding("error", "wrong", "spec")) == "spec: wrong"
+    assert str(Finding("error", "wrong")) == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("doc", "expected"),
+    [
+        (
+            policy(admission=False, background=True),
+            [],
+        ),
+        (
+            policy(admission=False),
+            ["spec: Forbidden: disabling both admission and background processing is not allowed"],
+        ),
+        (
+            policy(rule(mutate={"patchStrategicMerge": {}}), admission=False, background=True),
+            [
+                "spec: Forbidden: disabling admission processing is only allowed with validation policies"
+            ],
+        ),
+        (
+            policy(generateExistingOnPolicyUpdate=False),
+            [
+                (
+                    "spec.generateExistingOnPolicyUpdate: Forbidden: deprecated field, define generateExisting under the"
+                    " generate rule instead"
+                )
+            ],
+        ),
+        (
+            policy(webhookTimeoutSeconds=0),
+            [
+                "spec.webhookTimeoutSeconds: Invalid value: 0: the timeout value must be between 1 and 30 seconds"
+            ],
+        ),
+        (policy(webhookTimeoutSeconds=1), []),
+        (policy(webhookConfiguration={"timeoutSeconds": 30}), []),
+        (
+            policy(webhookConfiguration={"timeoutSeconds": 31}),
+            [
+                (
+                    "spec.webhookConfiguration.timeoutSeconds: Invalid value: 31: the timeout value must be between 1 and"
+                    " 30 seconds"
+                )
+            ],
+        ),
+        (
+            namespaced(validationFailureActionOverrides=[{"action": "Audit"}]),
+            [
+                (
+                    "spec.validationFailureActionOverrides: Forbidden: Use of validationFailureActionOverrides is"
+                    " supported only with ClusterPolicy"
+                )
+            ],
+        ),
+        (policy(validationFailureActionOverrides=[{"action": "Audit"}]), []),
+        (
+            policy() | {"metadata": {"name": "x" * 64}},
+            [f'metadata.name: Invalid value: "{"x" * 64}": must be no more than 63 characters'],
+        ),
+        (policy() | {"metadata": {"name": "x" * 63}}, []),
+        (
+            policy() | {"metadata": {"name": "p", "namespace": "n"}},
+            ["metadata.namespace: Forbidden: namespace must not be set for a ClusterPolicy"],
+        ),
+        (
+            policy(RULE, RULE),
+            [
+                'spec.rules[0].name: Duplicate value: "r": duplicate rule name',
+                'spec.rules[1].name: Duplicate value: "r": duplicate rule name',
+            ],
+        ),
+        (policy(RULE | {"name": ""}), ["spec.rules[0].name: Required value: a rule needs a name"]),
+    ],
+)
+def test_the_policy_as_a_whole(doc: dict[str, Any], expected: list[str]) -> None:
+    assert found(doc) == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "warned"),
+    [
+        ({"validationFailureAction": "enforce"}, ["lower case", "deprecated, use `failureAction`"]),
+        ({"failurePolicy": "Fail"}, ["`webhookConfiguration.failurePolicy`"]),
+        ({"generateExisting": True}, ["`generateExisting` is deprecated"]),
+        ({"validationFailureAction": "Audit"}, ["`validationFailureAction` is deprecated"]),
+    ],
+)
+def test_deprecated_fields_warn_only(spec: dict[str, Any], warned: list[str]) -> None:
+    doc = policy(**spec)
+
+    assert found(doc) == []
+    said = found(doc, "warning")
+    assert len(said) == len(warned)
+    assert all(part in text for part, text in zip(warned, said, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (
+            {},
+            "No operation defined in the rule 'r'.(supported operations: mutate,validate,generate,verifyImages)",
+        ),
+        ({"mutate": {"patchesJson6902": ""}}, "No operation defined in the rule 'r'."),
+        (
+            {"validate": DENY, "generate": GENERATED},
+            "Multiple operations defined in the rule 'r', only one",
+        ),
+        ({"validate": {"message": "m"}}, "only one of pattern, anyPattern"),
+        ({"validate": {"pattern": {}, "anyPattern": []}}, "only one of pattern, anyPattern"),
+        ({"validate": {"anyPattern": {}}}, "anyPattern must be a list"),
+        (
+            {"mutate": {"patchStrategicMerge": {}, "patchesJson6902": "[]"}},
+            "only one of patchStrategicMerge",
+        ),
+        (
+            {"mutate": {"targets": [{}], "patchStrategicMerge": {}}},
+            "Required value: a target needs apiVersion",
+        ),
+        (
+            {"generate": GENERATED | {"clone": {"name": "x"}}},
+            "only one of data, clone, cloneList, foreach",
+        ),
+        (
+            {"generate": {"kind": "ConfigMap", "name": "x"}},
+            "Required value: apiVersion of the generated object",
+        ),
+        ({"validate": {"foreach": [{"pattern": {}}]}}, "Required value: a foreach needs a list"),
+        (
+            {"validate": DENY, "imageExtractors": {"A": [{"path": "/x"}]}},
+            "only allowed with verifyImages",
+        ),
+        ({"verifyImages": [{"mutateDigest": False}]}, "An image reference is required"),
+        (
+            {"verifyImages": [{"imageReferences": ["*"]}]},
+            "mutateDigest must be set to false for 'Audit'",
+        ),
+        (
+            {"verifyImages": [{"imageReferences": ["{{a}}"], "mutateDigest": False}]},
+            "should not have variables in imageReferences",
+        ),
+        ({"validate": {"pattern": {"+(a)": "1"}}}, "unsupported anchor +(a)"),
+        (
+            {"validate": {"anyPattern": [{"^(a)": {}}]}},
+            "existence anchor should have value of type list",
+        ),
+        (
+            {"mutate": {"patchStrategicMerge": {"metadata": {"labels": {"a": 1}}}}},
+            "labels and annotations supports only string",
+        ),
+        (
+            {"mutate": {"patchesJson6902": "- {op: add, path: a}"}},
+            "path must begin with a forward slash: spec.rules[0]: a",
+        ),
+        (
+            {"mutate": {"patchesJson6902": "- {op: add, path: '/a/{{x}}'}"}},
+            "should not have variables in patchesJSON6902 path section",
+        ),
+        ({"mutate": {"patchesJson6902": "- [a"}}, "failed to decode the patch"),
+        (
+            {
+                "validate": {
+                    "podSecurity": {
+                        "level": "baseline",
+                        "exclude": [{"controlName": "Capabilities"}],
+                    }
+                }
+            },
+            "exclude.images must be specified",
+        ),
+    ],
+)
+def test_an_operation_that_cannot_work_is_refused(fields: dict[str, Any], expected: str) -> None:
+    said = found(policy(rule(**fields)))
+
+    assert any(expected in text for text in said), said
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"mutate": {"patchStrategicMerge": {}}},
+        {
+            "mutate": {
+                "foreach": [
+                    {"list": "a", "patchesJson6902": "- {op: add, path: '/a/{{elementIndex}}'}"}
+                ]
+            }
+        },
+        {"mutate": {"patchesJson6902": "- {op: {{request.operation}}"}},
+        {"generate": {"apiVersion": "v1", "kind": "X", "name": "x"}},
+        {"generate": {"cloneList": {"kinds": ["v1/Secret"]}}},
+        {"verifyImages": [{"imageReferences": ["*"], "failureAction": "Enforce"}]},
+        {"validate": {"pattern": {"^(a)": []}}},
+        {"validate": {"assert": {}}},
+    ],
+)
+def test_unusual_operations_that_work_are_accepted(fields: dict[str, Any]) -> None:
+    assert found(policy(rule(**fields))) == []
+
+
+def test_a_foreach_list_that_cannot_be_read_is_warned_of() -> None:
+    doc = policy(rule(validate={"foreach": [{"list": "bad[", "pattern": {}}]}))
+
+    assert found(doc) == []
+    assert "failed to parse JMESPath bad[" in found(doc, "warning")[0]
+
+
+def test_deeply_nested_foreach_is_refused() -> None:
+    entry: dict[str, Any] = {"list": "a", "pattern": {}}
+    for _ in range(12):
+        entry = {"list": "a", "foreach": [entry]}
+
+    assert any(
+        "nested deeper" in text for text in found(policy(rule(validate={"foreach": [entry]})))
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"name": "x"}, "exactly one of variable, configMap"),
+        ({"name": "x", "variable": {"value": 1}, "configMap": {"name": "c"}}, "exactly one of"),
+        (
+            {"name": "x", "variable": {"value": None}},
+            "a variable must define a value or a jmesPath expression",
+        ),
+        (
+            {"name": "x", "variable": {"value": 1, "default": 2}},
+            "a variable must define a default value only when",
+        ),
+        (
+            {"name": "x", "variable": {"jmesPath": "length("}},
+            "failed to parse JMESPath length(: SyntaxError: Incomplete expression",
+        ),
+        (
+            {"name": "x", "apiCall": {"method": "GET"}},
+            "a context entry must define a urlPath or a service",
+        ),
+        (
+            {"name": "x", "apiCall": {"urlPath": "/x", "service": {"url": "u"}}},
+            "a URL cannot be used for service",
+        ),
+        (
+            {"name": "x", "apiCall": {"urlPath": "/x", "data": [{"key": "a", "value": 1}]}},
+            "only POST may define a data",
+        ),
+    ],
+)
+def test_a_context_entry_that_cannot_be_loaded_is_refused(
+    entry: dict[str, Any], expected: str
+) -> None:
+    said = found(policy(rule(validate=DENY, context=[entry])))
+
+    assert any(expected in text for text in said), said
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{{ request.object.x }}", None),
+        ("{{ known }} {{ known.a[0] }}", None),
+        ("{{ length(x) }}", None),
+        ("{{ nope }}", "variable nope must match regex"),
+        ("{{ }}", "invalid query (nil)"),
+        ("{{ request..x }}", "invalid JMESPath query request..x: SyntaxError: Expected identifier"),
+        (
+            "{{ element.a }}",
+            "variable 'element.a' present outside of foreach at path /validate/message",
+        ),
+        ("{{ elementIndex }}", "variable 'elementIndex' present outside of foreach"),
+        (r"\{{ nope }}", None),
+        ("{{ request.object.{{ nope }} }}", "variable nope must match regex"),
+        ("$(./../deny)", None),
+        ("$(/nowhere)", "got nil resolved variable $(/nowhere) at path /validate/message: <nil>"),
+        ("$(./../number)", "NotResolvedReferenceErr,reference $(./../number) not resolved"),
+        (r"\$(/nowhere)", None),
+    ],
+)
+def test_variables_and_references_of_a_message(text: str, expected: str | None) -> None:
+    context = [{"name": "known", "variable": {"value": 1}}]
+    written = {"message": text, "assert": None, **DENY}
+    doc = policy(rule(validate=written, context=context))
+    if "number" in text:
+        doc["spec"]["rules"][0]["validate"]["elementScope"] = 5
+        doc["spec"]["rules"][0]["validate"]["message"] = text.replace("number", "elementScope")
+        expected = expected.replace("number", "elementScope") if expected else None
+    said = [
+        str(item)
+        for item in lint_policy(parse_policy(doc, strict=False))
+        if item.severity == "error"
+    ]
+
+    assert (said == []) if expected is None else any(expected in one for one in said), said
+
+
+def test_target_is_known_where_a_rule_has_targets() -> None:
+    patch = {"patchStrategicMerge": {"a": "{{ target.x }}"}}
+    targets = [{"apiVersion": "v1", "kind": "Secret"}]
+
+    assert found(policy(rule(mutate=patch | {"targets": targets}))) == []
+    assert "variable target.x must match" in found(policy(rule(mutate=patch)))[0]
+
+
+def test_match_and_exclude_take_no_variables() -> None:
+    block = {"any": [{"resources": {"kinds": ["ConfigMap"], "names": ["{{ request.x }}"]}}]}
+
+    assert (
+        'rule "r" should not have variables in match section'
+        in found(policy(RULE | {"match": block}))[0]
+    )
+    assert (
+        'rule "r" should not have variables in exclude section'
+        in found(policy(RULE | {"exclude": block}))[0]
+    )
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "serviceAccountName",
+        "serviceAccountNamespace",
+        "request.userInfo",
+        "request.roles",
+        "request.clusterRoles",
+    ],
+)
+def test_background_scans_know_no_requester(variable: str) -> None:
+    written = rule(validate=DENY | {"message": f"{{{{ {variable} }}}}"})
+
+    assert found(policy(written)) == []
+    assert found(policy(written, background=True))[0].endswith(
+        "only select variables are allowed in background mode. Set spec.background=false to disable background mode for"
+        f" this policy rule: variable {{{{ {variable} }}}} is not allowed "
+    )
+
+
+@pytest.mark.parametrize("field", ["subjects", "roles", "clusterRoles"])
+def test_background_scans_cannot_filter_by_requester(field: str) -> None:
+    filters = {"subjects": [{"kind": "User", "name": "x"}], "roles": ["a:b"], "clusterRoles": ["x"]}
+    block = {"any": [{"resources": {"kinds": ["ConfigMap"]}, field: filters[field]}]}
+    excluded = {"any": [{field: filters[field]}]}
+
+    assert found(policy(RULE | {"match": block})) == []
+    assert (
+        f"spec/rules/0/match/any/0/{field} "
+        in found(policy(RULE | {"match": block}, background=True))[0]
+    )
+    assert (
+        f"spec/rules/0/exclude/any/0/{field} "
+        in found(policy(RULE | {"exclude": excluded}, background=True))[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("match", "exclude", "is_empty"),
+    [
+        (MATCH, {}, True),
+        (MATCH, {"any": [{}]}, False),
+        (MATCH, MATCH, True),
+        (MATCH, {"any": [{"resources": {"namespaces": ["x"]}}]}, False),
+        ({"all": MATCH["any"]}, {"all": MATCH["any"]}, False),
+        ({"resources": {"kinds": ["A"]}}, {"any": [{"resources": {"namespaces": ["x"]}}]}, False),
+        ({"resources": {"kinds": ["A"]}}, {"resources": {"namespaces": ["x"]}}, False),
+        ({"resources": {"kinds": ["A"]}}, {"resources": {"kinds": ["A", "B"]}}, True),
+        ({"resources": {"kinds": ["A", "C"]}}, {"resources": {"kinds": ["A", "B"]}}, False),
+        (
+            {"resources": {"kinds": ["A"], "namespaces": ["x"]}},
+            {"resources": {"kinds": ["A"]}},
+            True,
+        ),
+        (
+            {"resources": {"kinds": ["A"]}},
+            {"resources": {"kinds": ["A"], "namespaces": ["x"]}},
+            False,
+        ),
+    ],
+)
+def test_a_rule_that_excludes_all_it_matches_is_refused(
+    match: Any, exclude: Any, is_empty: bool
+) -> None:
+    said = found(policy(RULE | {"match": match, "exclude": exclude}))
+
+    assert said == (["spec.rules[0]: Rule is matching an empty set"] if is_empty else [])
+
+
+def test_v2beta1_has_no_in_and_not_in() -> None:
+    deny = {"deny": {"conditions": {"any": [{"key": "a", "operator": "In", "value": ["a"]}]}}}
+    doc = policy(rule(validate=deny))
+
+    assert found(doc) == []
+    assert (
+        "entered value of `operator` is invalid"
+        in found(doc | {"apiVersion": "kyverno.io/v2beta1"})[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (
+            {"match": {"any": [{"resources": {"kinds": ["ConfigMap"], "namespaces": ["x"]}}]}},
+            "Filtering namespaces",
+        ),
+        (
+            {"match": {"any": [{"resources": {"kinds": ["v1/Namespace"]}}]}},
+            "cluster-scoped kind `v1/Namespace`",
+        ),
+        (
+            {"validate": None, "generate": GENERATED | {"namespace": "other"}},
+            "expected: team, received: other",
+        ),
+        (
+            {"validate": None, "generate": GENERATED | {"namespace": "{{ request.x }}"}},
+            "expected: team, received: {{",
+        ),
+        (
+            {
+                "validate": None,
+                "generate": {
+                    **GENERATED,
+                    "data": None,
+                    "namespace": "team",
+                    "clone": {"name": "x", "namespace": "other"},
+                },
+            },
+            "clone.namespace: Forbidden",
+        ),
+        (
+            {
+                "validate": None,
+                "mutate": {
+                    "targets": [{"apiVersion": "v1", "kind": "Secret", "namespace": "other"}],
+                    "patchStrategicMerge": {},
+                },
+            },
+            "may change objects of `team` only",
+        ),
+        (
+            {"context": [{"name": "c", "configMap": {"name": "c", "namespace": "other"}}]},
+            "may read ConfigMaps of its namespace",
+        ),
+        (
+            {"context": [{"name": "c", "apiCall": {"urlPath": "/api/v1/namespaces/other/pods"}}]},
+            "must lie in `/namespaces/team/`",
+        ),
+        (
+            {"context": [{"name": "c", "apiCall": {"urlPath": "/api/v1/nodes"}}]},
+            "must lie in `/namespaces/team/`",
+        ),
+        (
+            {
+                "context": [
+                    {"name": "c", "apiCall": {"urlPath": "/api/v1/namespaces/team/../other/pods"}}
+                ]
+            },
+            "must lie in",
+        ),
+        (
+            {
+                "context": [
+                    {"name": "c", "apiCall": {"urlPath": "/api/v1/namespaces/team/%2e%2e/x"}}
+                ]
+            },
+            "must lie in",
+        ),
+        (
+            {
+                "context": [
+                    {"name": "c", "apiCall": {"urlPath": "/api/v1/nodes?x=/namespaces/team/"}}
+                ]
+            },
+            "must lie in",
+        ),
+    ],
+)
+def test_a_namespaced_policy_stays_in_its_namespace(fields: dict[str, Any], expected: str) -> None:
+    said = found(namespaced(RULE | fields))
+
+    assert any(expected in text for text in said), said
+
+
+def test_a_namespaced_policy_may_use_its_own_namespace() -> None:
+    context = [
+        {"name": "c", "configMap": {"name": "c", "namespace": "team"}},
+        {"name": "a", "apiCall": {"urlPath": "/api/v1/namespaces/team/pods?limit=1"}},
+        {"name": "b", "apiCall": {"urlPath": "/api/v1/namespaces/team"}},
+    ]
+    generated = GENERATED | {"namespace": "team"}
+
+    assert found(namespaced(RULE | {"context": context})) == []
+    assert found(namespaced(rule(generate=generated))) == []
