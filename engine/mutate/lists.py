@@ -81,6 +81,19 @@ def merge_keyed(
     return _unless_same(old, merged + pending.rest())
 
 
+def new_keyed(elements: list[Json], keys: Sequence[str]) -> list[Json]:
+    """Return a list that is new to the object: of elements with equal keys the first, those without any key at the end."""
+    keyed: dict[Identity, Json] = {}
+    keyless: list[Json] = []
+    for element in elements:
+        identity = _identity(element, keys)
+        if any(identity):
+            keyed.setdefault(identity, element)
+        else:
+            keyless.append(element)
+    return [*keyed.values(), *keyless]
+
+
 class _Pending:
     """The elements of the old list that no element of the patch has taken yet."""
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from engine.errors import EvaluationError
 
 from .conditions import resolve_anchors
-from .lists import DIRECTIVE, directive_of, merge_keyed, merge_set, split_directive
+from .lists import DIRECTIVE, directive_of, merge_keyed, merge_set, new_keyed, split_directive
 from .shapes import Shape, shape_of
 from .values import ABSENT, check_level, same, wrong_kind
 
@@ -128,4 +128,5 @@ def _adopt_list(patch: list[Json], shape: Shape, depth: int) -> Json:
     if not shape.keys:
         return merge_set([], elements)
     adopted = [_adopt(element, shape, depth + 1) for element in elements]
-    return [element for element in adopted if element is not ABSENT and element != {}]
+    kept = [element for element in adopted if element is not ABSENT and element != {}]
+    return new_keyed(kept, shape.keys)

@@ -189,6 +189,21 @@ def test_an_element_without_its_key_empties_the_list() -> None:
     ]
 
 
+def test_an_element_without_its_key_comes_last_in_a_new_list() -> None:
+    patch = {"spec": {"volumes": [{"x": 1}, {"name": "b"}, {"name": "a"}]}}
+
+    assert strategic_merge(patch, {"apiVersion": "v1", "kind": "Pod"})["spec"] == {
+        "volumes": [{"name": "b"}, {"name": "a"}, {"x": 1}]
+    }
+
+
+def test_of_several_patch_elements_with_equal_keys_the_first_counts() -> None:
+    patch = [{"name": "a", "x": 1}, {"name": "a", "x": 2}, {"name": "b"}]
+
+    assert merged("v1/Pod", "spec.volumes", [{"name": "a"}], patch) == [patch[0], patch[2]]
+    assert merged("v1/Pod", "spec.volumes", None, patch) == [patch[0], patch[2]]
+
+
 def test_elements_with_equal_keys_in_the_object_stay() -> None:
     old = [{"name": "a", "x": 1}, {"name": "a", "x": 2}]
 

@@ -16,10 +16,29 @@ from engine.mutate.operations import parse_patch, read_operations
 from engine.mutate.values import same, thawed
 
 KEYS = st.sampled_from(
-    (
-        " a b spec containers name env ports containerPort protocol a/b ~0 metadata finalizers $patch "
-        "(a) (name) <(b) +(a) +(name) =(a)"
-    ).split(" ")
+    [
+        "",
+        "a",
+        "b",
+        "spec",
+        "containers",
+        "name",
+        "env",
+        "ports",
+        "containerPort",
+        "protocol",
+        "a/b",
+        "~0",
+        "metadata",
+        "finalizers",
+        "$patch",
+        "(a)",
+        "(name)",
+        "<(b)",
+        "+(a)",
+        "+(name)",
+        "=(a)",
+    ]
 )
 PLAIN_KEYS = st.sampled_from(
     ["a", "b", "spec", "containers", "name", "env", "metadata", "a/b", "~"]
