@@ -1,0 +1,220 @@
+"""`kubectl kpolicy lint`: mistakes in policies, exceptions and cleanup policies, found before a cluster sees them.
+
+Everything that is wrong is printed with file and line, not only the first; documents of other kinds are passed over. The
+checks are the engine's, so an error here is a refusal by the webhook.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from engine.lang.yaml import Document
+
+HELP = "check policies for mistakes before a cluster sees them"
+_STEP = re.compile(r"[^.\[\]]+|\[[0-9]+\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One finding as it is printed: where, how grave, about which object, what, and what to do."""
+
+    file: str
+    line: int
+    severity: str
+    object: str
+    path: str
+    message: str
+    help: str = ""
+
+    @property
+    def place(self) -> str:
+        """`file:line`, or the file alone where no line is known."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's flags."""
+    parser.epilog = "example: kubectl kpolicy lint policies/ exceptions.yaml"
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", help="files or folders; - reads standard input"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=("table", "json", "yaml", "sarif"),
+        default="table",
+        help="format of the output",
+    )
+    parser.add_argument(
+        "--validate",
+        choices=("strict", "warn", "ignore"),
+        default="strict",
+        help="what an unknown or repeated field is: an error, a warning or nothing",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check every document and print what was found; return 1 where there is an error, 2 where there is nothing to check."""
+    from kubectl_kpolicy.output.diagnostics import ExitCode
+
+    found: list[Line] = []
+    checked = 0
+    for path in args.paths:
+        count, lines = _check_path(path, args.validate)
+        checked += count
+        found += lines
+    errors = sum(line.severity == "error" for line in found)
+    if not checked and not errors:
+        print("error: no policies, exceptions or cleanup policies found", file=sys.stderr)
+        print("help: name files or folders that hold some", file=sys.stderr)
+        return ExitCode.USAGE
+    _write(found, args)
+    if not args.quiet:
+        print(_summary(checked, errors, len(found) - errors), file=sys.stderr)
+    return ExitCode.FAILED if errors else ExitCode.DONE
+
+
+def _check_path(path: str, mode: str) -> tuple[int, list[Line]]:
+    """Return how many documents a path has for us, and the findings about them."""
+    from engine.errors import DocumentError
+    from kubectl_kpolicy.session.sources import read_documents
+
+    try:
+        documents = read_documents([path], strict=mode == "strict")
+    except DocumentError as error:
+        at = error.at
+        return 0, [Line(at.file or path, at.line, "error", "", "", error.message, error.help)]
+    ours = [item for item in documents if _is_ours(item.value)]
+    return len(ours), [line for item in ours for line in check_document(item, mode)]
+
+
+def _is_ours(value: Any) -> bool:
+    from engine.parse import SPECS
+
+    return (
+        isinstance(value, dict)
+        and str(value.get("apiVersion", "")).startswith("kyverno.io/")
+        and value.get("kind") in SPECS
+    )
+
+
+def check_document(document: Document, mode: str = "strict") -> Iterator[Line]:
+    """Yield the findings about one policy, exception or cleanup policy; `mode` says what an unknown field is."""
+    from engine.errors import Location, PolicyError
+    from engine.parse import Fault, problems
+
+    doc = document.value
+    broken = False
+    for problem in problems(doc):
+        is_unknown = problem.fault is Fault.UNKNOWN
+        broken = broken or not is_unknown
+        if is_unknown and mode == "ignore":
+            continue
+        severity = "warning" if is_unknown and mode == "warn" else "error"
+        advice = f"did you mean `{problem.nearest}`?" if problem.nearest else ""
+        yield _line(document, severity, problem.path, problem.message, advice)
+    if broken:
+        return
+    try:
+        findings = _lint(doc, Location(document.file))
+    except PolicyError as error:
+        yield _line(document, "error", (), error.message, error.help)
+        return
+    for item in findings:
+        yield _line(document, item.severity, _steps(item.path), item.message)
+
+
+def _lint(doc: dict[str, Any], at: Any) -> Iterable[Any]:
+    from engine import lint, parse
+
+    if doc["kind"] in parse.POLICY_KINDS:
+        return lint.lint_policy(parse.parse_policy(doc, at=at, strict=False))
+    if doc["kind"] in parse.EXCEPTION_KINDS:
+        return lint.lint_exception(parse.parse_exception(doc, at=at, strict=False))
+    return lint.lint_cleanup(parse.parse_cleanup_policy(doc, at=at, strict=False))
+
+
+def _steps(path: str) -> tuple[str | int, ...]:
+    """Return the steps of a path such as `spec.rules[0].match`."""
+    return tuple(int(step[1:-1]) if step.startswith("[") else step for step in _STEP.findall(path))
+
+
+def _line(
+    document: Document, severity: str, path: Sequence[str | int], message: str, advice: str = ""
+) -> Line:
+    from engine.parse import path_text
+
+    metadata = document.value.get("metadata")
+    name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+    return Line(
+        file=document.file,
+        line=document.line_of(path),
+        severity=severity,
+        object=f"{document.value.get('kind')}/{name}",
+        path=path_text(tuple(path)),
+        message=message,
+        help=advice,
+    )
+
+
+def _write(found: Sequence[Line], args: argparse.Namespace) -> None:
+    from kubectl_kpolicy.output.structured import json_text, yaml_text
+
+    match args.output:
+        case "json":
+            sys.stdout.write(json_text({"findings": [asdict(line) for line in found]}))
+        case "yaml":
+            sys.stdout.write(yaml_text({"findings": [asdict(line) for line in found]}))
+        case "sarif":
+            sys.stdout.write(json_text(_sarif(found)))
+        case _:
+            _write_table(found, args.color)
+
+
+def _write_table(found: Sequence[Line], color: str) -> None:
+    from kubectl_kpolicy.output.color import wanted
+    from kubectl_kpolicy.output.table import Column, Table
+
+    severity = Column("SEVERITY", roles={"error": "bad", "warning": "warn"})
+    table = Table([Column("PLACE"), severity, Column("OBJECT"), Column("MESSAGE")])
+    for line in found:
+        message = f"{line.path}: {line.message}" if line.path not in line.message else line.message
+        table.add(line.place, line.severity, line.object, f"{message} {line.help}".strip())
+    sys.stdout.write(table.text(color=wanted(color, sys.stdout)))
+
+
+def _summary(checked: int, errors: int, warnings: int) -> str:
+    return f"{checked} checked, {errors} errors, {warnings} warnings"
+
+
+def _sarif(found: Sequence[Line]) -> dict[str, Any]:
+    """Return a SARIF 2.1.0 log with the place of every finding, as code hosts mark it in the file."""
+    driver = {"name": "kpolicy", "informationUri": "https://kpolicy.io", "rules": [{"id": "lint"}]}
+    results = [
+        {
+            "ruleId": "lint",
+            "level": line.severity,
+            "message": {"text": f"{line.object}: {line.message}"},
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": line.file},
+                        "region": {"startLine": max(line.line, 1)},
+                    }
+                }
+            ],
+        }
+        for line in found
+    ]
+    return {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": results}],
+    }
