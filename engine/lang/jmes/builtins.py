@@ -73,6 +73,8 @@ def contains(env: Env, subject: Json, search: Json) -> bool:
     if subject.__class__ is ItemList:
         raise EvaluationError("contains cannot search the result of items")
     spend(env, len(subject))
+    if search.__class__ is str:
+        return search in subject
     for element in subject:
         if element.__class__ in (list, dict, ItemList) and element.__class__ is search.__class__:
             raise EvaluationError("contains cannot compare lists or objects")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.errors import EvaluationError
 
-from .values import Missing, spend
+from .values import Missing, spend, spent
 
 if TYPE_CHECKING:
     from engine.model import Json
@@ -48,13 +48,13 @@ def _failing(arguments: list[Run], text: str) -> Run:
 
 def _call_1(function: Function, argument: Run) -> Run:
     body = function.body
-    (check,) = function.checks()
+    ((classes, check),) = function.checks()
 
     def run(value: Json, env: Env) -> Json:
         given = argument(value, env)
         if given.__class__ is Missing:
             given = None
-        if not check(given):
+        if given.__class__ not in classes and not check(given):
             raise function.wrong_type(0, given, env)
         return _counted(body(env, given), env)
 
@@ -63,7 +63,7 @@ def _call_1(function: Function, argument: Run) -> Run:
 
 def _call_2(function: Function, first: Run, second: Run) -> Run:
     body = function.body
-    check_first, check_second = function.checks()
+    (classes, check), (classes_2, check_2) = function.checks()
 
     def run(value: Json, env: Env) -> Json:
         one = first(value, env)
@@ -72,9 +72,9 @@ def _call_2(function: Function, first: Run, second: Run) -> Run:
         other = second(value, env)
         if other.__class__ is Missing:
             other = None
-        if not check_first(one):
+        if one.__class__ not in classes and not check(one):
             raise function.wrong_type(0, one, env)
-        if not check_second(other):
+        if other.__class__ not in classes_2 and not check_2(other):
             raise function.wrong_type(1, other, env)
         return _counted(body(env, one, other), env)
 
@@ -90,8 +90,8 @@ def _call_n(function: Function, arguments: list[Run]) -> Run:
         for argument in arguments:
             result = argument(value, env)
             given.append(None if result.__class__ is Missing else result)
-        for place, check in enumerate(checks):
-            if not check(given[place]):
+        for place, (classes, check) in enumerate(checks):
+            if given[place].__class__ not in classes and not check(given[place]):
                 raise function.wrong_type(place, given[place], env)
         if not function.parameters:
             given.clear()
@@ -101,5 +101,10 @@ def _call_n(function: Function, arguments: list[Run]) -> Run:
 
 
 def _counted(result: Json, env: Env) -> Json:
-    spend(env, 1 + (len(result) >> _TEXT_COST) if result.__class__ is str else 1)
+    if result.__class__ is str:
+        spend(env, 1 + (len(result) >> _TEXT_COST))
+        return result
+    env.budget -= 1
+    if env.budget < 0:
+        raise spent()
     return result

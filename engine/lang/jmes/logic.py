@@ -31,11 +31,10 @@ def either_of(left: Run, right: Run) -> Run:
 
     def run(value: Json, env: Env) -> Json:
         given = left(value, env)
-        if given.__class__ is Missing or is_false(given):
-            given = right(value, env)
-            if given.__class__ is Missing:
-                return None
-        return given
+        if given.__class__ is not Missing and (given or not is_false(given)):
+            return given
+        given = right(value, env)
+        return None if given.__class__ is Missing else given
 
     return run
 
@@ -47,7 +46,7 @@ def first_true(runs: list[Run]) -> Run:
     def run(value: Json, env: Env) -> Json:
         for each in tried:
             given = each(value, env)
-            if given.__class__ is not Missing and not is_false(given):
+            if given.__class__ is not Missing and (given or not is_false(given)):
                 return given
         given = last(value, env)
         return None if given.__class__ is Missing else given
@@ -64,7 +63,7 @@ def all_true(runs: list[Run]) -> Run:
             given = each(value, env)
             if given.__class__ is Missing:
                 return None
-            if is_false(given):
+            if not given and is_false(given):
                 return given
         return last(value, env)
 
@@ -76,6 +75,6 @@ def negated(operand: Run) -> Run:
 
     def run(value: Json, env: Env) -> Json:
         given = operand(value, env)
-        return given.__class__ is Missing or is_false(given)
+        return given.__class__ is Missing or (not given and is_false(given))
 
     return run

@@ -19,35 +19,29 @@ def path(names: tuple[str, ...]) -> Run:
     """Return the closure of `a.b.c`: an object without the key gives Missing, anything else without fields null."""
     if len(names) == 1:
         return _field(names[0])
+    front, last = names[:-1], names[-1]
+    missing = Missing(last)
     steps = _steps(names)
 
     def run(value: Json, _env: Env) -> Json:
-        for name, missing in steps:
-            if value.__class__ is dict:
-                value = value.get(name, missing)
-            elif value.__class__ is Missing:
-                return value
-            else:
-                return None
-        return value
+        start = value
+        try:
+            for name in front:
+                value = value[name]
+        except (KeyError, TypeError):
+            return _walked(start, steps)
+        return value.get(last, missing) if value.__class__ is dict else None
 
     return run
 
 
 def path_after(before: Run, names: tuple[str, ...]) -> Run:
     """Return the closure of a row of fields on the result of `before`."""
-    steps = _steps(names)
+    follow = path(names)
 
     def run(value: Json, env: Env) -> Json:
         value = before(value, env)
-        for name, missing in steps:
-            if value.__class__ is dict:
-                value = value.get(name, missing)
-            elif value.__class__ is Missing:
-                return value
-            else:
-                return None
-        return value
+        return value if value.__class__ is Missing else follow(value, env)
 
     return run
 
@@ -78,6 +72,18 @@ def slice_of(start: int | None, stop: int | None, step: int | None) -> Run:
         return taken
 
     return run
+
+
+def _walked(value: Json, steps: tuple[tuple[str, Missing], ...]) -> Json:
+    """Walk a row of fields whose middle is not all there, and say with what it ends: a missing key, or null."""
+    for name, missing in steps:
+        if value.__class__ is dict:
+            value = value.get(name, missing)
+        elif value.__class__ is Missing:
+            return value
+        else:
+            return None
+    return value
 
 
 def _steps(names: tuple[str, ...]) -> tuple[tuple[str, Missing], ...]:

@@ -29,7 +29,8 @@ def projected(left: Run, each: Run | None) -> Run:
         elements = left(value, env)
         if elements.__class__ is not list and elements.__class__ is not ItemList:
             return None
-        return _collected(elements, each, env)
+        spend(env, len(elements))
+        return _kept(elements, each, env)
 
     return run
 
@@ -38,20 +39,20 @@ def flattened(left: Run, each: Run | None) -> Run:
     """Return the closure of `left[]each`; without `each` that of the flattened list alone, nulls included."""
 
     def run(value: Json, env: Env) -> Json:
-        elements = _or_null(left, value, env)
+        try:
+            elements = left(value, env)
+        except EvaluationError as error:
+            return _null_for(error)
         if elements.__class__ is not list and elements.__class__ is not ItemList:
             return None
         flat: list[Json] = []
         for element in elements:
             if element.__class__ is list or element.__class__ is ItemList:
                 flat.extend(element)
-                spend(env, len(element))
             else:
                 flat.append(element)
-        if each is None:
-            spend(env, len(elements))
-            return flat
-        return _collected(flat, each, env)
+        spend(env, len(elements) + len(flat))
+        return flat if each is None else _kept(flat, each, env)
 
     return run
 
@@ -60,14 +61,17 @@ def filtered(left: Run, condition: Run, each: Run | None) -> Run:
     """Return the closure of `left[?condition]each`."""
 
     def run(value: Json, env: Env) -> Json:
-        elements = _or_null(left, value, env)
+        try:
+            elements = left(value, env)
+        except EvaluationError as error:
+            return _null_for(error)
         if elements.__class__ is not list and elements.__class__ is not ItemList:
             return None
         spend(env, len(elements))
         kept: list[Json] = []
         for element in elements:
             verdict = condition(element, env)
-            if verdict.__class__ is Missing or is_false(verdict):
+            if verdict.__class__ is Missing or (not verdict and is_false(verdict)):
                 continue
             if each is not None:
                 element = each(element, env)
@@ -82,34 +86,30 @@ def values_projected(left: Run, each: Run | None) -> Run:
     """Return the closure of `left.*each`."""
 
     def run(value: Json, env: Env) -> Json:
-        members = _or_null(left, value, env)
+        try:
+            members = left(value, env)
+        except EvaluationError as error:
+            return _null_for(error)
         if members.__class__ is not dict:
             return None
-        return _collected(members.values(), each, env)
+        spend(env, len(members))
+        return _kept(members.values(), each, env)
 
     return run
 
 
-def _collected(elements: Iterable[Json], each: Run | None, env: Env) -> list[Json]:
+def _kept(elements: Iterable[Json], each: Run | None, env: Env) -> list[Json]:
     if each is None:
-        kept = [element for element in elements if element is not None]
-        spend(env, len(kept))
-        return kept
+        return [element for element in elements if element is not None]
     kept = []
-    count = 0
     for element in elements:
-        count += 1
         given = each(element, env)
         if given is not None and given.__class__ is not Missing:
             kept.append(given)
-    spend(env, count)
     return kept
 
 
-def _or_null(left: Run, value: Json, env: Env) -> Json:
-    try:
-        return left(value, env)
-    except LimitError:
-        raise
-    except EvaluationError:
-        return None
+def _null_for(error: EvaluationError) -> None:
+    """Turn an error into null, but not the end of the budget."""
+    if isinstance(error, LimitError):
+        raise error

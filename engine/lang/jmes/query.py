@@ -36,7 +36,7 @@ class Query:
     `text` is the expression, `names` all keys that it mentions, for callers that load data only when it is needed.
     """
 
-    __slots__ = ("_checked", "_reorders", "_run", "names", "text")
+    __slots__ = ("_careful", "_checked", "_reorders", "_run", "names", "text")
 
     def __init__(self, text: str) -> None:
         tree = parse(text)
@@ -48,6 +48,7 @@ class Query:
         self._reorders = "sort_by" in called
         growing = sum(node["type"] in _GROWING for node in nodes)
         self._checked = growing > _UNCHECKED_GROWTH or not called.isdisjoint(_UNBOUNDED)
+        self._careful = self._reorders or self._checked
         self._run = Compiler(fresh_literals=self._reorders).run_of(tree)
 
     def __repr__(self) -> str:
@@ -60,9 +61,7 @@ class Query:
         fails, LimitError when the evaluation takes too many steps.
         """
         try:
-            result = self._run(fresh(data) if self._reorders else data, env)
-            if self._checked:
-                _check(result, env)
+            result = self._with_care(data, env) if self._careful else self._run(data, env)
         except RecursionError:
             raise LimitError("the value is nested too deeply") from None
         except UnicodeError:
@@ -70,6 +69,12 @@ class Query:
         if result.__class__ is Missing:
             raise UnknownKeyError(result.key)
         return {} if result.__class__ is ExpRef else result
+
+    def _with_care(self, data: Json, env: Env) -> Json:
+        result = self._run(fresh(data) if self._reorders else data, env)
+        if self._checked:
+            _check(result, env)
+        return result
 
 
 def compile(expression: str) -> Query:  # noqa: A001 - the verb of the language's facade

@@ -31,6 +31,7 @@ OPEN_ENDED: Final = 32
 _COUNT: Final = re.compile(r"\{([0-9]{1,4})(,([0-9]{1,4})?)?\}")
 _FLAGS: Final = re.compile(r"\?(?:P?<\w+>|([imsU]*)(?:-([imsU]*))?(:|\)))")
 _CODE: Final = re.compile(r"x(?:\{([0-9A-Fa-f]+)\}|([0-9A-Fa-f]{2}))|([0-7]{1,3})")
+_LITERAL: Final = re.compile(r"\\Q(.*?)(?:\\E|\Z)|\\.", re.DOTALL)
 _CONTROLS: Final = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _POSITIONS: Final = frozenset("AzbB")
 
@@ -38,10 +39,17 @@ _POSITIONS: Final = frozenset("AzbB")
 def sample(pattern: str, env: Env) -> str:
     """Return a text that matches `pattern`, drawn from `env.chance`. Raises EvaluationError or LimitError."""
     regex.compile(pattern)
-    make = _Reader(pattern).alternatives()
+    make = _Reader(_LITERAL.sub(_spelled_out, pattern)).alternatives()
     making = _Making(env.chance)
     make(making)
     return "".join(making.built)
+
+
+def _spelled_out(found: re.Match[str]) -> str:
+    r"""Return literal text between `\Q` and `\E` as one escape per character, and other escapes as they are."""
+    if found[1] is None:
+        return found.group()
+    return "".join(f"\\x{{{ord(char):x}}}" for char in found[1])
 
 
 class _Making:
@@ -116,11 +124,6 @@ class _Reader:
 
     def escape(self) -> Maker:
         char = self.text[self.at : self.at + 1]
-        if char == "Q":
-            end = self.text.find("\\E", self.at)
-            literal = self.text[self.at + 1 : end if end >= 0 else len(self.text)]
-            self.at = end + 2 if end >= 0 else len(self.text)
-            return _each([self.characters([(ord(each), ord(each))]) for each in literal])
         if char in _POSITIONS or char == "E":
             self.at += 1
             return _nothing

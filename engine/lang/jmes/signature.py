@@ -39,6 +39,14 @@ CHECKS: Final[dict[str, Check]] = {
     ),
 }
 
+_TAKEN: Final[dict[str, tuple[type, ...]]] = {
+    "any": (str, int, float, bool, list, dict, type(None)),
+    "string": (str,),
+    "number": (int, float),
+    "array": (list,),
+    "object": (dict,),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Function:
@@ -58,9 +66,9 @@ class Function:
         dots = "..." if self.variadic else ""
         return f"{self.name}({', '.join(types)}{dots}) {self.result}"
 
-    def checks(self) -> tuple[Check, ...]:
-        """Return one test per parameter."""
-        return tuple(_either(parameter) for parameter in self.parameters)
+    def checks(self) -> tuple[tuple[frozenset[type], Check], ...]:
+        """Return per parameter the classes it takes without a look, and the test for all others."""
+        return tuple((_classes(parameter), _either(parameter)) for parameter in self.parameters)
 
     def refuse_count(self, count: int) -> str:
         """Return upstream's text when so many arguments are wrong, else an empty text."""
@@ -106,6 +114,10 @@ class Table:
 def fail(name: str, text: str) -> EvaluationError:
     """Return an error from inside the function `name`, in upstream's form."""
     return EvaluationError(f"JMESPath function '{name}': {text}")
+
+
+def _classes(types: tuple[str, ...]) -> frozenset[type]:
+    return frozenset(kind for name in types for kind in _TAKEN.get(name, ()))
 
 
 def _either(types: tuple[str, ...]) -> Check:

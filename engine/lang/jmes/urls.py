@@ -34,6 +34,8 @@ _LONGEST: Final = 8_192
 def is_external_url(env: Env, url: str) -> bool:
     """Judge the host of a URL. Raises EvaluationError for what is no URL or cannot be looked up."""
     host = _host(url)
+    if not host:
+        raise EvaluationError("lookup : no such host")
     address = _address(host)
     if address is None:
         return env.is_external_host(host)

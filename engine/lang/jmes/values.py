@@ -100,7 +100,12 @@ def spend(env: Env, cost: int) -> None:
     """Count `cost` against the evaluation's budget. Raise LimitError when it is used up."""
     env.budget -= cost
     if env.budget < 0:
-        raise LimitError("the expression takes too many steps")
+        raise spent()
+
+
+def spent() -> LimitError:
+    """Return the error of an evaluation whose budget is used up."""
+    return LimitError("the expression takes too many steps")
 
 
 def check_length(length: int) -> None:

@@ -1,0 +1,197 @@
+"""`kubectl kpolicy jp`: try JMESPath expressions with the functions policies have (row K-10).
+
+Upstream's verbs and flags: `query` evaluates on a YAML or JSON document, `parse` prints an expression's tree, `function`
+prints signatures. Standard output carries results only, each under a line `# expression`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from engine.lang.chance import Chance
+    from engine.model import Json
+
+HELP = "try JMESPath expressions with the functions policies have"
+EXAMPLES = {
+    "query": "jp query -i pod.yaml 'spec.containers[].image'",
+    "parse": "jp parse 'request.object.metadata.name'",
+    "function": "jp function truncate",
+}
+_INDENT = "  "
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs and their flags."""
+    parser.epilog = f"example: kubectl kpolicy {EXAMPLES['query']}"
+    verbs = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
+    words = {
+        "query": "evaluate expressions on a document",
+        "parse": "print the tree of expressions",
+        "function": "print the signatures of functions",
+    }
+    made = {
+        verb: verbs.add_parser(
+            verb,
+            help=text,
+            description=f"{text.capitalize()}.",
+            epilog=f"example: kubectl kpolicy {EXAMPLES[verb]}",
+        )
+        for verb, text in words.items()
+    }
+    _query_flags(made["query"])
+    made["parse"].add_argument("-f", "--file", action="append", default=[], metavar="FILE",
+        help="read an expression from a file (repeatable)")  # fmt: skip
+    made["parse"].add_argument("expressions", nargs="*", metavar="EXPRESSION")
+    made["function"].add_argument("names", nargs="*", metavar="NAME", help="all without a name")
+
+
+def _query_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("-i", "--input", default="", metavar="FILE",
+        help="the document, YAML or JSON; `-` or nothing is standard input")  # fmt: skip
+    add("-q", "--query", action="append", default=[], metavar="FILE",
+        help="read an expression from a file (repeatable)")  # fmt: skip
+    add("-c", "--compact", action="store_true", help="print results on one line")
+    add("-u", "--unquoted", action="store_true", help="print texts without quotes")
+    add("expressions", nargs="*", metavar="EXPRESSION")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run a verb; 1 where an expression or function is wrong, 2 where standard input is asked for twice."""
+    if args.verb == "function":
+        return _functions(args.names)
+    return _parse(args) if args.verb == "parse" else _query(args)
+
+
+def _query(args: argparse.Namespace) -> int:
+    from engine.lang import gotext, jmes, yaml
+    from engine.lang.jmes.env import Env
+
+    named = args.query or args.expressions
+    if args.input in ("", "-") and (not named or "-" in args.query):
+        return _refuse("standard input cannot be both the document and the expression",
+            "give the document with `-i FILE` or the expression as an argument")  # fmt: skip
+    expressions = [*_from_files(args.query), *args.expressions]
+    document = _as_floats(yaml.load(_text(args.input or "-"), file=args.input))
+    for expression in expressions or [_text("-").strip()]:
+        query = jmes.compile(expression)
+        result = query(document, Env(now=_now(), chance=_chance(), is_external_host=_is_external))
+        shown = gotext.compact_json(result)
+        if args.unquoted and isinstance(result, str):
+            shown = result
+        elif not args.compact:
+            shown = indented(shown)
+        print(f"# {expression}\n{shown}")
+    return 0
+
+
+def _parse(args: argparse.Namespace) -> int:
+    from engine.lang.jmes.outline import outline
+
+    for expression in [*_from_files(args.file), *args.expressions] or [_text("-").strip()]:
+        tree = outline(expression)
+        print(f"# {expression}\n{tree}\n")
+    return 0
+
+
+def _functions(names: Sequence[str]) -> int:
+    from engine.lang.jmes import functions
+
+    wrong = [name for name in names if name not in functions.TABLE]
+    if wrong:
+        from difflib import get_close_matches
+
+        near = get_close_matches(wrong[0], functions.TABLE, 1)
+        advice = f"did you mean `{near[0]}`?" if near else "`jp function` lists them all"
+        return _refuse(f"unknown function `{wrong[0]}`", advice, code=1)
+    for name in names or sorted(functions.TABLE):
+        function = functions.TABLE[name]
+        print(f"Name: {name}\n  Signature: {function.signature}\n  Note:      {function.note}\n")
+    return 0
+
+
+def indented(text: str) -> str:
+    """Return compact JSON over several lines, as Go's MarshalIndent writes it with two spaces."""
+    built: list[str] = []
+    depth = 0
+    for piece, following in _pieces(text):
+        if piece in ("}", "]"):
+            depth -= 1
+            built.append("\n" + _INDENT * depth)
+        built.append(": " if piece == ":" else piece)
+        if piece in ("{", "["):
+            depth += 1
+        if piece == "," or (piece in ("{", "[") and following not in ("}", "]")):
+            built.append("\n" + _INDENT * depth)
+    return "".join(built)
+
+
+def _pieces(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the tokens of compact JSON, each with the character after it; `{}` and `[]` are one token."""
+    import re
+
+    for found in re.finditer(r'"(?:[^"\\]|\\.)*"|\{\}|\[\]|[{}\[\]:,]|[^"{}\[\]:,]+', text):
+        yield found.group(), text[found.end() : found.end() + 1]
+
+
+def _from_files(paths: Sequence[str]) -> list[str]:
+    return [_text(path).strip() for path in paths]
+
+
+def _text(path: str) -> str:
+    """Return the text of a file, or of standard input for `-`; raise DocumentError where it is not UTF-8."""
+    from engine.lang.yaml.read import decode
+
+    return decode(sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes(), path)
+
+
+def _as_floats(value: Json) -> Json:
+    """Return `value` with integers beyond 53 bits as floats: upstream's document holds every number so."""
+    if isinstance(value, list):
+        return [_as_floats(element) for element in value]
+    if isinstance(value, dict):
+        return {key: _as_floats(member) for key, member in value.items()}
+    if isinstance(value, int) and abs(value) > 1 << 53:
+        return float(value)
+    return value
+
+
+def _now() -> datetime:
+    import datetime as dt
+
+    return dt.datetime.now(dt.UTC)
+
+
+def _chance() -> Chance:
+    from os import urandom
+
+    from engine.lang import chance
+
+    return chance.Chance(urandom(32))
+
+
+def _is_external(host: str) -> bool:
+    """Look a host name up, and say whether any of its addresses is public."""
+    import ipaddress
+    import socket
+
+    from engine.errors import EvaluationError
+
+    try:
+        found = socket.getaddrinfo(host, None)
+    except OSError as error:
+        raise EvaluationError(f"lookup {host}: no such host") from error
+    addresses = {ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found}
+    return all(not (address.is_loopback or address.is_private) for address in addresses)
+
+
+def _refuse(message: str, advice: str, *, code: int = 2) -> int:
+    print(f"error: {message}\nhelp: {advice}", file=sys.stderr)
+    return code
