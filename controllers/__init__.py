@@ -1,0 +1,1 @@
+"""Everything that lives in the cluster or speaks to it."""

@@ -1,0 +1,1 @@
+"""The kubectl plugin: commands and console for people."""

@@ -113,15 +113,16 @@ def _compile_one(condition: Json) -> Conditions:
     operator = str(condition.get("operator", ""))
     if operator not in OPERATORS:
         raise PolicyError(f"condition operator `{operator}` is not known", help=_operators_help())
-    holds = compile_condition(operator)
     key = compile_document(condition.get("key"))
     value = compile_document(condition.get("value"))
     message = compile_document(str(condition.get("message") or ""))
+    ready = compile_condition(operator, value.source) if value.is_constant else None
+    holds = compile_condition(operator)
 
     def check(scope: Scope, trace: Trace | None) -> Verdict:
         found = _rendered("key", key, scope)
         wanted = _rendered("value", value, scope)
-        verdict = holds(found, wanted)
+        verdict = holds(found, wanted) if ready is None else ready(found)
         if trace is not None:
             trace.add(
                 "condition", f"{key.source} {operator} {value.source}", verdict, [found, wanted]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError, LimitError
@@ -9,7 +10,7 @@ from engine.lang.pattern import CompiledPattern, compile_pattern
 from engine.lang.variables import Document, compile_document
 from engine.model import Outcome, Status
 from engine.validate import messages
-from engine.validate.pattern_rule import any_pattern_outcome, pattern_outcome
+from engine.validate.pattern_rule import any_pattern_outcome, miss_outcome
 
 from .answers import Answers, RuleAnswer, answered, errored
 
@@ -70,10 +71,10 @@ def _compile_one(patterns: Patterns, message: Message) -> Callable[[State], Answ
             (pattern,) = patterns(state)
         except EngineError as error:
             return errored("variable substitution failed", error)
-        if pattern.check(state.resource) is None:
+        miss = pattern.check(state.resource)
+        if miss is None:
             return passed
-        outcome = pattern_outcome(message.rule, _text(message, state), pattern, state.resource)
-        return (RuleAnswer(outcome),)
+        return (RuleAnswer(miss_outcome(message.rule, partial(_text, message, state), miss)),)
 
     return handle
 
@@ -84,11 +85,8 @@ def _compile_any(patterns: Patterns, message: Message) -> Callable[[State], Answ
             ready = patterns(state)
         except EngineError as error:
             return errored("variable substitution failed", error)
-        for index, pattern in enumerate(ready):
-            if pattern.check(state.resource) is None:
-                return answered(Status.PASS, messages.any_passed(message.rule, index))
-        outcome = any_pattern_outcome(message.rule, _text(message, state), ready, state.resource)
-        return (RuleAnswer(outcome),)
+        text = partial(_text, message, state)
+        return (RuleAnswer(any_pattern_outcome(message.rule, text, ready, state.resource)),)
 
     return handle
 

@@ -1,0 +1,1 @@
+"""The small languages that policies are written in, and the scalar forms of Kubernetes and Go."""

@@ -27,6 +27,11 @@ def pattern_outcome(
     miss = compiled.check(resource)
     if miss is None:
         return Outcome(Status.PASS, messages.passed(rule_name))
+    return miss_outcome(rule_name, message, miss)
+
+
+def miss_outcome(rule_name: str, message: Message, miss: Miss) -> Outcome:
+    """Return the outcome of a rule whose pattern the object missed."""
     if miss.kind == "skip":
         return Outcome(Status.SKIP, miss.message)
     status = Status.FAIL if miss.kind == "fail" else Status.ERROR

@@ -1,0 +1,1 @@
+"""Validate rules over patterns: outcomes and their exact texts."""

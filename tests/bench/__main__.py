@@ -1,0 +1,78 @@
+"""`python -m tests.bench`: prints speed and memory; ratios to a yardstick of the same run decide the exit code.
+
+Times are reported, never judged: the host's speed is not the program's.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from . import engine_cost, process_cost, subjects
+
+ENGINE_GATES = {
+    "16 Pod Security policies, bytes to results": 12.0,
+    "one simple rule, review decoded": 0.5,
+}
+PROCESS_GATES = {
+    "kpolicy version": 6.0,
+    "kpolicy --help": 6.0,
+    "apply, 19 policy files x 1 Pod": 10.0,
+}
+PODS_GATE = 1.2
+MEMORY_GATE = 150.0
+
+
+def main() -> int:
+    """Run everything, print it, and return 1 when a ratio is over its gate."""
+    over = [*_engine(), *_processes()]
+    for text in over:
+        print(f"over its gate: {text}", file=sys.stderr)
+    return 1 if over else 0
+
+
+def _engine() -> list[str]:
+    size = len(subjects.review_bytes())
+    print(
+        f"engine, on a Pod AdmissionReview of {size} bytes (medians of {engine_cost.ROUNDS} rounds)"
+    )
+    seconds = engine_cost.measure()
+    yardstick = seconds["orjson.loads of the review"]
+    compiling = "compile one policy (with autogen), mean of 16"
+    seconds[compiling] /= len(subjects.STANDARDS)
+    over = []
+    for name, value in seconds.items():
+        ratio, gate = value / yardstick, ENGINE_GATES.get(name)
+        _line(name, f"{value * 1e6:9.1f} µs", ratio, gate)
+        if gate is not None and ratio > gate:
+            over.append(f"{name}: {ratio:.2f} x")
+    return over
+
+
+def _processes() -> list[str]:
+    print("\nwhole commands (medians, peak memory)")
+    found = process_cost.measure()
+    bare, loader = found["python -c pass"][0], found["CSafeLoader on the 1,000 Pods"][0]
+    over = []
+    for name, (seconds, peak) in found.items():
+        large = name.startswith("apply, 16")
+        ratio = seconds / (loader if large else bare)
+        gate = PODS_GATE if large else PROCESS_GATES.get(name)
+        _line(name, f"{seconds * 1e3:9.1f} ms {peak:6.1f} MiB", ratio, gate)
+        if gate is not None and ratio > gate:
+            over.append(f"{name}: {ratio:.2f} x")
+        if large and peak > MEMORY_GATE:
+            over.append(f"{name}: {peak:.0f} MiB")
+    for command in (["version", "--client"], ["--help"]):
+        loaded = process_cost.heavy_modules(*command)
+        print(f"  {' '.join(command)} loads: {', '.join(loaded) or 'none of the heavy packages'}")
+        over += [f"{' '.join(command)} loads {module}" for module in loaded]
+    return over
+
+
+def _line(name: str, figure: str, ratio: float, gate: float | None) -> None:
+    limit = f" (gate {gate:g} x)" if gate is not None else ""
+    print(f"  {name:<48} {figure}  {ratio:7.2f} x{limit}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Mutation runs: would the tests notice if the engine decided differently?"""
