@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.lang.chance import Chance
-    from engine.model import Json
 
 HELP = "try JMESPath expressions with the functions policies have"
 EXAMPLES = {
@@ -73,13 +72,14 @@ def run(args: argparse.Namespace) -> int:
 def _query(args: argparse.Namespace) -> int:
     from engine.lang import gotext, jmes, yaml
     from engine.lang.jmes.env import Env
+    from engine.lang.jmes.values import held
 
     named = args.query or args.expressions
     if args.input in ("", "-") and (not named or "-" in args.query):
         return _refuse("standard input cannot be both the document and the expression",
             "give the document with `-i FILE` or the expression as an argument")  # fmt: skip
     expressions = [*_from_files(args.query), *args.expressions]
-    document = _as_floats(yaml.load(_text(args.input or "-"), file=args.input))
+    document = held(yaml.load(_text(args.input or "-"), file=args.input))
     for expression in expressions or [_text("-").strip()]:
         query = jmes.compile(expression)
         result = query(document, Env(now=_now(), chance=_chance(), is_external_host=_is_external))
@@ -150,17 +150,6 @@ def _text(path: str) -> str:
     from engine.lang.yaml.read import decode
 
     return decode(sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes(), path)
-
-
-def _as_floats(value: Json) -> Json:
-    """Return `value` with integers beyond 53 bits as floats: upstream's document holds every number so."""
-    if isinstance(value, list):
-        return [_as_floats(element) for element in value]
-    if isinstance(value, dict):
-        return {key: _as_floats(member) for key, member in value.items()}
-    if isinstance(value, int) and abs(value) > 1 << 53:
-        return float(value)
-    return value
 
 
 def _now() -> datetime:

@@ -11,11 +11,11 @@ from engine.lang import gotext
 
 from .signature import Table
 from .values import (
-    EXACT_INTEGERS,
     ItemList,
     as_float,
     check_length,
     equal,
+    held,
     is_number,
     number,
     spend,
@@ -174,7 +174,7 @@ def to_string(env: Env, given: Json) -> str:
     if given.__class__ is str:
         return str(given)
     spend_size(given, env)
-    text = gotext.compact_json(_as_floats(given))
+    text = gotext.compact_json(held(given))
     check_length(len(text))
     return text
 
@@ -216,15 +216,3 @@ def _underscores_fit(text: str) -> bool:
         return True
     body = text.lstrip("+-")
     return re.search(r"(?:^|[^0-9a-fA-FxX])_|_(?:$|[^0-9a-fA-F])", body) is None
-
-
-def _as_floats(value: Json) -> Json:
-    """Return `value` with integers beyond 53 bits as floats, which is how upstream holds every number."""
-    kind = value.__class__
-    if kind is int:
-        return value if -EXACT_INTEGERS <= value <= EXACT_INTEGERS else as_float(value)
-    if kind is list or kind is ItemList:
-        return [_as_floats(element) for element in value]
-    if kind is dict:
-        return {key: _as_floats(member) for key, member in value.items()}
-    return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError, EvaluationError
 from engine.lang import gotext, yaml
@@ -10,7 +10,7 @@ from engine.lang import gotext, yaml
 from .gojson import GoJsonError, decode
 from .matching import single
 from .signature import Table, fail
-from .values import EXACT_INTEGERS, ItemList, as_float, is_number, number, spend
+from .values import ItemList, as_float, held, is_number, spend
 from .yamltexts import first_document, go_text
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def parse_yaml(env: Env, text: str) -> Json:
     """Decode YAML by the rules of Kubernetes. Raises EvaluationError."""
     spend(env, len(text) >> 2)
     try:
-        return _as_numbers(yaml.load(first_document(text)))
+        return held(yaml.load(first_document(text)))
     except DocumentError as error:
         raise EvaluationError(go_text(error, text)) from None
 
@@ -109,19 +109,3 @@ def _key(key: Json) -> str:
     if is_number(key):
         return single(key)
     raise fail("object_from_lists", "argument #1 is not of type StringArray")
-
-
-def _as_numbers(value: Json) -> Json:
-    """Return `value` with integers beyond 53 bits as floats, which is how upstream holds every number."""
-    kind = value.__class__
-    if kind is list:
-        return [_as_numbers(element) for element in value]
-    if kind is dict:
-        return {key: _as_numbers(member) for key, member in value.items()}
-    if kind is int and not -EXACT_INTEGERS <= value <= EXACT_INTEGERS:
-        return as_float(value)
-    return _whole(value) if kind is float else value
-
-
-def _whole(value: Any) -> Json:
-    return number(value)

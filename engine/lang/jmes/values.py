@@ -96,6 +96,20 @@ def number(value: float) -> float:
     return value
 
 
+def held(value: Json) -> Json:
+    """Return a document with its numbers as upstream holds them: 64-bit floats, here ints where whole and exact."""
+    kind = value.__class__
+    if kind is int:
+        return value if -EXACT_INTEGERS <= value <= EXACT_INTEGERS else as_float(value)
+    if kind is float:
+        return number(value)
+    if kind is list or kind is ItemList:
+        return [held(element) for element in value]
+    if kind is dict:
+        return {key: held(member) for key, member in value.items()}
+    return value
+
+
 def spend(env: Env, cost: int) -> None:
     """Count `cost` against the evaluation's budget. Raise LimitError when it is used up."""
     env.budget -= cost
