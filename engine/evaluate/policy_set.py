@@ -94,9 +94,9 @@ class PolicySet:
                 self._by_kind[kind] = found
         return found
 
-    def _group(self, kind: str, type: RuleType) -> Group:  # noqa: A002 - as in RuleResult
-        narrowed = (_narrowed(item, kind, type) for item in self.policies)
-        return Group(type, tuple(item for item in narrowed if item.rules))
+    def _group(self, kind: str, rule_type: RuleType) -> Group:
+        narrowed = (_narrowed(item, kind, rule_type) for item in self.policies)
+        return Group(rule_type, tuple(item for item in narrowed if item.rules))
 
 
 MAX_REMEMBERED = 4096
@@ -127,10 +127,10 @@ def compile_policy(
         raise
 
 
-def _narrowed(compiled: CompiledPolicy, kind: str, type: RuleType) -> CompiledPolicy:  # noqa: A002
+def _narrowed(compiled: CompiledPolicy, kind: str, rule_type: RuleType) -> CompiledPolicy:
     rules = tuple(
         rule
         for rule in compiled.rules
-        if rule.type is type and (rule.matcher.kinds is None or kind in rule.matcher.kinds)
+        if rule.type is rule_type and (rule.matcher.kinds is None or kind in rule.matcher.kinds)
     )
     return CompiledPolicy(compiled.policy, rules)

@@ -9,11 +9,16 @@ from .source import modules, shown, tree
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
+def is_overload(node: DEFINITIONS) -> bool:
+    """Tell whether a definition only adds a signature to the one below it, which carries the words."""
+    return any(ast.unparse(item) == "overload" for item in node.decorator_list)
+
+
 def public(path) -> list[DEFINITIONS]:
     """Return definitions that others can reach: of the module and of its public classes."""
     found = []
     for node in tree(path).body:
-        if not isinstance(node, DEFINITIONS) or node.name.startswith("_"):
+        if not isinstance(node, DEFINITIONS) or node.name.startswith("_") or is_overload(node):
             continue
         found.append(node)
         if isinstance(node, ast.ClassDef):

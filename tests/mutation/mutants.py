@@ -140,6 +140,6 @@ def _unwrap(node: ast.UnaryOp):
 
 def _become_pass(node: ast.AST):
     def apply() -> None:
-        node.__class__ = ast.Pass  # type: ignore[assignment]
+        node.__class__ = ast.Pass  # type: ignore[assignment] - turning the node into another kind is the point
 
     return apply

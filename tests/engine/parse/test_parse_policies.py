@@ -136,7 +136,7 @@ def test_bodies_of_a_rule_are_taken_over_as_written() -> None:
     rule = build_rule(RULE | fields)
 
     assert rule.exclude == {"any": []}
-    assert rule.context == tuple(fields["context"])  # type: ignore[arg-type]
+    assert rule.context == tuple(fields["context"])  # type: ignore[arg-type] - wrong on purpose
     assert rule.preconditions == {"any": []}
     assert rule.cel_preconditions[0]["expression"] == "true"
     assert rule.image_extractors == {"Task": [{"path": "/spec"}]}

@@ -159,7 +159,7 @@ def test_wildcards_in_label_keys(labels: Any, expected: tuple[str, str]) -> None
 
 def test_wildcard_keys_keep_their_anchors_and_work_in_templates() -> None:
     pattern = {"spec": {"=(metadata)": {"=(annotations)": {"X(bad.io/*)": "null", "=(a?)": "1"}}}}
-    under = lambda annotations: {"spec": {"metadata": {"annotations": annotations}}}  # noqa: E731
+    under = lambda annotations: {"spec": {"metadata": {"annotations": annotations}}}  # noqa: E731 - a table of tests reads best so
     assert verdict(pattern, under({"good.io/x": "1"})) == PASS
     assert verdict(pattern, under({"bad.io/x": "1"})) == (
         "fail",

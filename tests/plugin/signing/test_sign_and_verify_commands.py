@@ -324,7 +324,7 @@ def test_cosigns_own_key_files_open_with_their_password(
     salt, nonce = bytes(32), bytes(24)
     derived = hashlib.scrypt(b"pw", salt=salt, n=1024, r=8, p=1, dklen=32)
     sealed = SecretBox(derived).encrypt(der, nonce).ciphertext
-    encode = lambda data: base64.b64encode(data).decode()  # noqa: E731
+    encode = lambda data: base64.b64encode(data).decode()  # noqa: E731 - one line says it
     file = {
         "kdf": {"name": "scrypt", "params": {"N": 1024, "r": 8, "p": 1}, "salt": encode(salt)},
         "cipher": {"name": "nacl/secretbox", "nonce": encode(nonce)},
