@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
+from warnings import catch_warnings, simplefilter
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.utils import CryptographyDeprecationWarning
 
 from engine.errors import EvaluationError
 
@@ -50,9 +53,12 @@ _SINGLE_FIELDS: Final = {"2.5.4.3": "CommonName", "2.5.4.5": "SerialNumber"}
 
 def decode_certificate(pem: str) -> dict[str, Any]:
     """Return the fields of Go's Certificate. Raises EvaluationError."""
-    certificate = _read(lambda: x509.load_pem_x509_certificate(pem.encode()), "certificate")
     try:
-        return _certificate(certificate)
+        with catch_warnings():
+            # certificates with the serial number zero occur, and Go reads them without a word
+            simplefilter("ignore", CryptographyDeprecationWarning)
+            load = partial(x509.load_pem_x509_certificate, pem.encode())
+            return _certificate(_read(load, "certificate"))
     except (ValueError, UnsupportedAlgorithm, x509.DuplicateExtension) as error:
         raise EvaluationError("failed to parse certificate") from error
 
