@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from engine.errors import EngineError
 from engine.lang import wildcard
+from kubectl_kpolicy.output.diagnostics import report
 
-from .complaint import complain, refuse
 from .inputs import load_inputs
 from .processor import Processor
 from .sources import collector_off
@@ -22,11 +22,8 @@ if TYPE_CHECKING:
 
 def run_command(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:
     """Run `kubectl kpolicy explain` and return its exit code."""
-    try:
-        with collector_off():
-            return _explain(args, out, err)
-    except EngineError as error:
-        return complain(err, error)
+    with collector_off():
+        return _explain(args, out, err)
 
 
 def _explain(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:
@@ -36,12 +33,14 @@ def _explain(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:
     ]
     processor = Processor(policies, inputs.loaded.exceptions, setting=inputs.setting, trace=True)
     for problem in processor.problems:
-        complain(err, problem.error)
+        report(problem.error, err=err)
     for error in inputs.loaded.problems:
-        complain(err, error)
+        report(error, err=err)
     chosen = [obj for obj in inputs.objects if _is_named(obj, args.names)]
     if not chosen:
-        return refuse(err, f"no resource is called {' or '.join(args.names)}", "write KIND/NAME")
+        raise EngineError(
+            f"no resource is called {' or '.join(args.names)}", help="write KIND/NAME"
+        )
     for obj in chosen:
         answers = processor.apply(obj)
         traces = [trace for trace in processor.traces if wildcard.match(args.rule, trace.rule)]

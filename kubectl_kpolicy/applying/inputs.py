@@ -11,7 +11,6 @@ from engine.model import NOBODY
 
 from .documents import Loaded, objects_of, sort_documents
 from .inventory import Inventory
-from .mocks import with_context
 from .namespaces import labels_by_namespace
 from .processor import Setting
 from .scope import Scopes
@@ -104,6 +103,8 @@ def _setting(
 ) -> Setting:
     world = World(targets=Inventory(targets))
     if args.context_file:
+        from .mocks import with_context
+
         world = with_context(world, first_document(Path(args.context_file), "context file"))
     return Setting(
         now=now,

@@ -50,8 +50,15 @@ class Inventory:
             and (selected is None or selected(_labels(obj)))
         ]
 
-    def at_path(self, path: str, label_selector: str = "") -> Any:
-        """Answer a GET of the API server's `path`: an object, a list, or None where there is no such object."""
+    def at_path(self, url_path: str) -> Any:
+        """Answer a GET of the API server's `url_path`: an object, a list, or None where there is no such object.
+
+        Of the query only `labelSelector` in its equality form counts.
+        """
+        from urllib.parse import parse_qs
+
+        path, _, query = url_path.partition("?")
+        label_selector = parse_qs(query).get("labelSelector", [""])[0]
         parts = path.strip("/").split("/")
         api_version, rest = _version(parts)
         namespace = ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape, quoteattr
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
 def junit_text(name: str, suites: Mapping[str, Sequence[Case]]) -> str:
     """Return a report with one suite for each key."""
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites name={quoteattr(name)}>"]
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites name={_quoted(name)}>"]
     for suite, cases in suites.items():
         failures = sum(failure is not None for _, _, failure in cases)
         lines.append(
@@ -30,14 +29,15 @@ def _case(case: Case) -> str:
     head = f"    <testcase name={_quoted(name)} classname={_quoted(group)}"
     if failure is None:
         return f"{head}/>"
-    text = escape(_printable(failure))
+    text = _escaped(failure)
     return f"{head}>\n      <failure>{text}</failure>\n    </testcase>"
 
 
 def _quoted(text: str) -> str:
-    return quoteattr(_printable(text))
+    return '"' + _escaped(text).replace('"', "&quot;").replace("\n", "&#10;") + '"'
 
 
-def _printable(text: str) -> str:
-    """Replace control characters, which XML cannot carry."""
-    return "".join(char if char >= " " or char in "\t\n" else "\ufffd" for char in text)
+def _escaped(text: str) -> str:
+    """Escape markup, and replace control characters, which XML cannot carry."""
+    safe = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return "".join(char if char >= " " or char in "\t\n" else "\ufffd" for char in safe)

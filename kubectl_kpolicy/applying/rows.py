@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import orjson
+from kubectl_kpolicy.output.structured import json_text, name_of, yaml_text
+from kubectl_kpolicy.output.table import Column, Table
 
-from . import sarif
-from .boxes import aligned, markdown_table, table
-from .colors import PLAIN, Colors
-from .junit import junit_text
+from .boxes import PLAIN, Brush, boxed, plain
 from .verdicts import shown_status
-from .yamltext import dump
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,40 +63,42 @@ def resource_path(obj: Object) -> str:
     return f"{metadata.get('namespace') or ''}/{obj.get('kind', '')}/{name}"
 
 
-def as_table(outcome: Outcome, colors: Colors = PLAIN, *, detailed: bool = False) -> str:
+def as_table(outcome: Outcome, brush: Brush = PLAIN, *, detailed: bool = False) -> str:
     """Return Kyverno's box table."""
     columns = ["ID", "POLICY", "RULE", "RESOURCE", "RESULT", "REASON"]
     cells = []
     for number, row in enumerate(outcome.rows, 1):
-        status = row.status.title()
         cell = [
             str(number),
-            colors.name(row.policy.key),
-            colors.name(row.result.rule),
-            colors.name(row.resource),
-            colors.status(status),
+            brush.name(row.policy.key),
+            brush.name(row.result.rule),
+            brush.name(row.resource),
+            brush.status(row.status.title()),
             _REASONS[row.status],
         ]
-        cells.append([*cell, row.result.message] if detailed else cell)
-    return table([*columns, "MESSAGE"] if detailed else columns, cells, colors=colors)
+        cells.append([*cell, plain(row.result.message)] if detailed else cell)
+    return boxed([*columns, "MESSAGE"] if detailed else columns, cells, brush=brush) + "\n"
 
 
-def as_wide(outcome: Outcome) -> str:
-    """Return kubectl's kind of table with action, severity and message."""
-    columns = ("RESULT", "POLICY", "RULE", "RESOURCE", "ACTION", "SEVERITY", "MESSAGE")
-    cells = [
-        (
+def _plain_table(outcome: Outcome) -> Table:
+    heads = ("RESULT", "POLICY", "RULE", "RESOURCE", "ACTION", "SEVERITY", "MESSAGE")
+    table = Table([Column(head) for head in heads])
+    for row in outcome.rows:
+        table.add(
             row.status,
             row.policy.key,
             row.result.rule,
             row.resource,
             "Enforce" if row.result.enforce else "Audit",
-            row.policy.annotations.get("policies.kyverno.io/severity") or "-",
-            row.result.message.replace("\n", " "),
+            str(row.policy.annotations.get("policies.kyverno.io/severity") or "-"),
+            row.result.message,
         )
-        for row in outcome.rows
-    ]
-    return aligned(columns, cells)
+    return table
+
+
+def as_wide(outcome: Outcome) -> str:
+    """Return kubectl's kind of table with action, severity and message."""
+    return _plain_table(outcome).text(wide=True)
 
 
 def document_of(outcome: Outcome) -> dict[str, Any]:
@@ -144,48 +143,41 @@ def reference(obj: Object) -> dict[str, str]:
 
 def as_json(outcome: Outcome) -> str:
     """Return `document_of` as JSON."""
-    return orjson.dumps(document_of(outcome), option=orjson.OPT_INDENT_2).decode()
+    return json_text(document_of(outcome))
 
 
 def as_yaml(outcome: Outcome) -> str:
     """Return `document_of` as YAML."""
-    return dump(document_of(outcome), sort=False).rstrip("\n")
+    return yaml_text(document_of(outcome))
 
 
 def as_name(outcome: Outcome) -> str:
     """Return kubectl's names (`deployment.apps/web`) of the objects with a bad result, each once."""
-    names = {_name(row.object): None for row in outcome.rows if row.status in BAD}
-    return "\n".join(names)
-
-
-def _name(obj: Object) -> str:
-    group = str(obj.get("apiVersion", "")).rpartition("/")[0]
-    kind = str(obj.get("kind", "")).lower()
-    name = (obj.get("metadata") or {}).get("name") or ""
-    return f"{kind}.{group}/{name}" if group else f"{kind}/{name}"
+    bad = (row.object for row in outcome.rows if row.status in BAD)
+    names = {name_of(obj): None for obj in bad if reference(obj).get("name")}
+    return "".join(f"{name}\n" for name in names)
 
 
 def as_markdown(outcome: Outcome) -> str:
     """Return a Markdown table."""
-    columns = ("RESULT", "POLICY", "RULE", "RESOURCE", "MESSAGE")
-    cells = [
-        (row.status, row.policy.key, row.result.rule, row.resource, row.result.message)
-        for row in outcome.rows
-    ]
-    return markdown_table(columns, cells)
+    return _plain_table(outcome).markdown()
 
 
 def as_junit(outcome: Outcome) -> str:
     """Return a JUnit report, one test suite for each policy."""
+    from .junit import junit_text
+
     suites: dict[str, list[tuple[str, str, str | None]]] = {}
     for row in outcome.rows:
         failure = row.result.message or row.status if row.status in ("fail", "error") else None
         suites.setdefault(row.policy.key, []).append((row.result.rule, row.resource, failure))
-    return junit_text("kpolicy apply", suites)
+    return junit_text("kpolicy apply", suites) + "\n"
 
 
 def as_sarif(outcome: Outcome) -> str:
     """Return a SARIF log, which code hosts show beside the code."""
+    from . import sarif
+
     bad = [
         sarif.Finding(
             rule=f"{row.policy.key}/{row.result.rule}",
@@ -197,7 +189,7 @@ def as_sarif(outcome: Outcome) -> str:
         for row in outcome.rows
         if row.status in BAD
     ]
-    return orjson.dumps(sarif.log_of(bad), option=orjson.OPT_INDENT_2).decode()
+    return json_text(sarif.log_of(bad))
 
 
 FORMATS: dict[str, Callable[[Outcome], str]] = {

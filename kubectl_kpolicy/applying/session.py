@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
 
 from engine.errors import EngineError
 from engine.lang import duration
 from engine.parse import unknown_fields
+from kubectl_kpolicy.output.color import wanted
+from kubectl_kpolicy.output.diagnostics import report
+from kubectl_kpolicy.output.structured import json_text
 
 from . import rows as formats
-from .colors import Colors
-from .complaint import complain, refuse
+from .boxes import Brush
 from .counts import Counts
 from .destination import Destination
 from .inputs import ApplyInputs, load_inputs
@@ -49,12 +50,9 @@ def run_command(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:
     """Run `kubectl kpolicy apply` and return its exit code."""
     for flag, message in _LATER.items():
         if getattr(args, flag, None):
-            return refuse(err, message, "name files and folders with --resource")
-    try:
-        with collector_off():
-            return _Session(args, out, err).run()
-    except EngineError as error:
-        return complain(err, error)
+            raise EngineError(message, help="name files and folders with --resource")
+    with collector_off():
+        return _Session(args, out, err).run()
 
 
 class _Session:
@@ -103,20 +101,20 @@ class _Session:
     def _problems(self, inputs: ApplyInputs, processor: Processor) -> list[str]:
         """Complain of policies that are left out; returns their names."""
         for later in inputs.loaded.unsupported:
-            complain(
-                self._err,
+            report(
                 EngineError(
                     f"{later.kind} `{later.name}` is left out: this version does not evaluate its kind",
                     at=later.at,
                 ),
+                err=self._err,
                 word="warning",
             )
         if self._args.validate == "warn":
             self._warn_of_unknown_fields(inputs)
         for error in inputs.loaded.problems:
-            complain(self._err, error)
+            report(error, err=self._err)
         for problem in processor.problems:
-            complain(self._err, problem.error)
+            report(problem.error, err=self._err)
         return [
             *(str(error.at) or error.message for error in inputs.loaded.problems),
             *(problem.policy.key for problem in processor.problems),
@@ -127,7 +125,7 @@ class _Session:
             for found in unknown_fields(policy.raw):
                 nearest = f"did you mean `{found.nearest}`?" if found.nearest else ""
                 error = EngineError(f"unknown field `{found.path}`", at=policy.at, help=nearest)
-                complain(self._err, error, word="warning")
+                report(error, err=self._err, word="warning")
 
     def _narrator(self, inputs: ApplyInputs, processor: Processor) -> Narrator | None:
         if self._keeps_rows:
@@ -179,27 +177,21 @@ class _Session:
 
     def _show_documents(self, documents: list[dict[str, Any]]) -> None:
         if self._args.output_format == "json":
-            import orjson
-
-            self._print(*(orjson.dumps(found).decode() for found in documents))
+            self._out.writelines(map(json_text, documents))
         else:
-            self._print("---\n".join(dump(found) for found in documents).rstrip("\n"))
+            self._out.write("---\n".join(map(dump, documents)))
 
     def _show_format(self) -> None:
+        args = self._args
         outcome = Outcome(self._rows, self._counts, self._changed)
         if self._format == "table":
-            colors = Colors(on=_wants_color(self._args, self._out))
-            shown = formats.as_table(outcome, colors, detailed=self._args.detailed_results)
-            self._print(shown, f"\n{self._counts.line()}")
-            return
-        shown = formats.FORMATS[self._format](outcome)
-        if shown:
-            self._print(shown)
-        print(self._counts.line().rstrip(), file=self._err)
-
-    def _print(self, *lines: str) -> None:
-        if any(lines):
-            print(*lines, sep="\n", file=self._out)
+            brush = Brush(on=not args.remove_color and wanted(args.color, self._out))
+            self._out.write(formats.as_table(outcome, brush, detailed=args.detailed_results))
+            self._out.write(f"\n{self._counts.line()}\n")
+        else:
+            self._out.write(formats.FORMATS[self._format](outcome))
+            if not args.quiet:
+                print(self._counts.line().rstrip(), file=self._err)
 
 
 def _output(args: argparse.Namespace) -> tuple[str, str]:
@@ -207,9 +199,3 @@ def _output(args: argparse.Namespace) -> tuple[str, str]:
     if args.output in formats.FORMATS:
         return args.output, ""
     return "table" if args.table else "", args.output
-
-
-def _wants_color(args: argparse.Namespace, out: TextIO) -> bool:
-    if args.remove_color or args.color == "never":
-        return False
-    return args.color == "always" or (out.isatty() and "NO_COLOR" not in os.environ)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, urlsplit
 
 from engine.evaluate import (
     Answer,
@@ -74,6 +73,8 @@ class World:
                 return Answer.found(self._objects(lookup))
             case HostLookup(host=host):
                 return Answer.failed(f"host name `{host}` cannot be looked up here")
+            case _:
+                return Answer.absent()
 
     def _config_map(self, namespace: str, name: str) -> Answer:
         found = self.objects.get("v1", "ConfigMap", namespace, name)
@@ -98,9 +99,7 @@ class World:
             return prepared
         if not self.has_cluster or method != "GET":
             return Answer.absent()
-        parts = urlsplit(url_path)
-        query = parse_qs(parts.query)
-        found = self.objects.at_path(parts.path, query.get("labelSelector", [""])[0])
+        found = self.objects.at_path(url_path)
         if found is None:
             return Answer.failed("the server could not find the requested resource")
         return Answer.found(found)

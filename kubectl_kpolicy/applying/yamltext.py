@@ -46,7 +46,8 @@ def _node(value: Any, indent: str, sort: bool) -> Iterator[str]:
 def _map(value: dict[str, Any], indent: str, sort: bool) -> Iterator[str]:
     for key in sorted(value) if sort else value:
         below = value[key]
-        head = f"{indent}{_text(str(key), indent)}:"
+        name = _double(key) if "\n" in key else _text(key, indent)
+        head = f"{indent}{name}:"
         if isinstance(below, dict) and below:
             yield head
             yield from _map(below, indent + "  ", sort)

@@ -73,14 +73,17 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
     )
     add("--generate-exceptions", action="store_true", help="print exceptions for what fails")
     add("--generated-exception-ttl", default="720h", metavar="DURATION", help="their time to live")
-    add("--color", choices=("auto", "always", "never"), default="auto", help="colours in tables")
     add("--remove-color", action="store_true", help="never use colours")
 
 
 def _add_verdicts(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--fail-on", choices=("fail", "warn", "error", "none"), default="fail",
-        help="least result that makes the exit code 1")  # fmt: skip
+    add(
+        "--fail-on",
+        choices=("fail", "warn", "error", "none"),
+        default="fail",
+        help="least result that makes the exit code 1",
+    )
     add("--audit-warn", action="store_true", help="failures of audit rules are warnings")
     add(
         "--warn-exit-code",

@@ -1,6 +1,7 @@
 """Expected objects of a test (`patchedResources`, `generatedResource`) against those that rules left or made.
 
-Labels that generation puts on its objects do not count, and a number is equal to the same number written otherwise.
+Labels that generation puts on its objects do not count, empty parts equal absent ones, and a number is equal to the same
+number written otherwise.
 """
 
 from __future__ import annotations
@@ -36,20 +37,27 @@ def difference(expected: Sequence[Object], found: Iterable[Object], what: str) -
     return "" if compared else f"{what} not found in manifest"
 
 
-def _tidy(obj: Object) -> Object:
+def _tidy(obj: Object) -> Any:
+    """Return an object without the labels of generation and without null, empty maps and empty lists (as Kyverno's CLI)."""
     metadata = obj.get("metadata")
-    if not isinstance(metadata, dict) or not isinstance(metadata.get("labels"), dict):
-        return obj
-    labels = metadata["labels"]
-    kept = {
-        key: value
-        for key, value in labels.items()
-        if not key.startswith(_GENERATED) and (key, value) != (_MANAGED_BY, "kyverno")
-    }
-    if kept == labels:
-        return obj
-    rest = {key: value for key, value in metadata.items() if key != "labels"}
-    return {**obj, "metadata": {**rest, "labels": kept} if kept else rest}
+    if isinstance(metadata, dict) and isinstance(metadata.get("labels"), dict):
+        kept = {
+            key: value
+            for key, value in metadata["labels"].items()
+            if not key.startswith(_GENERATED) and (key, value) != (_MANAGED_BY, "kyverno")
+        }
+        obj = {**obj, "metadata": {**metadata, "labels": kept}}
+    return _filled(obj)
+
+
+def _filled(value: Any) -> Any:
+    """Return `value` without its empty parts, None when nothing is left."""
+    if isinstance(value, dict):
+        pairs = ((key, _filled(below)) for key, below in value.items())
+        return {key: below for key, below in pairs if below is not None} or None
+    if isinstance(value, list):
+        return [below for item in value if (below := _filled(item)) is not None] or None
+    return value
 
 
 def first_difference(wanted: Any, found: Any) -> str | None:

@@ -6,19 +6,15 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
-from kubectl_kpolicy.applying.boxes import markdown_table, table
-from kubectl_kpolicy.applying.colors import PLAIN
+from kubectl_kpolicy.applying.boxes import PLAIN, Brush, boxed, plain
 from kubectl_kpolicy.applying.junit import junit_text
-from kubectl_kpolicy.applying.yamltext import dump
+from kubectl_kpolicy.output.structured import json_text, yaml_text
+from kubectl_kpolicy.output.table import Column, Table
 
 from .verdict import EXCLUDED, OK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from kubectl_kpolicy.applying.colors import Colors
 
     from .verdict import Row
 
@@ -41,12 +37,12 @@ def summary(rows: Sequence[Row]) -> dict[str, int]:
 
 def as_json(rows: Sequence[Row]) -> str:
     """Return `{"summary": …, "rows": […]}`."""
-    return orjson.dumps(_document(rows), option=orjson.OPT_INDENT_2).decode()
+    return json_text(_document(rows))
 
 
 def as_yaml(rows: Sequence[Row]) -> str:
     """Return the document of `as_json` as YAML."""
-    return dump(_document(rows), sort=False).rstrip("\n")
+    return yaml_text(_document(rows))
 
 
 def _document(rows: Sequence[Row]) -> dict[str, Any]:
@@ -55,7 +51,8 @@ def _document(rows: Sequence[Row]) -> dict[str, Any]:
 
 def as_markdown(rows: Sequence[Row]) -> str:
     """Return a Markdown table."""
-    return markdown_table((*_COLUMNS, "MESSAGE"), _cells(rows, PLAIN, detailed=True, strict=False))
+    columns = [Column(head) for head in (*_COLUMNS, "MESSAGE")]
+    return Table(columns, _cells(rows, PLAIN, detailed=True, strict=False)).markdown()
 
 
 def as_junit(rows: Sequence[Row]) -> str:
@@ -65,32 +62,32 @@ def as_junit(rows: Sequence[Row]) -> str:
         name = f"{row.policy}/{row.rule}" if row.rule else row.policy
         failure = None if row.verdict == OK else f"{row.reason}: {row.message}"
         suites.setdefault(row.file, []).append((name, row.resource, failure))
-    return junit_text("kpolicy test", suites)
+    return junit_text("kpolicy test", suites) + "\n"
 
 
 def as_table(
-    rows: Sequence[Row], *, colors: Colors = PLAIN, detailed: bool = False, strict: bool = False
+    rows: Sequence[Row], *, brush: Brush = PLAIN, detailed: bool = False, strict: bool = False
 ) -> str:
     """Return Kyverno's box table of one test; `strict` decides by the strict verdict which rows failed."""
     columns = (*_COLUMNS, "MESSAGE") if detailed else _COLUMNS
-    return table(columns, _cells(rows, colors, detailed=detailed, strict=strict), colors=colors)
+    return boxed(columns, _cells(rows, brush, detailed=detailed, strict=strict), brush=brush)
 
 
 def _cells(
-    rows: Sequence[Row], colors: Colors, *, detailed: bool, strict: bool
+    rows: Sequence[Row], brush: Brush, *, detailed: bool, strict: bool
 ) -> list[tuple[str, ...]]:
     cells: list[tuple[str, ...]] = []
     for number, row in enumerate(rows, 1):
         holds = (row.strict if strict else row.verdict) == OK
         shown = (
             str(number),
-            colors.name(row.policy),
-            colors.name(row.rule),
-            colors.name(row.resource),
-            colors.status("Pass" if holds else "Fail"),
-            colors.status("Skip", EXCLUDED) if row.reason == EXCLUDED else row.reason,
+            brush.name(row.policy),
+            brush.name(row.rule),
+            brush.name(row.resource),
+            brush.status("Pass" if holds else "Fail"),
+            brush.status("Skip", EXCLUDED) if row.reason == EXCLUDED else row.reason,
         )
-        cells.append((*shown, row.message) if detailed else shown)
+        cells.append((*shown, plain(row.message)) if detailed else shown)
     return cells
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from engine.errors import EngineError
-from kubectl_kpolicy.applying.colors import Colors
-from kubectl_kpolicy.applying.complaint import complain, refuse
+from kubectl_kpolicy.applying.boxes import Brush
 from kubectl_kpolicy.applying.sources import collector_off
+from kubectl_kpolicy.output.color import wanted
+from kubectl_kpolicy.output.diagnostics import report
 
 from .format import Declared
 from .loading import Bench, Broken, find_cases, load_case
@@ -30,19 +31,16 @@ if TYPE_CHECKING:
 def run_command(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:
     """Run `kubectl kpolicy test` and return its exit code: 1 where a row misses or a test cannot be read."""
     if args.registry:
-        return refuse(
-            err, "--registry is not supported yet", "prepare image data in a context file"
+        raise EngineError(
+            "--registry is not supported yet", help="prepare image data in a context file"
         )
     if args.git_branch:
-        return refuse(
-            err, "git sources are not supported yet", "clone it first, and name the folder"
+        raise EngineError(
+            "git sources are not supported yet", help="clone it first, and name the folder"
         )
-    try:
-        selector = parse_selector(args.test_case_selector)
-        with collector_off():
-            return _Session(args, selector, out, err).run()
-    except EngineError as error:
-        return complain(err, error)
+    selector = parse_selector(args.test_case_selector)
+    with collector_off():
+        return _Session(args, selector, out, err).run()
 
 
 class _Session:
@@ -55,7 +53,7 @@ class _Session:
         self._selector = selector
         self._out, self._err = out, err
         self._now = datetime.now(UTC)
-        self._colors = Colors(on=not args.remove_color and out.isatty())
+        self._brush = Brush(on=not args.remove_color and wanted(args.color, out))
         self._tables = args.output == "table"
         self._rows: list[Row] = []
         self._broken = 0
@@ -65,15 +63,13 @@ class _Session:
         for case in find_cases([Path(path) for path in self._args.paths], self._args.file_name):
             if isinstance(case, Broken):
                 self._broken += 1
-                complain(self._err, case.error)
+                report(case.error, err=self._err)
             else:
                 self._cases += 1
                 self._run_case(case)
         self._show()
         if not self._cases and self._args.require_tests:
-            return refuse(
-                self._err, "no test was found", f"tests are called {self._args.file_name}"
-            )
+            raise EngineError("no test was found", help=f"tests are called {self._args.file_name}")
         return 1 if self._broken or any(self._failed(row) for row in self._rows) else 0
 
     def _failed(self, row: Row) -> bool:
@@ -87,7 +83,7 @@ class _Session:
             self._introduce(bench)
             rows = run_case(bench, now=self._now, file=file, selector=self._selector)
         except EngineError as error:
-            complain(self._err, error)
+            report(error, err=self._err)
             rows = _unreadable(case, file, error)
             self._broken += not rows
         self._rows += rows
@@ -109,7 +105,7 @@ class _Session:
             "  Checking results ...",
         )
         for problem in bench.loaded.problems:
-            complain(self._err, problem)
+            report(problem, err=self._err)
 
     def _say(self, *lines: str) -> None:
         if self._tables:
@@ -117,16 +113,14 @@ class _Session:
 
     def _table(self, rows: Sequence[Row]) -> str:
         args = self._args
-        return as_table(
-            rows, colors=self._colors, detailed=args.detailed_results, strict=args.strict
-        )
+        return as_table(rows, brush=self._brush, detailed=args.detailed_results, strict=args.strict)
 
     def _show(self) -> None:
         if not self._tables:
             rows = self._rows
             if self._args.fail_only:
                 rows = [row for row in rows if self._failed(row)]
-            print(FORMATS[self._args.output](rows), file=self._out)
+            self._out.write(FORMATS[self._args.output](rows))
             return
         failed = [row for row in self._rows if self._failed(row)]
         if self._args.fail_only:

@@ -55,17 +55,18 @@ def answered_row(
     file: str, expected: Expectation, declared: Declared, operation: str, found: Answered,
     difference: str,
 ) -> Row:  # fmt: skip
-    """Make the row of an answer; `difference` says in what a patched or generated object is not the expected one."""
-    as_expected = found.status == expected.status and not difference
-    verdict = OK if as_expected else MISS
+    """Make the row of an answer; `difference` says in what a patched or generated object is not the expected one.
+
+    An object other than the expected one is an answer `fail`: tests of mutation expect it where they show a wrong object.
+    """
+    status = str(Status.FAIL) if difference else found.status
+    verdict = OK if status == expected.status else MISS
     reason = "Ok"
-    if difference:
-        reason = "Resource diff"
-    elif not as_expected:
-        reason = f"Want {expected.status}, got {found.status}"
+    if verdict == MISS:
+        reason = "Resource diff" if difference else f"Want {expected.status}, got {status}"
     return _row(
         file, expected, declared, resource_path(found.object), operation,
-        actual=found.status, verdict=verdict, strict=verdict, reason=reason,
+        actual=status, verdict=verdict, strict=verdict, reason=reason,
         message=difference or found.message,
     )  # fmt: skip
 

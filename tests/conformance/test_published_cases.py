@@ -6,10 +6,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.conformance.published import classic_cases, folder, is_excused
 
 from kubectl_kpolicy.testing.loading import Broken, find_cases, load_case
 from kubectl_kpolicy.testing.run import run_case
+from tests.conformance.published import classic_cases, folder, is_excused
 
 pytestmark = pytest.mark.conformance
 
