@@ -76,8 +76,6 @@ def parse_kind(text: str) -> KindFilter:
     match parts:
         case [kind]:
             return KindFilter("*", "*", kind)
-        case ["*", "*"]:
-            return KindFilter("*", "*", "*", "*")
         case ["*", last] if last == last.lower():
             return KindFilter("*", "*", "*", last)
         case [version, kind] if is_version(version):

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     LabelTest = Callable[[Mapping[str, Json]], bool]
 
-SET_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
-
 
 def compile_selector(selector: Json) -> LabelTest:
     """Compile a LabelSelector; an empty one matches every label map.

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     UserTest = Callable[[UserInfo], bool]
 
-FIELDS = ("subjects", "roles", "clusterRoles")
 _SERVICE_ACCOUNT = "system:serviceaccount:"
 
 

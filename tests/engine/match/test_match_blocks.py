@@ -357,29 +357,64 @@ def test_a_matcher_knows_the_kinds_it_can_match(
 
 
 @pytest.mark.parametrize(
-    "match",
+    ("match", "name"),
     [
-        {"any": {}},
-        {"any": ["x"]},
-        {"resources": []},
-        resources(kinds="Pod"),
-        resources(kinds=[1]),
-        resources(name=1),
-        resources(names="x"),
-        resources(namespaces={"a": 1}),
-        resources(operations="CREATE"),
-        resources(annotations=[]),
-        resources(annotations={"a": True}),
-        resources(selector="x"),
-        {"any": [{"roles": "x"}]},
-        {"any": [{"clusterRoles": [1]}]},
-        {"any": [{"subjects": {}}]},
-        {"any": [{"subjects": ["x"]}]},
-        {"any": [{"subjects": [{"kind": "User", "name": 1}]}]},
+        ({"any": {}}, "any"),
+        ({"all": "x"}, "all"),
+        ({"resources": []}, "resources"),
+        (resources(kinds="Pod"), "kinds"),
+        (resources(kinds=[1]), "kinds"),
+        (resources(name=1), "name"),
+        (resources(names="x"), "names"),
+        (resources(namespaces={"a": 1}), "namespaces"),
+        (resources(operations="CREATE"), "operations"),
+        (resources(annotations=[]), "annotations"),
+        (resources(annotations={"a": True}), "annotations"),
+        (resources(selector="x"), "selector"),
+        ({"any": [{"roles": "x"}]}, "roles"),
+        ({"any": [{"clusterRoles": [1]}]}, "clusterRoles"),
+        ({"any": [{"subjects": {}}]}, "subjects"),
+        ({"any": [{"subjects": ["x"]}]}, "subjects"),
+        ({"any": [{"subjects": [{"kind": "User", "name": 1}]}]}, "subjects.name"),
+        (
+            {"any": [{"subjects": [{"kind": "ServiceAccount", "name": "x", "namespace": 1}]}]},
+            "subjects.namespace",
+        ),
     ],
 )
-def test_a_filter_of_the_wrong_type_is_refused_and_never_ignored(match: dict[str, Any]) -> None:
-    with pytest.raises(PolicyError, match="must be a"):
+def test_a_filter_of_the_wrong_type_is_refused_and_never_ignored(
+    match: dict[str, Any], name: str
+) -> None:
+    with pytest.raises(PolicyError, match=f"^`{name}` must be a"):
         compile_match(match, {})
-    with pytest.raises(PolicyError, match="must be a"):
+    with pytest.raises(PolicyError, match=f"^`{name}` must be a"):
         compile_match({}, match)
+
+
+def test_an_entry_of_the_wrong_type_is_named_by_its_block() -> None:
+    with pytest.raises(PolicyError, match=r"^`match` must be a map"):
+        compile_match({"any": ["x"]}, {})
+    with pytest.raises(PolicyError, match=r"^`exclude` must be a map"):
+        compile_match({}, {"any": ["x"]})
+
+
+@pytest.mark.parametrize(
+    ("entry", "attribute"),
+    [
+        ({"resources": {"operations": ["UPDATE"]}}, "operations"),
+        ({"resources": {"kinds": ["Job"]}}, "kinds"),
+        ({"resources": {"name": "x"}}, "name"),
+        ({"resources": {"names": ["x"]}}, "names"),
+        ({"resources": {"namespaces": ["x"]}}, "namespaces"),
+        ({"resources": {"annotations": {"x": "x"}}}, "annotations"),
+        ({"resources": {"selector": {"matchLabels": {"x": "x"}}}}, "selector"),
+        ({"resources": {"namespaceSelector": {"matchLabels": {"x": "x"}}}}, "namespaceSelector"),
+        ({"roles": ["x:y"]}, "roles"),
+        ({"clusterRoles": ["x"]}, "clusterRoles"),
+        ({"subjects": [{"kind": "User", "name": "x"}]}, "subjects"),
+    ],
+)
+def test_a_refusal_names_the_attribute(entry: dict[str, Any], attribute: str) -> None:
+    said = compile_match({"all": [entry]}, {}).refusal(pod(user=JANE))
+
+    assert said == f"not matched by all[0]: {attribute}"

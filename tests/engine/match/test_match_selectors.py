@@ -115,21 +115,27 @@ def test_pairs_and_expressions_must_both_hold() -> None:
 
 
 @pytest.mark.parametrize(
-    "selector",
+    ("selector", "name"),
     [
-        [],
-        {"matchLabels": []},
-        {"matchLabels": {"a": 1}},
-        {"matchExpressions": {}},
-        {"matchExpressions": ["x"]},
-        {"matchExpressions": [{"key": 1, "operator": "Exists"}]},
-        {"matchExpressions": [{"key": "a", "operator": "In", "values": "x"}]},
-        {"matchExpressions": [{"key": "a", "operator": "In", "values": [1]}]},
-        {"matchExpressions": [{"key": "a", "operator": 1}]},
+        ([], "selector"),
+        ({"matchLabels": []}, "selector.matchLabels"),
+        ({"matchLabels": {"a": 1}}, "selector.matchLabels"),
+        ({"matchExpressions": {}}, "selector.matchExpressions"),
+        ({"matchExpressions": ["x"]}, "selector.matchExpressions"),
+        ({"matchExpressions": [{"key": 1, "operator": "Exists"}]}, "selector.matchExpressions.key"),
+        (
+            {"matchExpressions": [{"key": "a", "operator": "In", "values": "x"}]},
+            "selector.matchExpressions.values",
+        ),
+        (
+            {"matchExpressions": [{"key": "a", "operator": "In", "values": [1]}]},
+            "selector.matchExpressions.values",
+        ),
+        ({"matchExpressions": [{"key": "a", "operator": 1}]}, "selector.matchExpressions.operator"),
     ],
 )
-def test_a_part_of_the_wrong_type_is_refused(selector: Any) -> None:
-    with pytest.raises(PolicyError, match="must be a"):
+def test_a_part_of_the_wrong_type_is_refused(selector: Any, name: str) -> None:
+    with pytest.raises(PolicyError, match=f"^`{name}` must be a"):
         compile_selector(selector)
 
 
