@@ -11,14 +11,14 @@ because a patch should not remove what it does not speak of.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from engine.errors import EvaluationError
 
 from .conditions import resolve_anchors
 from .lists import DIRECTIVE, directive_of, merge_keyed, merge_set, new_keyed, split_directive
 from .shapes import Shape, shape_of
-from .values import ABSENT, check_level, same, wrong_kind
+from .values import ABSENT, Absent, same, wrong_kind
 
 if TYPE_CHECKING:
     from engine.model import Json, Object
@@ -33,38 +33,40 @@ def strategic_merge(patch: Json, resource: Object) -> Object:
     where the patch is too deep or too costly.
     """
     plain = resolve_anchors(patch, resource)
-    merged = _walk(resource, plain, None, 0)
+    merged: Object | Literal[Absent.ABSENT] = _walk(resource, plain, None)
     if merged is ABSENT:
         raise EvaluationError("patch removes the whole object")
-    return merged  # type: ignore[no-any-return] - decoded JSON has no narrower type
+    return merged
 
 
-def _walk(old: Json, patch: Json, shape: Shape | None, depth: int) -> Json:
-    """Return what a value becomes under a patch: the very same value when nothing changes, ABSENT when it goes."""
-    check_level(depth)
+def _walk(old: Json, patch: Json, shape: Shape | None) -> Json:
+    """Return what a value becomes under a patch: the very same value when nothing changes, ABSENT when it goes.
+
+    INVARIANT: recursion goes only as deep as the patch, which `resolve_anchors` has bounded.
+    """
     if patch is None:
         return ABSENT
     if old is None or old is ABSENT:
-        return _adopt(patch, shape, depth)
+        return _adopt(patch, shape)
     if isinstance(old, dict):
         if not isinstance(patch, dict):
             raise wrong_kind("MappingNode", patch)
-        return _walk_map(old, patch, shape, depth)
+        return _walk_map(old, patch, shape)
     if isinstance(old, list):
         if not isinstance(patch, list):
             raise wrong_kind("SequenceNode", patch)
-        return _walk_list(old, patch, shape, depth)
+        return _walk_list(old, patch, shape)
     if isinstance(patch, dict | list):
         raise wrong_kind("ScalarNode", patch)
     return old if same(old, patch) else patch
 
 
-def _walk_map(old: Object, patch: Object, shape: Shape | None, depth: int) -> Json:
+def _walk_map(old: Object, patch: Object, shape: Shape | None) -> Json:
     directive = directive_of(patch)
     if directive == "delete":
         return ABSENT
     if directive == "replace":
-        fresh = _adopt(patch, shape, depth)
+        fresh = _adopt(patch, shape)
         return old if same(old, fresh) else fresh
     shape = shape or shape_of(old) or shape_of(patch) or _NO_SHAPE
     changed: Object | None = None
@@ -72,7 +74,7 @@ def _walk_map(old: Object, patch: Object, shape: Shape | None, depth: int) -> Js
         before = old.get(key, ABSENT)
         after = before
         if key != DIRECTIVE:
-            after = _walk(before, patch[key], shape.fields.get(key), depth + 1)
+            after = _walk(before, patch[key], shape.fields.get(key))
         if after is before:
             continue
         changed = changed if changed is not None else dict(old)
@@ -83,50 +85,47 @@ def _walk_map(old: Object, patch: Object, shape: Shape | None, depth: int) -> Js
     return old if changed is None else changed
 
 
-def _walk_list(old: list[Json], patch: list[Json], shape: Shape | None, depth: int) -> Json:
+def _walk_list(old: list[Json], patch: list[Json], shape: Shape | None) -> Json:
     if shape is None or shape.keys is None:
         return old if same(old, patch) else patch
     directive, elements = split_directive(patch)
     if directive == "delete":
         return ABSENT
     if directive == "replace":
-        fresh = _adopt(elements, shape, depth)
+        fresh = _adopt(elements, shape)
         return old if same(old, fresh) else fresh
     if not shape.keys:
         return merge_set(old, elements)
-    return merge_keyed(
-        old, elements, shape.keys, lambda one, other: _walk(one, other, shape, depth + 1)
-    )
+    return merge_keyed(old, elements, shape.keys, lambda one, other: _walk(one, other, shape))
 
 
-def _adopt(patch: Json, shape: Shape | None, depth: int) -> Json:
+def _adopt(patch: Json, shape: Shape | None) -> Json:
     """Return what a patch becomes where there is nothing to merge it with: itself, without nulls and directives."""
-    check_level(depth)
     if isinstance(patch, dict):
-        return _adopt_map(patch, shape, depth)
+        return _adopt_map(patch, shape)
     if isinstance(patch, list) and shape is not None and shape.keys is not None:
-        return _adopt_list(patch, shape, depth)
+        return _adopt_list(patch, shape)
     return ABSENT if patch is None else patch
 
 
-def _adopt_map(patch: Object, shape: Shape | None, depth: int) -> Json:
+def _adopt_map(patch: Object, shape: Shape | None) -> Json:
     if directive_of(patch) == "delete":
         return ABSENT
     shape = shape or shape_of(patch) or _NO_SHAPE
     adopted: Object = {}
     for key, value in patch.items():
-        kept = _adopt(value, shape.fields.get(key), depth + 1)
+        kept = _adopt(value, shape.fields.get(key))
         if key != DIRECTIVE and kept is not ABSENT:
             adopted[key] = kept
     return adopted
 
 
-def _adopt_list(patch: list[Json], shape: Shape, depth: int) -> Json:
+def _adopt_list(patch: list[Json], shape: Shape) -> Json:
     directive, elements = split_directive(patch)
     if directive == "delete":
         return ABSENT
     if not shape.keys:
         return merge_set([], elements)
-    adopted = [_adopt(element, shape, depth + 1) for element in elements]
+    adopted = [_adopt(element, shape) for element in elements]
     kept = [element for element in adopted if element is not ABSENT and element != {}]
     return new_keyed(kept, shape.keys)

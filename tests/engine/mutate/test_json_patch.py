@@ -245,3 +245,14 @@ def test_costs_are_bounded() -> None:
             patched({"a": {"x": 1}}, *operations)
     with pytest.raises(LimitError):
         patched({"l": []}, add("/l/99999999/x", 1))
+
+
+def test_a_copied_value_may_not_be_nested_too_deep() -> None:
+    deep: Any = 1
+    for _ in range(120):
+        deep = [deep]
+
+    with pytest.raises(LimitError):
+        patched({"a": {"b": deep}}, shift("copy", "/a", "/c"))
+    with pytest.raises(LimitError):
+        read_operations([add("/c", deep)])
