@@ -6,6 +6,7 @@ Output is the same with and without a terminal; colour only with one.
 from __future__ import annotations
 
 import sys
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from controllers.manifests import sample
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SEED = b"guided run"
+WIDTH = 100
 _MARKS = {
     Status.PASS: "ok  ",
     Status.FAIL: "FAIL",
@@ -114,7 +116,8 @@ def _evaluated(compiled: PolicySet, review: Any, cluster: list[dict[str, Any]]) 
 def _result(result: RuleResult) -> Iterator[str]:
     blocks = " (blocks)" if result.enforce and result.status is Status.FAIL else ""
     text = result.message or result.status.value
-    yield f"  {_MARKS[result.status]} {result.policy}/{result.rule}{blocks}: {text}"
+    said = f"  {_MARKS[result.status]} {result.policy}/{result.rule}{blocks}: {text}"
+    yield from textwrap.wrap(said, WIDTH, subsequent_indent=" " * 7, break_long_words=False)
     if result.type is RuleType.MUTATION and result.status is Status.PASS:
         shown = result.targets[0].after if result.targets else result.patched
         yield from _shown("after it:", shown)
