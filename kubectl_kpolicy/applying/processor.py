@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from engine.evaluate import Inputs, PolicySet, Trace, evaluate
 from engine.model import NOBODY, Review, RuleType
 
+from .admission import admitted
 from .overrides import overridden
 from .values import NO_VALUES
 from .world import World
@@ -62,7 +63,7 @@ class Setting:
 class Processor:
     """Applies one set of policies; objects are given one by one.
 
-    `problems` lists the policies that do not compile. `traces` collects the steps of every rule when `trace` is set.
+    `problems` lists the policies that a server would refuse or that do not compile. `traces` collects the steps of every rule when `trace` is set.
     """
 
     def __init__(
@@ -80,9 +81,9 @@ class Processor:
         self.traces: list[Trace] = []
         self._answers: dict[Lookup, Answer] = {}
         self._sets: dict[tuple[int, ...], PolicySet] = {}
-        self._ordered = tuple(policies)
+        self._ordered, refused = admitted(policies)
         self._everything = self._set_of(self._ordered)
-        self.problems = self._everything.problems
+        self.problems = (*refused, *self._everything.problems)
         self.rule_count = sum(len(policy.rules) for policy in self._everything.policies)
 
     def apply(self, obj: Object, *, operation: str = "") -> list[PolicyAnswer]:

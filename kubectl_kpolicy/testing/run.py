@@ -95,7 +95,11 @@ class _Run:
             return NOT_EVALUATED, f"policies of kind {kind} are not evaluated by this version"
         if not self._policies(expected):
             if loaded.problems:
-                return NOT_FOUND, f"policy {expected.policy} was not loaded: {loaded.problems[0]}"
+                problem = loaded.problems[0]
+                return (
+                    NOT_FOUND,
+                    f"policy {expected.policy} was not loaded: {problem.at}: {problem}",
+                )
             return NOT_FOUND, f"policy {expected.policy} is not in the files of the test"
         if expected.policy in self._broken:
             return NOT_EVALUATED, self._broken[expected.policy]

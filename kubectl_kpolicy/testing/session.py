@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from engine.errors import EngineError
 from kubectl_kpolicy.applying.boxes import Brush
-from kubectl_kpolicy.applying.sources import collector_off
+from kubectl_kpolicy.applying.sources import collector_off, refuse_remote
 from kubectl_kpolicy.output.color import wanted
 from kubectl_kpolicy.output.diagnostics import report
 
@@ -60,7 +60,9 @@ class _Session:
         self._cases = 0
 
     def run(self) -> int:
-        for case in find_cases([Path(path) for path in self._args.paths], self._args.file_name):
+        for path in self._args.paths:
+            refuse_remote(path)
+        for case in find_cases(map(Path, self._args.paths), self._args.file_name):
             if isinstance(case, Broken):
                 self._broken += 1
                 report(case.error, err=self._err)

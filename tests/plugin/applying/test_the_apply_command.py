@@ -1,0 +1,405 @@
+from __future__ import annotations
+
+import io
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from engine.lang import yaml
+from kubectl_kpolicy.entry import main
+
+REQUIRE = """
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata:
+  name: require-team
+  annotations: {policies.kyverno.io/severity: high, policies.kyverno.io/category: Sample}
+spec:
+  rules:
+  - name: check
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    validate:
+      failureAction: Audit
+      message: label team is required
+      pattern: {metadata: {labels: {team: "?*"}}}
+"""
+ADD = """
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: add-tier}
+spec:
+  rules:
+  - name: add
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {+(tier): "1"}}}}
+"""
+MAKE = """
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: make-quota}
+spec:
+  rules:
+  - name: make
+    match: {any: [{resources: {kinds: [Namespace]}}]}
+    generate:
+      apiVersion: v1
+      kind: ConfigMap
+      name: made
+      namespace: "{{ request.object.metadata.name }}"
+      data: {data: {a: b}}
+"""
+OBJECTS = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: good, labels: {team: a, tier: "2"}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: bad, namespace: dev}
+"""
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def write(**texts):
+        for name, text in {"require": REQUIRE, "objects": OBJECTS, **texts}.items():
+            (tmp_path / f"{name}.yaml").write_text(text)
+        return tmp_path
+
+    return write
+
+
+def _apply(capsys, *words, stdin=None, monkeypatch=None):
+    if stdin is not None:
+        monkeypatch.setattr("sys.stdin", io.StringIO(stdin))
+    code = main(["apply", *words])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_the_text_is_kyverno_s_byte_for_byte(files, capsys):
+    files()
+    code, out, err = _apply(capsys, "require.yaml", "-r", "objects.yaml")
+    assert (code, err) == (1, "")
+    assert out == (
+        "\nApplying 1 policy rule(s) to 2 resource(s)...\n"
+        "policy require-team -> resource dev/ConfigMap/bad failed:\n"
+        "1 - check validation error: label team is required. rule check failed at path /metadata/labels/\n"
+        "\n"
+        "\npass: 1, fail: 1, warn: 0, error: 0, skip: 0 \n"
+    )
+
+
+def test_changed_objects_are_printed_and_skipped_mutation_is_named(files, capsys):
+    files(add=ADD)
+    code, out, _ = _apply(capsys, "add.yaml", "-r", "objects.yaml")
+    assert code == 0
+    assert out == (
+        "\nApplying 1 policy rule(s) to 2 resource(s)...\n"
+        "\npolicy add-tier applied to dev/ConfigMap/bad:\n"
+        "apiVersion: v1\n"
+        "kind: ConfigMap\n"
+        "metadata:\n"
+        "  labels:\n"
+        '    tier: "1"\n'
+        "  name: bad\n"
+        "  namespace: dev\n"
+        "\n---\n"
+        "\nskipped mutate policy add-tier -> resource default/ConfigMap/good\n"
+        "\npass: 1, fail: 0, warn: 0, error: 0, skip: 1 \n"
+    )
+
+
+def test_generated_objects_are_printed(files, capsys):
+    files(make=MAKE, ns="apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n")
+    code, out, _ = _apply(capsys, "make.yaml", "-r", "ns.yaml")
+    assert code == 0
+    assert "policy make-quota applied to /Namespace/shop:" in out
+    assert "  namespace: shop" in out
+
+
+def test_from_standard_input_only_the_changed_objects_are_printed(files, capsys, monkeypatch):
+    files(add=ADD)
+    _, out, _ = _apply(capsys, "add.yaml", "-i", stdin=OBJECTS, monkeypatch=monkeypatch)
+    assert "applied to" not in out
+    assert "Applying" not in out
+    assert 'tier: "1"' in out
+
+
+def test_policies_may_come_from_standard_input(files, capsys, monkeypatch):
+    files()
+    code, out, _ = _apply(capsys, "-", "-r", "objects.yaml", stdin=REQUIRE, monkeypatch=monkeypatch)
+    assert (code, "fail: 1" in out) == (1, True)
+
+
+def test_changed_objects_can_go_to_a_file_or_a_folder(files, capsys):
+    folder = files(add=ADD)
+    (folder / "out.yaml").write_text("old: text\n")
+    _, out, _ = _apply(capsys, "add.yaml", "-r", "objects.yaml", "-o", "out.yaml")
+    assert "kind: ConfigMap" not in out
+    (first,) = [
+        found.value for found in yaml.load_all((folder / "out.yaml").read_text()) if found.value
+    ]
+    assert first["metadata"]["labels"] == {"tier": "1"}
+    _apply(capsys, "add.yaml", "-r", "objects.yaml", "-o", "changed")
+    assert [path.name for path in (folder / "changed").iterdir()] == ["bad-mutated.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ([], 1),
+        (["--fail-on", "none"], 0),
+        (["--fail-on", "error"], 0),
+        (["--audit-warn"], 0),
+        (["--audit-warn", "--fail-on", "warn"], 1),
+        (["--audit-warn", "--warn-exit-code", "3"], 3),
+    ],
+)
+def test_exit_codes_follow_what_is_asked(files, capsys, words, code):
+    files()
+    assert _apply(capsys, "require.yaml", "-r", "objects.yaml", *words)[0] == code
+
+
+def test_nothing_that_passes_can_be_a_warning(files, capsys):
+    files(objects="apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n")
+    assert _apply(capsys, "require.yaml", "-r", "objects.yaml")[0] == 0
+    words = ["require.yaml", "-r", "objects.yaml", "--warn-no-pass", "--warn-exit-code", "3"]
+    assert _apply(capsys, *words)[0] == 3
+
+
+def test_audit_warnings_are_counted_and_named(files, capsys):
+    files()
+    _, out, _ = _apply(capsys, "require.yaml", "-r", "objects.yaml", "--audit-warn")
+    assert "dev/ConfigMap/bad failed as audit warning:" in out
+    assert "pass: 1, fail: 0, warn: 1, error: 0, skip: 0 " in out
+
+
+def test_unscored_policies_warn(files, capsys):
+    text = REQUIRE.replace("annotations: {", 'annotations: {policies.kyverno.io/scored: "false", ')
+    files(require=text)
+    code, out, _ = _apply(capsys, "require.yaml", "-r", "objects.yaml")
+    assert (code, "fail: 0, warn: 1" in out) == (0, True)
+
+
+def test_a_report_is_merged_and_holds_nothing_but_yaml(files, capsys):
+    files()
+    code, out, _ = _apply(capsys, "require.yaml", "-r", "objects.yaml", "-p")
+    report = yaml.load(out)
+    assert code == 1
+    assert (report["kind"], report["metadata"]["name"]) == ("ClusterReport", "merged")
+    assert report["summary"] == {"pass": 1, "fail": 1, "warn": 0, "error": 0, "skip": 0}
+    failed = report["results"][1]
+    assert (failed["severity"], failed["category"]) == ("high", "Sample")
+    assert failed["subjects"] == [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": "bad", "namespace": "dev"}
+    ]
+
+
+def test_a_report_can_be_json(files, capsys):
+    files()
+    _, out, _ = _apply(
+        capsys, "require.yaml", "-r", "objects.yaml", "-p", "--output-format", "json"
+    )
+    assert json.loads(out)["kind"] == "ClusterReport"
+
+
+def test_results_of_a_namespaced_policy_have_a_report_of_their_own(files, capsys):
+    text = REQUIRE.replace("kind: ClusterPolicy", "kind: Policy").replace(
+        "  name: require-team", "  name: require-team\n  namespace: dev"
+    )
+    files(require=text)
+    _, out, _ = _apply(capsys, "require.yaml", "-r", "objects.yaml", "-p")
+    report = yaml.load(out)
+    assert (report["kind"], report["metadata"]["namespace"]) == ("Report", "dev")
+    assert report["results"][0]["policy"] == "dev/require-team"
+
+
+def test_made_exceptions_cover_what_failed(files, capsys, tmp_path):
+    files()
+    _, out, _ = _apply(capsys, "require.yaml", "-r", "objects.yaml", "--generate-exceptions")
+    exception = yaml.load(out)
+    assert exception["metadata"]["labels"] == {"cleanup.kyverno.io/ttl": "720h0m0s"}
+    (tmp_path / "exception.yaml").write_text(out)
+    code, out, _ = _apply(
+        capsys, "require.yaml", "-r", "objects.yaml", "--exceptions", "exception.yaml"
+    )
+    assert code == 0
+    assert "with 1 exception(s)..." in out
+    assert "pass: 1, fail: 0, warn: 0, error: 0, skip: 1 " in out
+
+
+def test_exceptions_among_the_resources_count_only_when_asked(files, capsys, tmp_path):
+    files()
+    _, made, _ = _apply(capsys, "require.yaml", "-r", "objects.yaml", "--generate-exceptions")
+    (tmp_path / "objects.yaml").write_text(f"{OBJECTS}---\n{made}")
+    assert _apply(capsys, "require.yaml", "-r", "objects.yaml")[0] == 1
+    words = ["require.yaml", "-r", "objects.yaml", "--exceptions-with-resources"]
+    assert _apply(capsys, *words)[0] == 0
+
+
+def test_structured_formats_carry_every_result(files, capsys):
+    files(add=ADD)
+    words = ["require.yaml", "add.yaml", "-r", "objects.yaml", "-o"]
+    _, out, err = _apply(capsys, *words, "json")
+    found = json.loads(out)
+    assert found["summary"]["fail"] == 1
+    assert [item["result"] for item in found["items"]] == ["skip", "pass", "pass", "fail"]
+    assert found["mutated"][0]["metadata"]["labels"] == {"tier": "1"}
+    assert err == "pass: 2, fail: 1, warn: 0, error: 0, skip: 1\n"
+    _, out, _ = _apply(capsys, *words, "yaml")
+    assert yaml.load(out) == found
+    _, out, _ = _apply(capsys, *words, "name")
+    assert out == "configmap/bad\n"
+    _, out, _ = _apply(capsys, *words, "wide")
+    assert "high" in out
+    _, out, _ = _apply(capsys, *words, "markdown")
+    assert out.count("\n") == 6
+    _, out, _ = _apply(capsys, *words, "junit")
+    assert len(ET.fromstring(out).findall("testsuite")) == 2
+    _, out, _ = _apply(capsys, *words, "sarif")
+    (run,) = json.loads(out)["runs"]
+    assert (
+        run["results"][0]["locations"][0]["logicalLocations"][0]["fullyQualifiedName"]
+        == "dev/ConfigMap/bad"
+    )
+    _, out, _ = _apply(capsys, *words, "table")
+    assert "│ 4  │ require-team │ check │ dev/ConfigMap/bad      │ Fail" in out
+
+
+def test_one_bad_policy_does_not_stop_the_others_and_fails_the_run(files, capsys):
+    text = REQUIRE.replace("require-team", "broken").replace("message:", "mesage:")
+    files(broken=text, objects="apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n")
+    words = ["broken.yaml", "require.yaml", "-r", "objects.yaml"]
+    code, out, err = _apply(capsys, *words)
+    assert code == 1
+    assert "Applying 1 policy rule(s)" in out
+    assert "broken.yaml:" in err
+    assert "did you mean `message`?" in err
+    assert _apply(capsys, *words, "--continue-on-error")[0] == 0
+
+
+def test_unknown_policy_fields_can_be_a_warning_or_nothing(files, capsys):
+    files(require=REQUIRE.replace("validate:", "validat: x\n    validate:"))
+    words = ["require.yaml", "-r", "objects.yaml", "--fail-on", "none"]
+    code, _, err = _apply(capsys, *words, "--validate", "warn")
+    assert code == 0
+    assert err.startswith("warning:")
+    assert "validat" in err
+    assert _apply(capsys, *words, "--validate", "ignore")[::2] == (0, "")
+
+
+@pytest.mark.parametrize("flag", ["--cluster", "--registry", "--git-branch=main"])
+def test_sources_of_a_later_version_are_refused(files, capsys, flag):
+    files()
+    code, out, err = _apply(capsys, "require.yaml", "-r", "objects.yaml", flag)
+    assert (code, out) == (1, "")
+    assert "not supported yet" in err
+
+
+def test_addresses_are_refused(files, capsys):
+    files()
+    code, _, err = _apply(capsys, "https://example.com/p.yaml", "-r", "objects.yaml")
+    assert code == 1
+    assert "not supported yet" in err
+
+
+def test_no_resources_are_refused(files, capsys):
+    files()
+    code, _, err = _apply(capsys, "require.yaml")
+    assert code == 1
+    assert "no resources given" in err
+
+
+def test_what_is_not_yaml_is_refused_with_its_line(files, capsys):
+    files(objects="a: [\nb")
+    code, _, err = _apply(capsys, "require.yaml", "-r", "objects.yaml")
+    assert code == 1
+    assert "objects.yaml" in err
+
+
+def test_lists_and_folders_of_objects_are_taken_apart(files, capsys, tmp_path):
+    files()
+    (tmp_path / "more").mkdir()
+    items = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": n}} for n in "ab"]
+    document = {"apiVersion": "v1", "kind": "List", "items": items}
+    (tmp_path / "more" / "list.json").write_text(json.dumps(document))
+    _, out, _ = _apply(capsys, "require.yaml", "-r", "more")
+    assert "to 2 resource(s)" in out
+
+
+def test_variables_can_be_set(files, capsys):
+    deny = 'deny: {conditions: {all: [{key: "{{ request.operation }}", operator: Equals, value: DELETE}]}}'
+    files(require=REQUIRE.replace('pattern: {metadata: {labels: {team: "?*"}}}', deny))
+    words = ["require.yaml", "-r", "objects.yaml"]
+    assert _apply(capsys, *words)[0] == 0
+    assert _apply(capsys, *words, "--set", "request.operation=DELETE")[0] == 1
+
+
+def test_labels_of_namespace_objects_among_the_resources_count(files, capsys):
+    text = REQUIRE.replace(
+        "kinds: [ConfigMap]", "kinds: [ConfigMap], namespaceSelector: {matchLabels: {env: prod}}"
+    )
+    namespace = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: dev, labels: {env: prod}}\n"
+    files(require=text, objects=OBJECTS + namespace)
+    _, out, _ = _apply(capsys, "require.yaml", "-r", "objects.yaml")
+    assert "pass: 0, fail: 1" in out
+
+
+def test_clean_up_policies_say_what_they_would_delete(files, capsys):
+    files(
+        clean="""
+apiVersion: kyverno.io/v2
+kind: ClusterCleanupPolicy
+metadata: {name: sweep}
+spec:
+  schedule: "0 3 * * *"
+  match: {any: [{resources: {kinds: [ConfigMap]}}]}
+  conditions: {all: [{key: "{{ target.metadata.name }}", operator: Equals, value: b*}]}
+"""
+    )
+    code, out, _ = _apply(capsys, "clean.yaml", "-r", "objects.yaml")
+    assert code == 0
+    assert "cleanup policy sweep would delete 1 resource(s)" in out
+    assert "  delete dev/ConfigMap/bad" in out
+    assert "  keep default/ConfigMap/good" in out
+
+
+def test_the_steps_of_every_rule_can_be_shown(files, capsys):
+    files()
+    _, out, _ = _apply(capsys, "require.yaml", "-r", "objects.yaml", "--explain")
+    assert "require-team / check" in out
+    assert "=> fail: validation error: label team is required." in out
+
+
+def test_explain_shows_only_what_was_asked_for(files, capsys):
+    files(add=ADD)
+    code = main(
+        [
+            "explain",
+            "configmap/bad",
+            "-p",
+            "require.yaml",
+            "-p",
+            "add.yaml",
+            "-r",
+            "objects.yaml",
+            "--policy",
+            "require-*",
+        ]
+    )
+    out = capsys.readouterr().out
+    assert code == 0
+    assert "dev/ConfigMap/bad" in out
+    assert "good" not in out
+    assert "add-tier" not in out
+
+
+def test_explain_refuses_an_object_that_is_not_there(files, capsys):
+    files()
+    code = main(["explain", "Pod/none", "-p", "require.yaml", "-r", "objects.yaml"])
+    assert code == 1
+    assert "no resource is called Pod/none" in capsys.readouterr().err
