@@ -68,7 +68,7 @@ def _mutate(
             idle = "0 elements processed" if count == 0 else ""
         elif patch is not None:
             patched, idle = patch(state, resource), ""
-            idle = "no patches applied" if patched == resource else ""
+            idle = "no patches applied" if patched is resource else ""
         else:
             return RuleAnswer(Outcome(Status.ERROR, "empty mutate rule"))
     except EngineError as error:
@@ -128,7 +128,7 @@ def _run_loops(loops: tuple[_Loop, ...], state: State, resource: Object) -> tupl
             patched = _run_loop(loop, elements, state, resource)
         except EngineError as error:
             raise _MutationError(f"failed to mutate elements: {error.message}") from error
-        if patched != resource:
+        if patched is not resource:
             resource, count = patched, count + 1
             _show(state, resource)
     return resource, count

@@ -62,7 +62,7 @@ def _processes() -> list[str]:
             over.append(f"{name}: {ratio:.2f} x")
         if large and peak > MEMORY_GATE:
             over.append(f"{name}: {peak:.0f} MiB")
-    for command in (["version", "--client"], ["--help"]):
+    for command in (["version"], ["--help"]):
         loaded = process_cost.heavy_modules(*command)
         print(f"  {' '.join(command)} loads: {', '.join(loaded) or 'none of the heavy packages'}")
         over += [f"{' '.join(command)} loads {module}" for module in loaded]

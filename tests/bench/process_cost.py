@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from engine.lang.yaml import dump
+from kubectl_kpolicy.output.structured import yaml_text
 
 from . import subjects
 
@@ -59,14 +59,14 @@ def measure() -> dict[str, tuple[float, float]]:
     """Return (seconds, MiB) by name; `python -c pass` is the yardstick."""
     with tempfile.TemporaryDirectory() as folder:
         one, many = Path(folder, "pod.yaml"), Path(folder, "pods.yaml")
-        one.write_text(dump(subjects.pod()))
-        many.write_text("---\n".join(dump(subjects.pod(index)) for index in range(1000)))
+        one.write_text(yaml_text(subjects.pod()))
+        many.write_text("---\n".join(yaml_text(subjects.pod(index)) for index in range(1000)))
         nineteen = [str(path) for path in subjects.STANDARDS + subjects.PRACTICES]
         sixteen = [str(path) for path in subjects.STANDARDS]
         loads = "import yaml, gc; gc.disable(); list(yaml.load_all(open({!r}), yaml.CSafeLoader))"
         return {
             "python -c pass": wall([sys.executable, "-c", "pass"]),
-            "kpolicy version": wall([*KPOLICY, "version", "--client"]),
+            "kpolicy version": wall([*KPOLICY, "version"]),
             "kpolicy --help": wall([*KPOLICY, "--help"]),
             "apply, 19 policy files x 1 Pod": wall([*KPOLICY, "apply", *nineteen, "-r", str(one)]),
             "CSafeLoader on the 1,000 Pods": wall(
