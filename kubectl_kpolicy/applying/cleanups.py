@@ -13,7 +13,7 @@ from engine.evaluate.lookups import LookupNeeded
 from engine.lang.jmes.env import Env
 from engine.lang.variables import Scope
 
-from .rows import resource_path
+from .names import resource_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

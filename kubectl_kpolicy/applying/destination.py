@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 
+from .names import name_of
 from .narration import changed_objects, targets_of
 from .yamltext import dump
 
@@ -43,7 +44,7 @@ class Destination:
                 self._write(target, "mutated")
 
     def _write(self, obj: Object, what: str) -> None:
-        name = str((obj.get("metadata") or {}).get("name") or "object").replace("/", "_")
+        name = (name_of(obj) or "object").replace("/", "_")
         path = self._path if self._is_file else self._path / f"{name}-{what}.yaml"
         mode = "a" if path in self._started else "w"
         self._started.add(path)

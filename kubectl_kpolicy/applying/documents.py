@@ -14,6 +14,8 @@ from engine import parse
 from engine.errors import DocumentError, EngineError, Location
 from engine.model import CleanupPolicy, Policy, PolicyException
 
+from .names import name_of
+
 if TYPE_CHECKING:
     from engine.lang.yaml import Document
     from engine.model import Object
@@ -50,6 +52,7 @@ class Loaded:
     unsupported: list[Unsupported] = field(default_factory=list)
     objects: list[Object] = field(default_factory=list)
     problems: list[EngineError] = field(default_factory=list)
+    doubts: list[EngineError] = field(default_factory=list)
 
 
 _parsed: dict[tuple[int, bool], tuple[Document, Parsed | EngineError]] = {}
@@ -68,11 +71,24 @@ def _sort(document: Document, value: Object, loaded: Loaded, *, strict: bool) ->
     kind = str(value.get("kind", ""))
     if group == "kyverno.io" and kind in _CLASSIC:
         _keep(_parse(document, value, strict=strict), loaded)
+        if not strict:
+            loaded.doubts += _unknown_fields(document, value)
     elif group in _LATER_GROUPS and "Webhook" not in kind:
-        name = str((value.get("metadata") or {}).get("name", ""))
-        loaded.unsupported.append(Unsupported(kind, name, Location(document.file, document.line)))
+        loaded.unsupported.append(
+            Unsupported(kind, name_of(value), Location(document.file, document.line))
+        )
     else:
         loaded.objects.append(value)
+
+
+def _unknown_fields(document: Document, value: Object) -> Iterator[EngineError]:
+    line_of = document.line_of if value is document.value else None
+    for found in parse.unknown_fields(value, line_of=line_of):
+        yield EngineError(
+            f"unknown field `{found.path}`",
+            at=Location(document.file, found.line or document.line),
+            help=f"did you mean `{found.nearest}`?" if found.nearest else "",
+        )
 
 
 def _keep(found: Parsed | EngineError, loaded: Loaded) -> None:

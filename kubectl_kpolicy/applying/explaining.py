@@ -10,6 +10,7 @@ from engine.lang import wildcard
 from kubectl_kpolicy.output.diagnostics import report
 
 from .inputs import load_inputs
+from .names import name_of
 from .processor import Processor
 from .sources import collector_off
 from .traces import explained
@@ -61,5 +62,5 @@ def _instant(text: str) -> datetime:
 
 
 def _is_named(obj: Object, names: list[str]) -> bool:
-    kind, name = str(obj.get("kind", "")), str((obj.get("metadata") or {}).get("name", ""))
-    return not names or any(f"{kind}/{name}".lower() == wanted.lower() for wanted in names)
+    own = f"{obj.get('kind', '')}/{name_of(obj)}".lower()
+    return not names or any(own == wanted.lower() for wanted in names)

@@ -9,6 +9,8 @@ import orjson
 from engine.lang import wildcard
 from engine.match import compile_selector
 
+from .names import identity, labels_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -20,7 +22,7 @@ class Inventory:
     """A fixed collection of objects; a later one replaces an earlier one of the same identity."""
 
     def __init__(self, objects: Iterable[Object] = ()) -> None:
-        self._by_key = {_identity(obj): obj for obj in objects}
+        self._by_key = {identity(obj): obj for obj in objects}
 
     def __bool__(self) -> bool:
         return bool(self._by_key)
@@ -47,7 +49,7 @@ class Inventory:
             and _fits(lookup.api_version, api_version)
             and _fits(lookup.namespace, namespace)
             and _fits(lookup.name, name)
-            and (selected is None or selected(_labels(obj)))
+            and (selected is None or selected(labels_of(obj)))
         ]
 
     def at_path(self, url_path: str) -> Any:
@@ -72,9 +74,9 @@ class Inventory:
             if version == api_version and is_plural(rest[0], kind) and namespace in ("", space)
         ]
         if len(rest) > 1:
-            return next((obj for obj in found if _identity(obj)[3] == rest[1]), None)
+            return next((obj for obj in found if identity(obj)[3] == rest[1]), None)
         selected = compile_selector(_parsed_selector(label_selector))
-        items = [obj for obj in found if selected(_labels(obj))]
+        items = [obj for obj in found if selected(labels_of(obj))]
         return {"apiVersion": api_version, "kind": "List", "items": items}
 
 
@@ -106,18 +108,3 @@ def _parsed_selector(text: str) -> Mapping[str, Any]:
 
 def _fits(pattern: str, text: str) -> bool:
     return not pattern or pattern == text or wildcard.match(pattern, text)
-
-
-def _identity(obj: Object) -> tuple[str, str, str, str]:
-    metadata = obj.get("metadata") or {}
-    return (
-        str(obj.get("apiVersion", "")),
-        str(obj.get("kind", "")),
-        str(metadata.get("namespace") or ""),
-        str(metadata.get("name") or ""),
-    )
-
-
-def _labels(obj: Object) -> Mapping[str, str]:
-    labels = (obj.get("metadata") or {}).get("labels")
-    return labels if isinstance(labels, dict) else {}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .names import labels_of, name_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -15,7 +17,5 @@ def labels_by_namespace(objects: Iterable[Object]) -> dict[str, Mapping[str, str
     found: dict[str, Mapping[str, str]] = {}
     for obj in objects:
         if obj.get("kind") == "Namespace" and obj.get("apiVersion") == "v1":
-            metadata = obj.get("metadata") or {}
-            labels = metadata.get("labels")
-            found[str(metadata.get("name", ""))] = labels if isinstance(labels, dict) else {}
+            found[name_of(obj)] = labels_of(obj)
     return found

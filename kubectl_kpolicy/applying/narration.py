@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from engine.model import RuleType, Status
 
-from .rows import resource_path
+from .names import resource_path
 from .yamltext import dump
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from engine.evaluate import Inputs, PolicySet, Trace, evaluate
 from engine.model import NOBODY, Review, RuleType
 
 from .admission import admitted
+from .names import name_of, namespace_of
 from .overrides import overridden
 from .values import NO_VALUES
 from .world import World
@@ -105,7 +106,7 @@ class Processor:
     def _batches(self, obj: Object, operation: str) -> Iterator[tuple[PolicySet, Values]]:
         """Yield runs of policies that see the same variables for this object; mostly that is one run of all."""
         values = self._setting.values
-        name = str((obj.get("metadata") or {}).get("name") or "")
+        name = name_of(obj)
         if not values.resources:
             yield self._everything, _with_operation(values.for_policy("", name), operation)
             return
@@ -158,8 +159,6 @@ class Processor:
 
     def _review(self, obj: Object, variables: Values) -> Review:
         setting = self._setting
-        metadata = obj.get("metadata")
-        namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
         group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
         kind = str(obj.get("kind", ""))
         subresource = ""
@@ -178,7 +177,7 @@ class Processor:
             kind=kind,
             subresource=subresource,
             user=setting.user,
-            namespace_labels=setting.labels_of(str(namespace or "")),
+            namespace_labels=setting.labels_of(namespace_of(obj)),
         )
 
     def _set_of(self, policies: tuple[Policy, ...]) -> PolicySet:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .rows import reference
+from .names import reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

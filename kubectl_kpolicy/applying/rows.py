@@ -9,6 +9,7 @@ from kubectl_kpolicy.output.structured import json_text, name_of, yaml_text
 from kubectl_kpolicy.output.table import Column, Table
 
 from .boxes import PLAIN, Brush, boxed, plain
+from .names import reference, resource_path
 from .verdicts import shown_status
 
 if TYPE_CHECKING:
@@ -54,13 +55,6 @@ def rows_of(answer: PolicyAnswer, *, audit_warn: bool = False) -> list[Row]:
         Row(answer.policy, answer.object, result, str(shown_status(answer.policy, result, audit_warn=audit_warn)))
         for result in answer.results
     ]  # fmt: skip
-
-
-def resource_path(obj: Object) -> str:
-    """Return `namespace/Kind/name` of an object, its namespace empty where it has none."""
-    metadata = obj.get("metadata") or {}
-    name = metadata.get("name") or metadata.get("generateName") or ""
-    return f"{metadata.get('namespace') or ''}/{obj.get('kind', '')}/{name}"
 
 
 def as_table(outcome: Outcome, brush: Brush = PLAIN, *, detailed: bool = False) -> str:
@@ -127,18 +121,6 @@ def _item(row: Row) -> dict[str, Any]:
         "properties": dict(row.result.properties),
     }
     return {key: value for key, value in item.items() if value or key == "message"}
-
-
-def reference(obj: Object) -> dict[str, str]:
-    """Return apiVersion, kind, namespace and name of an object; what it does not have is left out."""
-    metadata = obj.get("metadata") or {}
-    found = {
-        "apiVersion": obj.get("apiVersion"),
-        "kind": obj.get("kind"),
-        "namespace": metadata.get("namespace"),
-        "name": metadata.get("name") or metadata.get("generateName"),
-    }
-    return {key: str(value) for key, value in found.items() if value}
 
 
 def as_json(outcome: Outcome) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .names import metadata_of, namespace_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -67,9 +69,8 @@ class Scopes:
 
     def placed(self, obj: Object) -> Object:
         """Return `obj` with namespace `default` where its kind needs one and it names none."""
-        metadata = obj.get("metadata")
-        if isinstance(metadata, dict) and metadata.get("namespace"):
+        if namespace_of(obj):
             return obj
         if not self.is_namespaced(str(obj.get("apiVersion", "")), str(obj.get("kind", ""))):
             return obj
-        return {**obj, "metadata": {**(metadata or {}), "namespace": DEFAULT}}
+        return {**obj, "metadata": {**metadata_of(obj), "namespace": DEFAULT}}

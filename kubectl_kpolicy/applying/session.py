@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TextIO
 
 from engine.errors import EngineError
 from engine.lang import duration
-from engine.parse import unknown_fields
 from kubectl_kpolicy.output.color import wanted
 from kubectl_kpolicy.output.diagnostics import report
 from kubectl_kpolicy.output.structured import json_text
@@ -110,7 +109,8 @@ class _Session:
                 word="warning",
             )
         if self._args.validate == "warn":
-            self._warn_of_unknown_fields(inputs)
+            for doubt in inputs.loaded.doubts:
+                report(doubt, err=self._err, word="warning")
         for error in inputs.loaded.problems:
             report(error, err=self._err)
         for problem in processor.problems:
@@ -119,13 +119,6 @@ class _Session:
             *(str(error.at) or error.message for error in inputs.loaded.problems),
             *(problem.policy.key for problem in processor.problems),
         ]
-
-    def _warn_of_unknown_fields(self, inputs: ApplyInputs) -> None:
-        for policy in inputs.loaded.policies:
-            for found in unknown_fields(policy.raw):
-                nearest = f"did you mean `{found.nearest}`?" if found.nearest else ""
-                error = EngineError(f"unknown field `{found.path}`", at=policy.at, help=nearest)
-                report(error, err=self._err, word="warning")
 
     def _narrator(self, inputs: ApplyInputs, processor: Processor) -> Narrator | None:
         if self._keeps_rows:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from engine.lang.gotext import compact_json
 
-from .rows import resource_path
+from .names import resource_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import DocumentError
 
+from .names import labels_of, name_of
 from .shapes import ANY, LABELS, MAP, TEXT, check_shape
 
 if TYPE_CHECKING:
@@ -124,8 +125,7 @@ def variants(rule: str) -> tuple[str, str, str]:
 def _namespace_labels(spec: Mapping[str, Any]) -> dict[str, Mapping[str, str]]:
     found: dict[str, Mapping[str, str]] = {}
     for namespace in spec.get("namespaces") or ():
-        metadata = namespace.get("metadata") or {}
-        found[str(metadata.get("name", ""))] = metadata.get("labels") or {}
+        found[name_of(namespace)] = labels_of(namespace)
     for selector in spec.get("namespaceSelector") or ():
         found[str(selector.get("name", ""))] = selector.get("labels") or {}
     return found

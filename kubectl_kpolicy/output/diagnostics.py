@@ -43,7 +43,10 @@ class ExitCode(IntEnum):
 
 def report(error: EngineError, *, err: TextIO | None = None, word: str = "error") -> None:
     """Print an error: `error: file:line: path: message`, then `help: …`; control characters are made visible."""
-    where = f"{error.at}: " if str(error.at) else ""
+    place = str(error.at)
+    if error.at.path and f"`{error.at.path}`" in error.message:
+        place = place.removesuffix(error.at.path).removesuffix(": ")
+    where = f"{place}: " if place else ""
     stream = sys.stderr if err is None else err
     print(f"{word}: {visible(where + error.message)}", file=stream)
     if error.help:
