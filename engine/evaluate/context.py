@@ -219,32 +219,27 @@ def _call(shown: dict[str, Json]) -> Lookup:
 
 
 def _compile_image(name: str, source: Block) -> Load:
-    reference = compile_document(source.get("reference") or "")
-    path = compile_document(str(source.get("jmesPath") or "").strip())
-
-    def load(scope: Scope, inputs: Inputs) -> Json:
-        shown = str(_rendered(name, reference, scope))
-        answer = inputs.ask(ImageLookup(shown))
-        if answer.is_absent:
-            return ABSENT
-        if answer.error:
-            raise EvaluationError(f"failed to fetch image data for {shown}: {answer.error}")
-        return _projected(name, path, answer, None, scope)
-
-    return load
+    return _looked_up(name, source, "reference", ImageLookup, "failed to fetch image data for")
 
 
 def _compile_global(name: str, source: Block) -> Load:
-    reference = compile_document(source.get("name") or "")
+    return _looked_up(name, source, "name", GlobalLookup, "failed to fetch global context entry")
+
+
+def _looked_up(
+    name: str, source: Block, field: str, lookup: Callable[[str], Lookup], failure: str
+) -> Load:
+    """Compile an entry that is one look-up by a name, and an expression on what comes back."""
+    wanted = compile_document(source.get(field) or "")
     path = compile_document(str(source.get("jmesPath") or "").strip())
 
     def load(scope: Scope, inputs: Inputs) -> Json:
-        shown = str(_rendered(name, reference, scope))
-        answer = inputs.ask(GlobalLookup(shown))
+        shown = str(_rendered(name, wanted, scope))
+        answer = inputs.ask(lookup(shown))
         if answer.is_absent:
             return ABSENT
         if answer.error:
-            raise EvaluationError(f"failed to fetch global context entry {shown}: {answer.error}")
+            raise EvaluationError(f"{failure} {shown}: {answer.error}")
         return _projected(name, path, answer, None, scope)
 
     return load

@@ -74,6 +74,10 @@ def _compile_one(patterns: Patterns, message: Message) -> Callable[[State], Answ
         miss = pattern.check(state.resource)
         if miss is None:
             return passed
+        if state.trace is not None:
+            state.trace.add(
+                "pattern", miss.path or "whole", False, _value_at(state.resource, miss.path)
+            )
         return (RuleAnswer(miss_outcome(message.rule, partial(_text, message, state), miss)),)
 
     return handle
@@ -89,6 +93,18 @@ def _compile_any(patterns: Patterns, message: Message) -> Callable[[State], Answ
         return (RuleAnswer(any_pattern_outcome(message.rule, text, ready, state.resource)),)
 
     return handle
+
+
+def _value_at(resource: Json, path: str) -> Json:
+    """Return what stands at a slash path, None where there is nothing."""
+    for part in path.strip("/").split("/"):
+        if isinstance(resource, dict):
+            resource = resource.get(part)
+        elif isinstance(resource, list) and part.isdecimal() and int(part) < len(resource):
+            resource = resource[int(part)]
+        elif part:
+            return None
+    return resource
 
 
 def _text(message: Message, state: State) -> str | None:

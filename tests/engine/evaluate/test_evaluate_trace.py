@@ -41,3 +41,11 @@ def test_the_exception_that_covered_is_shown() -> None:
 
 def test_nothing_is_recorded_unless_asked_for() -> None:
     assert decide(policy(deny()), config_map()).traces == []
+
+
+def test_a_pattern_that_is_missed_shows_the_place_and_what_stands_there() -> None:
+    rule = {"name": "r", "validate": {"message": "m", "pattern": {"data": {"a": "x"}}}}
+
+    (step,) = _steps(decide(policy(rule), config_map(a="y"), trace=True), "pattern")
+
+    assert (step.text, step.holds, step.value) == ("/data/a/", False, "y")
