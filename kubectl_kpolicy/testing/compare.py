@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .loading import identity
+from kubectl_kpolicy.applying.names import identity, labels_of, metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,14 +39,14 @@ def difference(expected: Sequence[Object], found: Iterable[Object], what: str) -
 
 def _tidy(obj: Object) -> Any:
     """Return an object without the labels of generation and without null, empty maps and empty lists (as Kyverno's CLI)."""
-    metadata = obj.get("metadata")
-    if isinstance(metadata, dict) and isinstance(metadata.get("labels"), dict):
+    labels = labels_of(obj)
+    if labels:
         kept = {
             key: value
-            for key, value in metadata["labels"].items()
+            for key, value in labels.items()
             if not key.startswith(_GENERATED) and (key, value) != (_MANAGED_BY, "kyverno")
         }
-        obj = {**obj, "metadata": {**metadata, "labels": kept}}
+        obj = {**obj, "metadata": {**metadata_of(obj), "labels": kept}}
     return _filled(obj)
 
 

@@ -16,6 +16,7 @@ from kubectl_kpolicy.applying.mocks import (
     with_context,
     with_objects,
 )
+from kubectl_kpolicy.applying.names import identity
 from kubectl_kpolicy.applying.scope import Scopes
 from kubectl_kpolicy.applying.shapes import check_shape
 from kubectl_kpolicy.applying.sources import (
@@ -121,17 +122,6 @@ def _unique(objects: Iterable[Object]) -> tuple[Object, ...]:
     for obj in objects:
         found.setdefault(identity(obj), obj)
     return tuple(found.values())
-
-
-def identity(obj: Object) -> tuple[str, str, str, str]:
-    """Return API version, kind, namespace and name of an object."""
-    metadata = obj.get("metadata") or {}
-    return (
-        str(obj.get("apiVersion", "")),
-        str(obj.get("kind", "")),
-        str(metadata.get("namespace") or ""),
-        str(metadata.get("name") or metadata.get("generateName") or ""),
-    )
 
 
 def _values(case: TestCase) -> ValueSet:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from engine.model import RuleResult
 from kubectl_kpolicy.applying.documents import objects_of
+from kubectl_kpolicy.applying.names import identity
 from kubectl_kpolicy.applying.namespaces import labels_by_namespace
 from kubectl_kpolicy.applying.processor import PolicyAnswer, Processor, Setting
 from kubectl_kpolicy.applying.sources import files_at, read_file
@@ -14,7 +15,6 @@ from kubectl_kpolicy.applying.verdicts import shown_status
 
 from .compare import difference
 from .format import Declared
-from .loading import identity
 from .selector import Selector
 from .verdict import (
     NOT_FOUND,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.model import Status
-from kubectl_kpolicy.applying.rows import resource_path
+from kubectl_kpolicy.applying.names import resource_path
 
 if TYPE_CHECKING:
     from engine.model import Object

@@ -13,8 +13,8 @@ import pytest
 
 from engine.model import NOBODY, UserInfo
 from kubectl_kpolicy.applying.documents import objects_of, sort_documents
+from kubectl_kpolicy.applying.names import resource_path
 from kubectl_kpolicy.applying.processor import Processor, Setting
-from kubectl_kpolicy.applying.rows import resource_path
 from kubectl_kpolicy.applying.scope import Scopes
 from kubectl_kpolicy.applying.sources import read_paths
 

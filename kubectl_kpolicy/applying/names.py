@@ -1,0 +1,54 @@
+"""How objects are named: by identity, by reference, by the path that results show. Sound for whatever a file holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from engine.model import Object
+
+Identity = tuple[str, str, str, str]
+"""API version, kind, namespace, name."""
+
+_NOTHING: dict[str, Any] = {}
+
+
+def metadata_of(obj: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an object's metadata, empty where it is missing or not a map."""
+    found = obj.get("metadata")
+    return found if isinstance(found, dict) else _NOTHING
+
+
+def name_of(obj: Mapping[str, Any]) -> str:
+    """Return an object's name; its generateName while it has no name (row A-34)."""
+    metadata = metadata_of(obj)
+    return str(metadata.get("name") or metadata.get("generateName") or "")
+
+
+def namespace_of(obj: Mapping[str, Any]) -> str:
+    """Return an object's namespace, empty where it has none."""
+    return str(metadata_of(obj).get("namespace") or "")
+
+
+def labels_of(obj: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return an object's labels, empty where they are missing or not a map."""
+    found = metadata_of(obj).get("labels")
+    return found if isinstance(found, dict) else _NOTHING
+
+
+def identity(obj: Object) -> Identity:
+    """Return what tells an object from others of a cluster."""
+    return str(obj.get("apiVersion", "")), str(obj.get("kind", "")), namespace_of(obj), name_of(obj)
+
+
+def resource_path(obj: Object) -> str:
+    """Return `namespace/Kind/name` of an object, its namespace empty where it has none."""
+    return f"{namespace_of(obj)}/{obj.get('kind', '')}/{name_of(obj)}"
+
+
+def reference(obj: Object) -> dict[str, str]:
+    """Return apiVersion, kind, namespace and name of an object; what it does not have is left out."""
+    keys = ("apiVersion", "kind", "namespace", "name")
+    return {key: value for key, value in zip(keys, identity(obj), strict=True) if value}
