@@ -104,7 +104,12 @@ def _fails(tree: Path) -> bool:
     environment = {"KPOLICY_SHARED": str(ROOT.parent / "shared"), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         done = subprocess.run(
-            command, cwd=tree, capture_output=True, check=False, timeout=TIMEOUT, env=_environment(environment)
+            command,
+            cwd=tree,
+            capture_output=True,
+            check=False,
+            timeout=TIMEOUT,
+            env=_environment(environment),
         )
     except subprocess.TimeoutExpired:
         return True
