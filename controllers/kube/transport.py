@@ -1,0 +1,226 @@
+"""HTTP to one API server: credentials, TLS, retries, time-outs, and nothing about kinds.
+
+Apart from `http` so that what may be repeated, and what may go out beside our credentials, is read in one place. No
+redirect is followed and no foreign exception gets out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import TYPE_CHECKING
+
+import aiohttp
+import orjson
+from multidict import CIMultiDict
+from yarl import URL
+
+from . import tls
+from .clock import SystemClock
+from .errors import Invalid, KubeError, Unauthorized, Unreachable, error_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from engine.model import Json
+
+    from .access import Access
+    from .clock import Clock
+    from .credentials import Presented
+
+JSON = "application/json"
+REQUEST_SECONDS = 30.0
+CONNECT_SECONDS = 10.0
+_TRIES = 5
+_LONGEST_PAUSE = 30.0
+_PARALLEL = 64
+_LARGEST_ERROR = 64 * 1024
+_TRANSIENT = frozenset({429, 500, 502, 503, 504})
+_SAFE_TO_REPEAT = frozenset({502, 503, 504})
+
+
+class Transport:
+    """Sends requests to the server of an Access."""
+
+    def __init__(self, access: Access, clock: Clock | None, seconds: float) -> None:
+        self.access = access
+        self._clock: Clock = clock or SystemClock()
+        self._seconds = seconds
+        self._session: aiohttp.ClientSession | None = None
+        self._trust: ssl.SSLContext | bool = True
+        self._certificate: bytes | None = None
+        self._slots = asyncio.Semaphore(_PARALLEL)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Json = None,
+        content_type: str = JSON,
+        accept: str = JSON,
+        limit: int = 0,
+        seconds: float = 0,
+    ) -> bytes:
+        """Send a request and return the body of a good answer, read up to `limit` bytes."""
+        limits = aiohttp.ClientTimeout(total=seconds or self._seconds, sock_connect=CONNECT_SECONDS)
+        sent = (_encoded(body), content_type) if body is not None else None
+        async with self._slots:
+            response = await self.open(method, path, query or {}, sent, accept, limits)
+            try:
+                return await tls.read_at_most(response.content, limit)
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                raise unreachable(self.access.server, error) from error
+            finally:
+                response.close() if not response.content.at_eof() else response.release()
+
+    async def open(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        sent: tuple[bytes, str] | None,
+        accept: str,
+        limits: aiohttp.ClientTimeout,
+    ) -> aiohttp.ClientResponse:
+        """Return an answer below status 300; tries again where the server, or a lost connection, allows it."""
+        pause = 0.25
+        for attempt in range(1, _TRIES + 1):
+            try:
+                return await self._once(method, path, query, sent, accept, limits)
+            except KubeError as error:
+                wait = _pause_after(error, method, pause)
+                if isinstance(error, Unauthorized) and attempt == 1 and self._spoiled():
+                    wait = 0.0
+                if wait is None or attempt == _TRIES:
+                    raise
+            await self._clock.sleep(wait)
+            pause *= 2
+        raise AssertionError("the last attempt returns or raises")
+
+    def _spoiled(self) -> bool:
+        return self.access.credentials.spoil()
+
+    async def _once(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        sent: tuple[bytes, str] | None,
+        accept: str,
+        limits: aiohttp.ClientTimeout,
+    ) -> aiohttp.ClientResponse:
+        presented = await self.access.credentials.current(self._clock)
+        url = URL(self.access.server + path, encoded=True)
+        if query:
+            url = url.update_query(query)
+        headers = self._headers(presented, accept)
+        if sent:
+            headers["Content-Type"] = sent[1]
+        try:
+            response = await self._connection(presented).request(
+                method,
+                url,
+                data=sent[0] if sent else None,
+                headers=headers,
+                timeout=limits,
+                allow_redirects=False,
+                ssl=self._trust,
+                server_hostname=self.access.tls.server_name or None,
+                proxy=self.access.proxy or None,
+            )
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            raise unreachable(self.access.server, error) from error
+        if response.status < 300:
+            return response
+        raise await self._refusal(response)
+
+    async def _refusal(self, response: aiohttp.ClientResponse) -> KubeError:
+        try:
+            data = await tls.read_at_most(response.content, _LARGEST_ERROR)
+        except (aiohttp.ClientError, TimeoutError, OSError, KubeError):
+            data = b""
+        finally:
+            response.close()
+        try:
+            body = orjson.loads(data)
+        except orjson.JSONDecodeError:
+            body = None
+        return error_of(response.status, body, retry_after=_retry_after(response.headers))
+
+    def _headers(self, presented: Presented, accept: str) -> CIMultiDict[str]:
+        headers: CIMultiDict[str] = CIMultiDict({"Accept": accept, "User-Agent": "kpolicy"})
+        if presented.authorization:
+            headers["Authorization"] = presented.authorization
+        acting = self.access.impersonate
+        if acting is not None:
+            headers["Impersonate-User"] = acting.user
+            if acting.uid:
+                headers["Impersonate-Uid"] = acting.uid
+            for group in acting.groups:
+                headers.add("Impersonate-Group", group)
+            for key, value in acting.extra:
+                headers.add(f"Impersonate-Extra-{key}", value)
+        return headers
+
+    def _connection(self, presented: Presented) -> aiohttp.ClientSession:
+        """Return the session, with TLS for the client certificate that is valid now."""
+        if self._session is None:
+            connector = aiohttp.TCPConnector(limit=0, ttl_dns_cache=60)
+            self._session = aiohttp.ClientSession(
+                connector=connector, auto_decompress=True, cookie_jar=aiohttp.DummyCookieJar()
+            )
+        is_new = self._certificate != presented.certificate
+        if is_new and self.access.server.startswith("https:"):
+            self._trust = tls.client_context(self.access.tls, presented)
+            self._certificate = presented.certificate
+        return self._session
+
+
+def _encoded(body: Json) -> bytes:
+    try:
+        return orjson.dumps(body)
+    except orjson.JSONEncodeError as error:
+        raise Invalid("the object cannot be written as JSON", status=400) from error
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    text = headers.get("Retry-After", "")
+    return min(float(text), _LONGEST_PAUSE) if text.isascii() and text.isdigit() else None
+
+
+def _pause_after(error: KubeError, method: str, pause: float) -> float | None:
+    """Return how long to wait before trying again, None when it must not be tried.
+
+    A server that names a time has not acted; one that is gone or overloaded may have, so only reading is repeated.
+    """
+    if error.status in _TRANSIENT and error.retry_after is not None:
+        return min(error.retry_after, _LONGEST_PAUSE)
+    is_reading = method == "GET"
+    is_lost = isinstance(error, Unreachable) and is_reading and pause <= 0.5
+    if is_lost or (is_reading and error.status in _SAFE_TO_REPEAT) or error.status == 429:
+        return pause
+    return None
+
+
+def unreachable(server: str, error: BaseException) -> KubeError:
+    """Translate what the HTTP library raised when there was no usable answer."""
+    if isinstance(error, ValueError) and not isinstance(error, aiohttp.ClientError | OSError):
+        return Invalid("the request cannot be put into a valid HTTP message", status=400)
+    if isinstance(error, TimeoutError):
+        return Unreachable(f"`{server}` did not answer in time")
+    if isinstance(error, aiohttp.ClientConnectorCertificateError | ssl.SSLCertVerificationError):
+        return Unreachable(
+            f"the certificate of `{server}` is not trusted",
+            help="check certificate-authority in the kubeconfig",
+        )
+    return Unreachable(
+        f"`{server}` cannot be reached", help="check the address, and whether the server runs"
+    )
