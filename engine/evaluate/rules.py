@@ -19,11 +19,7 @@ from .actions import compile_action
 from .answers import Answers, RuleAnswer, answered, errored, joined
 from .conditions import Conditions, compile_conditions
 from .context import Entry, compile_context, load_context
-from .generate import compile_generate
-from .images import compile_verify_images
 from .inputs import dotted_path
-from .mutate import compile_mutate
-from .validate import compile_validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,12 +33,6 @@ if TYPE_CHECKING:
     Handler = Callable[[State], Answers]
 
 NOTHING: Mapping[str, str] = {}
-_KINDS: dict[RuleType, Callable[[Rule], Callable[[State], Answers]]] = {
-    RuleType.VALIDATION: compile_validate,
-    RuleType.MUTATION: compile_mutate,
-    RuleType.GENERATION: compile_generate,
-    RuleType.IMAGE_VERIFY: compile_verify_images,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +78,30 @@ def compile_rule(
         properties={key: compile_document(text) for key, text in rule.report_properties.items()},
         exceptions=naming,
         enforces=compile_action(policy, rule),
-        handle=_KINDS[kind](rule),
+        handle=_compile_handler(kind, rule),
         is_plain=not (rule.context or preconditions or rule.report_properties or naming),
     )
+
+
+def _compile_handler(kind: RuleType, rule: Rule) -> Handler:
+    """Compile what a rule does; the code of each kind is loaded with its first rule, to keep commands quick to start."""
+    match kind:
+        case RuleType.VALIDATION:
+            from .validate import compile_validate
+
+            return compile_validate(rule)
+        case RuleType.MUTATION:
+            from .mutate import compile_mutate
+
+            return compile_mutate(rule)
+        case RuleType.GENERATION:
+            from .generate import compile_generate
+
+            return compile_generate(rule)
+        case RuleType.IMAGE_VERIFY:
+            from .images import compile_verify_images
+
+            return compile_verify_images(rule)
 
 
 def run_rule(compiled: CompiledRule, state: State) -> tuple[RuleResult, ...]:

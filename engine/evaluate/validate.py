@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError, EvaluationError
 from engine.lang.jmes import UnknownKeyError
 from engine.model import Status
-from engine.podsecurity import compile_pod_security
 
 from .answers import NO_ANSWER, Answers, RuleAnswer, answered, errored, joined
 from .conditions import Conditions, compile_conditions
 from .context import Entry, compile_context, load_context
 from .loops import add_foreach_values, each, elements_of
-from .manifests import compile_signed
 from .patterns import compile_patterns
 from .texts import Message
 
@@ -38,6 +36,8 @@ def compile_validate(rule: Rule) -> Handler:
     """Compile the handler of a validate rule."""
     block = rule.validate or {}
     if (block.get("manifests") or {}).get("attestors"):
+        from .manifests import compile_signed
+
         return compile_signed(block["manifests"])
     if block.get("podSecurity"):
         return _compile_pod_security(block["podSecurity"])
@@ -179,6 +179,8 @@ def _check_element(loop: _Loop, state: State, *, is_last: bool) -> Answers:
 
 
 def _compile_pod_security(block: Block) -> Handler:
+    from engine.podsecurity import compile_pod_security
+
     plain = compile_pod_security(block)
 
     def handle(state: State) -> Answers:

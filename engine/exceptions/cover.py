@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from engine.cleanup.ttl import due_at, instant_of
 from engine.errors import EngineError, EvaluationError
 from engine.lang import wildcard
 from engine.match import compile_any_all
@@ -111,12 +110,16 @@ def expires_at(exc: PolicyException) -> datetime | None:
 
 
 def _by_annotation(exc: PolicyException) -> datetime | None:
+    from engine.cleanup.ttl import instant_of
+
     if EXPIRES_AT not in exc.annotations:
         return None
     return instant_of(exc.annotations[EXPIRES_AT]) or NEVER_VALID
 
 
 def _by_label(exc: PolicyException) -> datetime | None:
+    from engine.cleanup.ttl import due_at
+
     metadata = {"labels": dict(exc.labels), "creationTimestamp": exc.created_at}
     try:
         return due_at({"metadata": metadata})

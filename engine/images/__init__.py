@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from .data import ImageData, Layer
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .extract import FoundImage, ImageExtractor, compile_extractors, extract_images, find_images
-from .outcomes import annotation_text, validate_image
 from .reference import DOCKER_HUB, ImageReference, RegistryDefaults, parse_reference
-from .verify import ImageRule, ImageVerdict, compile_image_rule
+
+if TYPE_CHECKING:
+    from .data import ImageData, Layer
+    from .outcomes import annotation_text, validate_image
+    from .verify import ImageRule, ImageVerdict, compile_image_rule
 
 __all__ = [
     "DOCKER_HUB",
@@ -26,3 +31,22 @@ __all__ = [
     "parse_reference",
     "validate_image",
 ]
+
+_LATER = {
+    "ImageData": "data",
+    "Layer": "data",
+    "annotation_text": "outcomes",
+    "validate_image": "outcomes",
+    "ImageRule": "verify",
+    "ImageVerdict": "verify",
+    "compile_image_rule": "verify",
+}
+"""What only rules that verify images need: loaded when first asked for, to keep commands quick to start."""
+
+
+def __getattr__(name: str) -> Any:
+    """Load one of the names in `_LATER`."""
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{module}", __name__), name)

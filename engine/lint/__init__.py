@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
-from .cleanup import lint_cleanup
-from .exceptions import lint_exception
+from typing import TYPE_CHECKING, Any
+
 from .findings import Finding
 from .policies import lint_policy
 
+if TYPE_CHECKING:
+    from .cleanup import lint_cleanup
+    from .exceptions import lint_exception
+
 __all__ = ["Finding", "lint_cleanup", "lint_exception", "lint_policy"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the checks of exceptions and cleanup policies when first asked for, to keep commands quick to start."""
+    if name == "lint_cleanup":
+        from .cleanup import lint_cleanup
+
+        return lint_cleanup
+    if name == "lint_exception":
+        from .exceptions import lint_exception
+
+        return lint_exception
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

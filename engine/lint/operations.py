@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.lang import jmes
-from engine.podsecurity.exclusions import exclusion_faults
 
 from .conditions import check_conditions
 from .context import check_context
@@ -91,6 +90,8 @@ class RuleCheck:
         yield from self._check_patterns(block, path)
         yield from self._check_deny(block, path)
         if pod_security := block.get("podSecurity"):
+            from engine.podsecurity.exclusions import exclusion_faults
+
             level = pod_security.get("level") or ""
             at = f"{self.path}.podSecurity.exclude"
             for fault in exclusion_faults(pod_security.get("exclude"), at, level=level):
