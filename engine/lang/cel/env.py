@@ -1,0 +1,53 @@
+"""What an evaluation may know and spend beyond its bindings: the instant, chance, answers from outside, a cost budget.
+
+The engine has no clock and no network. Whoever evaluates brings these in, so that an evaluation can be replayed.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.lang.chance import Chance
+
+from .errors import BudgetError, CelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DEFAULT_BUDGET: Final = 10_000_000
+"""Nodes and list elements one evaluation may visit; about what the API server allows one policy."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _nobody(lookup: object) -> Any:
+    raise CelError(f"{type(lookup).__name__} cannot be answered here")
+
+
+class CelEnv:
+    """Inputs of evaluations; one may serve many programs, which then share its budget.
+
+    `now` is an aware instant. `ask` answers the lookups of `engine.lang.cel.lookups`; whatever it raises passes
+    through unabsorbed, except EvaluationError, which becomes an error of the expression. `cost_budget` counts down.
+    """
+
+    __slots__ = ("ask", "budget", "chance", "now")
+
+    def __init__(
+        self,
+        now: datetime = _EPOCH,
+        cost_budget: int = DEFAULT_BUDGET,
+        ask: Callable[[Any], Any] = _nobody,
+        chance: Chance | None = None,
+    ) -> None:
+        self.now = now
+        self.budget = cost_budget
+        self.ask = ask
+        self.chance = chance or Chance()
+
+    def charge(self, cost: int) -> None:
+        """Take `cost` from the budget. Raises BudgetError when it is used up."""
+        self.budget -= cost
+        if self.budget < 0:
+            raise BudgetError("operation cancelled: actual cost limit exceeded")

@@ -1,0 +1,167 @@
+"""IP addresses and networks (`ip`, `cidr`) as Kubernetes reads them: no zones, no IPv4 inside IPv6, no leading zeros."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from engine.lang.cel.errors import CelError
+from engine.lang.cel.values import Message
+
+from .registry import KINDS, Library
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LIBRARY: Final = Library("ip")
+_LONGEST: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Address(Message):
+    """An IP address."""
+
+    value: ipaddress.IPv4Address | ipaddress.IPv6Address
+    TYPE = "net.IP"
+
+
+@dataclass(frozen=True, slots=True)
+class Network(Message):
+    """An address with a prefix length; bits after the prefix are kept, and count for equality."""
+
+    address: ipaddress.IPv4Address | ipaddress.IPv6Address
+    length: int
+    TYPE = "net.CIDR"
+
+    def masked(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+        """Return the network without the bits after its prefix."""
+        return ipaddress.ip_network((self.address, self.length), strict=False)
+
+
+KINDS["IP"] = (Address,)
+KINDS["CIDR"] = (Network,)
+
+
+def _read(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    if len(text) > _LONGEST or "%" in text or not text.isascii():
+        return None
+    try:
+        value = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    is_mapped = isinstance(value, ipaddress.IPv6Address) and value.ipv4_mapped is not None
+    return None if is_mapped else value
+
+
+@LIBRARY.add("isIP(string) -> bool")
+def _is_ip(text: str) -> bool:
+    return _read(text) is not None
+
+
+@LIBRARY.add("ip(string) -> IP")
+def _ip(text: str) -> Address:
+    value = _read(text)
+    if value is None:
+        raise CelError(f"IP Address {text[:_LONGEST]!r} parse error during conversion from string")
+    return Address(value)
+
+
+@LIBRARY.add("ip.isCanonical(string) -> bool")
+def _is_canonical(text: str) -> bool:
+    return str(_ip(text).value) == text
+
+
+@LIBRARY.add("string(IP) -> string")
+def _ip_text(address: Address) -> str:
+    return str(address.value)
+
+
+@LIBRARY.add("IP.family() -> int")
+def _family(address: Address) -> int:
+    return address.value.version
+
+
+def _test(name: str, run: Callable[[ipaddress.IPv4Address | ipaddress.IPv6Address], bool]) -> None:
+    LIBRARY.add(f"IP.{name}() -> bool")(lambda address: run(address.value))
+
+
+def _is_link_local_multicast(value: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    if isinstance(value, ipaddress.IPv4Address):
+        return value.packed[:3] == b"\xe0\x00\x00"
+    return value.packed[0] == 0xFF and value.packed[1] & 0x0F == 2
+
+
+def _is_global_unicast(value: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    is_broadcast = value == ipaddress.IPv4Address(0xFFFFFFFF)
+    is_special = value.is_unspecified or value.is_loopback or value.is_multicast
+    return not (is_special or value.is_link_local or is_broadcast)
+
+
+_test("isUnspecified", lambda value: value.is_unspecified)
+_test("isLoopback", lambda value: value.is_loopback)
+_test("isLinkLocalMulticast", _is_link_local_multicast)
+_test("isLinkLocalUnicast", lambda value: value.is_link_local)
+_test("isGlobalUnicast", _is_global_unicast)
+
+
+def _read_network(text: str) -> Network | None:
+    address, slash, length = text.partition("/")
+    value = _read(address)
+    if value is None or not slash or not (length.isascii() and length.isdigit()):
+        return None
+    is_plain = len(length) <= 3 and (length[0] != "0" or length == "0")
+    return Network(value, int(length)) if is_plain and int(length) <= value.max_prefixlen else None
+
+
+@LIBRARY.add("isCIDR(string) -> bool")
+def _is_cidr(text: str) -> bool:
+    return _read_network(text) is not None
+
+
+@LIBRARY.add("cidr(string) -> CIDR")
+def _cidr(text: str) -> Network:
+    value = _read_network(text)
+    if value is None:
+        raise CelError("network address parse error during conversion from string")
+    return value
+
+
+@LIBRARY.add("CIDR.containsIP(IP) -> bool")
+def _contains_ip(network: Network, address: Address) -> bool:
+    return address.value in network.masked()
+
+
+@LIBRARY.add("CIDR.containsIP(string) -> bool")
+def _contains_ip_text(network: Network, text: str) -> bool:
+    return _contains_ip(network, _ip(text))
+
+
+@LIBRARY.add("CIDR.containsCIDR(CIDR) -> bool")
+def _contains_cidr(network: Network, other: Network) -> bool:
+    return network.length <= other.length and other.address in network.masked()
+
+
+@LIBRARY.add("CIDR.containsCIDR(string) -> bool")
+def _contains_cidr_text(network: Network, text: str) -> bool:
+    return _contains_cidr(network, _cidr(text))
+
+
+@LIBRARY.add("CIDR.ip() -> IP")
+def _network_ip(network: Network) -> Address:
+    return Address(network.address)
+
+
+@LIBRARY.add("CIDR.masked() -> CIDR")
+def _masked(network: Network) -> Network:
+    return Network(network.masked().network_address, network.length)
+
+
+@LIBRARY.add("CIDR.prefixLength() -> int")
+def _prefix_length(network: Network) -> int:
+    return network.length
+
+
+@LIBRARY.add("string(CIDR) -> string")
+def _network_text(network: Network) -> str:
+    return f"{network.address}/{network.length}"

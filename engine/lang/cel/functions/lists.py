@@ -1,0 +1,148 @@
+"""Functions on lists: those of Kubernetes (`sum`, `min`, `indexOf`…) and of the lists extension (`sort`, `flatten`…)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.lang.cel.arithmetic import OPERATIONS
+from engine.lang.cel.comparisons import NUMBERS, comparable, equal
+from engine.lang.cel.errors import CelError, no_overload
+from engine.lang.cel.values import NONE, Optional
+
+from .registry import Library
+
+if TYPE_CHECKING:
+    from engine.lang.cel.env import CelEnv
+
+LIBRARY: Final = Library("lists")
+_MOST: Final = 1_000_000
+
+
+@LIBRARY.add("list.indexOf(dyn) -> int", env=True)
+def _index_of(env: CelEnv, items: list[Any], wanted: Any) -> int:
+    env.charge(len(items))
+    return next((at for at, item in enumerate(items) if equal(item, wanted, env)), -1)
+
+
+@LIBRARY.add("list.lastIndexOf(dyn) -> int", env=True)
+def _last_index_of(env: CelEnv, items: list[Any], wanted: Any) -> int:
+    env.charge(len(items))
+    last = len(items) - 1
+    return next(
+        (last - at for at, item in enumerate(reversed(items)) if equal(item, wanted, env)), -1
+    )
+
+
+def _check_order(items: list[Any], name: str) -> None:
+    if items and not all(comparable(items[0], item) for item in items):
+        raise no_overload(name)
+
+
+@LIBRARY.add("list.isSorted() -> bool", env=True)
+def _is_sorted(env: CelEnv, items: list[Any]) -> bool:
+    env.charge(len(items))
+    _check_order(items, "isSorted")
+    return all(items[at] <= items[at + 1] for at in range(len(items) - 1))
+
+
+@LIBRARY.add("list.min() -> dyn", env=True)
+def _min(env: CelEnv, items: list[Any]) -> Any:
+    env.charge(len(items))
+    if not items:
+        raise CelError("min called on empty list")
+    _check_order(items, "min")
+    return min(items)
+
+
+@LIBRARY.add("list.max() -> dyn", env=True)
+def _max(env: CelEnv, items: list[Any]) -> Any:
+    env.charge(len(items))
+    if not items:
+        raise CelError("max called on empty list")
+    _check_order(items, "max")
+    return max(items)
+
+
+@LIBRARY.add("list.sum() -> dyn", env=True)
+def _sum(env: CelEnv, items: list[Any]) -> Any:
+    env.charge(len(items))
+    if not items:
+        return 0
+    total = items[0]
+    if type(total) not in NUMBERS and not hasattr(total, "ns"):
+        raise no_overload("sum")
+    for item in items[1:]:
+        total = OPERATIONS["+"](total, item, env)
+    return total
+
+
+@LIBRARY.add("list.sort() -> list", env=True)
+def _sort(env: CelEnv, items: list[Any]) -> list[Any]:
+    env.charge(len(items) * len(items).bit_length())
+    _check_order(items, "sort")
+    return sorted(items)
+
+
+@LIBRARY.add("list.distinct() -> list", env=True)
+def _distinct(env: CelEnv, items: list[Any]) -> list[Any]:
+    found: list[Any] = []
+    for item in items:
+        env.charge(len(found) + 1)
+        if not any(equal(item, other, env) for other in found):
+            found.append(item)
+    return found
+
+
+@LIBRARY.add("list.reverse() -> list")
+def _reverse(items: list[Any]) -> list[Any]:
+    return items[::-1]
+
+
+@LIBRARY.add("list.flatten() -> list", env=True)
+def _flatten(env: CelEnv, items: list[Any]) -> list[Any]:
+    return _flattened(env, items, 1)
+
+
+@LIBRARY.add("list.flatten(int) -> list", env=True)
+def _flattened(env: CelEnv, items: list[Any], depth: int) -> list[Any]:
+    if depth < 0:
+        raise CelError("level must be non-negative")
+    env.charge(len(items))
+    built: list[Any] = []
+    for item in items:
+        if isinstance(item, list) and depth > 0:
+            built.extend(_flattened(env, item, depth - 1))
+        else:
+            built.append(item)
+    return built
+
+
+@LIBRARY.add("list.slice(int, int) -> list")
+def _slice(items: list[Any], start: int, end: int) -> list[Any]:
+    if start < 0 or end < 0:
+        raise CelError(f"cannot slice({start}, {end}), negative indexes not supported")
+    if start > end:
+        raise CelError(
+            f"cannot slice({start}, {end}), start index must be less than or equal to end index"
+        )
+    if end > len(items):
+        raise CelError(f"cannot slice({start}, {end}), list is length {len(items)}")
+    return items[start:end]
+
+
+@LIBRARY.add("lists.range(int) -> list", env=True)
+def _range(env: CelEnv, size: int) -> list[int]:
+    if size > _MOST:
+        raise CelError(f"range of more than {_MOST} numbers")
+    env.charge(max(size, 0))
+    return list(range(size))
+
+
+@LIBRARY.add("list.first() -> optional_type")
+def _first(items: list[Any]) -> Optional:
+    return Optional(items[0]) if items else NONE
+
+
+@LIBRARY.add("list.last() -> optional_type")
+def _last(items: list[Any]) -> Optional:
+    return Optional(items[-1]) if items else NONE

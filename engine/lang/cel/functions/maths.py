@@ -1,0 +1,154 @@
+"""The math extension: greatest and least, rounding, signs, bits."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.lang.cel.arithmetic import whole
+from engine.lang.cel.comparisons import NUMBERS
+from engine.lang.cel.errors import CelError, no_overload
+from engine.lang.cel.values import MAX_UINT, Uint
+
+from .registry import Library
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LIBRARY: Final = Library("math")
+_BITS: Final = 64
+
+
+def _numbers(values: tuple[Any, ...], name: str) -> list[Any]:
+    items = list(values[0]) if len(values) == 1 and isinstance(values[0], list) else list(values)
+    if not items:
+        raise CelError(f"math.@{name} of an empty list")
+    if not all(type(item) in NUMBERS for item in items):
+        raise no_overload(f"math.{name}")
+    return items
+
+
+@LIBRARY.add("math.greatest(dyn...) -> dyn")
+def _greatest(*values: Any) -> Any:
+    return max(_numbers(values, "greatest"))
+
+
+@LIBRARY.add("math.least(dyn...) -> dyn")
+def _least(*values: Any) -> Any:
+    return min(_numbers(values, "least"))
+
+
+def _rounding(name: str, run: Callable[[float], float]) -> None:
+    def rounded(value: float) -> float:
+        return run(value) if math.isfinite(value) else value
+
+    LIBRARY.add(f"math.{name}(double) -> double")(rounded)
+
+
+def _half_away(value: float) -> float:
+    below = math.floor(abs(value))
+    size = below + 1 if abs(value) - below >= 0.5 else below
+    return math.copysign(size, value)
+
+
+_rounding("ceil", lambda value: math.copysign(math.ceil(value), value))
+_rounding("floor", lambda value: math.copysign(math.floor(value), value) if value else value)
+_rounding("trunc", lambda value: math.copysign(math.trunc(value), value))
+_rounding("round", _half_away)
+
+
+@LIBRARY.add("math.round(double, int) -> double", "math.round(int, int) -> double")
+def _round_to(value: float, places: int) -> float:
+    if not 0 <= places <= 100:
+        raise CelError("precision must be between 0 and 100")
+    number = float(value)
+    factor = 10.0**places
+    shifted = number * factor
+    return _half_away(shifted) / factor if math.isfinite(shifted) else number
+
+
+@LIBRARY.add("math.sqrt(double) -> double", "math.sqrt(int) -> double", "math.sqrt(uint) -> double")
+def _sqrt(value: float) -> float:
+    return math.sqrt(value) if value >= 0 else math.nan
+
+
+@LIBRARY.add("math.isNaN(double) -> bool")
+def _is_nan(value: float) -> bool:
+    return math.isnan(value)
+
+
+@LIBRARY.add("math.isInf(double) -> bool")
+def _is_inf(value: float) -> bool:
+    return math.isinf(value)
+
+
+@LIBRARY.add("math.isFinite(double) -> bool")
+def _is_finite(value: float) -> bool:
+    return math.isfinite(value)
+
+
+@LIBRARY.add("math.abs(int) -> int", "math.abs(double) -> double", "math.abs(uint) -> uint")
+def _abs(value: Any) -> Any:
+    if type(value) is Uint:
+        return value
+    return abs(value) if type(value) is float else whole(abs(value))
+
+
+@LIBRARY.add("math.sign(int) -> int", "math.sign(double) -> double", "math.sign(uint) -> uint")
+def _sign(value: Any) -> Any:
+    if type(value) is float:
+        return value if math.isnan(value) or value == 0 else math.copysign(1.0, value)
+    return type(value)((value > 0) - (value < 0))
+
+
+def _wrapped(value: int) -> int:
+    value &= MAX_UINT
+    return value - (1 << _BITS) if value >> (_BITS - 1) else value
+
+
+def _bitwise(name: str, run: Callable[[int, int], int]) -> None:
+    LIBRARY.add(f"math.{name}(int, int) -> int")(lambda one, other: _wrapped(run(one, other)))
+    LIBRARY.add(f"math.{name}(uint, uint) -> uint")(
+        lambda one, other: Uint(run(int(one), int(other)))
+    )
+
+
+_bitwise("bitAnd", lambda one, other: one & other)
+_bitwise("bitOr", lambda one, other: one | other)
+_bitwise("bitXor", lambda one, other: one ^ other)
+
+
+@LIBRARY.add("math.bitNot(int) -> int")
+def _bit_not(value: int) -> int:
+    return ~value
+
+
+@LIBRARY.add("math.bitNot(uint) -> uint")
+def _bit_not_unsigned(value: Uint) -> Uint:
+    return Uint(~int(value) & MAX_UINT)
+
+
+def _shift_by(offset: int, name: str) -> int:
+    if offset < 0:
+        raise CelError(f"math.{name}() negative offset: {offset}")
+    return min(offset, _BITS)
+
+
+@LIBRARY.add("math.bitShiftLeft(int, int) -> int")
+def _shift_left(value: int, offset: int) -> int:
+    return _wrapped(value << _shift_by(offset, "bitShiftLeft"))
+
+
+@LIBRARY.add("math.bitShiftLeft(uint, int) -> uint")
+def _shift_left_unsigned(value: Uint, offset: int) -> Uint:
+    return Uint((int(value) << _shift_by(offset, "bitShiftLeft")) & MAX_UINT)
+
+
+@LIBRARY.add("math.bitShiftRight(int, int) -> int")
+def _shift_right(value: int, offset: int) -> int:
+    return _wrapped((value & MAX_UINT) >> _shift_by(offset, "bitShiftRight"))
+
+
+@LIBRARY.add("math.bitShiftRight(uint, int) -> uint")
+def _shift_right_unsigned(value: Uint, offset: int) -> Uint:
+    return Uint(int(value) >> _shift_by(offset, "bitShiftRight"))

@@ -1,0 +1,301 @@
+"""The standard functions: sizes, texts, conversions between types, and optionals.
+
+Conversions and their ranges follow the language definition ("Standard Definitions"); texts of numbers are Go's.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Final
+
+from engine.errors import EvaluationError
+from engine.lang import duration as spans
+from engine.lang import golayout, gotext, gotime, regex
+from engine.lang.cel.arithmetic import duration, timestamp, whole
+from engine.lang.cel.errors import CelError, no_overload
+from engine.lang.cel.values import (
+    MAX_UINT,
+    NONE,
+    SECOND,
+    TYPES,
+    CelType,
+    Duration,
+    Optional,
+    Timestamp,
+    Uint,
+    type_name,
+)
+
+from .registry import Library
+
+LIBRARY: Final = Library("standard")
+_TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
+_FALSE: Final = frozenset(("0", "f", "F", "false", "FALSE", "False"))
+_UINT: Final = re.compile(r"[0-9]{1,40}", re.ASCII)
+_DOUBLE: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_RFC3339: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})",
+    re.ASCII,
+)
+_LONGEST_NUMBER: Final = 400
+
+
+@LIBRARY.add(
+    "size(string) -> int", "size(bytes) -> int", "size(list) -> int", "size(map) -> int",
+    "string.size() -> int", "bytes.size() -> int", "list.size() -> int", "map.size() -> int",
+)  # fmt: skip
+def _size(value: Any) -> int:
+    return len(value)
+
+
+@LIBRARY.add("string.startsWith(string) -> bool")
+def _starts_with(text: str, prefix: str) -> bool:
+    return text.startswith(prefix)
+
+
+@LIBRARY.add("string.endsWith(string) -> bool")
+def _ends_with(text: str, suffix: str) -> bool:
+    return text.endswith(suffix)
+
+
+@LIBRARY.add("string.contains(string) -> bool")
+def _contains(text: str, part: str) -> bool:
+    return part in text
+
+
+@LIBRARY.add("string.matches(string) -> bool", "matches(string, string) -> bool")
+def _matches(text: str, pattern: str) -> bool:
+    return regex.compile(pattern).search(text)
+
+
+@LIBRARY.add("dyn(dyn) -> dyn")
+def _dyn(value: Any) -> Any:
+    return value
+
+
+@LIBRARY.add("type(dyn) -> type")
+def _type(value: Any) -> CelType:
+    name = type_name(value)
+    return TYPES.get(name) or CelType(name)
+
+
+@LIBRARY.add("int(int) -> int", "int(uint) -> int", "int(double) -> int")
+def _int(value: Any) -> int:
+    if isinstance(value, float):
+        if not -(2.0**63) < value < 2.0**63:
+            raise CelError("integer overflow")
+        return int(value)
+    return whole(int(value))
+
+
+@LIBRARY.add("int(string) -> int")
+def _int_of_text(text: str) -> int:
+    value = gotext.parse_integer(text)
+    if value is None:
+        raise CelError(f"cannot convert string to int: `{text[:40]}`")
+    return value
+
+
+@LIBRARY.add("int(timestamp) -> int")
+def _int_of_time(moment: Timestamp) -> int:
+    return moment.ns // SECOND
+
+
+@LIBRARY.add("uint(uint) -> uint", "uint(int) -> uint", "uint(double) -> uint")
+def _uint(value: Any) -> Uint:
+    if isinstance(value, float):
+        if not -1.0 < value < 2.0**64 or value < 0:
+            raise CelError("unsigned integer overflow")
+        return Uint(int(value))
+    if value < 0:
+        raise CelError("unsigned integer overflow")
+    return Uint(value)
+
+
+@LIBRARY.add("uint(string) -> uint")
+def _uint_of_text(text: str) -> Uint:
+    if not _UINT.fullmatch(text) or int(text) > MAX_UINT:
+        raise CelError(f"cannot convert string to uint: `{text[:40]}`")
+    return Uint(int(text))
+
+
+@LIBRARY.add("double(double) -> double", "double(int) -> double", "double(uint) -> double")
+def _double(value: float) -> float:
+    return float(value)
+
+
+@LIBRARY.add("double(string) -> double")
+def _double_of_text(text: str) -> float:
+    if len(text) <= _LONGEST_NUMBER:
+        if _DOUBLE.fullmatch(text):
+            value = float(text)
+            if math.isfinite(value):
+                return value
+        elif "_" not in text and (special := gotext.parse_float(text)) is not None:
+            return special
+    raise CelError(f"cannot convert string to double: `{text[:40]}`")
+
+
+@LIBRARY.add("bool(bool) -> bool")
+def _bool(value: bool) -> bool:
+    return value
+
+
+@LIBRARY.add("bool(string) -> bool")
+def _bool_of_text(text: str) -> bool:
+    if text in _TRUE or text in _FALSE:
+        return text in _TRUE
+    raise CelError(f"cannot convert string to bool: `{text[:40]}`")
+
+
+@LIBRARY.add("string(string) -> string")
+def _string(text: str) -> str:
+    return text
+
+
+@LIBRARY.add("string(int) -> string", "string(uint) -> string")
+def _string_of_number(value: int) -> str:
+    return int.__repr__(value)
+
+
+@LIBRARY.add("string(double) -> string")
+def _string_of_double(value: float) -> str:
+    return gotext.general(value)
+
+
+@LIBRARY.add("string(bool) -> string")
+def _string_of_bool(value: bool) -> str:
+    return "true" if value else "false"
+
+
+@LIBRARY.add("string(bytes) -> string")
+def _string_of_bytes(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise CelError("invalid UTF-8 in bytes, cannot convert to string") from error
+
+
+@LIBRARY.add("string(timestamp) -> string")
+def time_text(moment: Timestamp) -> str:
+    """Return the text of a moment: RFC 3339 in UTC, with as many fractions as needed."""
+    text = gotime.Instant(moment.ns).rfc3339()
+    rest = moment.ns % SECOND
+    return text if not rest else f"{text[:-1]}.{rest:09d}".rstrip("0") + "Z"
+
+
+@LIBRARY.add("string(duration) -> string")
+def span_text(span: Duration) -> str:
+    """Return the text of a span in seconds: `90s`, `-1.5s`."""
+    seconds, rest = divmod(abs(span.ns), SECOND)
+    sign = "-" if span.ns < 0 else ""
+    return f"{sign}{seconds}.{rest:09d}".rstrip("0") + "s" if rest else f"{sign}{seconds}s"
+
+
+@LIBRARY.add("bytes(bytes) -> bytes")
+def _bytes(value: bytes) -> bytes:
+    return value
+
+
+@LIBRARY.add("bytes(string) -> bytes")
+def _bytes_of_text(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+@LIBRARY.add("timestamp(timestamp) -> timestamp")
+def _timestamp(moment: Timestamp) -> Timestamp:
+    return moment
+
+
+@LIBRARY.add("timestamp(int) -> timestamp")
+def _timestamp_of_seconds(seconds: int) -> Timestamp:
+    return timestamp(seconds * SECOND)
+
+
+@LIBRARY.add("timestamp(string) -> timestamp")
+def read_time(text: str) -> Timestamp:
+    """Read a moment of RFC 3339. Raises CelError."""
+    if not _RFC3339.fullmatch(text):
+        raise CelError(f"cannot convert string to timestamp: `{text[:40]}`")
+    try:
+        instant = golayout.parse_rfc3339(text)
+    except EvaluationError as error:
+        raise CelError(error.message) from error
+    return timestamp(instant.ns)
+
+
+@LIBRARY.add("duration(duration) -> duration")
+def _duration(span: Duration) -> Duration:
+    return span
+
+
+@LIBRARY.add("duration(int) -> duration")
+def _duration_of_nanoseconds(ns: int) -> Duration:
+    return duration(ns)
+
+
+@LIBRARY.add("duration(string) -> duration")
+def _duration_of_text(text: str) -> Duration:
+    ns = spans.parse(text)
+    if ns is None:
+        raise CelError(f"cannot convert string to duration: `{text[:40]}`")
+    return Duration(ns)
+
+
+@LIBRARY.add("optional.of(dyn) -> optional_type")
+def _of(value: Any) -> Optional:
+    return Optional(value)
+
+
+@LIBRARY.add("optional.none() -> optional_type")
+def _none() -> Optional:
+    return NONE
+
+
+@LIBRARY.add("optional.ofNonZeroValue(dyn) -> optional_type")
+def _of_non_zero(value: Any) -> Optional:
+    is_zero = not value if type(value) in _ZEROABLE else _is_zero_moment(value)
+    return NONE if is_zero else Optional(value)
+
+
+_ZEROABLE: Final = (type(None), bool, int, Uint, float, str, bytes, list, dict)
+
+
+def _is_zero_moment(value: Any) -> bool:
+    if isinstance(value, Duration):
+        return value.ns == 0
+    return value is NONE
+
+
+@LIBRARY.add("optional_type.hasValue() -> bool")
+def _has_value(optional: Optional) -> bool:
+    return optional.present
+
+
+@LIBRARY.add("optional_type.value() -> dyn")
+def _value(optional: Optional) -> Any:
+    if not optional.present:
+        raise CelError("optional.none() dereference")
+    return optional.value
+
+
+@LIBRARY.add("optional_type.orValue(dyn) -> dyn")
+def _or_value(optional: Optional, otherwise: Any) -> Any:
+    return optional.value if optional.present else otherwise
+
+
+@LIBRARY.add("optional_type.or(optional_type) -> optional_type")
+def _or(optional: Optional, otherwise: Optional) -> Optional:
+    return optional if optional.present else otherwise
+
+
+@LIBRARY.add("optional.unwrap(list) -> list", "list.unwrapOpt() -> list")
+def _unwrap(values: list[Any]) -> list[Any]:
+    return [_present(value).value for value in values if _present(value).present]
+
+
+def _present(value: Any) -> Optional:
+    if type(value) is Optional:
+        return value
+    raise no_overload("unwrap")

@@ -1,0 +1,117 @@
+"""URLs as Kubernetes' library reads them: Go's `ParseRequestURI`, so an absolute URI or an absolute path."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from engine.lang.cel.errors import CelError
+from engine.lang.cel.values import Message
+
+from .registry import KINDS, Library
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LIBRARY: Final = Library("url")
+_ABSOLUTE: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
+_HOST: Final = re.compile(
+    r"(\[[0-9A-Fa-f:.]+(?:%25[^\]]+)?\]|[^\[\]:/?#\\ <>\"^`{|}%]*)(?::([0-9]*))?"
+)
+_BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_ESCAPES: Final = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9\-._~$&+,/:;=@!'()*%\[\]]")
+
+
+@dataclass(frozen=True, slots=True)
+class Url(Message):
+    """A parsed URL; `path` is escaped, `query` is raw."""
+
+    scheme: str
+    user: str
+    hostname: str
+    port: str
+    path: str
+    query: str
+    TYPE = "kubernetes.URL"
+
+    def host(self) -> str:
+        """Return host and port as they are written."""
+        name = f"[{self.hostname}]" if ":" in self.hostname else self.hostname
+        return f"{name}:{self.port}" if self.port else name
+
+
+KINDS["URL"] = (Url,)
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPES.sub(
+        lambda found: bytes.fromhex(found[0].replace("%", "")).decode("utf-8", "replace"), text
+    )
+
+
+def _escaped(path: str) -> str:
+    return _UNSAFE.sub(
+        lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "replace")), path
+    )
+
+
+def parse(text: str) -> Url | None:
+    """Read a URL; None when it is none."""
+    if not text or _CONTROL.search(text):
+        return None
+    rest, _, query = text.partition("?")
+    found = _ABSOLUTE.fullmatch(rest)
+    scheme = ""
+    if found is not None:
+        scheme, rest = found[1].lower(), found[2]
+    if not rest.startswith("/"):
+        return None
+    authority, path = "", rest
+    if scheme and rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+        path = slash + path
+    if _BAD_ESCAPE.search(path):
+        return None
+    user, _, host = authority.rpartition("@")
+    place = _HOST.fullmatch(host)
+    if place is None:
+        return None
+    return Url(scheme, user, place[1].strip("[]"), place[2] or "", _escaped(path), query)
+
+
+@LIBRARY.add("url(string) -> URL")
+def _url(text: str) -> Url:
+    found = parse(text)
+    if found is None:
+        raise CelError(f"URL parse error during conversion from string: `{text[:100]}`")
+    return found
+
+
+@LIBRARY.add("isURL(string) -> bool")
+def _is_url(text: str) -> bool:
+    return parse(text) is not None
+
+
+@LIBRARY.add("URL.getQuery() -> map")
+def _query(value: Url) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for pair in value.query.split("&"):
+        if not pair or ";" in pair or _BAD_ESCAPE.search(pair):
+            continue
+        name, _, content = pair.replace("+", " ").partition("=")
+        found.setdefault(_unescaped(name), []).append(_unescaped(content))
+    return found
+
+
+def _part(name: str, read: Callable[[Url], str]) -> None:
+    LIBRARY.add(f"URL.{name}() -> string")(read)
+
+
+_part("getScheme", lambda value: value.scheme)
+_part("getHost", Url.host)
+_part("getHostname", lambda value: value.hostname)
+_part("getPort", lambda value: value.port)
+_part("getEscapedPath", lambda value: value.path)

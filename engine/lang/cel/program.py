@@ -1,0 +1,82 @@
+"""Compiled expressions: from text to something that can be called.
+
+Apart from the compiler because here is the border: whatever goes wrong inside leaves as CelError, and texts that were
+compiled before are not compiled again.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from .compiler import Compiler
+from .env import CelEnv
+from .errors import CelError, CelSyntaxError
+from .functions import NAMES, table
+from .parser import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from .ast import Node
+    from .frames import Closure
+
+ALL_LIBRARIES: Final = frozenset(NAMES)
+_FOREIGN: Final = (
+    ValueError, TypeError, ArithmeticError, LookupError, AttributeError, AssertionError,
+)  # fmt: skip
+
+
+class Program:
+    """A compiled expression; calling it evaluates it. Immutable, so threads may share it."""
+
+    __slots__ = ("_closure", "_spare", "names", "size", "source", "tree")
+
+    def __init__(self, source: str, tree: Node, compiler: Compiler) -> None:
+        self.source = source
+        self.tree = tree
+        self.size = tree.size
+        self._closure: Closure = compiler.compile(tree)
+        self._spare = [None] * (compiler.slots - 2)
+        self.names = frozenset(compiler.free)
+        """Names that the expression reads from its bindings; types among them when they are named."""
+
+    def __repr__(self) -> str:
+        return f"Program({self.source!r})"
+
+    def __call__(self, bindings: Mapping[str, Any], env: CelEnv | None = None) -> Any:
+        """Return the value for these bindings. Raises CelError, or what `env.ask` or a lazy binding raised."""
+        env = CelEnv() if env is None else env
+        env.budget -= self.size
+        if env.budget < 0:
+            env.charge(0)
+        try:
+            return self._closure([bindings, env, *self._spare])
+        except RecursionError as error:
+            raise CelError("data nests too deep to be evaluated") from error
+        except MemoryError as error:
+            raise CelError("not enough memory to evaluate") from error
+        except _FOREIGN as error:
+            raise CelError(f"internal error: {type(error).__name__}: {error}") from error
+
+
+def compile(  # noqa: A001 - the verb of this package, as in `re`
+    expression: str,
+    libraries: Iterable[str] = ALL_LIBRARIES,
+    *,
+    qualified: Iterable[str] = (),
+) -> Program:
+    """Return the program of an expression, from a cache if it was compiled before. Raises CelSyntaxError.
+
+    `libraries` are names of `functions.NAMES`; `qualified` are names of bindings that contain dots.
+    """
+    return _compiled(expression, frozenset(libraries), frozenset(qualified))
+
+
+@lru_cache(maxsize=4096)
+def _compiled(expression: str, libraries: frozenset[str], qualified: frozenset[str]) -> Program:
+    try:
+        tree = parse(expression)
+        return Program(expression, tree, Compiler(expression, table(libraries), qualified))
+    except RecursionError as error:
+        raise CelSyntaxError("expression nests too deep", expression) from error

@@ -1,0 +1,194 @@
+"""`kubectl kpolicy cel`: try CEL expressions with the functions policies have.
+
+Verbs and flags as of `jp`: `query` evaluates on bindings, `parse` prints an expression's tree, `function` prints signatures.
+Standard output carries results only; `-o typed` prints one line of typed JSON for each expression, errors included.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+HELP = "try CEL expressions with the functions policies have"
+EXAMPLES = {
+    "query": "cel query -i bindings.yaml 'object.spec.containers.all(c, has(c.resources))'",
+    "parse": "cel parse 'object.metadata.name == \"web\"'",
+    "function": "cel function indexOf",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs and their flags."""
+    parser.epilog = f"example: kubectl kpolicy {EXAMPLES['query']}"
+    verbs = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
+    words = {
+        "query": "evaluate expressions on bindings",
+        "parse": "print the tree of expressions",
+        "function": "print the signatures of functions",
+    }
+    made = {
+        verb: verbs.add_parser(
+            verb,
+            help=text,
+            description=f"{text.capitalize()}.",
+            epilog=f"example: kubectl kpolicy {EXAMPLES[verb]}",
+        )
+        for verb, text in words.items()
+    }
+    _query_flags(made["query"])
+    _expression_flags(made["parse"])
+    made["function"].add_argument("names", nargs="*", metavar="NAME", help="all without a name")
+
+
+def _expression_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-q", "--query", action="append", default=[], metavar="FILE",
+        help="read expressions from a file, one a line; `-` is standard input (repeatable)")  # fmt: skip
+    parser.add_argument("expressions", nargs="*", metavar="EXPRESSION")
+
+
+def _query_flags(parser: argparse.ArgumentParser) -> None:
+    _expression_flags(parser)
+    parser.add_argument("-i", "--input", default="", metavar="FILE",
+        help="bindings by name, YAML or JSON, plain or typed; none by default")  # fmt: skip
+    parser.add_argument("-o", "--output", choices=("json", "typed"), default="json",
+        help="plain JSON under a line `# expression`, or typed JSON, one line for each expression")  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run a verb; 1 where an expression or function is wrong, 2 where standard input is asked for twice."""
+    if args.verb == "function":
+        return _functions(args.names)
+    if args.verb == "query" and args.input == "-" and "-" in args.query:
+        return _refuse(
+            "standard input cannot be both the bindings and the expressions",
+            "give one of them as a file",
+            code=2,
+        )
+    expressions = [*_lines(args.query), *args.expressions]
+    if not expressions:
+        return _refuse(
+            "no expression given", "give one as an argument or a file with `-q FILE`", code=2
+        )
+    return _parse(expressions) if args.verb == "parse" else _query(args, expressions)
+
+
+def _query(args: argparse.Namespace, expressions: Sequence[str]) -> int:
+    bindings = _bindings(args.input)
+    if args.output == "typed":
+        for expression in expressions:
+            print(_typed(expression, bindings))
+        return 0
+    for expression in expressions:
+        print(f"# {expression}\n{_plain(_evaluate(expression, bindings))}")
+    return 0
+
+
+def _evaluate(expression: str, bindings: dict[str, Any]) -> Any:
+    from datetime import UTC, datetime
+
+    from engine.lang import cel
+
+    program = cel.compile(expression, qualified=[name for name in bindings if "." in name])
+    return program(bindings, cel.CelEnv(now=datetime.now(UTC), chance=_chance()))
+
+
+def _chance() -> Any:
+    from secrets import token_bytes
+
+    from engine.lang.chance import Chance
+
+    return Chance(token_bytes(16))
+
+
+def _typed(expression: str, bindings: dict[str, Any]) -> str:
+    """Return the line of one expression: its typed value, or its error."""
+    import json
+
+    from engine.errors import EngineError
+    from engine.lang.cel.typed import encode
+
+    try:
+        shown: dict[str, Any] = encode(_evaluate(expression, bindings))
+    except EngineError as error:
+        shown = {"error": error.message}
+    return json.dumps(shown)
+
+
+def _plain(value: Any) -> str:
+    """Return a value as JSON; types that JSON does not have are written as texts."""
+    from engine.lang.cel import CelEnv
+    from engine.lang.cel.functions.encodings import plain
+    from engine.lang.gotext import compact_json
+
+    from .jp import indented
+
+    return indented(compact_json(plain(CelEnv(), value)))
+
+
+def _bindings(path: str) -> dict[str, Any]:
+    """Return the bindings of a file. Raises EngineError where it holds no mapping."""
+    if not path:
+        return {}
+    from engine.errors import DocumentError, Location
+    from engine.lang import yaml
+    from engine.lang.cel.typed import decode
+
+    given = yaml.load(_bytes(path), file=path)
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise DocumentError("bindings must be a mapping of names to values", at=Location(path))
+    return {name: decode(value) for name, value in given.items()}
+
+
+def _parse(expressions: Sequence[str]) -> int:
+    from engine.lang.cel.outline import outline
+
+    for expression in expressions:
+        print(f"# {expression}\n{outline(expression)}\n")
+    return 0
+
+
+def _functions(names: Sequence[str]) -> int:
+    from engine.lang.cel import signatures
+    from engine.lang.cel.macros import MACROS
+
+    known: dict[str, list[tuple[str, str]]] = {}
+    for library, signature in (*(("macro", text) for text in MACROS), *signatures()):
+        full = signature.partition("(")[0]
+        for name in {full, full.rpartition(".")[2]}:
+            known.setdefault(name, []).append((library, signature))
+    wrong = [name for name in names if name not in known]
+    if wrong:
+        from difflib import get_close_matches
+
+        near = get_close_matches(wrong[0], known, 1)
+        advice = f"did you mean `{near[0]}`?" if near else "`cel function` lists them all"
+        return _refuse(f"unknown function `{wrong[0]}`", advice)
+    for name in names or ("",):
+        listed = known[name] if name else [*(("macro", text) for text in MACROS), *signatures()]
+        print("\n".join(f"{library:<12}{signature}" for library, signature in listed))
+    return 0
+
+
+def _lines(paths: Sequence[str]) -> Iterator[str]:
+    """Yield the expressions of files: every line that is not empty."""
+    from engine.lang.yaml.read import decode
+
+    for path in paths:
+        text = decode(_bytes(path), path)
+        yield from (line for line in text.split("\n") if line.strip())
+
+
+def _bytes(path: str) -> bytes:
+    return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+
+
+def _refuse(message: str, advice: str, *, code: int = 1) -> int:
+    print(f"error: {message}\nhelp: {advice}", file=sys.stderr)
+    return code
