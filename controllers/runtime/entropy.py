@@ -1,0 +1,75 @@
+"""Chance for reviews: a key from a Secret, and seeds that follow from it and the request (design 8.5).
+
+Every replica must come to the same text for the same request, and nobody outside may foresee it; so the seed of a review
+is an HMAC of its UID under a key that all replicas share.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+from typing import TYPE_CHECKING
+
+from controllers.kube import AlreadyExists, Client, KubeError, NotFound
+from controllers.kube.kinds import SECRETS
+
+if TYPE_CHECKING:
+    from engine.model import Object
+
+SECRET_NAME = "kpolicy-review-key"  # noqa: S105 - the name of an object, not a secret
+_FIELD = "key"
+_LENGTH = 32
+
+
+def seed_of(key: bytes, uid: str) -> bytes:
+    """Return the seed of the review with this UID."""
+    return hmac.digest(key, uid.encode(), "sha256")
+
+
+def fixed_key(text: str) -> bytes:
+    """Return the key that a `--seed` stands for; tests and demonstrations only."""
+    return hashlib.sha256(text.encode()).digest()
+
+
+async def shared_key(client: Client, namespace: str) -> bytes:
+    """Return the key in the Secret `kpolicy-review-key`, which whoever comes first creates; raises KubeError."""
+    try:
+        found = await client.get(SECRETS, SECRET_NAME, namespace)
+    except NotFound:
+        found = await _create(client, namespace)
+    return _key_in(found)
+
+
+async def _create(client: Client, namespace: str) -> Object:
+    fresh = base64.b64encode(secrets.token_bytes(_LENGTH)).decode()
+    obj = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": SECRET_NAME,
+            "namespace": namespace,
+            "labels": {"app.kubernetes.io/managed-by": "kpolicy"},
+        },
+        "type": "Opaque",
+        "data": {_FIELD: fresh},
+    }
+    try:
+        return await client.create(SECRETS, obj)
+    except AlreadyExists:
+        return await client.get(SECRETS, SECRET_NAME, namespace)
+
+
+def _key_in(secret: Object) -> bytes:
+    try:
+        key = base64.b64decode((secret.get("data") or {}).get(_FIELD, ""), validate=True)
+    except (binascii.Error, TypeError, ValueError):
+        key = b""
+    if len(key) < _LENGTH:
+        raise KubeError(
+            f"the Secret `{SECRET_NAME}` does not hold a key of {_LENGTH} bytes in `{_FIELD}`",
+            help="delete the Secret; a new one is made at the next start",
+        )
+    return key

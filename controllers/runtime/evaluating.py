@@ -1,0 +1,53 @@
+"""Evaluation with answers from outside: ask the engine, look up what it names, ask again.
+
+For webhook and loops alike. The engine may not fetch anything; it names questions. All questions of one round are looked up
+at once, so the cost is that of the longest chain of answers that depend on each other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from engine.errors import LimitError
+from engine.evaluate import Evaluation, evaluate
+from engine.evaluate.policy_set import IN_ORDER
+from engine.record import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from engine.evaluate import Answer, Inputs, Lookup, PolicySet
+    from engine.model import Review, RuleType
+
+MOST_ROUNDS = 32
+"""Rounds of look-ups of one evaluation: longer than any chain of context entries that people write."""
+
+
+class Resolver(Protocol):
+    """Where answers come from."""
+
+    async def resolve(self, lookups: Collection[Lookup]) -> Mapping[Lookup, Answer]:
+        """Return an answer to each of `lookups`; what cannot be had is a failed answer, not an exception."""
+
+
+async def evaluate_with(
+    resolver: Resolver,
+    policies: PolicySet,
+    review: Review,
+    inputs: Inputs,
+    *,
+    types: Collection[RuleType] = IN_ORDER,
+) -> Evaluation:
+    """Return the evaluation in which nothing is missing; raises LimitError when questions never end.
+
+    INVARIANT: no result is given while a rule still waits for an answer, so that a look-up which fails to come cannot
+    pass for a rule that had nothing to say.
+    """
+    found = evaluate(policies, review, inputs, types=types)
+    for _ in range(MOST_ROUNDS):
+        if not found.missing:
+            return found
+        answers = await resolver.resolve(frozenset(found.missing))
+        inputs = replace(inputs, answers={**inputs.answers, **answers})
+        found = evaluate(policies, review, inputs, types=types)
+    raise LimitError("the rules ask for more answers from outside than one request may have")

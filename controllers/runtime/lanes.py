@@ -1,0 +1,131 @@
+"""Compiled policies sorted by when the webhook asks them: one lane for each webhook path.
+
+A lane is what one path serves: the policies of one failure policy, or a single policy with match conditions of its own
+(row W-03). Within it rules are told apart once, here, so that nothing is sorted while a request waits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from controllers.store.policies import fine_grained
+from engine.evaluate import CompiledPolicy, PolicySet
+from engine.model import RuleType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from engine.evaluate.rules import CompiledRule
+    from engine.model import Policy
+
+FAIL, IGNORE = "Fail", "Ignore"
+_ENFORCE = "enforce"
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The policies of one path.
+
+    `mutate` changes the object (images included), `blocking` may deny or warn, `audit` is asked after the answer,
+    `triggers` are rules whose work is done by loops.
+    """
+
+    failure_policy: str
+    mutate: PolicySet = field(default_factory=PolicySet)
+    blocking: PolicySet = field(default_factory=PolicySet)
+    audit: PolicySet = field(default_factory=PolicySet)
+    triggers: PolicySet = field(default_factory=PolicySet)
+
+
+def lane_name(policy: Policy, failure_policy: str = "") -> str:
+    """Return the end of the path that serves a policy: `fail`, `ignore`, or `…/finegrained/name`."""
+    plain = (failure_policy or policy.failure_policy).lower()
+    return f"{plain}/finegrained/{policy.key}" if fine_grained(policy) else plain
+
+
+def build_lanes(
+    compiled: Iterable[CompiledPolicy], *, force_ignore: bool = False
+) -> dict[str, Lane]:
+    """Sort policies into lanes by path; policies that are not for admission are left out (row A-17).
+
+    The lanes `fail`, `ignore` and `all` (of the plain path, which fails) are always there. Order is by policy key, which
+    upstream leaves to chance (row W-13).
+    """
+    sorted_in: dict[str, list[CompiledPolicy]] = {"fail": [], "ignore": [], "all": []}
+    for one in sorted(compiled, key=lambda item: item.policy.key):
+        if one.policy.admission:
+            forced = IGNORE if force_ignore else one.policy.failure_policy
+            sorted_in.setdefault(lane_name(one.policy, forced), []).append(one)
+            sorted_in["all"].append(one)
+    return {
+        name: build_lane(failure_policy_of(name), policies) for name, policies in sorted_in.items()
+    }
+
+
+def build_lane(failure_policy: str, policies: list[CompiledPolicy]) -> Lane:
+    """Make the lane of some policies."""
+    return Lane(
+        failure_policy,
+        mutate=PolicySet(_only(policies, changes_object)),
+        blocking=PolicySet(_only(filter(answers_at_once, policies), is_verdict)),
+        audit=PolicySet(_only((p for p in policies if not answers_at_once(p)), is_verdict)),
+        triggers=PolicySet(_only(policies, is_trigger)),
+    )
+
+
+def is_mutate_existing(rule: CompiledRule) -> bool:
+    """Tell whether a rule changes other objects than the one under review."""
+    return rule.type is RuleType.MUTATION and bool((rule.rule.mutate or {}).get("targets"))
+
+
+def is_trigger(rule: CompiledRule) -> bool:
+    """Tell whether a rule's work is done by loops, after the request is through."""
+    return rule.type is RuleType.GENERATION or is_mutate_existing(rule)
+
+
+def changes_object(rule: CompiledRule) -> bool:
+    """Tell whether a rule belongs to the mutating webhook."""
+    if rule.type is RuleType.MUTATION:
+        return not is_mutate_existing(rule)
+    return rule.type is RuleType.IMAGE_VERIFY
+
+
+def is_verdict(rule: CompiledRule) -> bool:
+    """Tell whether a rule belongs to the validating webhook; images are judged in their final state too."""
+    return rule.type in (RuleType.VALIDATION, RuleType.IMAGE_VERIFY)
+
+
+def answers_at_once(compiled: CompiledPolicy) -> bool:
+    """Tell whether the answer to the request can depend on a policy: it may block, or it warns (row W-12)."""
+    return compiled.policy.emit_warning or any(
+        action.lower() == _ENFORCE for action in _actions(compiled)
+    )
+
+
+def _actions(compiled: CompiledPolicy) -> Iterator[str]:
+    policy = compiled.policy
+    yield policy.failure_action
+    yield from (override.action for override in policy.failure_action_overrides)
+    for rule in policy.rules:
+        validate = rule.validate or {}
+        yield str(validate.get("failureAction") or "")
+        for override in validate.get("failureActionOverrides") or ():
+            yield str((override or {}).get("action") or "")
+        for entry in rule.verify_images:
+            yield str((entry or {}).get("failureAction") or "")
+
+
+def _only(
+    policies: Iterable[CompiledPolicy], wanted: Callable[[CompiledRule], bool]
+) -> tuple[CompiledPolicy, ...]:
+    narrowed = (
+        CompiledPolicy(one.policy, tuple(rule for rule in one.rules if wanted(rule)))
+        for one in policies
+    )
+    return tuple(one for one in narrowed if one.rules)
+
+
+def failure_policy_of(lane: str) -> str:
+    """Return the failure policy of what a path serves; the plain path fails."""
+    return IGNORE if lane.partition("/")[0] == "ignore" else FAIL

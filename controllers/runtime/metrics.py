@@ -1,0 +1,162 @@
+"""Figures under upstream's names (rows W-40, W-41), counted in plain dicts and shaped only when somebody asks.
+
+Counting happens for every rule of every request, scraping every few seconds: so the first is a dict entry and the second
+builds what Prometheus wants. Label values come from requests, so the number of series is bounded.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from prometheus_client.metrics_core import Metric
+    from prometheus_client.registry import Collector
+
+MOST_SERIES = 10_000
+"""Series of one metric; what comes beyond is counted under `overflow`."""
+
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0)
+_RESOURCE = ("resource_kind", "resource_namespace", "resource_request_operation")
+_RULE = (
+    "policy_name", "policy_namespace", "policy_type", "policy_validation_mode", "policy_background_mode",
+    "rule_name", "rule_type", "rule_result", "rule_execution_cause",
+)  # fmt: skip
+
+COUNTERS: dict[str, tuple[str, ...]] = {
+    "kyverno_admission_requests": (*_RESOURCE, "request_allowed", "request_webhook"),
+    "kyverno_policy_results": (*_RULE, *_RESOURCE),
+    "kyverno_policy_changes": ("policy_name", "policy_namespace", "policy_type", "policy_change_type"),
+    "kyverno_http_requests": ("http_method", "http_url"),
+    "kyverno_client_queries": ("operation", "client_type", "resource_kind", "resource_namespace"),
+    "kyverno_controller_reconcile": ("controller_name",),
+    "kyverno_controller_requeue": ("controller_name", "num_requeues"),
+    "kyverno_controller_drop": ("controller_name",),
+    "kyverno_cleanup_controller_deletedobjects": ("policy_name", "policy_namespace", "policy_type", *_RESOURCE[:2]),
+    "kyverno_cleanup_controller_errors": ("policy_name", "policy_namespace", "policy_type", *_RESOURCE[:2]),
+    "kyverno_ttl_controller_deletedobjects": ("resource_group", "resource_version", "resource_resource", "resource_namespace"),
+    "kyverno_ttl_controller_errors": ("resource_group", "resource_version", "resource_resource", "resource_namespace"),
+    "kyverno_events_dropped": ("reason",),
+    "kyverno_breaker_total": ("circuit_name",),
+    "kyverno_breaker_drops": ("circuit_name",),
+    "kyverno_updaterequest": ("request_type", "status"),
+    "kpolicy_reviews_refused": ("reason",),
+    "kpolicy_exceptions_used": ("exception", "policy_name", "rule_name"),
+}  # fmt: skip
+HISTOGRAMS: dict[str, tuple[str, ...]] = {
+    "kyverno_admission_review_duration_seconds": (*_RESOURCE, "request_allowed", "request_webhook"),
+    "kyverno_http_requests_duration_seconds": ("http_method", "http_url"),
+    "kyverno_policy_execution_duration_seconds": (*_RULE, *_RESOURCE),
+}
+GAUGES: dict[str, tuple[str, ...]] = {
+    "kyverno_policy_rule_info_total": (*_RULE[:7], "status_ready"),
+    "kyverno_ttl_controller_info": ("resource_group", "resource_version", "resource_resource"),
+    "kyverno_info": ("version",),
+    "kpolicy_exceptions_in_force": ("exception",),
+    "kpolicy_exception_expiry_timestamp_seconds": ("exception",),
+    "kpolicy_certificate_expiry_timestamp_seconds": ("certificate",),
+    "kpolicy_reviews_waiting": (),
+}
+Labels = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Times:
+    """Durations of one series: how many at most as long as each bound, and their sum."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
+    total: float = 0.0
+
+
+class Metrics:
+    """All figures of one process."""
+
+    def __init__(self) -> None:
+        self._counters: dict[str, dict[Labels, float]] = {
+            name: defaultdict(float) for name in COUNTERS
+        }
+        self._times: dict[str, dict[Labels, _Times]] = {name: {} for name in HISTOGRAMS}
+        self._gauges: dict[str, Callable[[], Iterable[tuple[Labels, float]]]] = {}
+
+    def count(self, name: str, labels: Labels = (), amount: float = 1) -> None:
+        """Add to a counter of `COUNTERS`; `labels` are values in its order."""
+        series = self._counters[name]
+        if labels not in series and len(series) >= MOST_SERIES:
+            labels = ("overflow",) * len(labels)
+        series[labels] += amount
+
+    def took(self, name: str, labels: Labels, seconds: float) -> None:
+        """Add a duration to a histogram of `HISTOGRAMS`."""
+        series = self._times[name]
+        times = series.get(labels)
+        if times is None:
+            if len(series) >= MOST_SERIES:
+                labels = ("overflow",) * len(labels)
+            times = series.setdefault(labels, _Times())
+        times.counts[bisect_left(BUCKETS, seconds)] += 1
+        times.total += seconds
+
+    def gauge(self, name: str, read: Callable[[], Iterable[tuple[Labels, float]]]) -> None:
+        """Let a gauge of `GAUGES` be read from `read` at every scrape."""
+        if name not in GAUGES:
+            raise KeyError(name)
+        self._gauges[name] = read
+
+    def value(self, name: str, labels: Labels = ()) -> float:
+        """Return what a counter stands at."""
+        return self._counters[name].get(labels, 0.0)
+
+    def exposition(self) -> bytes:
+        """Return everything in Prometheus' text format, counters with the `_total` ending."""
+        from prometheus_client import CollectorRegistry, generate_latest
+
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(_collector(self))
+        return generate_latest(registry)
+
+    def families(self) -> Iterator[Metric]:
+        """Yield the figures as Prometheus' families."""
+        from prometheus_client.metrics_core import (
+            CounterMetricFamily,
+            GaugeMetricFamily,
+            HistogramMetricFamily,
+        )
+
+        for name, series in self._counters.items():
+            counter = CounterMetricFamily(name, name, labels=COUNTERS[name])
+            for labels, value in series.items():
+                counter.add_metric(labels, value)
+            yield counter
+        for name, durations in self._times.items():
+            histogram = HistogramMetricFamily(name, name, labels=HISTOGRAMS[name])
+            for labels, times in durations.items():
+                histogram.add_metric(labels, _buckets(times), times.total)
+            yield histogram
+        for name, read in self._gauges.items():
+            gauge = GaugeMetricFamily(name, name, labels=GAUGES[name])
+            for labels, value in read():
+                gauge.add_metric(labels, value)
+            yield gauge
+
+
+def _buckets(times: _Times) -> list[tuple[str, float]]:
+    bounds = [*map(str, BUCKETS), "+Inf"]
+    total, made = 0, []
+    for bound, count in zip(bounds, times.counts, strict=True):
+        total += count
+        made.append((bound, float(total)))
+    return made
+
+
+def _collector(metrics: Metrics) -> Collector:
+    from prometheus_client.registry import Collector
+
+    class _All(Collector):
+        def collect(self) -> Iterator[Metric]:
+            return metrics.families()
+
+    return _All()

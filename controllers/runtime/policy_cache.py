@@ -1,0 +1,171 @@
+"""The policies in force, compiled: fed by watches, read by the webhook and the loops.
+
+Objects are put in as they change; readers take a `Snapshot`, which is immutable and swapped as a whole, so that a request
+sees the policies before or after a change and never a mixture. Only what changed is compiled again, told by a digest of
+its content; a changed policy that does not compile leaves its last working form in force.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from controllers.store.exceptions import ExceptionRules, exception_key, read_exception
+from controllers.store.policies import content_hash, policy_key, read_policy
+from engine.errors import EngineError
+from engine.evaluate import CompiledPolicy, compile_policy
+from engine.exceptions import CompiledException, compile_exception
+
+from .lanes import Lane, build_lanes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from engine.model import Object, Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All policies of one instant.
+
+    `lanes` are by path, `compiled` by policy key, `problems` say why a policy (by key) or exception is not in force as
+    written. `names_events` tells whether some rule is written for Events by name (they are filtered out otherwise).
+    """
+
+    lanes: Mapping[str, Lane] = field(default_factory=lambda: build_lanes(()))
+    compiled: Mapping[str, CompiledPolicy] = field(default_factory=dict)
+    problems: Mapping[str, EngineError] = field(default_factory=dict)
+    exceptions: tuple[CompiledException, ...] = ()
+    names_events: bool = False
+
+    @property
+    def policies(self) -> tuple[Policy, ...]:
+        """The policies that are in force, by key."""
+        return tuple(self.compiled[key].policy for key in sorted(self.compiled))
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """One compiled policy, what it was made from, and why that is not the object as it stands, if it is not."""
+
+    signature: tuple[str, ...]
+    compiled: CompiledPolicy | None = None
+    source: Object | None = None
+    error: EngineError | None = None
+
+
+class PolicyCache:
+    """Policies and exceptions, kept compiled."""
+
+    def __init__(self, rules: ExceptionRules | None = None, *, force_ignore: bool = False) -> None:
+        self._rules = rules or ExceptionRules()
+        self._force_ignore = force_ignore
+        self._objects: dict[str, tuple[str, Object]] = {}
+        self._exceptions: dict[str, tuple[str, CompiledException | EngineError]] = {}
+        self._known: dict[str, _Known] = {}
+        self._snapshot = Snapshot()
+        self._is_stale = False
+
+    def put_policy(self, obj: Object) -> bool:
+        """Take over a ClusterPolicy or Policy; return whether it means something else than before."""
+        key, digest = policy_key(obj), content_hash(obj)
+        known = self._objects.get(key)
+        if known is not None and known[0] == digest:
+            return False
+        self._objects[key] = (digest, obj)
+        self._is_stale = True
+        return True
+
+    def remove_policy(self, obj: Object) -> None:
+        """Forget a policy."""
+        key = policy_key(obj)
+        self._objects.pop(key, None)
+        self._known.pop(key, None)
+        self._is_stale = True
+
+    def put_exception(self, obj: Object) -> bool:
+        """Take over a PolicyException; return whether it means something else than before."""
+        key, digest = exception_key(obj), content_hash(obj)
+        known = self._exceptions.get(key)
+        if known is not None and known[0] == digest:
+            return False
+        self._exceptions[key] = (digest, _compiled(obj))
+        self._is_stale = True
+        return True
+
+    def remove_exception(self, obj: Object) -> None:
+        """Forget an exception."""
+        self._exceptions.pop(exception_key(obj), None)
+        self._is_stale = True
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The policies as they are now, compiled if something changed since the last look."""
+        if self._is_stale:
+            self._snapshot = self._build()
+            self._is_stale = False
+        return self._snapshot
+
+    def _build(self) -> Snapshot:
+        problems = {
+            key: one for key, (_, one) in self._exceptions.items() if isinstance(one, EngineError)
+        }
+        exceptions = {
+            key: (digest, one)
+            for key, (digest, one) in sorted(self._exceptions.items())
+            if isinstance(one, CompiledException) and self._rules.counts(one.exception.namespace)
+        }
+        for key in self._objects:
+            self._known[key] = self._compile(key, exceptions)
+        compiled = {
+            key: known.compiled
+            for key, known in sorted(self._known.items())
+            if known.compiled is not None
+        }
+        problems |= {
+            key: known.error for key, known in self._known.items() if known.error is not None
+        }
+        return Snapshot(
+            lanes=build_lanes(compiled.values(), force_ignore=self._force_ignore),
+            compiled=compiled,
+            problems=problems,
+            exceptions=tuple(one for _, one in exceptions.values()),
+            names_events=any(_names_events(one) for one in compiled.values()),
+        )
+
+    def _compile(self, key: str, exceptions: Mapping[str, tuple[str, CompiledException]]) -> _Known:
+        digest, obj = self._objects[key]
+        naming = {name: (of, one) for name, (of, one) in exceptions.items() if key in one.rules}
+        signature = (digest, *(f"{name}={of}" for name, (of, _) in naming.items()))
+        known = self._known.get(key)
+        if known is not None and known.signature == signature:
+            return known
+        known = known or _Known(())
+        given = tuple(one for _, one in naming.values())
+        try:
+            return _Known(signature, compile_policy(read_policy(obj), given), obj)
+        except EngineError as error:
+            return _Known(signature, _again(known.source, given), known.source, error)
+
+
+def _again(
+    source: Object | None, exceptions: tuple[CompiledException, ...]
+) -> CompiledPolicy | None:
+    """Compile the last form of a policy that compiled, with the exceptions of now."""
+    if source is None:
+        return None
+    try:
+        return compile_policy(read_policy(source), exceptions)
+    except EngineError:
+        return None
+
+
+def _compiled(obj: Object) -> CompiledException | EngineError:
+    try:
+        return compile_exception(read_exception(obj))
+    except EngineError as error:
+        return error
+
+
+def _names_events(compiled: CompiledPolicy) -> bool:
+    return any("Event" in (rule.matcher.kinds or ()) for rule in compiled.rules)

@@ -1,0 +1,168 @@
+"""Everything about the cluster that a decision needs, kept current: policies, exceptions, namespaces, bindings, settings.
+
+One object that watches feed and requests read; nothing here waits. It is ready when every kind in `WATCHED` was listed
+once, and before that no decision may be taken from it (security.md, finding 8).
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from controllers.kube.kinds import (
+    CLUSTER_POLICIES,
+    CLUSTER_ROLE_BINDINGS,
+    CONFIG_MAPS,
+    NAMESPACES,
+    POLICIES,
+    POLICY_EXCEPTIONS,
+    ROLE_BINDINGS,
+    Discovery,
+    Kind,
+)
+from controllers.store.bindings import Bindings
+from controllers.store.exceptions import ExceptionRules
+from controllers.store.namespaces import Namespaces
+from controllers.store.policies import policy_key
+
+from .configuration import Configuration, read_configuration
+from .policy_cache import PolicyCache
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from engine.model import Json, Object
+
+    from .metrics import Metrics
+
+WATCHED = (
+    CLUSTER_POLICIES,
+    POLICIES,
+    POLICY_EXCEPTIONS,
+    NAMESPACES,
+    ROLE_BINDINGS,
+    CLUSTER_ROLE_BINDINGS,
+    CONFIG_MAPS,
+)
+"""Kinds that must be listed before anything is decided; of ConfigMaps only the engine's own is watched."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that changed: which kind, how, and the object."""
+
+    kind: Kind
+    type: str
+    object: Object
+
+
+class World:
+    """The cluster as this process knows it.
+
+    `on_change` are called after each change that means something; they must not wait.
+    """
+
+    def __init__(
+        self,
+        discovery: Discovery,
+        metrics: Metrics,
+        *,
+        exceptions: ExceptionRules | None = None,
+        force_ignore: bool = False,
+    ) -> None:
+        self.discovery = discovery
+        self.policies = PolicyCache(exceptions, force_ignore=force_ignore)
+        self.exception_rules = exceptions or ExceptionRules()
+        self.namespaces = Namespaces()
+        self.bindings = Bindings()
+        self.configuration: Configuration = read_configuration(None)
+        self.on_change: list[Callable[[Change], None]] = []
+        self._metrics = metrics
+        self._waiting = set(WATCHED)
+        self._parents: dict[tuple[str, str, str], Kind | None] = {}
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What was not listed yet, for people who ask why we are not ready."""
+        return tuple(sorted(str(kind) for kind in self._waiting))
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether everything was listed once."""
+        return not self._waiting
+
+    def listed(self, kind: Kind) -> None:
+        """Note that a kind was listed completely; the last one compiles the policies before anybody asks."""
+        self._waiting.discard(kind)
+        if not self._waiting:
+            _ = self.policies.snapshot
+
+    def put(self, kind: Kind, obj: Object) -> None:
+        """Take over an object that is new or changed."""
+        if self._put(kind, obj):
+            self._tell(Change(kind, "PUT", obj))
+
+    def remove(self, kind: Kind, obj: Object) -> None:
+        """Forget an object that is gone."""
+        match kind.plural:
+            case "clusterpolicies" | "policies":
+                self.policies.remove_policy(obj)
+                self._count(obj, "deleted")
+            case "policyexceptions":
+                self.policies.remove_exception(obj)
+            case "namespaces":
+                self.namespaces.remove(obj)
+            case "rolebindings" | "clusterrolebindings":
+                self.bindings.remove(obj)
+            case "configmaps":
+                self._configure(None)
+        self._tell(Change(kind, "REMOVED", obj))
+
+    def parent_kind(self, request: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return group, version and kind of a request's resource, which for a subresource is its parent's kind."""
+        resource = request["resource"]
+        group, plural = str(resource.get("group") or ""), str(resource.get("resource") or "")
+        place = (group, plural, str(resource.get("version") or ""))
+        if place not in self._parents or self._parents[place] is None:
+            self._parents[place] = self.discovery.of_resource(*place)
+        kind = self._parents[place]
+        if kind is None:
+            found: Mapping[str, Json] = request["kind"]
+            return found
+        return {"group": kind.group, "version": kind.version, "kind": kind.kind}
+
+    def _put(self, kind: Kind, obj: Object) -> bool:
+        match kind.plural:
+            case "clusterpolicies" | "policies":
+                changed = self.policies.put_policy(obj)
+                if changed:
+                    self._count(obj, "created or updated")
+                return changed
+            case "policyexceptions":
+                return self.policies.put_exception(obj)
+            case "namespaces":
+                self.namespaces.put(obj)
+            case "rolebindings" | "clusterrolebindings":
+                self.bindings.put(obj)
+            case "configmaps":
+                self._configure(obj)
+        return True
+
+    def _configure(self, obj: Object | None) -> None:
+        self.configuration = read_configuration(obj)
+        for problem in self.configuration.problems:
+            _log.warning("configuration: %s", problem)
+
+    def _count(self, obj: Object, what: str) -> None:
+        key = policy_key(obj)
+        namespace = key.rpartition("/")[0] or "-"
+        name = key.rpartition("/")[2]
+        kind = "namespaced" if "/" in key else "cluster"
+        self._metrics.count("kyverno_policy_changes", (name, namespace, kind, what))
+
+    def _tell(self, change: Change) -> None:
+        for listener in self.on_change:
+            listener(change)

@@ -1,0 +1,1 @@
+"""Objects of the cluster as the engine's values, one module per noun; the only place that knows both shapes."""

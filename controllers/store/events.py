@@ -1,0 +1,273 @@
+"""Events as values: the texts, reasons and places that people's tools look for (section 8).
+
+For the loops that write Events and for the console that reads them. They are core `v1` Events, so that a rule on `v1/Event`
+reads their `message`, in the namespace of what they are about (`default` for cluster-wide objects).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from engine.model import RuleType, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from engine.model import Object, Policy, PolicyException, Review, RuleResult
+
+VIOLATION: Final = "PolicyViolation"
+APPLIED: Final = "PolicyApplied"
+ERROR: Final = "PolicyError"
+SKIPPED: Final = "PolicySkipped"
+
+BLOCKED: Final = "Resource Blocked"
+PASSED: Final = "Resource Passed"
+GENERATED: Final = "Resource Generated"
+MUTATED: Final = "Resource Mutated"
+CLEANED: Final = "Resource Cleaned Up"
+NONE: Final = "None"
+
+ADMISSION: Final = "kyverno-admission"
+SCAN: Final = "kyverno-scan"
+GENERATE: Final = "kyverno-generate"
+MUTATE: Final = "kyverno-mutate"
+CLEANUP: Final = "kyverno-cleanup"
+
+LONGEST_MESSAGE: Final = 1024
+"""Characters of a message: what the API server accepts in every version of Events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One Event that is to be written: about what, and what it says."""
+
+    about: Mapping[str, str]
+    reason: str
+    action: str
+    message: str
+    source: str
+
+    @property
+    def type(self) -> str:
+        """`Normal` for what went as wished, else `Warning` (row E-01)."""
+        return "Normal" if self.reason in (APPLIED, SKIPPED) else "Warning"
+
+
+def event_of(note: Note, at: datetime, serial: int, instance: str) -> Object:
+    """Return the Event; `serial` tells those of one instant apart, `instance` is the process that reports."""
+    namespace = note.about.get("namespace") or "default"
+    stamp = at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": _name(note, at, serial, instance), "namespace": namespace},
+        "involvedObject": dict(note.about),
+        "type": note.type,
+        "reason": note.reason,
+        "action": note.action,
+        "message": note.message[:LONGEST_MESSAGE],
+        "source": {"component": note.source},
+        "reportingComponent": note.source,
+        "reportingInstance": instance[:128],
+        "firstTimestamp": stamp,
+        "lastTimestamp": stamp,
+        "count": 1,
+    }
+
+
+def _name(note: Note, at: datetime, serial: int, instance: str) -> str:
+    """Return `object.hex`, unique for each instant, process and serial number."""
+    seed = f"{instance}/{serial}/{note.reason}".encode()
+    tail = f"{int(at.timestamp() * 1000):x}{hashlib.sha256(seed).hexdigest()[:5]}"
+    return f"{note.about.get('name', '')[:200]}.{tail}"
+
+
+def about_policy(policy: Policy) -> dict[str, str]:
+    """Return the reference to a policy; of the version in which policies are stored, whatever it was read as."""
+    return _about("kyverno.io/v1", policy.kind, policy.name, policy.namespace, _uid(policy.raw))
+
+
+def about_exception(exception: PolicyException) -> dict[str, str]:
+    """Return the reference to an exception."""
+    return _about(
+        "kyverno.io/v2",
+        "PolicyException",
+        exception.name,
+        exception.namespace,
+        _uid(exception.raw),
+    )
+
+
+def about_object(obj: Object) -> dict[str, str]:
+    """Return the reference to any object."""
+    metadata = obj.get("metadata") or {}
+    return _about(
+        str(obj.get("apiVersion") or ""),
+        str(obj.get("kind") or ""),
+        str(metadata.get("name") or ""),
+        str(metadata.get("namespace") or ""),
+        str(metadata.get("uid") or ""),
+    )
+
+
+def _about(api_version: str, kind: str, name: str, namespace: str, uid: str) -> dict[str, str]:
+    named = {
+        "apiVersion": api_version,
+        "kind": kind,
+        "name": name,
+        "namespace": namespace,
+        "uid": uid,
+    }
+    return {key: value for key, value in named.items() if value}
+
+
+def _uid(raw: Object) -> str:
+    return str((raw.get("metadata") or {}).get("uid") or "")
+
+
+def notes_of(
+    review: Review,
+    results: Sequence[RuleResult],
+    policies: Mapping[str, Policy],
+    exceptions: Mapping[str, PolicyException],
+    *,
+    blocked: bool,
+    successes: bool,
+    source: str = ADMISSION,
+) -> Iterator[Note]:
+    """Yield the Events of a review: on policies, on the object unless it was blocked, on exceptions (E-03 to E-05).
+
+    Passes are told only when `successes` are asked for, once for each policy whose rules all passed.
+    """
+    about = about_object(review.target) if has_name(review) and not blocked else None
+    for key, group in _by_policy(results).items():
+        policy = policies.get(key)
+        if policy is None:
+            continue
+        missed = [one for one in group if one.status in (Status.FAIL, Status.ERROR)]
+        for result in missed:
+            yield violation(policy, review, result, blocked=blocked, source=source)
+            if about:
+                yield violation_on_object(about, policy, result, source)
+        for result in group:
+            if result.exceptions and result.status is Status.SKIP:
+                yield from excepted(policy, review, result, exceptions, source)
+        if successes and not missed and (applied := _applied(policy, review, group, source)):
+            yield applied
+
+
+def _by_policy(results: Iterable[RuleResult]) -> dict[str, list[RuleResult]]:
+    groups: dict[str, list[RuleResult]] = {}
+    for result in results:
+        groups.setdefault(result.policy, []).append(result)
+    return groups
+
+
+def violation(
+    policy: Policy, review: Review, result: RuleResult, *, blocked: bool, source: str = ADMISSION
+) -> Note:
+    """Return the Event on the policy about an object that failed one of its rules (row E-03)."""
+    status = f"{result.status} (blocked)" if blocked else str(result.status)
+    text = f"{review.kind} {place_of(review)}: [{result.rule}] {status}"
+    return Note(
+        about=about_policy(policy),
+        reason=_reason(result),
+        action=BLOCKED if blocked else PASSED,
+        message=f"{text}; {result.message}" if result.message else text,
+        source=source,
+    )
+
+
+def violation_on_object(
+    about: Mapping[str, str], policy: Policy, result: RuleResult, source: str = ADMISSION
+) -> Note:
+    """Return the Event on an object that fails a rule and is there all the same (row E-03)."""
+    text = f"policy {policy.key}/{result.rule} {result.status}: {result.message}"
+    return Note(about, _reason(result), PASSED, text, source)
+
+
+def excepted(
+    policy: Policy,
+    review: Review,
+    result: RuleResult,
+    exceptions: Mapping[str, PolicyException],
+    source: str = ADMISSION,
+) -> Iterator[Note]:
+    """Yield the Events on the policy and on each exception about a rule that was skipped for them (row E-05)."""
+    place = f"resource {review.kind}/{place_of(review)}"
+    names = ", ".join(result.exceptions)
+    text = f"{place} was skipped from rule {result.rule} due to policy exceptions {names}"
+    yield Note(about_policy(policy), SKIPPED, PASSED, text, source)
+    text = f"{place} was skipped from policy rule {policy.key}/{result.rule}"
+    for key in result.exceptions:
+        if (exception := exceptions.get(key)) is not None:
+            yield Note(about_exception(exception), SKIPPED, PASSED, text, source)
+
+
+def _applied(
+    policy: Policy, review: Review, results: Sequence[RuleResult], source: str
+) -> Note | None:
+    """Return the Event about an object that a policy changed or found in order (row E-04)."""
+    passed = [one for one in results if one.status is Status.PASS]
+    if not passed:
+        return None
+    place = f"{review.kind} {place_of(review)}"
+    if any(one.type is RuleType.MUTATION for one in passed):
+        text, action = f"{place} is successfully mutated", MUTATED
+    else:
+        text, action = f"{place}: pass", PASSED
+    return Note(about_policy(policy), APPLIED, action, text, source)
+
+
+def made(policy: Policy, rule: str, generated: Sequence[Object]) -> Iterator[Note]:
+    """Yield the Events about objects that a rule generated: one on the policy, one on each object (row E-06)."""
+    yield Note(about_policy(policy), APPLIED, GENERATED, "resource generated", GENERATE)
+    for obj in generated:
+        metadata = obj.get("metadata") or {}
+        text = (
+            f"Created {obj.get('kind')} {metadata.get('name')} as a result of applying policy "
+            f"{policy.key}/{rule}"
+        )
+        yield Note(about_object(obj), APPLIED, NONE, text, GENERATE)
+
+
+def changed(policy: Policy) -> Note:
+    """Return the Event on a policy that changed existing objects (row E-06)."""
+    return Note(about_policy(policy), APPLIED, MUTATED, "resource mutated", MUTATE)
+
+
+def failed(about: Mapping[str, str], policy: str, rule: str, error: str, source: str) -> Note:
+    """Return the Event about work in the background that could not be done (row E-06)."""
+    return Note(about, ERROR, NONE, f"policy {policy}/{rule} error: {error}", source)
+
+
+def cleaned_up(about: Mapping[str, str], obj: Object, error: str = "") -> Note:
+    """Return the Event about an object that was deleted, or (with `error`) could not be (row E-07)."""
+    metadata = obj.get("metadata") or {}
+    place = "/".join(
+        str(part)
+        for part in (obj.get("kind"), metadata.get("namespace"), metadata.get("name"))
+        if part
+    )
+    if not error:
+        text = f"successfully cleaned up the target resource {place}"
+        return Note(about, APPLIED, CLEANED, text, CLEANUP)
+    text = f"failed to clean up the target resource {place}: {error}"
+    return Note(about, ERROR, NONE, text, CLEANUP)
+
+
+def has_name(review: Review) -> bool:
+    """Tell whether the object has a name of its own; one with generateName only gets no Event (row E-08)."""
+    return bool(review.metadata.get("name"))
+
+
+def place_of(review: Review) -> str:
+    """Return `namespace/name`, or `name` of a cluster-wide object."""
+    return f"{review.namespace}/{review.name}" if review.namespace else review.name
+
+
+def _reason(result: RuleResult) -> str:
+    return ERROR if result.status is Status.ERROR else VIOLATION

@@ -1,0 +1,119 @@
+"""ClusterPolicies and Policies as stored, and their status (row A-04).
+
+For the policy cache and for the loop that writes status. Documents that an API server holds went through its schema, so
+fields that we do not know are passed over instead of refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from engine.autogen import generated_rules
+from engine.parse import parse_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from engine.model import Json, Object, Policy
+
+POLICY_KINDS = frozenset({"ClusterPolicy", "Policy"})
+_COUNTED = ("validate", "generate", "mutate", "verifyImages")
+
+
+def read_policy(obj: Object) -> Policy:
+    """Return the policy in a stored object; raises PolicyError."""
+    return parse_policy(obj, strict=False)
+
+
+def policy_key(obj: Object) -> str:
+    """Return how exceptions and reports name a policy: `name`, or `namespace/name` of a Policy."""
+    metadata = obj.get("metadata") or {}
+    name = str(metadata.get("name") or "")
+    return (
+        f"{metadata.get('namespace') or 'default'}/{name}" if obj.get("kind") == "Policy" else name
+    )
+
+
+def content_hash(obj: Object) -> str:
+    """Return a digest of everything that decides what an object means; status and bookkeeping do not count."""
+    metadata = obj.get("metadata") or {}
+    meaning = {
+        "apiVersion": obj.get("apiVersion"),
+        "kind": obj.get("kind"),
+        "spec": obj.get("spec"),
+        **{
+            name: metadata.get(name)
+            for name in ("name", "namespace", "labels", "annotations", "creationTimestamp")
+        },
+    }
+    return hashlib.sha256(orjson.dumps(meaning, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def fine_grained(policy: Policy) -> bool:
+    """Tell whether a policy gets a webhook of its own, because it has match conditions (row W-03)."""
+    return bool(match_conditions(policy))
+
+
+def match_conditions(policy: Policy) -> Sequence[Mapping[str, Json]]:
+    """Return the conditions that the API server tests before it asks us (row A-21)."""
+    return tuple(_webhook(policy).get("matchConditions") or ())
+
+
+def timeout_of(policy: Policy) -> int | None:
+    """Return the webhook time-out a policy asks for, in seconds (rows A-20, A-21)."""
+    spec = policy.raw.get("spec") or {}
+    value = _webhook(policy).get("timeoutSeconds") or spec.get("webhookTimeoutSeconds")
+    return int(value) if isinstance(value, int | float) else None
+
+
+def status_of(policy: Policy, error: str, now: str) -> dict[str, Any]:
+    """Return the status of a policy that is in force, or (with `error`) of one that is not."""
+    is_ready = not error
+    condition = {
+        "type": "Ready",
+        "status": "True" if is_ready else "False",
+        "reason": "Succeeded" if is_ready else "Failed",
+        "message": "Ready" if is_ready else error,
+        "lastTransitionTime": now,
+    }
+    rules = [] if error else [_stored(rule.raw) for rule in generated_rules(policy)]
+    return {
+        "ready": is_ready,
+        "conditions": [condition],
+        "autogen": {"rules": rules} if rules else {},
+        "rulecount": _rule_counts(policy),
+        "validatingadmissionpolicy": {"generated": False, "message": ""},
+    }
+
+
+def same_status(one: Mapping[str, Json], other: Mapping[str, Json]) -> bool:
+    """Tell whether two statuses say the same, whenever they began to."""
+    return _timeless(one) == _timeless(other)
+
+
+def _timeless(status: Mapping[str, Json]) -> dict[str, Json]:
+    made = dict(status)
+    made["conditions"] = [
+        {key: value for key, value in (one or {}).items() if key != "lastTransitionTime"}
+        for one in status.get("conditions") or ()
+    ]
+    return made
+
+
+def _rule_counts(policy: Policy) -> dict[str, int]:
+    return {
+        name.lower(): sum(1 for rule in policy.rules if (rule.raw or {}).get(name))
+        for name in _COUNTED
+    }
+
+
+def _stored(rule: Mapping[str, Json]) -> dict[str, Json]:
+    return {key: value for key, value in rule.items() if value is not None}
+
+
+def _webhook(policy: Policy) -> Mapping[str, Json]:
+    found = (policy.raw.get("spec") or {}).get("webhookConfiguration")
+    return found if isinstance(found, dict) else {}

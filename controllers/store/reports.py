@@ -1,0 +1,205 @@
+"""PolicyReports as values: rows from results, one report for each resource, new rows merged into old (section 7).
+
+For the loops that write reports and for whoever reads them. Nothing here asks a server or a clock; a report is named by the UID
+of its resource and owned by it, so that it goes when the resource goes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.model import RuleType, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from engine.model import Json, Object, Policy, RuleResult
+
+API_VERSION: Final = "wgpolicyk8s.io/v1alpha2"
+MANAGED_BY: Final = {"app.kubernetes.io/managed-by": "kyverno"}
+DISABLED: Final = "reports.kyverno.io/disabled"
+MOST_ROWS: Final = 500
+"""Rows of one report; beyond it the report says that it is not whole."""
+
+TRUNCATED: Final = "kpolicy.io/truncated"
+LONGEST_MESSAGE: Final = 4096
+UNREPORTED_KINDS: Final = frozenset(
+    {"Event", "PolicyReport", "ClusterPolicyReport", "EphemeralReport", "ClusterEphemeralReport",
+     "UpdateRequest", "Lease"}
+)  # fmt: skip
+NOTHING_TO_CHANGE: Final = "no patches applied"
+_STATUSES: Final = ("pass", "fail", "warn", "error", "skip")
+_ANNOTATIONS: Final = {
+    "category": "policies.kyverno.io/category",
+    "severity": "policies.kyverno.io/severity",
+}
+_SCORED: Final = "policies.kyverno.io/scored"
+
+Row = dict[str, Any]
+
+
+def is_reported(policy: Policy) -> bool:
+    """Tell whether a policy's results go into reports at all (row R-09)."""
+    return DISABLED not in policy.labels
+
+
+def rows_of(
+    results: Iterable[RuleResult], policies: Mapping[str, Policy], at: datetime
+) -> list[Row]:
+    """Return a row for each result of policies that are reported.
+
+    A mutation that found nothing to change says nothing about the resource and has no row.
+    """
+    found = []
+    for result in results:
+        policy = policies.get(result.policy)
+        if policy is None or not is_reported(policy):
+            continue
+        if result.type is RuleType.MUTATION and result.message == NOTHING_TO_CHANGE:
+            continue
+        found.append(row_of(result, policy, at))
+    return found
+
+
+def row_of(result: RuleResult, policy: Policy, at: datetime) -> Row:
+    """Return the row of one result (rows R-02 to R-04)."""
+    is_scored = policy.annotations.get(_SCORED) != "false"
+    status = result.status
+    if status is Status.FAIL and not is_scored:
+        status = Status.WARN
+    row: Row = {
+        "source": "kyverno",
+        "policy": result.policy,
+        "rule": result.rule,
+        "message": result.message[:LONGEST_MESSAGE],
+        "result": str(status),
+        "scored": is_scored,
+        "timestamp": {"seconds": int(at.timestamp()), "nanos": 0},
+    }
+    for name, annotation in _ANNOTATIONS.items():
+        if value := policy.annotations.get(annotation):
+            row[name] = value
+    if properties := _properties(result, policy):
+        row["properties"] = properties
+    return row
+
+
+def _properties(result: RuleResult, policy: Policy) -> dict[str, str]:
+    """Return the properties of a row; `process` tells how the policy is meant to be applied, as upstream has it."""
+    process = "background scan" if policy.background else "admission review"
+    made = {**result.properties, "process": process}
+    if result.exceptions:
+        made["exceptions"] = ",".join(key.rpartition("/")[2] for key in result.exceptions)
+    if result.targets:
+        made["patched-target"] = _shown(result.targets[0].after)
+    if result.generated:
+        made["generated-resources"] = "; ".join(map(_shown, result.generated))
+    return made
+
+
+def _shown(obj: Object) -> str:
+    """Return how upstream writes an object in properties: group/version, kind, name and namespace."""
+    group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
+    metadata = obj.get("metadata") or {}
+    text = f"{group}/{version}, Kind={obj.get('kind')} Name={metadata.get('name')}"
+    namespace = metadata.get("namespace")
+    return f"{text} Namespace={namespace}" if namespace else text
+
+
+def reference_of(obj: Object) -> Object:
+    """Return the reference to a resource that stands as `scope` in its report."""
+    metadata = obj.get("metadata") or {}
+    named = {
+        "apiVersion": obj.get("apiVersion"),
+        "kind": obj.get("kind"),
+        "name": metadata.get("name"),
+        "namespace": metadata.get("namespace"),
+        "uid": metadata.get("uid"),
+    }
+    return {key: value for key, value in named.items() if value}
+
+
+def merged(
+    old: Sequence[Row],
+    new: Sequence[Row],
+    *,
+    judged: Collection[tuple[str, str]] | None = None,
+    known: Collection[str] | None = None,
+) -> list[Row]:
+    """Return old rows with new ones in their place, sorted by policy and rule.
+
+    `judged` are (policy, rule) pairs that were judged: their old rows go even where nothing new was said; by default the pairs
+    of `new`. `known` are the policies that exist; rows of others go. A row that says the same as before keeps
+    its time, so that nothing is written when nothing changed.
+    """
+    replaced = {_pair(row) for row in new} | set(judged or ())
+    kept = [
+        row
+        for row in old
+        if _pair(row) not in replaced and (known is None or row.get("policy") in known)
+    ]
+    before = {_key(row): row for row in old}
+    fresh = [_as_before(row, before.get(_key(row))) for row in new]
+    return sorted([*kept, *fresh], key=_key)
+
+
+def _as_before(row: Row, before: Row | None) -> Row:
+    if before is not None and _timeless(before) == _timeless(row):
+        return before
+    return row
+
+
+def _timeless(row: Row) -> Row:
+    return {key: value for key, value in row.items() if key != "timestamp"}
+
+
+def _pair(row: Mapping[str, Json]) -> tuple[str, str]:
+    return str(row.get("policy", "")), str(row.get("rule", ""))
+
+
+def _key(row: Mapping[str, Json]) -> tuple[str, str, str]:
+    target = (row.get("properties") or {}).get("patched-target", "")
+    return (*_pair(row), str(target))
+
+
+def report_of(obj: Object, rows: Sequence[Row], before: Object | None = None) -> Object:
+    """Return the report of a resource with these rows, keeping the identity of the report before (row R-01)."""
+    metadata = obj.get("metadata") or {}
+    namespace = metadata.get("namespace")
+    scope = reference_of(obj)
+    old = (before or {}).get("metadata") or {}
+    made: Object = {
+        **{key: value for key, value in old.items() if key in ("resourceVersion", "uid")},
+        "name": metadata.get("uid"),
+        "labels": {**(old.get("labels") or {}), **MANAGED_BY},
+        "ownerReferences": [{key: scope.get(key) for key in ("apiVersion", "kind", "name", "uid")}],
+    }
+    if namespace:
+        made["namespace"] = namespace
+    if len(rows) > MOST_ROWS:
+        made["annotations"] = {TRUNCATED: f"{len(rows) - MOST_ROWS} results are left out"}
+    shown = list(rows[:MOST_ROWS])
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "PolicyReport" if namespace else "ClusterPolicyReport",
+        "metadata": made,
+        "scope": scope,
+        "results": shown,
+        "summary": summary(shown),
+    }
+
+
+def summary(rows: Iterable[Mapping[str, Json]]) -> dict[str, int]:
+    """Count rows by result."""
+    counts = dict.fromkeys(_STATUSES, 0)
+    for row in rows:
+        status = str(row.get("result"))
+        if status in counts:
+            counts[status] += 1
+    return counts
+
+
+def says_the_same(report: Object, other: Object) -> bool:
+    """Tell whether two reports of a resource hold the same rows about the same object."""
+    return all(report.get(part) == other.get(part) for part in ("results", "scope", "summary"))

@@ -1,0 +1,242 @@
+"""UpdateRequests as values: work that a rule caused, written down before it is done (rows U-01, A-24).
+
+For the sink that writes them and the loop that carries them out. A request holds the AdmissionRequest that caused it, because rules
+read it, or for work without one only the reference to the trigger. Its name follows from its content: writing the same
+work down twice is one request.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from engine.cleanup.ttl import instant_of
+from engine.model import NOBODY, Review, UserInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from engine.model import Json, Object
+
+API_VERSION: Final = "kyverno.io/v2"
+GENERATE: Final = "generate"
+MUTATE: Final = "mutate"
+
+PENDING: Final = "Pending"
+FAILED: Final = "Failed"
+COMPLETED: Final = "Completed"
+SKIP: Final = "Skip"
+
+LARGEST: Final = 512 * 1024
+"""Bytes of an AdmissionRequest that are written down; of a larger one only who, what and where are kept."""
+
+_LABELS: Final = {GENERATE: "generate.kyverno.io", MUTATE: "mutate.updaterequest.kyverno.io"}
+_LONGEST_LABEL: Final = 63
+_IDENTITY: Final = ("apiVersion", "kind", "namespace", "name", "uid")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleWork:
+    """One rule of a request; with `undo` what it made for the trigger is to be deleted instead."""
+
+    rule: str
+    trigger: Mapping[str, str] = field(default_factory=dict)
+    undo: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateRequest:
+    """What is to be done. `created_at` is the instant that rules see as now, however late the work is done."""
+
+    type: str
+    policy: str
+    work: tuple[RuleWork, ...]
+    request: Mapping[str, Json] = field(default_factory=dict)
+    user: UserInfo = NOBODY
+    name: str = ""
+    uid: str = ""
+    state: str = ""
+    retries: int = 0
+    created_at: datetime | None = None
+
+    @property
+    def seed(self) -> str:
+        """What chance follows from: the same for every attempt at the same work."""
+        return str(self.request.get("uid") or self.uid or self.name)
+
+    @property
+    def trigger(self) -> Mapping[str, str]:
+        """The object that caused the work."""
+        return self.work[0].trigger if self.work else {}
+
+
+def reference(obj: Mapping[str, Json]) -> dict[str, str]:
+    """Return the reference to an object as requests hold it."""
+    metadata = obj.get("metadata") or {}
+    named = {
+        "apiVersion": obj.get("apiVersion"),
+        "kind": obj.get("kind"),
+        **{key: metadata.get(key) for key in _IDENTITY[2:]},
+    }
+    return {key: str(value) for key, value in named.items() if value}
+
+
+def document(update: UpdateRequest, namespace: str) -> Object:
+    """Return the object to write in the controllers' namespace."""
+    body = _body(update)
+    digest = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    prefix = _LABELS[update.type]
+    trigger = update.trigger
+    labels = {
+        f"{prefix}/policy-name": update.policy.rpartition("/")[2][:_LONGEST_LABEL],
+        f"{prefix}/trigger-kind": trigger.get("kind", "")[:_LONGEST_LABEL],
+        f"{prefix}/trigger-namespace": trigger.get("namespace", "")[:_LONGEST_LABEL],
+    }
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "UpdateRequest",
+        "metadata": {"name": f"ur-{digest[:16]}", "namespace": namespace, "labels": labels},
+        "spec": body,
+        "status": {"state": PENDING},
+    }
+
+
+def _body(update: UpdateRequest) -> Object:
+    trigger = dict(update.trigger)
+    return {
+        "requestType": update.type,
+        "policy": update.policy,
+        "resource": trigger,
+        "ruleContext": [
+            {"rule": one.rule, "trigger": dict(one.trigger), "deleteDownstream": one.undo}
+            for one in update.work
+        ],
+        "context": {
+            "userInfo": {
+                "roles": list(update.user.roles),
+                "clusterRoles": list(update.user.cluster_roles),
+                "userInfo": _user_block(update.user),
+            },
+            "admissionRequestInfo": {
+                "admissionRequest": _bounded(update.request),
+                "operation": str(update.request.get("operation") or ""),
+            },
+        },
+    }
+
+
+def _user_block(user: UserInfo) -> Object:
+    named: dict[str, Any] = {
+        "username": user.username,
+        "uid": user.uid,
+        "groups": list(user.groups),
+        "extra": dict(user.extra),
+    }
+    return {key: value for key, value in named.items() if value}
+
+
+def _bounded(request: Mapping[str, Json]) -> Object:
+    """Return the AdmissionRequest, without its objects where it would not fit into an object of the cluster."""
+    whole = dict(request)
+    if len(orjson.dumps(whole)) <= LARGEST:
+        return whole
+    return {key: value for key, value in whole.items() if key not in ("object", "oldObject")}
+
+
+def read_update_request(obj: Object) -> UpdateRequest:
+    """Return what a stored UpdateRequest asks for; parts that are not as we write them count as absent."""
+    metadata, spec = _map(obj.get("metadata")), _map(obj.get("spec"))
+    context, status = _map(spec.get("context")), _map(obj.get("status"))
+    request = _map(_map(context.get("admissionRequestInfo")).get("admissionRequest"))
+    whole = _map(spec.get("resource"))
+    rules = spec.get("ruleContext") or [{"rule": spec.get("rule"), "deleteDownstream": spec.get("deleteDownstream")}]  # fmt: skip
+    return UpdateRequest(
+        type=str(spec.get("requestType") or ""),
+        policy=str(spec.get("policy") or ""),
+        work=tuple(_work(_map(one), whole) for one in rules),
+        request=request,
+        user=_user(_map(context.get("userInfo"))),
+        name=str(metadata.get("name") or ""),
+        uid=str(metadata.get("uid") or ""),
+        state=str(status.get("state") or ""),
+        retries=int(status.get("retryCount") or 0),
+        created_at=instant_of(metadata.get("creationTimestamp")),
+    )
+
+
+def _work(block: Mapping[str, Json], whole: Mapping[str, Json]) -> RuleWork:
+    trigger = _map(block.get("trigger")) or whole
+    named = {key: str(trigger[key]) for key in _IDENTITY if trigger.get(key)}
+    return RuleWork(str(block.get("rule") or ""), named, undo=block.get("deleteDownstream") is True)
+
+
+def _user(block: Mapping[str, Json]) -> UserInfo:
+    info = _map(block.get("userInfo"))
+    return UserInfo(
+        username=str(info.get("username") or ""),
+        uid=str(info.get("uid") or ""),
+        groups=tuple(map(str, info.get("groups") or ())),
+        extra=_map(info.get("extra")),
+        roles=tuple(map(str, block.get("roles") or ())),
+        cluster_roles=tuple(map(str, block.get("clusterRoles") or ())),
+    )
+
+
+def review_of_update(
+    update: UpdateRequest, trigger: Object | None, namespace_labels: Mapping[str, str]
+) -> Review:
+    """Return the review that a rule is asked about: that of the request, or of a trigger that is looked at anew.
+
+    The trigger as it is now stands for an object that the request does not hold.
+    """
+    request = update.request
+    kind = _map(request.get("kind")) or _kind_of(update.trigger)
+    subresource = str(request.get("subResource") or "")
+    if subresource and trigger is None:
+        trigger = {"apiVersion": "", "kind": ""}
+    held = request.get("object") or request.get("oldObject")
+    return Review(
+        object=_placed(request.get("object"), request) if held else trigger,
+        old_object=_placed(request.get("oldObject"), request),
+        operation=str(request.get("operation") or "CREATE"),
+        group=str(kind.get("group") or ""),
+        version=str(kind.get("version") or ""),
+        kind=str(kind.get("kind") or ""),
+        subresource=subresource,
+        user=update.user,
+        namespace_labels=namespace_labels,
+        request=request,
+    )
+
+
+def _kind_of(trigger: Mapping[str, str]) -> Mapping[str, Json]:
+    group, _, version = trigger.get("apiVersion", "").rpartition("/")
+    return {"group": group, "version": version, "kind": trigger.get("kind", "")}
+
+
+def _placed(obj: Json, request: Mapping[str, Json]) -> Object | None:
+    """Return an object that states its namespace, as rules expect it."""
+    if not isinstance(obj, dict):
+        return None
+    metadata, namespace = _map(obj.get("metadata")), request.get("namespace")
+    if metadata.get("namespace") or not namespace or obj.get("kind") == "Namespace":
+        return obj
+    return {**obj, "metadata": {**metadata, "namespace": namespace}}
+
+
+def status(state: str, message: str = "", retries: int = 0, made: Sequence[Object] = ()) -> Object:
+    """Return the status that says how far the work is."""
+    found: Object = {"state": state, "retryCount": retries}
+    if message:
+        found["message"] = message[:1024]
+    if made:
+        found["generatedResources"] = [reference(obj) for obj in made]
+    return found
+
+
+def _map(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, dict) else {}

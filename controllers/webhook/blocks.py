@@ -1,0 +1,69 @@
+"""The text of a denial and the warnings beside an answer, as upstream words them (rows P-50 and A-16).
+
+People's scripts and tests look for these texts; every byte counts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.model import Status
+
+from .scalars import scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from engine.model import Review, RuleResult
+
+_FINE = frozenset({Status.PASS, Status.SKIP})
+
+
+def blocked_message(review: Review, failures: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the text of a denial: which object, and by policy and rule why."""
+    name = str(review.metadata.get("name") or "")
+    lines = [
+        "",
+        "",
+        f"resource {review.kind}/{review.namespace}/{name} was blocked due to the following policies ",
+        "",
+    ]
+    for policy in sorted(failures):
+        lines.append(f"{scalar(policy, 0)}:")
+        rules = failures[policy]
+        lines += [f"  {scalar(rule, 2)}: {scalar(rules[rule], 2)}" for rule in sorted(rules)]
+    return "\n".join(lines) + "\n"
+
+
+def failures_of(
+    results: Iterable[RuleResult], policies: frozenset[str]
+) -> dict[str, dict[str, str]]:
+    """Return messages by policy and rule of everything that is neither pass nor skip in some policies (by key).
+
+    Policies are shown by name. Where a Policy and a ClusterPolicy share one, the rules of both are listed under it.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for result in results:
+        if result.policy in policies and result.status not in _FINE:
+            name = result.policy.rpartition("/")[2]
+            found.setdefault(name, {})[result.rule] = result.message
+    return found
+
+
+def warnings_of(results: Iterable[RuleResult]) -> list[str]:
+    """Return one admission warning for each result that is neither pass nor skip."""
+    return [
+        f"policy {result.policy.rpartition('/')[2]}.{result.rule}: {result.message}"
+        for result in results
+        if result.status not in _FINE
+    ]
+
+
+def mutation_error(results: Iterable[RuleResult]) -> str:
+    """Return what is said when a mutate rule failed and its policy must not be passed over (row W-13)."""
+    failed = [result for result in results if result.status not in _FINE]
+    policy = failed[0].policy.rpartition("/")[2]
+    rules = " ".join(
+        f"{result.rule}: {result.message}" for result in failed if result.policy == failed[0].policy
+    )
+    return f"mutation policy {policy} error: failed to apply policy {policy} rules [{rules}]"

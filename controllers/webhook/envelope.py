@@ -1,0 +1,141 @@
+"""AdmissionReviews as bytes: what is read from the API server and what it is answered.
+
+Apart from deciding, because every endpoint speaks this envelope and none of it knows policies.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from engine.errors import DocumentError
+from engine.model import Review, UserInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from engine.model import Json, Object
+
+API_VERSION = "admission.k8s.io/v1"
+_MOST_WARNING_BYTES = 4096
+_LONGEST_WARNING = 1024
+
+
+def read_request(body: bytes) -> dict[str, Any]:
+    """Return the AdmissionRequest in a body; raises DocumentError for anything else.
+
+    A body nested deeper than the JSON reader allows (1,024 levels) is refused like one that is no JSON.
+    """
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise DocumentError(f"the body is not JSON that can be read: {error}") from error
+    request = document.get("request") if isinstance(document, dict) else None
+    if not isinstance(request, dict) or not isinstance(request.get("uid"), str):
+        raise DocumentError("the body is not an AdmissionReview with a request and its UID")
+    for name in ("kind", "resource", "userInfo"):
+        if not isinstance(request.get(name), dict):
+            raise DocumentError(f"the request has no `{name}`")
+    for name in ("object", "oldObject"):
+        if request.get(name) is not None and not isinstance(request[name], dict):
+            raise DocumentError(f"`{name}` of the request is not an object")
+    return request
+
+
+def user_of(
+    request: Mapping[str, Json],
+    roles_of: Callable[[str, Sequence[str]], tuple[tuple[str, ...], tuple[str, ...]]],
+) -> UserInfo:
+    """Return who asks, with the roles that `roles_of` knows."""
+    info = request["userInfo"]
+    username = str(info.get("username") or "")
+    groups = tuple(map(str, info.get("groups") or ()))
+    roles, cluster_roles = roles_of(username, groups)
+    return UserInfo(
+        username=username,
+        uid=str(info.get("uid") or ""),
+        groups=groups,
+        extra=info.get("extra") or {},
+        roles=roles,
+        cluster_roles=cluster_roles,
+    )
+
+
+def review_of_request(
+    request: Mapping[str, Json],
+    user: UserInfo,
+    kind_of: Callable[[Mapping[str, Json]], Mapping[str, Json]],
+) -> Review:
+    """Return what policies are asked about, without the labels of its namespace.
+
+    For a subresource `kind_of` tells the kind of the parent from the request's resource, as rules name it.
+    """
+    subresource = str(request.get("subResource") or "")
+    kind = kind_of(request) if subresource else request["kind"]
+    namespace = str(request.get("namespace") or "")
+    return Review(
+        object=_placed(request.get("object"), namespace, request),
+        old_object=_placed(request.get("oldObject"), namespace, request),
+        operation=str(request.get("operation") or ""),
+        group=str(kind.get("group") or ""),
+        version=str(kind.get("version") or ""),
+        kind=str(kind.get("kind") or ""),
+        subresource=subresource,
+        user=user,
+        request=request,
+        dry_run=request.get("dryRun") is True,
+    )
+
+
+def _placed(obj: Object | None, namespace: str, request: Mapping[str, Json]) -> Object | None:
+    """Return an object that states its namespace and name; options of CONNECT requests do not by themselves."""
+    if obj is None:
+        return None
+    metadata = obj.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    if metadata.get("namespace") or not namespace or obj.get("kind") == "Namespace":
+        return obj
+    name = metadata.get("name") or request.get("name")
+    placed = {**metadata, "namespace": namespace}
+    return {**obj, "metadata": {**placed, "name": name} if name else placed}
+
+
+def allowed(uid: str, warnings: Sequence[str] = ()) -> bytes:
+    """Return the answer that lets a request through."""
+    return _answer({"uid": uid, "allowed": True}, warnings)
+
+
+def denied(uid: str, message: str, warnings: Sequence[str] = ()) -> bytes:
+    """Return the answer that refuses a request; always inside HTTP 200, so that no client tries again (A8)."""
+    status = {"status": "Failure", "message": message}
+    return _answer({"uid": uid, "allowed": False, "status": status}, warnings)
+
+
+def patched(
+    uid: str, operations: Sequence[Mapping[str, Json]], warnings: Sequence[str] = ()
+) -> bytes:
+    """Return the answer that lets a request through changed by a JSON patch (RFC 6902)."""
+    patch = base64.b64encode(orjson.dumps(operations)).decode()
+    response = {"uid": uid, "allowed": True, "patch": patch, "patchType": "JSONPatch"}
+    return _answer(response, warnings)
+
+
+def _answer(response: dict[str, Any], warnings: Sequence[str]) -> bytes:
+    if warnings:
+        response["warnings"] = _bounded(warnings)
+    document = {"kind": "AdmissionReview", "apiVersion": API_VERSION, "response": response}
+    return orjson.dumps(document)
+
+
+def _bounded(warnings: Sequence[str]) -> list[str]:
+    """Keep warnings to what the API server passes on: 4 KiB in all; each one on one line."""
+    kept, size = [], 0
+    for warning in warnings:
+        text = " ".join(warning.split())[:_LONGEST_WARNING]
+        size += len(text.encode())
+        if size > _MOST_WARNING_BYTES:
+            break
+        kept.append(text)
+    return kept

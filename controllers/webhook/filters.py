@@ -1,0 +1,37 @@
+"""Requests that are never put before policies (row W-10).
+
+Users come first, then kinds, then what the engine itself keeps about requests. One exception: an Event for which a policy
+is written by name gets through the filter that would drop all Events, because such a policy would otherwise never act and
+the published one-time code policies need it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from controllers.runtime.world import World
+    from engine.model import Json, Review
+
+OWN_GROUPS = frozenset({"reports.kyverno.io", "wgpolicyk8s.io", "openreports.io"})
+
+
+def is_filtered(world: World, review: Review, request: Mapping[str, Json]) -> bool:
+    """Tell whether a request is allowed without asking any policy."""
+    configuration = world.configuration
+    if configuration.excludes_user(review) or _is_bookkeeping(review):
+        return True
+    namespace = str(request.get("namespace") or "")
+    name = str(request.get("name") or "") or review.name
+    if not configuration.filters_out(review, namespace, name):
+        return False
+    return not (review.kind == "Event" and world.policies.snapshot.names_events)
+
+
+def _is_bookkeeping(review: Review) -> bool:
+    """Tell whether an object is a report or an UpdateRequest: made by the thousand, and only by us."""
+    return review.group in OWN_GROUPS or (
+        review.kind == "UpdateRequest" and review.group == "kyverno.io"
+    )

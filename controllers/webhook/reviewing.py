@@ -1,0 +1,278 @@
+"""Reviews of resources: from the body of a request to the answer, with everything that decides between them.
+
+The order is the one of security: no answer before all caches are synced, filters, a bounded queue, the deadline of the
+caller, evaluation, verdict. Whatever goes wrong on the way is an answer too: a refusal where policies say `Fail`, a
+warning where they say `Ignore`; never an exception and never a status that makes clients try again (A8).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from controllers.kube import KubeError, NotFound
+from controllers.kube.kinds import NAMESPACES
+from controllers.runtime.entropy import seed_of
+from controllers.runtime.evaluating import evaluate_with
+from controllers.runtime.gate import Gate, Overloaded
+from controllers.runtime.lanes import FAIL, failure_policy_of
+from controllers.runtime.sink import NoSink, Verdict
+from controllers.store.namespaces import labels_of
+from engine.errors import EngineError
+from engine.evaluate import Inputs
+from engine.record import replace
+
+from . import envelope
+from .filters import is_filtered
+from .triggers import triggers_of
+from .verdicts import Ruling, rule_on_mutation, rule_on_validation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from controllers.kube import Client, Clock
+    from controllers.runtime.afterwork import Afterwork
+    from controllers.runtime.evaluating import Resolver
+    from controllers.runtime.lanes import Lane
+    from controllers.runtime.metrics import Metrics
+    from controllers.runtime.sink import Sink, Stage
+    from controllers.runtime.world import World
+    from engine.manifests import Trust
+    from engine.model import Json, Review, RuleResult
+
+MARGIN = 0.5
+"""Seconds kept back from the caller's time-out, so that our answer is there before it gives up."""
+
+NOT_READY = "the policy engine is not ready: not all policies are known yet"
+OVERLOADED = "the policy engine has more requests than it can decide; try again later"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many reviews run and wait at once."""
+
+    running: int = 64
+    waiting: int = 256
+
+
+class Reviewer:
+    """Decides on requests for resources."""
+
+    def __init__(
+        self,
+        world: World,
+        client: Client,
+        resolver: Resolver,
+        clock: Clock,
+        metrics: Metrics,
+        afterwork: Afterwork,
+        *,
+        key: bytes,
+        sink: Sink | None = None,
+        limits: Limits = Limits(),
+        trust: Trust | None = None,
+        own_users: frozenset[str] = frozenset(),
+    ) -> None:
+        self._world = world
+        self._client = client
+        self._resolver = resolver
+        self._clock = clock
+        self._metrics = metrics
+        self._afterwork = afterwork
+        self._key = key
+        self._sink: Sink = sink or NoSink()
+        self._has_sink = sink is not None
+        self._gate = Gate(limits.running, limits.waiting)
+        self._trust = trust
+        self._own_users = own_users
+
+    async def review(self, stage: Stage, lane_name: str, body: bytes, budget: float) -> bytes:
+        """Return the answer to an AdmissionReview; raises DocumentError when the body is none.
+
+        `lane_name` is the end of the path, `budget` the seconds within which the caller wants the answer.
+        """
+        began = time.perf_counter()
+        request = envelope.read_request(body)
+        failure_policy = failure_policy_of(lane_name)
+        try:
+            answer = await self._decide(stage, lane_name, request, budget)
+        except Overloaded:
+            answer = self._refused("overload", envelope.denied(request["uid"], OVERLOADED))
+        except TimeoutError:
+            text = f"the policies could not be evaluated within {budget:.1f} s"
+            answer = self._failed("deadline", failure_policy, request, text)
+        except EngineError as error:
+            answer = self._failed("error", failure_policy, request, error.message)
+        except Exception:
+            _log.exception("a review failed")
+            answer = self._failed("error", failure_policy, request, "the policy engine failed")
+        self._measure(stage, request, b'"allowed":true' in answer, time.perf_counter() - began)
+        return answer
+
+    async def _decide(
+        self, stage: Stage, lane_name: str, request: Mapping[str, Json], budget: float
+    ) -> bytes:
+        uid = request["uid"]
+        if not self._world.is_ready:
+            return self._failed("not ready", failure_policy_of(lane_name), request, NOT_READY)
+        lane = self._world.policies.snapshot.lanes.get(lane_name)
+        user = envelope.user_of(request, self._world.bindings.roles)
+        review = envelope.review_of_request(request, user, self._world.parent_kind)
+        if lane is None or not _concerns(stage, lane, review.kind):
+            return envelope.allowed(uid)
+        if is_filtered(self._world, review, request):
+            return envelope.allowed(uid)
+        async with asyncio.timeout(budget), self._gate:
+            review = await self._with_labels(review, request)
+            act = self._mutate if stage == "mutate" else self._validate
+            return await act(lane, review, request)
+
+    async def _validate(self, lane: Lane, review: Review, request: Mapping[str, Json]) -> bytes:
+        inputs = self._inputs(request)
+        found = await evaluate_with(self._resolver, lane.blocking, review, inputs)
+        ruling = rule_on_validation(lane, review, found.results)
+        triggers = () if ruling.denial else triggers_of(lane.triggers, review, self._own_users)
+        verdict = Verdict(
+            allowed=not ruling.denial,
+            stage="validate",
+            failure_policy=lane.failure_policy,
+            at=inputs.now,
+            message=ruling.denial,
+            request=request,
+            triggers=triggers,
+        )
+        if triggers and not review.dry_run:
+            await self._sink.triggered(review, verdict)
+        if not review.dry_run:
+            audit = lane if verdict.allowed else None
+            self._hand_over(review, found.results, verdict, audit, inputs)
+        return self._answer(request, ruling)
+
+    async def _mutate(self, lane: Lane, review: Review, request: Mapping[str, Json]) -> bytes:
+        inputs = self._inputs(request)
+        found = await evaluate_with(self._resolver, lane.mutate, review, inputs)
+        ruling = rule_on_mutation(lane, review, found.results, found.patched)
+        if not review.dry_run and found.results:
+            verdict = Verdict(
+                allowed=not ruling.denial,
+                stage="mutate",
+                failure_policy=lane.failure_policy,
+                at=inputs.now,
+                message=ruling.denial,
+                request=request,
+            )
+            self._hand_over(review, found.results, verdict, None, inputs)
+        return self._answer(request, ruling)
+
+    def _answer(self, request: Mapping[str, Json], ruling: Ruling) -> bytes:
+        uid = request["uid"]
+        if ruling.denial:
+            return envelope.denied(uid, ruling.denial)
+        if ruling.operations:
+            return envelope.patched(uid, ruling.operations, ruling.warnings)
+        return envelope.allowed(uid, ruling.warnings)
+
+    def _inputs(self, request: Mapping[str, Json]) -> Inputs:
+        return Inputs(
+            now=self._clock.now(), seed=seed_of(self._key, request["uid"]), trust=self._trust
+        )
+
+    async def _with_labels(self, review: Review, request: Mapping[str, Json]) -> Review:
+        """Return the review with its namespace's labels; raises KubeError when nobody can say what they are."""
+        namespace = str(request.get("namespace") or "")
+        if not namespace or review.kind == "Namespace":
+            return review
+        labels = self._world.namespaces.labels(namespace)
+        if labels is None:
+            try:
+                labels = labels_of(await self._client.get(NAMESPACES, namespace))
+            except NotFound:
+                labels = {}
+            except KubeError as error:
+                text = f"the labels of namespace `{namespace}` cannot be read: {error.message}"
+                raise error.reworded(text) from error
+        return replace(review, namespace_labels=labels)
+
+    def _hand_over(
+        self,
+        review: Review,
+        results: Sequence[RuleResult],
+        verdict: Verdict,
+        audit: Lane | None,
+        inputs: Inputs,
+    ) -> None:
+        """Queue what comes after the answer: audit policies of an allowed request, figures, and the sink."""
+        asks_more = audit is not None and bool(audit.audit.for_kind(review.kind))
+        if not (results or asks_more):
+            return
+
+        async def work() -> None:
+            found = list(results)
+            if audit is not None and asks_more:
+                later = await evaluate_with(self._resolver, audit.audit, review, inputs)
+                found += later.results
+            self._count(review, found)
+            if self._has_sink:
+                await self._sink.results(review, found, verdict)
+
+        self._afterwork.add(work)
+
+    def _count(self, review: Review, results: Sequence[RuleResult]) -> None:
+        place = (review.kind, review.namespace or "-", review.operation.lower())
+        for result in results:
+            namespace, _, name = result.policy.rpartition("/")
+            mode = "enforce" if result.enforce else "audit"
+            kind = "namespaced" if namespace else "cluster"
+            policy = (name, namespace or "-", kind, mode, "true", result.rule, result.type.value)
+            self._metrics.count(
+                "kyverno_policy_results",
+                (*policy, result.status.value, "admission_request", *place),
+            )
+            for exception in result.exceptions:
+                self._metrics.count(
+                    "kpolicy_exceptions_used", (exception, result.policy, result.rule)
+                )
+
+    def _measure(
+        self, stage: Stage, request: Mapping[str, Json], is_allowed: bool, seconds: float
+    ) -> None:
+        labels = (
+            str(request["kind"].get("kind") or ""),
+            str(request.get("namespace") or "-"),
+            str(request.get("operation") or "").lower(),
+            "true" if is_allowed else "false",
+            stage,
+        )
+        self._metrics.count("kyverno_admission_requests", labels)
+        self._metrics.took("kyverno_admission_review_duration_seconds", labels, seconds)
+
+    def _failed(
+        self, reason: str, failure_policy: str, request: Mapping[str, Json], text: str
+    ) -> bytes:
+        """Answer a request that could not be decided as its policies' failure policy says."""
+        if failure_policy == FAIL:
+            return self._refused(reason, envelope.denied(request["uid"], text))
+        return envelope.allowed(request["uid"], [f"policies were not evaluated: {text}"])
+
+    def _refused(self, reason: str, answer: bytes) -> bytes:
+        self._metrics.count("kpolicy_reviews_refused", (reason,))
+        return answer
+
+
+def budget_of(timeout: float) -> float:
+    """Return the seconds there are for an answer when the caller waits `timeout` seconds."""
+    return max(timeout - MARGIN, timeout / 2)
+
+
+def _concerns(stage: Stage, lane: Lane, kind: str) -> bool:
+    """Tell whether any policy of the lane can concern a kind: most requests end here."""
+    if stage == "mutate":
+        return bool(lane.mutate.for_kind(kind))
+    return bool(
+        lane.blocking.for_kind(kind) or lane.audit.for_kind(kind) or lane.triggers.for_kind(kind)
+    )

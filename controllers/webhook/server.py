@@ -1,0 +1,171 @@
+"""The HTTP side of the webhook: connections, bodies, deadlines, draining. It knows paths and bytes, not policies.
+
+aiohttp's low-level server without router and middleware, because every request takes this way and most are answered in a
+fraction of a millisecond. Reviews are always answered with 200; other statuses are for what is no review.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from aiohttp import web
+
+from engine.errors import DocumentError
+from engine.lang import duration
+
+from .reviewing import budget_of
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from aiohttp import StreamReader
+    from aiohttp.abc import AbstractStreamWriter
+    from aiohttp.http import RawRequestMessage
+
+LARGEST_BODY = 32 * 1024 * 1024
+BODY_SECONDS = 5.0
+KEEP_ALIVE_SECONDS = 120.0
+DEFAULT_TIMEOUT = 10.0
+LONGEST_TIMEOUT = 30.0
+JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """What a server answers.
+
+    `reviews` by first path segment are given the rest of the path, the body and the seconds they have; `pages` by whole
+    path give status and text.
+    """
+
+    reviews: Mapping[str, Callable[[str, bytes, float], Awaitable[bytes]]] = field(
+        default_factory=dict
+    )
+    pages: Mapping[str, Callable[[], tuple[int, bytes]]] = field(default_factory=dict)
+
+
+class WebhookServer:
+    """One listening socket with its connections."""
+
+    def __init__(
+        self,
+        routes: Routes,
+        *,
+        host: str = "",
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
+        shared_port: bool = False,
+    ) -> None:
+        self._routes = routes
+        self._host, self._port = host or None, port
+        self._tls = tls
+        self._shared_port = shared_port
+        self._runner: web.ServerRunner | None = None
+        self._is_draining = False
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        assert self._runner is not None
+        address: tuple[Any, ...] = self._runner.addresses[0]
+        return int(address[1])
+
+    async def start(self) -> None:
+        """Begin to listen; raises OSError when the port cannot be had."""
+        server = web.Server(
+            self._handle,
+            request_factory=self._request,
+            access_log=None,
+            keepalive_timeout=KEEP_ALIVE_SECONDS,
+        )
+        self._runner = web.ServerRunner(server, shutdown_timeout=LONGEST_TIMEOUT)
+        await self._runner.setup()
+        site = web.TCPSite(
+            self._runner,
+            self._host,
+            self._port,
+            ssl_context=self._tls,
+            reuse_port=self._shared_port or None,
+            backlog=1024,
+        )
+        await site.start()
+
+    def drain(self) -> None:
+        """Close each connection with its next answer, so that callers move to other replicas."""
+        self._is_draining = True
+
+    async def stop(self) -> None:
+        """Stop listening, finish what is being answered, and close."""
+        self.drain()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            status, body, kind = await self._answer(request)
+        except DocumentError as error:
+            status, body, kind = 400, error.message.encode(), "text/plain"
+        except TimeoutError:
+            status, body, kind = 408, b"the body did not arrive in time", "text/plain"
+        except web.HTTPRequestEntityTooLarge:
+            status, body, kind = 413, b"the body is too large", "text/plain"
+        response = web.Response(status=status, body=body, content_type=kind)
+        if self._is_draining or status in (408, 413, 415):
+            response.force_close()
+        return response
+
+    async def _answer(self, request: web.BaseRequest) -> tuple[int, bytes, str]:
+        path = request.rel_url.raw_path
+        page = self._routes.pages.get(path)
+        if page is not None:
+            status, body = page()
+            return status, body, "text/plain"
+        first, _, rest = path[1:].partition("/")
+        review = self._routes.reviews.get(first)
+        if review is None:
+            return 404, b"there is nothing here", "text/plain"
+        if request.method != "POST":
+            return 405, b"reviews are posted", "text/plain"
+        if "Content-Encoding" in request.headers:
+            return 415, b"bodies are read as they are", "text/plain"
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        body = await self._body(request)
+        budget = budget_of(_timeout(request)) - (loop.time() - began)
+        return 200, await review(unquote(rest), body, max(budget, 0.0)), JSON
+
+    async def _body(self, request: web.BaseRequest) -> bytes:
+        length = request.content_length
+        if length is not None and length > LARGEST_BODY:
+            raise web.HTTPRequestEntityTooLarge(LARGEST_BODY, length)
+        async with asyncio.timeout(BODY_SECONDS):
+            return await request.read()
+
+    def _request(
+        self,
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: web.RequestHandler,
+        writer: AbstractStreamWriter,
+        task: asyncio.Task[None],
+    ) -> web.BaseRequest:
+        loop = asyncio.get_running_loop()
+        return web.BaseRequest(
+            message, payload, protocol, writer, task, loop, client_max_size=LARGEST_BODY
+        )
+
+
+def _timeout(request: web.BaseRequest) -> float:
+    """Return the seconds the caller waits, from `?timeout=10s` (A10)."""
+    text = request.rel_url.query_string
+    if not text:
+        return DEFAULT_TIMEOUT
+    nanoseconds = duration.parse(request.rel_url.query.get("timeout", ""))
+    if nanoseconds is None or nanoseconds <= 0:
+        return DEFAULT_TIMEOUT
+    return min(nanoseconds / 1e9, LONGEST_TIMEOUT)

@@ -1,0 +1,97 @@
+"""From the results of rules to what the API server is told: denial, warnings, patch (rows W-12b, W-13, W-14).
+
+Pure: results in, ruling out. Which results may block is decided here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from controllers.runtime.lanes import FAIL
+from engine.model import RuleType, Status
+from engine.mutate.diff import diff
+
+from .blocks import blocked_message, failures_of, mutation_error, warnings_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from controllers.runtime.lanes import Lane
+    from engine.evaluate import PolicySet
+    from engine.model import Json, Object, Review, RuleResult
+
+_FINE = frozenset({Status.PASS, Status.SKIP})
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What is answered: the text of a denial (empty: allowed), a JSON patch, warnings."""
+
+    denial: str = ""
+    operations: Sequence[Mapping[str, Json]] = ()
+    warnings: tuple[str, ...] = ()
+
+
+NOTHING_WRONG = Ruling()
+
+
+def rule_on_validation(lane: Lane, review: Review, results: Sequence[RuleResult]) -> Ruling:
+    """Rule on the results of a validating webhook.
+
+    A rule that enforces and fails blocks; so does an error in a policy of which some rule enforces, where the lane fails.
+    """
+    if all(result.status in _FINE for result in results):
+        return NOTHING_WRONG
+    enforcing = _enforcing(lane.blocking, review)
+    if any(_blocks(result, lane.failure_policy, enforcing) for result in results):
+        return Ruling(denial=blocked_message(review, failures_of(results, enforcing)))
+    return Ruling(warnings=_warnings(lane.blocking, results))
+
+
+def rule_on_mutation(
+    lane: Lane, review: Review, results: Sequence[RuleResult], patched: Object
+) -> Ruling:
+    """Rule on the results of a mutating webhook: image verification may block, mutation may fail."""
+    if all(result.status in _FINE for result in results):
+        return Ruling(operations=_operations(review, patched))
+    broken = [result for result in results if _stops(result, lane.failure_policy)]
+    if any(result.type is RuleType.MUTATION for result in broken):
+        return Ruling(denial=mutation_error([r for r in broken if r.type is RuleType.MUTATION]))
+    if broken:
+        policies = frozenset(result.policy for result in broken)
+        return Ruling(denial=blocked_message(review, failures_of(results, policies)))
+    return Ruling(operations=_operations(review, patched), warnings=_warnings(lane.mutate, results))
+
+
+def _blocks(result: RuleResult, failure_policy: str, enforcing: frozenset[str]) -> bool:
+    if result.status is Status.FAIL:
+        return result.enforce
+    return result.status is Status.ERROR and failure_policy == FAIL and result.policy in enforcing
+
+
+def _stops(result: RuleResult, failure_policy: str) -> bool:
+    """Tell whether a result of the mutating webhook refuses the request."""
+    if result.status is Status.ERROR:
+        return failure_policy == FAIL
+    return result.status is Status.FAIL and result.enforce
+
+
+def _enforcing(policies: PolicySet, review: Review) -> frozenset[str]:
+    """Return the keys of policies of which some rule enforces for this object."""
+    return frozenset(
+        compiled.policy.key
+        for compiled in policies.policies
+        if any(rule.enforces(review) for rule in compiled.rules)
+    )
+
+
+def _warnings(policies: PolicySet, results: Sequence[RuleResult]) -> tuple[str, ...]:
+    wanted = {one.policy.key for one in policies.policies if one.policy.emit_warning}
+    return tuple(warnings_of(result for result in results if result.policy in wanted))
+
+
+def _operations(review: Review, patched: Object) -> Sequence[Mapping[str, Json]]:
+    if review.object is None or patched is review.object:
+        return ()
+    return diff(review.object, patched)

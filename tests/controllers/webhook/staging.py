@@ -1,0 +1,222 @@
+"""A webhook with its world fed by hand: what the tests of this folder stand on."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import aiohttp
+import orjson
+
+from controllers.kube import Discovery, Kind, ManualClock
+from controllers.kube.fake import FakeClient
+from controllers.kube.kinds import (
+    CLUSTER_POLICIES,
+    CONFIG_MAPS,
+    NAMESPACES,
+    PODS,
+    POLICIES,
+    POLICY_EXCEPTIONS,
+)
+from controllers.runtime.afterwork import Afterwork
+from controllers.runtime.metrics import Metrics
+from controllers.runtime.world import WATCHED, World
+from controllers.webhook.certificates import Certificates, first_certificates
+from controllers.webhook.reviewing import Limits, Reviewer
+from controllers.webhook.server import Routes, WebhookServer
+from controllers.webhook.tls import ServerTls
+from engine.evaluate import Answer
+
+NOW = datetime(2026, 11, 21, 10, 18, tzinfo=UTC)
+UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
+DEPLOYMENTS = Kind("apps", "v1", "deployments", "Deployment", subresources=("scale", "status"))
+
+
+def policy(name: str = "team", **spec: Any) -> dict[str, Any]:
+    """Return a ClusterPolicy that asks Pods for the label `team`; `spec` changes its fields."""
+    rule = {
+        "name": "needs-team",
+        "match": {"any": [{"resources": {"kinds": ["Pod"]}}]},
+        "validate": {"message": "a team is needed", "pattern": {"metadata": {"labels": {"team": "?*"}}}},
+    }  # fmt: skip
+    fields = {"validationFailureAction": "Enforce", "background": False, "rules": [rule], **spec}
+    return {
+        "apiVersion": "kyverno.io/v1",
+        "kind": "ClusterPolicy",
+        "metadata": {"name": name, "annotations": {"pod-policies.kyverno.io/autogen-controllers": "none"}},
+        "spec": fields,
+    }  # fmt: skip
+
+
+def mutating(name: str = "add-team") -> dict[str, Any]:
+    """Return a ClusterPolicy that adds a label to Pods."""
+    made = policy(name)
+    made["spec"]["rules"] = [
+        {
+            "name": "add",
+            "match": {"any": [{"resources": {"kinds": ["Pod"]}}]},
+            "mutate": {"patchStrategicMerge": {"metadata": {"labels": {"+(team)": "blue"}}}},
+        }
+    ]
+    return made
+
+
+def pod(
+    name: str = "web", labels: dict[str, str] | None = None, namespace: str = "shop"
+) -> dict[str, Any]:
+    """Return a Pod."""
+    metadata: dict[str, Any] = {"name": name, "namespace": namespace}
+    if labels:
+        metadata["labels"] = labels
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [{"name": "c", "image": "nginx"}]}}  # fmt: skip
+
+
+def body(obj: dict[str, Any] | None, **fields: Any) -> bytes:
+    """Return the AdmissionReview of creating an object; `fields` change the request."""
+    shown = obj or fields.get("oldObject") or {}
+    group, _, version = str(shown.get("apiVersion", "v1")).rpartition("/")
+    kind = str(shown.get("kind", "Pod"))
+    request = {
+        "uid": UID,
+        "kind": {"group": group, "version": version, "kind": kind},
+        "resource": {"group": group, "version": version, "resource": f"{kind.lower()}s"},
+        "name": (shown.get("metadata") or {}).get("name", ""),
+        "namespace": (shown.get("metadata") or {}).get("namespace", ""),
+        "operation": "CREATE",
+        "userInfo": {"username": "chip", "groups": ["system:authenticated"]},
+        "object": obj,
+        "oldObject": None,
+        "dryRun": False,
+        **fields,
+    }
+    return orjson.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})  # fmt: skip
+
+
+class Answers:
+    """A resolver with answers given beforehand; `hangs` lets it never come back."""
+
+    def __init__(self) -> None:
+        self.given: dict[Any, Answer] = {}
+        self.asked: list[Any] = []
+        self.hangs = False
+        self.released = asyncio.Event()
+
+    async def resolve(self, lookups: Any) -> dict[Any, Answer]:
+        self.asked += list(lookups)
+        if self.hangs:
+            await self.released.wait()
+        return {one: self.given.get(one, Answer.failed("nobody knows")) for one in lookups}
+
+
+@dataclass
+class Noted:
+    """A sink that remembers."""
+
+    results_: list[Any] = field(default_factory=list)
+    triggered_: list[Any] = field(default_factory=list)
+    error: Exception | None = None
+
+    async def triggered(self, review: Any, verdict: Any) -> None:
+        if self.error:
+            raise self.error
+        self.triggered_.append(verdict)
+
+    async def results(self, review: Any, results: Any, verdict: Any) -> None:
+        self.results_.append((review, results, verdict))
+
+
+@dataclass
+class Stage:
+    """Everything of one webhook, and short ways to use it."""
+
+    client: FakeClient
+    world: World
+    resolver: Answers
+    sink: Noted
+    metrics: Metrics
+    afterwork: Afterwork
+    reviewer: Reviewer
+
+    async def ask(
+        self, stage: str, sent: bytes, lane: str = "fail", budget: float = 5.0
+    ) -> dict[str, Any]:
+        """Return the response of a review."""
+        answer = await self.reviewer.review(stage, lane, sent, budget)  # type: ignore[arg-type] # - short names in tests
+        return orjson.loads(answer)["response"]
+
+    def listed(self) -> None:
+        """Let everything count as listed."""
+        for kind in WATCHED:
+            self.world.listed(kind)
+
+
+@asynccontextmanager
+async def staged(
+    *objects: dict[str, Any], ready: bool = True, limits: Limits | None = None, queue: int = 100
+):
+    """Yield a Stage whose world holds some objects."""
+    client = FakeClient(kinds=[PODS, DEPLOYMENTS], clock=ManualClock(NOW))
+    discovery = Discovery(client)
+    await discovery.refresh()
+    metrics, resolver, sink = Metrics(), Answers(), Noted()
+    world = World(discovery, metrics)
+    for obj in [
+        {"kind": "Namespace", "metadata": {"name": "shop", "labels": {"env": "prod"}}},
+        *objects,
+    ]:
+        world.put(kind_of(obj), obj)
+    afterwork = Afterwork(metrics, size=queue, workers=1)
+    reviewer = Reviewer(
+        world, client, resolver, client.clock, metrics, afterwork, key=b"k" * 32, sink=sink, limits=limits or Limits()
+    )  # fmt: skip
+    stage = Stage(client, world, resolver, sink, metrics, afterwork, reviewer)
+    if ready:
+        stage.listed()
+    afterwork.start()
+    try:
+        yield stage
+    finally:
+        await afterwork.stop()
+
+
+def kind_of(obj: dict[str, Any]) -> Kind:
+    """Return the kind under which the world takes an object."""
+    kinds = {
+        "ClusterPolicy": CLUSTER_POLICIES,
+        "Policy": POLICIES,
+        "PolicyException": POLICY_EXCEPTIONS,
+        "Namespace": NAMESPACES,
+        "ConfigMap": CONFIG_MAPS,
+    }
+    return kinds[obj["kind"]]
+
+
+def patch_of(response: dict[str, Any]) -> Any:
+    """Return the decoded patch of a response."""
+    return orjson.loads(base64.b64decode(response["patch"]))
+
+
+def made_certificates() -> Certificates:
+    """Return certificates for the loopback address, valid today."""
+    return first_certificates(["127.0.0.1", "localhost"], datetime.now(UTC))
+
+
+@asynccontextmanager
+async def serving(routes: Routes, certificates: Certificates):
+    """Yield (server, its TLS, a session that trusts it)."""
+    tls = ServerTls(certificates.leaf)
+    server = WebhookServer(routes, host="127.0.0.1", tls=tls.context)
+    await server.start()
+    trusting = ssl.create_default_context(cadata=certificates.bundle.decode())
+    async with aiohttp.ClientSession(
+        f"https://127.0.0.1:{server.port}", connector=aiohttp.TCPConnector(ssl=trusting)
+    ) as session:
+        try:
+            yield server, tls, session
+        finally:
+            await server.stop()

@@ -1,0 +1,196 @@
+"""The server over real TLS on loopback: round trips, deadlines in the query, hostile bodies, new certificates, draining."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import aiohttp
+import orjson
+
+from controllers.webhook.certificates import expiry, new_leaf
+from controllers.webhook.server import LARGEST_BODY, Routes
+
+from .staging import body, made_certificates, pod, policy, serving, staged
+
+
+def routes_of(stage, seen=None) -> Routes:
+    async def validate(rest: str, sent: bytes, budget: float) -> bytes:
+        if seen is not None:
+            seen.append((rest, budget))
+        return await stage.reviewer.review("validate", rest, sent, budget)
+
+    return Routes(
+        reviews={"validate": validate},
+        pages={"/health/readiness": lambda: (200 if stage.world.is_ready else 503, b"")},
+    )
+
+
+def test_a_bad_pod_is_denied_over_https_with_status_200() -> None:
+    async def go() -> None:
+        certificates = made_certificates()
+        async with (
+            staged(policy()) as stage,
+            serving(routes_of(stage), certificates) as (_, _, session),
+        ):
+            answer = await session.post("/validate/fail?timeout=10s", data=body(pod()))
+            assert (answer.status, answer.content_type) == (200, "application/json")
+            assert "Retry-After" not in answer.headers
+            assert (await answer.json())["response"]["allowed"] is False
+
+    asyncio.run(go())
+
+
+def test_readiness_follows_the_world_and_reviews_fail_closed_meanwhile() -> None:
+    async def go() -> None:
+        async with (
+            staged(policy(), ready=False) as stage,
+            serving(routes_of(stage), made_certificates()) as (_, _, session),
+        ):
+            assert (await session.get("/health/readiness")).status == 503
+            answer = await session.post("/validate/fail", data=body(pod(labels={"team": "a"})))
+            assert (await answer.json())["response"]["allowed"] is False
+            stage.listed()
+            assert (await session.get("/health/readiness")).status == 200
+
+    asyncio.run(go())
+
+
+def test_the_deadline_is_taken_from_the_query() -> None:
+    async def go() -> None:
+        seen: list = []
+        async with (
+            staged() as stage,
+            serving(routes_of(stage, seen), made_certificates()) as (_, _, session),
+        ):
+            for query in ("?timeout=3s", "", "?timeout=nonsense", "?timeout=900s"):
+                await session.post(f"/validate/fail{query}", data=body(pod()))
+            assert [(rest, round(budget, 1)) for rest, budget in seen] == [
+                ("fail", 2.5), ("fail", 9.5), ("fail", 9.5), ("fail", 29.5)
+            ]  # fmt: skip
+
+    asyncio.run(go())
+
+
+def test_what_is_no_review_is_refused_without_harm() -> None:
+    async def go() -> None:
+        deep = b'{"request":' + b"[" * 5000 + b"]" * 5000 + b"}"
+        tries = [b"", b"{", b"[]", b"null", deep, b'{"request": 1}', b'{"request": {"uid": "x"}}', b'"\\ud800"']  # fmt: skip
+        async with (
+            staged(policy()) as stage,
+            serving(routes_of(stage), made_certificates()) as (_, _, session),
+        ):
+            for sent in tries:
+                answer = await session.post("/validate/fail", data=sent)
+                assert answer.status == 400, sent[:20]
+            answer = await session.post("/validate/fail", data=b"x", headers={"Content-Encoding": "gzip"})  # fmt: skip
+            assert answer.status in (400, 415)
+            assert (await session.get("/validate/fail")).status == 405
+            assert (await session.post("/nowhere", data=b"")).status == 404
+            answer = await session.post("/validate/fail", data=body(pod()))
+            assert answer.status == 200
+
+    asyncio.run(go())
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read() -> None:
+    async def go() -> None:
+        certificates = made_certificates()
+        async with staged() as stage, serving(routes_of(stage), certificates) as (server, _, _):
+            trusting = ssl.create_default_context(cadata=certificates.bundle.decode())
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=trusting, server_hostname="localhost")  # fmt: skip
+            writer.write(b"POST /validate/fail HTTP/1.1\r\nHost: x\r\n")
+            writer.write(b"Content-Length: %d\r\n\r\n" % (LARGEST_BODY + 1))
+            await writer.drain()
+            assert b" 413 " in await asyncio.wait_for(reader.readline(), 5)
+            writer.close()
+
+    asyncio.run(go())
+
+
+def test_a_new_certificate_is_shown_without_a_restart() -> None:
+    async def go() -> None:
+        certificates = made_certificates()
+        async with staged() as stage, serving(routes_of(stage), certificates) as (server, tls, _):
+            first = await shown(server.port, certificates)
+            fresh = new_leaf(certificates.authority, ["localhost"], datetime.now(UTC))
+            assert tls.load(fresh) is True
+            assert tls.load(fresh) is False
+            second = await shown(server.port, replace(certificates, leaf=fresh))
+            assert first != second
+
+    asyncio.run(go())
+
+
+async def shown(port: int, certificates) -> bytes:
+    trusting = ssl.create_default_context(cadata=certificates.bundle.decode())
+    _, writer = await asyncio.open_connection(
+        "127.0.0.1", port, ssl=trusting, server_hostname="localhost"
+    )
+    found = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    writer.close()
+    return found
+
+
+def test_a_draining_server_still_decides_and_closes_each_connection() -> None:
+    async def go() -> None:
+        async with (
+            staged(policy()) as stage,
+            serving(routes_of(stage), made_certificates()) as (server, _, session),
+        ):
+            before = await session.post("/validate/fail", data=body(pod()))
+            assert before.headers.get("Connection") != "close"
+            server.drain()
+            answer = await session.post("/validate/fail", data=body(pod()))
+            assert answer.headers["Connection"] == "close"
+            assert (await answer.json())["response"]["allowed"] is False
+
+    asyncio.run(go())
+
+
+def test_a_request_under_way_is_answered_while_the_server_stops() -> None:
+    async def go() -> None:
+        async with staged(policy()) as stage:
+            entered, release = asyncio.Event(), asyncio.Event()
+
+            async def slow(rest: str, sent: bytes, budget: float) -> bytes:
+                entered.set()
+                await release.wait()
+                return await stage.reviewer.review("validate", rest, sent, budget)
+
+            async with serving(Routes({"validate": slow}), made_certificates()) as (server, _, session):  # fmt: skip
+                asked = asyncio.create_task(session.post("/validate/fail", data=body(pod())))
+                await entered.wait()
+                stopping = asyncio.create_task(server.stop())
+                await asyncio.sleep(0)
+                release.set()
+                answer = await asked
+                assert orjson.loads(await answer.read())["response"]["allowed"] is False
+                await stopping
+
+    asyncio.run(go())
+
+
+def test_nobody_answers_after_the_server_has_stopped() -> None:
+    async def go() -> None:
+        async with (
+            staged() as stage,
+            serving(routes_of(stage), made_certificates()) as (server, _, session),
+        ):
+            await server.stop()
+            try:
+                await session.post("/validate/fail", data=body(pod()))
+            except aiohttp.ClientConnectionError:
+                return
+            raise AssertionError("somebody answered")
+
+    asyncio.run(go())
+
+
+def test_certificates_made_today_are_valid_for_their_terms() -> None:
+    certificates = made_certificates()
+    days = (expiry(certificates.leaf.certificate) - datetime.now(UTC)).days
+
+    assert 148 <= days <= 150
