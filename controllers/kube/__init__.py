@@ -1,7 +1,14 @@
 """The only code that calls an API server, and the kit of controllers on top of it.
 
-`load_access` and `connect` make a Client from a kubeconfig or from inside a cluster. The HTTP part is imported when a
-connection is made, so that knowing about kinds and errors costs nothing.
+Reaching a server: `load_access` reads a kubeconfig or a Pod's service account, `connect` makes a Client of it (`client`:
+raw dicts in and out; `http` for servers, `fake` in memory for tests), `kinds` has the kinds with their addresses and
+`Discovery`, `errors` all that may be raised. The HTTP part is imported when a connection is made, so that knowing about
+kinds and errors costs nothing.
+
+The kit: `store.Store` holds objects of a kind with indexes, `reflector.Reflector` keeps it equal to the server,
+`informers.Informers` shares both among everybody who wants the same kind; `workqueue.WorkQueue` hands out keys, each to one
+worker, with growing pauses after failures; `lease.Election` lets one replica lead; `events.Recorder` writes Events;
+`clock.Clock` is where all of them have time from.
 """
 
 from __future__ import annotations

@@ -189,22 +189,23 @@ class FakeClient:
         timeout_seconds: int = 300,
         metadata_only: bool = False,
     ) -> AsyncIterator[Event]:
-        """Yield events after a version until `disconnect`; raises Gone after `expire`."""
+        """Yield events after a version, up to those before `disconnect`; raises Gone after `expire`."""
         self._called("watch", kind, namespace)
         table, stream = self._table(kind), self._streams
         seen = int(resource_version or 0)
         fits = _selection(namespace, label_selector, field_selector)
         if seen < table.oldest:
             raise Gone("too old resource version", status=410, reason="Expired")
-        while stream == self._streams:
+        while True:
+            changed, ends = table.changed, stream != self._streams
             for version, event, old in [one for one in table.events if one[0] > seen]:
                 seen = version
                 shown = _seen_through(event, old, fits)
                 if shown is not None:
                     yield Event(shown.type, _shown(shown.object, metadata_only))
-            changed = table.changed
-            if stream == self._streams and not any(one[0] > seen for one in table.events):
-                await changed.wait()
+            if ends:
+                return
+            await changed.wait()
 
     async def create(
         self, kind: Kind, obj: Object, *, dry_run: bool = False, subresource: str = ""
@@ -359,7 +360,7 @@ class FakeClient:
             namespace = ""
             if len(rest) > 2 and rest[0] == "namespaces" and kind.namespaced:
                 namespace, rest = rest[1], rest[2:]
-            if rest[0] != kind.plural:
+            if rest[0] != kind.plural or len(rest) > 2:
                 continue
             if len(rest) == 2:
                 return copied(self._memory.one(self._table(kind), rest[1], namespace))

@@ -59,4 +59,4 @@ def answering(*answers: web.Response | tuple[int, object]) -> Handler:
 
 
 def run(coroutine):
-    return asyncio.run(asyncio.wait_for(coroutine, 15))
+    return asyncio.run(asyncio.wait_for(coroutine, 40))

@@ -1,0 +1,217 @@
+"""Objects of one kind as last seen, with indexes: what a Reflector fills and everybody else reads without asking a server.
+
+Nothing here waits. Listeners are told of every change at once and in order; they should note keys in a queue and return.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from engine.model import Object
+
+    from .client import Event
+
+Key = tuple[str, str]
+"""Namespace (empty for cluster-scoped objects) and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of one object: `old` is None when it is new, `new` is None when it is gone."""
+
+    key: Key
+    old: Object | None
+    new: Object | None
+
+
+def key_of(obj: Object) -> Key:
+    """Return the key of an object."""
+    metadata = obj.get("metadata") or {}
+    return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+
+
+def trimmed(obj: Object) -> Object:
+    """Return an object without `managedFields`, which no policy reads and which are a fifth of its size."""
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict) or "managedFields" not in metadata:
+        return obj
+    kept = {key: value for key, value in metadata.items() if key != "managedFields"}
+    return {**obj, "metadata": kept}
+
+
+def metadata_of(obj: Object) -> Object:
+    """Return only the kind and metadata of an object, for stores that need no more."""
+    found = trimmed(obj)
+    return {key: found[key] for key in ("apiVersion", "kind", "metadata") if key in found}
+
+
+def by_label(name: str) -> Callable[[Object], Iterable[str]]:
+    """Return an index over the value of one label."""
+
+    def values(obj: Object) -> Iterable[str]:
+        value = ((obj.get("metadata") or {}).get("labels") or {}).get(name)
+        return () if value is None else (str(value),)
+
+    return values
+
+
+def by_owner(obj: Object) -> Iterable[str]:
+    """Index objects by the uids of their owners."""
+    owners = (obj.get("metadata") or {}).get("ownerReferences") or ()
+    return tuple(str(owner.get("uid")) for owner in owners)
+
+
+def by_uid(obj: Object) -> Iterable[str]:
+    """Index objects by their own uid."""
+    return (str((obj.get("metadata") or {}).get("uid") or ""),)
+
+
+class Store:
+    """The objects of one kind.
+
+    `indexes` name functions that give the values an object is found under. `reduce` makes of an arriving object what is
+    kept. `version` is the resource version of the last change, for health.
+    """
+
+    def __init__(
+        self,
+        *,
+        indexes: Mapping[str, Callable[[Object], Iterable[str]]] | None = None,
+        reduce: Callable[[Object], Object] = trimmed,
+    ) -> None:
+        self._reduce = reduce
+        self._indexers = dict(indexes or {})
+        self._objects: dict[Key, Object] = {}
+        self._namespaces: dict[str, dict[Key, None]] = {}
+        self._indexes: dict[str, dict[str, dict[Key, None]]] = {name: {} for name in self._indexers}
+        self._listeners: list[Callable[[Change], None]] = []
+        self._synced = asyncio.Event()
+        self.version = ""
+
+    def __repr__(self) -> str:
+        state = "synced" if self.is_synced else "not synced"
+        return f"<Store {len(self._objects)} objects at version {self.version or '-'}, {state}>"
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def __iter__(self) -> Iterator[Object]:
+        return iter(list(self._objects.values()))
+
+    @property
+    def is_synced(self) -> bool:
+        """Tell whether the store has held everything once."""
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        """Return when the store holds everything."""
+        await self._synced.wait()
+
+    def get(self, name: str, namespace: str = "") -> Object | None:
+        """Return one object, None when there is none."""
+        return self._objects.get((namespace, name))
+
+    def keys(self) -> list[Key]:
+        """Return the keys of all objects."""
+        return list(self._objects)
+
+    def in_namespace(self, namespace: str) -> list[Object]:
+        """Return the objects of one namespace."""
+        return [self._objects[key] for key in self._namespaces.get(namespace, ())]
+
+    def by(self, index: str, value: str) -> list[Object]:
+        """Return the objects that an index has under a value."""
+        return [self._objects[key] for key in self._indexes[index].get(value, ())]
+
+    def on_change(
+        self, listener: Callable[[Change], None], *, replay: bool = True
+    ) -> Callable[[], None]:
+        """Tell a listener of every change from now on, first (with `replay`) of what is there; return how to stop."""
+        self._listeners.append(listener)
+        if replay:
+            for key, obj in list(self._objects.items()):
+                listener(Change(key, None, obj))
+
+        def stop() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return stop
+
+    def replace(self, objects: Iterable[Object], version: str) -> None:
+        """Hold exactly these objects; listeners hear of the differences, objects that are gone included."""
+        arrived = {key_of(obj): obj for obj in objects}
+        for key in [key for key in self._objects if key not in arrived]:
+            self._remove(key)
+        for key, obj in arrived.items():
+            self._put(key, obj)
+        self.version = version
+        self._synced.set()
+
+    def apply(self, event: Event) -> None:
+        """Take over one watch event."""
+        self.version = str(
+            (event.object.get("metadata") or {}).get("resourceVersion") or self.version
+        )
+        if event.type == "DELETED":
+            self._remove(key_of(event.object), event.object)
+        elif event.type in ("ADDED", "MODIFIED"):
+            self._put(key_of(event.object), event.object)
+
+    def _put(self, key: Key, obj: Object) -> None:
+        old = self._objects.get(key)
+        if old is not None and _same_version(old, obj):
+            return
+        new = self._reduce(obj)
+        if old is not None:
+            self._unindex(key, old)
+        self._objects[key] = new
+        self._index(key, new)
+        self._tell(Change(key, old, new))
+
+    def _remove(self, key: Key, last: Object | None = None) -> None:
+        """Forget an object; listeners are told its last state, where the server sent one."""
+        old = self._objects.pop(key, None)
+        if old is None:
+            return
+        self._unindex(key, old)
+        self._tell(Change(key, old if last is None else self._reduce(last), None))
+
+    def _tell(self, change: Change) -> None:
+        for listener in list(self._listeners):
+            listener(change)
+
+    def _index(self, key: Key, obj: Object) -> None:
+        self._namespaces.setdefault(key[0], {})[key] = None
+        for name, values in self._indexers.items():
+            for value in values(obj):
+                self._indexes[name].setdefault(value, {})[key] = None
+
+    def _unindex(self, key: Key, obj: Object) -> None:
+        _discard(self._namespaces, key[0], key)
+        for name, values in self._indexers.items():
+            for value in values(obj):
+                _discard(self._indexes[name], value, key)
+
+
+def _discard(index: dict[str, dict[Key, None]], value: str, key: Key) -> None:
+    keys = index.get(value)
+    if keys is not None:
+        keys.pop(key, None)
+        if not keys:
+            del index[value]
+
+
+def _same_version(old: Object, new: Object) -> bool:
+    """Tell whether both are the same state of the same object."""
+    before, after = old.get("metadata") or {}, new.get("metadata") or {}
+    return (
+        bool(after.get("resourceVersion"))
+        and before.get("resourceVersion") == after.get("resourceVersion")
+        and before.get("uid") == after.get("uid")
+    )

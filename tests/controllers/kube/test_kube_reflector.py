@@ -1,0 +1,254 @@
+import asyncio
+
+from controllers.kube import Forbidden, KubeError, Unreachable
+from controllers.kube.clock import ManualClock, settle
+from controllers.kube.fake import FakeClient
+from controllers.kube.informers import Informers
+from controllers.kube.kinds import PODS
+from controllers.kube.reflector import Reflector, Selection
+from controllers.kube.store import Store, by_label, by_owner
+
+from .apiserver import run
+
+EVERYTHING = Selection()
+
+
+def pod(name, **metadata):
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "dev", **metadata},
+        "spec": {"x": 1},
+    }
+
+
+class Scene:
+    """A reflector that runs on a clock moved by hand, and what its store told."""
+
+    def __init__(self, *objects, selection=EVERYTHING):
+        self.clock = ManualClock()
+        self.client = FakeClient(*objects, clock=self.clock)
+        self.store = Store(indexes={"team": by_label("team"), "owner": by_owner})
+        self.told = []
+        self.problems = []
+        self.store.on_change(self._note)
+        self.reflector = Reflector(
+            self.client,
+            PODS,
+            self.store,
+            selection,
+            clock=self.clock,
+            chance=lambda: 1.0,
+            on_problem=lambda _, problem: self.problems.append(problem),
+        )
+
+    def _note(self, change):
+        what = "removed" if change.new is None else "added" if change.old is None else "changed"
+        self.told.append((what, change.key[1]))
+
+    async def __aenter__(self):
+        self.task = asyncio.ensure_future(self.reflector.run())
+        await settle()
+        return self
+
+    async def __aexit__(self, *_):
+        self.task.cancel()
+        await asyncio.wait([self.task])
+
+    def count(self, verb):
+        return sum(call.verb == verb for call in self.client.calls)
+
+
+def test_the_store_holds_what_is_there_and_what_comes():
+    async def scenario():
+        async with Scene(pod("a", managedFields=[1])) as scene:
+            assert scene.store.is_synced
+            assert "managedFields" not in scene.store.get("a", "dev")["metadata"]
+            scene.client.put(pod("b"))
+            scene.client.put({**pod("a"), "spec": {}})
+            scene.client.take(PODS, "b", "dev")
+            await settle()
+            assert scene.told == [
+                ("added", "a"),
+                ("added", "b"),
+                ("changed", "a"),
+                ("removed", "b"),
+            ]
+            assert scene.store.keys() == [("dev", "a")]
+            assert scene.count("list") == 1
+
+    run(scenario())
+
+
+def test_after_the_end_of_a_stream_it_goes_on_where_it_was():
+    async def scenario():
+        async with Scene(pod("a")) as scene:
+            scene.client.put(pod("b"))
+            await settle()
+            scene.client.disconnect()
+            scene.client.put(pod("c"))
+            await scene.clock.advance(1)
+            assert [name for _, name in scene.told] == ["a", "b", "c"]
+            assert (scene.count("list"), scene.count("watch")) == (1, 2)
+
+    run(scenario())
+
+
+def test_an_expired_version_lists_again_and_tells_what_was_missed():
+    async def scenario():
+        async with Scene(pod("a"), pod("b")) as scene:
+            scene.client.disconnect()
+            scene.client.take(PODS, "a", "dev")
+            scene.client.put(pod("c"))
+            scene.client.expire(PODS)
+            await scene.clock.advance(5)
+            assert scene.told[2:] == [("removed", "a"), ("added", "c")]
+            assert scene.count("list") == 2
+
+    run(scenario())
+
+
+def test_bookmarks_move_the_version_on():
+    async def scenario():
+        async with Scene(pod("a")) as scene:
+            scene.client.bookmark(PODS)
+            await settle()
+            assert scene.store.version == "2"
+            assert scene.told == [("added", "a")]
+
+    run(scenario())
+
+
+def test_streams_that_end_at_once_are_not_opened_in_a_hot_loop():
+    async def scenario():
+        async with Scene(pod("a")) as scene:
+            for _ in range(20):
+                scene.client.disconnect()
+                await settle()
+            assert scene.count("watch") <= 3
+
+    run(scenario())
+
+
+def test_failures_are_reported_and_tried_again_with_growing_pauses():
+    async def scenario():
+        scene = Scene(pod("a"))
+        scene.client.fail("list", Unreachable("away"), times=3)
+        async with scene:
+            assert scene.problems == ["away"]
+            await scene.clock.advance(0.8)
+            assert scene.count("list") == 2
+            await scene.clock.advance(1.5)
+            assert scene.count("list") == 2
+            await scene.clock.advance(0.2)
+            assert scene.count("list") == 3
+            await scene.clock.advance(3.2)
+            assert scene.store.is_synced
+            assert scene.problems == ["away", ""]
+
+    run(scenario())
+
+
+def test_where_we_may_not_look_the_pause_is_long():
+    async def scenario():
+        scene = Scene()
+        scene.client.fail("list", Forbidden("you may not", status=403))
+        async with scene:
+            await scene.clock.advance(59)
+            assert scene.count("list") == 1
+            assert scene.reflector.problem == "you may not"
+            await scene.clock.advance(2)
+            assert scene.store.is_synced
+
+    run(scenario())
+
+
+def test_a_pause_that_the_server_names_is_kept():
+    async def scenario():
+        scene = Scene()
+        scene.client.fail("list", KubeError("busy", status=429, retry_after=20))
+        async with scene:
+            await scene.clock.advance(19)
+            assert scene.count("list") == 1
+            await scene.clock.advance(2)
+            assert scene.count("list") == 2
+
+    run(scenario())
+
+
+def test_a_selection_keeps_only_what_it_names_and_metadata_where_that_suffices():
+    async def scenario():
+        selection = Selection("dev", labels="team=a", metadata_only=True)
+        async with Scene(pod("a", labels={"team": "a"}), pod("b"), selection=selection) as scene:
+            assert scene.store.keys() == [("dev", "a")]
+            assert "spec" not in scene.store.get("a", "dev")
+            scene.client.put(pod("a"))
+            await settle()
+            assert scene.store.keys() == []
+
+    run(scenario())
+
+
+def test_indexes_follow_every_change():
+    async def scenario():
+        owned = pod("a", labels={"team": "x"}, ownerReferences=[{"uid": "o1"}])
+        async with Scene(owned, pod("b", labels={"team": "x"})) as scene:
+            assert {obj["metadata"]["name"] for obj in scene.store.by("team", "x")} == {"a", "b"}
+            assert [obj["metadata"]["name"] for obj in scene.store.by("owner", "o1")] == ["a"]
+            scene.client.put(pod("a", labels={"team": "y"}))
+            scene.client.take(PODS, "b", "dev")
+            await settle()
+            assert scene.store.by("team", "x") == []
+            assert [obj["metadata"]["name"] for obj in scene.store.by("team", "y")] == ["a"]
+            assert scene.store.by("owner", "o1") == []
+            assert len(scene.store.in_namespace("dev")) == 1
+
+    run(scenario())
+
+
+def test_a_late_listener_hears_of_everything_and_may_stop():
+    async def scenario():
+        async with Scene(pod("a")) as scene:
+            late = []
+            stop = scene.store.on_change(late.append)
+            assert [change.key for change in late] == [("dev", "a")]
+            stop()
+            scene.client.put(pod("b"))
+            await settle()
+            assert len(late) == 1
+
+    run(scenario())
+
+
+def test_an_object_made_anew_between_lists_is_a_change():
+    store = Store()
+    told = []
+    store.on_change(told.append)
+    store.replace([pod("a", uid="1", resourceVersion="5")], "5")
+    store.replace([pod("a", uid="1", resourceVersion="5")], "6")
+    assert len(told) == 1
+    store.replace([pod("a", uid="2", resourceVersion="7")], "7")
+    assert told[1].old["metadata"]["uid"] == "1"
+
+
+def test_informers_are_shared_and_stop_with_the_last_user():
+    async def scenario():
+        client = FakeClient(pod("a"))
+        informers = Informers(client, clock=ManualClock())
+        one, two = informers.acquire(PODS), informers.acquire(PODS)
+        assert one is two
+        await one.wait_synced()
+        assert informers.stores == {PODS: one}
+        await informers.release(PODS)
+        client.put(pod("b"))
+        await settle()
+        assert len(one) == 2
+        await informers.release(PODS)
+        client.put(pod("c"))
+        await settle()
+        assert len(one) == 2
+        assert informers.stores == {}
+        informers.acquire(PODS)
+        await informers.close()
+
+    run(scenario())
