@@ -29,6 +29,8 @@ COMMANDS = {
     "create": "print a new exception, test, values or user-info file",
     "sign": "sign manifests",
     "verify": "verify the signatures of manifests",
+    "install": "print what runs kpolicy in a cluster, for kubectl apply",
+    "uninstall": "print what to remove from a cluster, for kubectl delete, webhooks first",
     "version": "print the version",
     "completion": "print a completion script for a shell",
 }

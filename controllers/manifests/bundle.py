@@ -1,0 +1,96 @@
+"""Everything that makes a cluster ours, in the order in which it is installed, and the reverse.
+
+For `kubectl kpolicy install` and `uninstall`, and for tests that start the controllers under the rights that are shipped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from .crds import definitions
+from .deploy import IMAGE, controllers, namespace_of
+from .rbac import NAMESPACE, roles
+
+if TYPE_CHECKING:
+    from engine.model import Object
+
+WEBHOOKS: Final = {
+    "ValidatingWebhookConfiguration": (
+        "kyverno-resource-validating-webhook-cfg",
+        "kyverno-policy-validating-webhook-cfg",
+        "kyverno-exception-validating-webhook-cfg",
+        "kyverno-cel-exception-validating-webhook-cfg",
+        "kyverno-global-context-validating-webhook-cfg",
+        "kyverno-cleanup-validating-webhook-cfg",
+        "kyverno-ttl-validating-webhook-cfg",
+    ),
+    "MutatingWebhookConfiguration": (
+        "kyverno-resource-mutating-webhook-cfg",
+        "kyverno-policy-mutating-webhook-cfg",
+        "kyverno-verify-mutating-webhook-cfg",
+    ),
+}
+"""Names of what the controllers write while they run (row W-01)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is installed, and how."""
+
+    namespace: str = NAMESPACE
+    image: str = IMAGE
+    replicas: int = 3
+    with_kinds: bool = True
+    with_controllers: bool = True
+
+
+def installed(choice: Choice) -> list[Object]:
+    """Return the objects to apply, each after those that it needs."""
+    kinds = definitions() if choice.with_kinds else []
+    if not choice.with_controllers:
+        return kinds
+    return [
+        *kinds,
+        namespace_of(choice.namespace),
+        *roles(choice.namespace),
+        *controllers(choice.namespace, choice.image, choice.replicas),
+    ]
+
+
+def removed(choice: Choice) -> list[Object]:
+    """Return what to delete, in order: webhooks first, so that nothing asks for answers that nobody gives.
+
+    Kinds go last and only with `with_kinds`, because every policy goes with them.
+    """
+    webhooks: list[Object] = [
+        _named("admissionregistration.k8s.io/v1", kind, name)
+        for kind, names in WEBHOOKS.items()
+        for name in names
+    ]
+    if not choice.with_controllers:
+        return [*webhooks, *_reversed(definitions())]
+    running = [*roles(choice.namespace), *controllers(choice.namespace, choice.image)]
+    kinds = definitions() if choice.with_kinds else []
+    return [
+        *webhooks,
+        *_reversed(running),
+        *_reversed(kinds),
+        *_reversed([namespace_of(choice.namespace)]),
+    ]
+
+
+def _reversed(objects: list[Object]) -> list[Object]:
+    return [
+        _named(one["apiVersion"], one["kind"], **_place(one["metadata"]))
+        for one in reversed(objects)
+    ]
+
+
+def _place(metadata: Object) -> dict[str, str]:
+    return {key: metadata[key] for key in ("name", "namespace") if key in metadata}
+
+
+def _named(api_version: str, kind: str, name: str, namespace: str = "") -> Object:
+    place = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": api_version, "kind": kind, "metadata": place}

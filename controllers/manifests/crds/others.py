@@ -1,0 +1,126 @@
+"""Fields of kinds that are written by the controllers and not parsed by the engine: requests, entries, reports, statuses."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.parse.schema import Flag, Free, ListOf, MapOf, Node, Shape, Text, Whole
+from engine.parse.schema.conditions import API_CALL
+from engine.parse.schema.nodes import replaced
+
+_TEXT, _FREE, _FLAG, _WHOLE = Text(), Free(), Flag(), Whole()
+_OBJECT_NAME = Shape(dict.fromkeys(("apiVersion", "kind", "namespace", "name", "uid"), _TEXT))
+_REFERENCE = Shape({**_OBJECT_NAME.fields, "fieldPath": _TEXT, "resourceVersion": _TEXT})
+CONDITION = Shape(
+    {
+        "type": _TEXT,
+        "status": Text(enum=("True", "False", "Unknown")),
+        "reason": _TEXT,
+        "message": _TEXT,
+        "lastTransitionTime": _TEXT,
+        "observedGeneration": _WHOLE,
+    },
+    ("type", "status"),
+)
+POLICY_STATUS = Shape(
+    {
+        "ready": _FLAG,
+        "conditions": ListOf(CONDITION),
+        "autogen": Shape({"rules": ListOf(_FREE)}),
+        "rulecount": Shape(
+            dict.fromkeys(("generate", "mutate", "validate", "verifyimages"), _WHOLE)
+        ),
+        "validatingadmissionpolicy": Shape({"generated": _FLAG, "message": _TEXT}),
+    }
+)
+CLEANUP_STATUS = Shape({"conditions": ListOf(CONDITION), "lastExecutionTime": _TEXT})
+
+UPDATE_REQUEST = Shape(
+    {
+        "requestType": Text(enum=("mutate", "generate")),
+        "policy": _TEXT,
+        "rule": _TEXT,
+        "resource": _OBJECT_NAME,
+        "synchronize": _FLAG,
+        "deleteDownstream": _FLAG,
+        "ruleContext": ListOf(
+            Shape(
+                {
+                    "rule": _TEXT,
+                    "trigger": _OBJECT_NAME,
+                    "synchronize": _FLAG,
+                    "deleteDownstream": _FLAG,
+                    "cacheRestore": _FLAG,
+                },
+                ("rule",),
+            )
+        ),
+        "context": Shape(
+            {
+                "userInfo": Shape(
+                    {"roles": ListOf(_TEXT), "clusterRoles": ListOf(_TEXT), "userInfo": _FREE}
+                ),
+                "admissionRequestInfo": Shape({"admissionRequest": _FREE, "operation": _TEXT}),
+            }
+        ),
+    },
+    ("policy", "requestType"),
+)
+UPDATE_REQUEST_STATUS = Shape(
+    {
+        "state": Text(enum=("Pending", "Failed", "Completed", "Skip")),
+        "message": _TEXT,
+        "retryCount": _WHOLE,
+        "generatedResources": ListOf(_OBJECT_NAME),
+    }
+)
+
+GLOBAL_ENTRY = Shape(
+    {
+        "kubernetesResource": Shape(
+            dict.fromkeys(("group", "version", "resource", "namespace"), _TEXT),
+            ("resource", "version"),
+        ),
+        "apiCall": replaced(API_CALL, refreshInterval=_TEXT, retryLimit=_WHOLE),
+        "projections": ListOf(Shape({"name": _TEXT, "jmesPath": _TEXT}, ("name", "jmesPath"))),
+    }
+)
+GLOBAL_ENTRY_STATUS = Shape(
+    {"ready": _FLAG, "lastRefreshTime": _TEXT, "conditions": ListOf(CONDITION)}
+)
+
+_RESULTS = ListOf(
+    Shape(
+        {
+            "source": _TEXT,
+            "policy": _TEXT,
+            "rule": _TEXT,
+            "resources": ListOf(_REFERENCE),
+            "resourceSelector": _FREE,
+            "message": _TEXT,
+            "result": Text(enum=("pass", "fail", "warn", "error", "skip")),
+            "scored": _FLAG,
+            "properties": MapOf(_TEXT),
+            "timestamp": Shape({"seconds": _WHOLE, "nanos": _WHOLE}, ("seconds", "nanos")),
+            "category": _TEXT,
+            "severity": Text(enum=("critical", "high", "low", "medium", "info")),
+        },
+        ("policy",),
+    )
+)
+_SUMMARY = Shape(dict.fromkeys(("pass", "fail", "warn", "error", "skip"), _WHOLE))
+REPORT: Final[dict[str, Node]] = {
+    "scope": _REFERENCE,
+    "scopeSelector": _FREE,
+    "results": _RESULTS,
+    "summary": _SUMMARY,
+}
+"""Fields of a report beside its metadata; a report has no spec (row R-01)."""
+
+EPHEMERAL = Shape(
+    {
+        "owner": Shape({**_OBJECT_NAME.fields, "controller": _FLAG, "blockOwnerDeletion": _FLAG}),
+        "results": _RESULTS,
+        "summary": _SUMMARY,
+    }
+)

@@ -1,0 +1,227 @@
+"""How the controllers run in a cluster: namespace, settings, Deployment and what stands around it.
+
+For `kubectl kpolicy install`. Three replicas that spread over nodes, under the restricted Pod Security profile, closed to
+everything but the API server's calls and metrics. The image is built from the Dockerfile beside this module.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from controllers.manifests.rbac import NAMESPACE, SERVICE_ACCOUNT
+
+if TYPE_CHECKING:
+    from engine.model import Object
+
+IMAGE: Final = "ghcr.io/kpolicy/kpolicy:v0.1.0"
+DOCKERFILE: Final = Path(__file__).with_name("Dockerfile")
+NAME: Final = "kyverno-admission-controller"
+SERVICE: Final = "kyverno-svc"
+CONFIG_MAP: Final = "kyverno"
+HTTPS_PORT: Final = 9443
+METRICS_PORT: Final = 8000
+_SELECTOR: Final = {
+    "app.kubernetes.io/component": "admission-controller",
+    "app.kubernetes.io/instance": "kyverno",
+}
+_LABELS: Final = {**_SELECTOR, "app.kubernetes.io/part-of": "kyverno"}
+
+RESOURCE_FILTERS: Final = (
+    "[Event,*,*]", "[*/*,kube-system,*]", "[*/*,kube-public,*]", "[*/*,kube-node-lease,*]",
+    "[Node,*,*]", "[Node/?*,*,*]", "[APIService,*,*]", "[APIService/?*,*,*]", "[TokenReview,*,*]",
+    "[SubjectAccessReview,*,*]", "[SelfSubjectAccessReview,*,*]", "[Binding,*,*]", "[Pod/binding,*,*]",
+    "[ReplicaSet,*,*]", "[ReplicaSet/?*,*,*]", "[EphemeralReport,*,*]", "[ClusterEphemeralReport,*,*]",
+    "[PolicyReport,*,*]", "[ClusterPolicyReport,*,*]", "[Lease,*,*]", "[UpdateRequest,*,*]",
+)  # fmt: skip
+"""What policies do not see unless this list is changed (row W-20)."""
+
+
+def namespace_of(name: str = NAMESPACE) -> Object:
+    """Return the namespace, which admits restricted Pods only."""
+    level = {
+        f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")
+    }
+    made = _head("v1", "Namespace", name, "")
+    made["metadata"]["labels"] = {**made["metadata"]["labels"], **level}
+    return made
+
+
+def config_map(namespace: str = NAMESPACE) -> Object:
+    """Return the settings, with upstream's keys and defaults (row W-20)."""
+    made = _head("v1", "ConfigMap", CONFIG_MAP, namespace)
+    made["metadata"]["labels"]["app.kubernetes.io/component"] = "config"
+    return {
+        **made,
+        "data": {
+            "defaultRegistry": "docker.io",
+            "enableDefaultRegistryMutation": "true",
+            "excludeGroups": "system:nodes",
+            "generateSuccessEvents": "false",
+            "resourceFilters": "\n".join((*RESOURCE_FILTERS, f"[*/*,{namespace},*]")),
+            "webhooks": '{"namespaceSelector":{"matchExpressions":[{"key":"kubernetes.io/metadata.name",'
+            f'"operator":"NotIn","values":["kube-system","{namespace}"]}}]}}}}',
+        },
+    }
+
+
+def deployment(namespace: str = NAMESPACE, image: str = IMAGE, replicas: int = 3) -> Object:
+    """Return the Deployment: replicas that all answer requests, of which one leads."""
+    return {
+        **_head("apps/v1", "Deployment", NAME, namespace),
+        "spec": {
+            "replicas": replicas,
+            "revisionHistoryLimit": 10,
+            "selector": {"matchLabels": {**_SELECTOR}},
+            "strategy": {
+                "type": "RollingUpdate",
+                "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0},
+            },
+            "template": {"metadata": {"labels": {**_LABELS}}, "spec": _pod(image)},
+        },
+    }
+
+
+def _pod(image: str) -> Object:
+    return {
+        "serviceAccountName": SERVICE_ACCOUNT,
+        "terminationGracePeriodSeconds": 45,
+        "topologySpreadConstraints": [
+            {
+                "labelSelector": {"matchLabels": {**_SELECTOR}},
+                "maxSkew": 1,
+                "topologyKey": key,
+                "whenUnsatisfiable": "ScheduleAnyway",
+            }
+            for key in ("kubernetes.io/hostname", "topology.kubernetes.io/zone")
+        ],
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": 65532,
+            "runAsGroup": 65532,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_container(image)],
+        "volumes": [{"name": "scratch", "emptyDir": {"sizeLimit": "64Mi"}}],
+    }
+
+
+def _container(image: str) -> Object:
+    return {
+        "name": "kpolicy",
+        "image": image,
+        "args": [f"--port={HTTPS_PORT}", f"--metrics-port={METRICS_PORT}"],
+        "env": [
+            _from_field("KYVERNO_NAMESPACE", "metadata.namespace"),
+            _from_field("KYVERNO_POD_NAME", "metadata.name"),
+        ],
+        "ports": [
+            {"name": "https", "containerPort": HTTPS_PORT, "protocol": "TCP"},
+            {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
+        ],
+        # The pause lets every API server notice that this replica is going before it stops answering.
+        "lifecycle": {"preStop": {"exec": {"command": ["/app/bin/python", "-c", _PAUSE]}}},
+        "livenessProbe": _probe("/health/liveness", initialDelaySeconds=15, periodSeconds=30),
+        "readinessProbe": _probe("/health/readiness", periodSeconds=5),
+        "startupProbe": _probe("/health/liveness", periodSeconds=3, failureThreshold=20),
+        "resources": {
+            "requests": {"cpu": "100m", "memory": "128Mi"},
+            "limits": {"memory": "512Mi"},
+        },
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "privileged": False,
+            "readOnlyRootFilesystem": True,
+            "runAsNonRoot": True,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "volumeMounts": [{"name": "scratch", "mountPath": "/tmp"}],  # noqa: S108 - inside the container
+    }
+
+
+_PAUSE: Final = "import time; time.sleep(6)"
+
+
+def _from_field(name: str, path: str) -> Object:
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def _probe(path: str, **timing: int) -> Object:
+    return {
+        "httpGet": {"path": path, "port": "https", "scheme": "HTTPS"},
+        "timeoutSeconds": 5,
+        **timing,
+    }
+
+
+def service(namespace: str = NAMESPACE) -> Object:
+    """Return the Service that webhook configurations name."""
+    return {
+        **_head("v1", "Service", SERVICE, namespace),
+        "spec": {
+            "type": "ClusterIP",
+            "selector": {**_SELECTOR},
+            "ports": [
+                {"name": "https", "port": 443, "protocol": "TCP", "targetPort": "https"},
+                {"name": "metrics", "port": METRICS_PORT, "protocol": "TCP", "targetPort": "metrics"},
+            ],
+        },
+    }  # fmt: skip
+
+
+def disruption_budget(namespace: str = NAMESPACE) -> Object:
+    """Return the PodDisruptionBudget: replicas are moved one at a time."""
+    return {
+        **_head("policy/v1", "PodDisruptionBudget", NAME, namespace),
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {**_SELECTOR}}},
+    }
+
+
+def network_policy(namespace: str = NAMESPACE) -> Object:
+    """Return the NetworkPolicy: in come requests and metrics, out go DNS and HTTPS.
+
+    API servers have no labels to select them by, so the port is open and callers are told apart above it.
+    """
+    return {
+        **_head("networking.k8s.io/v1", "NetworkPolicy", NAME, namespace),
+        "spec": {
+            "podSelector": {"matchLabels": {**_SELECTOR}},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [
+                {"ports": [{"port": HTTPS_PORT, "protocol": "TCP"}]},
+                {
+                    "from": [{"namespaceSelector": {"matchLabels": {"kpolicy.io/metrics": "true"}}}],
+                    "ports": [{"port": METRICS_PORT, "protocol": "TCP"}],
+                },
+            ],
+            "egress": [
+                {"ports": [{"port": 53, "protocol": name} for name in ("UDP", "TCP")]},
+                {"ports": [{"port": port, "protocol": "TCP"} for port in (443, 6443)]},
+            ],
+        },
+    }  # fmt: skip
+
+
+def _head(api_version: str, kind: str, name: str, namespace: str) -> Object:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {
+            **metadata,
+            "labels": {**_LABELS},
+            "annotations": {"kpolicy.io/owner": "kpolicy"},
+        },
+    }
+
+
+def controllers(namespace: str = NAMESPACE, image: str = IMAGE, replicas: int = 3) -> list[Object]:
+    """Return everything that runs the controllers, without roles and kinds."""
+    return [
+        config_map(namespace),
+        service(namespace),
+        network_policy(namespace),
+        disruption_budget(namespace),
+        deployment(namespace, image, replicas),
+    ]

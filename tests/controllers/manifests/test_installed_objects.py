@@ -1,0 +1,291 @@
+"""What `kubectl kpolicy install` and `uninstall` print: kinds, rights, and how the controllers run."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from controllers.manifests import SAMPLES, deploy, rbac
+from controllers.manifests.bundle import Choice, installed, removed
+from controllers.manifests.crds import all_kinds, definitions
+from engine.parse import SPECS
+from engine.parse.schema import Later, ListOf, MapOf, MapOrList, Node, Shape
+from kubectl_kpolicy.entry import main
+
+KIND_OF_EVERYTHING = {one["kind"] for one in installed(Choice())}
+
+
+def _named(kind: str, objects: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
+    return [one for one in objects or installed(Choice()) if one["kind"] == kind]
+
+
+def _rules() -> list[dict[str, Any]]:
+    return [
+        rule
+        for one in rbac.roles()
+        if one["kind"] in {"ClusterRole", "Role"}
+        for rule in one["rules"]
+    ]
+
+
+def _printed(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]]:
+    assert main(list(words)) == 0
+    return list(yaml.safe_load_all(capsys.readouterr().out))
+
+
+# --- kinds -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "short", "stored", "served"),
+    [
+        ("clusterpolicies.kyverno.io", "cpol", "v1", {"v1", "v2beta1"}),
+        ("policies.kyverno.io", "pol", "v1", {"v1", "v2beta1"}),
+        ("policyexceptions.kyverno.io", "polex", "v2", {"v2", "v2beta1", "v2alpha1"}),
+        ("cleanuppolicies.kyverno.io", "cleanpol", "v2", {"v2", "v2beta1", "v2alpha1"}),
+        ("clustercleanuppolicies.kyverno.io", "ccleanpol", "v2", {"v2", "v2beta1", "v2alpha1"}),
+        ("updaterequests.kyverno.io", "ur", "v2", {"v2"}),
+        ("globalcontextentries.kyverno.io", "gctxentry", "v2", {"v2", "v2beta1", "v2alpha1"}),
+        ("policyreports.wgpolicyk8s.io", "polr", "v1alpha2", {"v1alpha2"}),
+        ("clusterpolicyreports.wgpolicyk8s.io", "cpolr", "v1alpha2", {"v1alpha2"}),
+        ("ephemeralreports.reports.kyverno.io", "ephr", "v1", {"v1"}),
+        ("clusterephemeralreports.reports.kyverno.io", "cephr", "v1", {"v1"}),
+        ("validatingpolicies.policies.kyverno.io", "vpol", "v1beta1", {"v1", "v1beta1", "v1alpha1"}),
+    ],
+)  # fmt: skip
+def test_a_kind_has_upstreams_name_short_name_and_versions(
+    name: str, short: str, stored: str, served: set[str]
+) -> None:
+    (found,) = [one for one in definitions() if one["metadata"]["name"] == name]
+    spec = found["spec"]
+    assert spec["names"]["shortNames"] == [short]
+    assert {one["name"] for one in spec["versions"] if one["served"]} == served
+    assert [one["name"] for one in spec["versions"] if one["storage"]] == [stored]
+
+
+def test_policies_have_the_columns_that_people_know() -> None:
+    (found,) = [kind for kind in all_kinds() if kind.name == "clusterpolicies.kyverno.io"]
+    narrow = [column.name for column in found.columns if not column.priority]
+    assert narrow == ["ADMISSION", "BACKGROUND", "READY", "AGE", "MESSAGE"]
+    wide = [column.name for column in found.columns]
+    assert wide[4:9] == ["FAILURE POLICY", "VALIDATE", "MUTATE", "GENERATE", "VERIFY IMAGES"]
+
+
+def test_only_what_a_column_shows_has_a_stored_default() -> None:
+    (policy,) = [one for one in definitions() if one["metadata"]["name"] == "policies.kyverno.io"]
+    schema = policy["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    fields = schema["properties"]["spec"]["properties"]
+    assert {name for name, field in fields.items() if "default" in field} == {
+        "admission",
+        "background",
+    }
+
+
+@pytest.mark.parametrize("kind", SPECS)
+def test_the_schema_of_a_kind_knows_every_field_that_the_engine_reads(kind: str) -> None:
+    (found,) = [one for one in definitions() if one["metadata"]["name"].endswith(".kyverno.io")
+                and one["spec"]["names"]["kind"] == kind and one["spec"]["group"] == "kyverno.io"]  # fmt: skip
+    for version in found["spec"]["versions"]:
+        schema = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        assert _missing(SPECS[kind][version["name"]], schema, "spec") == []
+
+
+def _missing(node: Node, schema: dict[str, Any], path: str) -> list[str]:
+    """Return the paths of the table that the schema has no place for."""
+    if schema.get("x-kubernetes-preserve-unknown-fields") or isinstance(node, MapOrList | Later):
+        return []
+    match node:
+        case Shape():
+            below = schema.get("properties", {})
+            lost = [f"{path}.{name}" for name in node.fields if name not in below]
+            return lost + [
+                deeper
+                for name, field in node.fields.items()
+                if name in below
+                for deeper in _missing(field, below[name], f"{path}.{name}")
+            ]
+        case ListOf():
+            return _missing(node.items, schema["items"], f"{path}[]")
+        case MapOf():
+            return _missing(node.values, schema["additionalProperties"], f"{path}[*]")
+        case _:
+            return []
+
+
+def test_every_schema_is_structural() -> None:
+    for one in definitions():
+        for version in one["spec"]["versions"]:
+            _assert_structural(version["schema"]["openAPIV3Schema"], one["metadata"]["name"])
+
+
+def _assert_structural(schema: dict[str, Any], path: str) -> None:
+    assert schema.get("type") or schema.get("x-kubernetes-preserve-unknown-fields"), path
+    assert not ("properties" in schema and "additionalProperties" in schema), path
+    for name, field in schema.get("properties", {}).items():
+        _assert_structural(field, f"{path}.{name}")
+    for part in ("items", "additionalProperties"):
+        if part in schema:
+            _assert_structural(schema[part], f"{path}.{part}")
+
+
+# --- rights ----------------------------------------------------------------------------------------------------------
+
+
+def test_no_role_has_wildcards_or_ways_to_more_rights() -> None:
+    for rule in _rules():
+        assert "*" not in (*rule["apiGroups"], *rule["resources"], *rule["verbs"]), rule
+        assert not {"escalate", "bind", "impersonate"} & set(rule["verbs"]), rule
+
+
+def test_secrets_are_read_in_the_own_namespace_only() -> None:
+    cluster = [one for one in rbac.roles() if one["kind"] == "ClusterRole"]
+    assert not [one for one in cluster for rule in one["rules"] if "secrets" in rule["resources"]]
+
+
+@pytest.mark.parametrize(
+    ("part", "labels"),
+    [
+        ("admission-controller", {"app": "kyverno", "app.kubernetes.io/instance": "kyverno",
+                                  "app.kubernetes.io/name": "kyverno"}),
+        ("cleanup-controller", {"app.kubernetes.io/component": "cleanup-controller",
+                                "app.kubernetes.io/instance": "kyverno",
+                                "app.kubernetes.io/name": "kyverno-cleanup-controller"}),
+        ("background-controller", {"rbac.kyverno.io/aggregate-to-background-controller": "true"}),
+        ("reports-controller", {"rbac.kyverno.io/aggregate-to-reports-controller": "true"}),
+    ],
+)  # fmt: skip
+def test_rights_that_people_wrote_for_kyverno_take_effect(
+    part: str, labels: dict[str, str]
+) -> None:
+    (role,) = [one for one in _named("ClusterRole") if one["metadata"]["name"] == f"kyverno:{part}"]
+    selectors = role["aggregationRule"]["clusterRoleSelectors"]
+    assert any(one["matchLabels"].items() <= labels.items() for one in selectors)
+
+
+def test_every_collected_role_reaches_the_one_service_account() -> None:
+    bound = {one["roleRef"]["name"] for one in _named("ClusterRoleBinding")}
+    collecting = {
+        one["metadata"]["name"] for one in _named("ClusterRole") if "aggregationRule" in one
+    }
+    assert bound == collecting
+    for binding in _named("ClusterRoleBinding"):
+        assert binding["subjects"] == [
+            {"kind": "ServiceAccount", "name": rbac.SERVICE_ACCOUNT, "namespace": "kyverno"}
+        ]  # fmt: skip
+
+
+def test_namespace_admins_do_not_write_exceptions() -> None:
+    for role in _named("ClusterRole"):
+        if role["metadata"]["name"].startswith("kyverno:rbac:admin"):
+            written = [name for rule in role["rules"] for name in rule["resources"]]
+            assert "policyexceptions" not in written
+
+
+# --- running ---------------------------------------------------------------------------------------------------------
+
+
+def test_our_own_restricted_policies_pass_what_is_installed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Any
+) -> None:
+    objects = installed(Choice(with_kinds=False))
+    (tmp_path / "all.yaml").write_text(yaml.safe_dump_all(objects))
+    policies = sorted(str(path) for path in (SAMPLES / "pod-security-standards").glob("*.yaml"))
+    assert main(["apply", *policies, "--resource", str(tmp_path / "all.yaml")]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"pass: ([1-9][0-9]*), fail: 0, warn: 0, error: 0, skip: \d+", said), said
+
+
+def test_a_container_that_could_write_its_root_would_be_noticed() -> None:
+    (container,) = deploy.deployment()["spec"]["template"]["spec"]["containers"]
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert container["resources"]["limits"] == {"memory": "512Mi"}
+
+
+def test_replicas_spread_and_leave_one_at_a_time() -> None:
+    (one,) = _named("Deployment")
+    pod = one["spec"]["template"]["spec"]
+    assert one["spec"]["replicas"] == 3
+    assert [spread["topologyKey"] for spread in pod["topologySpreadConstraints"]] == [
+        "kubernetes.io/hostname",
+        "topology.kubernetes.io/zone",
+    ]
+    (budget,) = _named("PodDisruptionBudget")
+    assert budget["spec"]["selector"] == one["spec"]["selector"]
+    assert budget["spec"]["maxUnavailable"] == 1
+
+
+def test_the_settings_keep_system_objects_out_of_policies() -> None:
+    (settings,) = _named("ConfigMap")
+    filters = settings["data"]["resourceFilters"]
+    for entry in ("[Event,*,*]", "[*/*,kube-system,*]", "[*/*,kyverno,*]", "[Lease,*,*]"):
+        assert entry in filters
+
+
+# --- commands --------------------------------------------------------------------------------------------------------
+
+
+def test_install_prints_kinds_first_and_the_deployment_last(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    printed = _printed(capsys, "install")
+    assert printed == installed(Choice())
+    kinds = [one["kind"] for one in printed]
+    assert kinds[0] == "CustomResourceDefinition"
+    assert kinds[-1] == "Deployment"
+    assert kinds.index("Namespace") < kinds.index("ServiceAccount")
+
+
+def test_install_follows_its_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = _printed(
+        capsys, "install", "-n", "policy", "--image", "own/kpolicy:1", "--replicas", "2", "--skip-crds"
+    )  # fmt: skip
+    assert not _named("CustomResourceDefinition", printed)
+    (deployment,) = _named("Deployment", printed)
+    assert deployment["metadata"]["namespace"] == "policy"
+    assert deployment["spec"]["replicas"] == 2
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "own/kpolicy:1"
+    placed = {one["metadata"]["namespace"] for one in printed if "namespace" in one["metadata"]}
+    assert placed == {"policy"}
+
+
+def test_install_of_kinds_only_prints_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = _printed(capsys, "install", "--crds-only")
+    assert {one["kind"] for one in printed} == {"CustomResourceDefinition"}
+    assert len(printed) == len(all_kinds())
+
+
+def test_install_refuses_no_replicas(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["install", "--replicas", "0"]) == 2
+    assert "`0` is not a number of one or more" in capsys.readouterr().err
+
+
+def test_uninstall_begins_with_every_webhook_and_keeps_kinds(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    printed = _printed(capsys, "uninstall")
+    kinds = [one["kind"] for one in printed]
+    last_webhook = max(i for i, kind in enumerate(kinds) if kind.endswith("WebhookConfiguration"))
+    assert last_webhook == sum(kind.endswith("WebhookConfiguration") for kind in kinds) - 1
+    assert "CustomResourceDefinition" not in kinds
+    assert kinds[-1] == "Namespace"
+
+
+def test_uninstall_names_all_that_install_brings(capsys: pytest.CaptureFixture[str]) -> None:
+    gone = {
+        (one["kind"], one["metadata"]["name"]) for one in _printed(capsys, "uninstall", "--crds")
+    }
+    brought = {(one["kind"], one["metadata"]["name"]) for one in installed(Choice())}
+    assert brought <= gone
+    assert {kind for kind, _ in gone} - KIND_OF_EVERYTHING == {
+        "MutatingWebhookConfiguration",
+        "ValidatingWebhookConfiguration",
+    }
+
+
+def test_removal_of_kinds_only_still_begins_with_webhooks() -> None:
+    made = removed(Choice(with_controllers=False))
+    assert made[0]["kind"] == "ValidatingWebhookConfiguration"
+    assert made[-1]["kind"] == "CustomResourceDefinition"
