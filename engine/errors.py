@@ -7,11 +7,12 @@ Texts are lower case, without a full stop, with user input in backticks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Self
 
+from engine.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Location:
     """Where in a user's input something is wrong: file, line (from 1) and path, each where known."""
 

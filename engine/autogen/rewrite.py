@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import LimitError
 from engine.match import parse_kind
+from engine.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ _LONGEST_NAME = 63
 _REFERENCE = re.compile(r"\$\([^ ]*?\)")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     """Where a controller keeps its pod template: the prefix of rule names and the path from the object's root."""
 

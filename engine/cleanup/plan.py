@@ -7,7 +7,6 @@ Upstream deletes by name and again whenever the schedule fires, so that a later 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +14,7 @@ from engine.errors import EvaluationError
 from engine.lang import wildcard
 from engine.match import compile_any_all, parse_kind
 from engine.model import review_of
+from engine.record import record
 
 from .schedule import moment_after, next_after, parse_schedule
 from .ttl import PROPAGATIONS, instant_of
@@ -34,7 +34,7 @@ TRIGGER_KIND: Final = "generate.kyverno.io/trigger-kind"
 _NO_LABELS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Decision:
     """Whether one matched object goes, and why or why not."""
 
@@ -43,7 +43,7 @@ class Decision:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Plan:
     """What the next run of a policy does.
 
@@ -63,14 +63,14 @@ class Plan:
         return tuple(decision for decision in self.decisions if decision.goes)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cleanup:
     """A cleanup policy, compiled. `only_uid` is set for a policy that was generated for one object."""
 
     policy: CleanupPolicy
     included: Group
     excluded: Group
-    only_uid: str = field(default="")
+    only_uid: str = ""
 
 
 def compile_cleanup(policy: CleanupPolicy) -> Cleanup:

@@ -9,7 +9,6 @@ are not part of the format.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from types import MappingProxyType
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import LimitError, PolicyError
 from engine.lang import duration
+from engine.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,7 +40,7 @@ _EVERY: Final = "@every "
 _YEAR: Final = timedelta(days=366)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Field:
     name: str
     least: int
@@ -61,7 +61,7 @@ _FIELDS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Schedule:
     """A schedule that can be asked for instants: five fields of plain numbers, or an interval."""
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from engine.model import Outcome, Status, Target
+from engine.record import record
 
 if TYPE_CHECKING:
     from engine.errors import EngineError
     from engine.model import Object
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RuleAnswer:
     """An outcome with what the rule would change (`patched`, `targets`) or make (`generated`)."""
 
     outcome: Outcome
     patched: Object | None = None
     targets: tuple[Target, ...] = ()
-    generated: tuple[Object, ...] = field(default=())
+    generated: tuple[Object, ...] = ()
 
 
 Answers = tuple[RuleAnswer, ...]

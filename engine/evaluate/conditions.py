@@ -7,12 +7,12 @@ conditions that decided are joined as Kyverno joins them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError, PolicyError
 from engine.lang.operators import OPERATORS, compile_condition
 from engine.lang.variables import Document, compile_document
+from engine.record import record
 
 if TYPE_CHECKING:
     from engine.lang.variables import Scope
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Verdict:
     """Whether conditions hold, and the messages that say why."""
 

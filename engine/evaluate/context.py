@@ -6,13 +6,13 @@ is asked of `Inputs`; only the question is computed here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError, PolicyError
 from engine.lang import jmes
 from engine.lang.gotext import compact_json, plain
 from engine.lang.variables import Document, Scope, compile_document
+from engine.record import record
 
 from .lookups import ApiCallLookup, ConfigMapLookup, GlobalLookup, ImageLookup, ServiceLookup
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Load = Callable[[Scope, Inputs], Json]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entry:
     """One compiled context entry; `load` gives its value, or ABSENT where there is nobody to ask.
 

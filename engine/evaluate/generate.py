@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
@@ -11,6 +10,7 @@ from engine.generate.objects import copy_of, from_data
 from engine.lang.gotext import compact_json
 from engine.lang.variables import compile_document
 from engine.model import Outcome, Status
+from engine.record import record
 
 from .answers import Answers, RuleAnswer, answered
 from .conditions import Conditions, compile_conditions
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _PLACE = ("apiVersion", "kind", "name", "namespace", "data", "clone", "cloneList")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Loop:
     """One compiled `foreach` entry of a generate rule."""
 

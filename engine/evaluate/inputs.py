@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+
+from engine.record import field, record
 
 from .lookups import Answer, Lookup, LookupNeeded
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from engine.model import Json
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Inputs:
     """Inputs of one evaluation.
 

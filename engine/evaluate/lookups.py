@@ -6,14 +6,15 @@ fetches what is asked for, under its own limits, and evaluates that rule again w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from engine.record import record
 
 if TYPE_CHECKING:
     from engine.model import Json
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ConfigMapLookup:
     """A ConfigMap; answered with the object."""
 
@@ -21,7 +22,7 @@ class ConfigMapLookup:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ApiCallLookup:
     """A call to the API server (row A-52); answered with the decoded response. `body` is JSON text."""
 
@@ -30,7 +31,7 @@ class ApiCallLookup:
     body: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServiceLookup:
     """A call to another service (row A-53); answered with the decoded response."""
 
@@ -41,28 +42,28 @@ class ServiceLookup:
     ca_bundle: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ImageLookup:
     """Registry data of an image (row A-54); answered with the entry's map."""
 
     reference: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SignatureLookup:
     """Digest, signatures and attestations of an image (row A-88); answered with an `ImageData`."""
 
     reference: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GlobalLookup:
     """A GlobalContextEntry, or `entry.projection` (row A-55); answered with its data."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ObjectLookup:
     """One object of the cluster, for clones and for what generated objects would change; None when it is missing."""
 
@@ -72,7 +73,7 @@ class ObjectLookup:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListLookup:
     """Objects of one kind, for targets of mutate-existing rules and lists of clones; answered with a list.
 
@@ -86,7 +87,7 @@ class ListLookup:
     selector: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HostLookup:
     """Whether a host name has a public address (`is_external_url`); answered with a bool."""
 
@@ -106,7 +107,7 @@ Lookup = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answer:
     """What came back: a value, an error text, or `is_absent` where there is nobody to ask.
 

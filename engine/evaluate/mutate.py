@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError
@@ -10,6 +10,7 @@ from engine.lang.gotext import compact_json
 from engine.lang.variables import Document, compile_document
 from engine.model import Outcome, Status, Target
 from engine.mutate.handler import apply_json6902, apply_strategic, is_descending, mutated_message
+from engine.record import record
 
 from .answers import NO_ANSWER, Answers, RuleAnswer, answered, errored, joined
 from .conditions import Conditions, compile_conditions
@@ -32,7 +33,7 @@ class _MutationError(EvaluationError):
     """A mutation that failed, with the wording of the step that failed."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Loop:
     """One compiled `foreach` entry of a mutate rule."""
 
@@ -162,7 +163,7 @@ def _show(state: State, resource: Object) -> None:
         scope.set("request", {**scope.data["request"], "object": resource})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _TargetSpec:
     """One compiled entry of `mutate.targets`."""
 

@@ -5,13 +5,13 @@ A set is immutable. A policy that does not compile is left out and listed in `pr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from engine.autogen import expand
 from engine.errors import EngineError
 from engine.exceptions import CompiledException, compile_exception
 from engine.model import RuleType
+from engine.record import record
 
 from .rules import CompiledRule, compile_rule
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from engine.model import Policy, PolicyException
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompiledPolicy:
     """One policy with all its rules, those of autogen included, in their order."""
 
@@ -34,7 +34,7 @@ class CompiledPolicy:
         return self.policy.apply_rules == "One"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Problem:
     """A policy or exception that could not be compiled, and why."""
 
@@ -42,7 +42,7 @@ class Problem:
     error: EngineError
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Group:
     """Policies narrowed to their rules of one type that can match one kind."""
 
@@ -54,16 +54,20 @@ IN_ORDER = (RuleType.MUTATION, RuleType.IMAGE_VERIFY, RuleType.VALIDATION, RuleT
 """Mutation comes first, so that everything else sees the object as it would be stored."""
 
 
-@dataclass(frozen=True, slots=True)
 class PolicySet:
     """Compiled policies in the order they were given.
 
     `for_kind` gives those that can concern a kind at all; it remembers its answers, which only narrows a search.
     """
 
-    policies: tuple[CompiledPolicy, ...] = ()
-    problems: tuple[Problem, ...] = ()
-    _by_kind: dict[str, tuple[Group, ...]] = field(default_factory=dict, repr=False, compare=False)
+    __slots__ = ("_by_kind", "policies", "problems")
+
+    def __init__(
+        self, policies: tuple[CompiledPolicy, ...] = (), problems: tuple[Problem, ...] = ()
+    ) -> None:
+        self.policies = policies
+        self.problems = problems
+        self._by_kind: dict[str, tuple[Group, ...]] = {}
 
     @classmethod
     def compile(

@@ -6,7 +6,6 @@ exceptions, and only then the rule's own work.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError, LimitError
@@ -14,6 +13,7 @@ from engine.exceptions import CompiledException, covers
 from engine.lang.variables import Document, compile_document
 from engine.match import Matcher, compile_match
 from engine.model import Outcome, RuleResult, RuleType, Status
+from engine.record import record
 
 from .actions import compile_action
 from .answers import Answers, RuleAnswer, answered, errored, joined
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 NOTHING: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompiledRule:
     """A rule of one policy, ready for any object."""
 

@@ -6,7 +6,7 @@ patched object. Rules that need an answer from outside are left out of the resul
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.images import extract_images
@@ -33,7 +33,6 @@ _CHANGING = (RuleType.MUTATION, RuleType.IMAGE_VERIFY)
 _APPLIED = frozenset({Status.PASS, Status.FAIL, Status.ERROR})
 
 
-@dataclass(slots=True)
 class Evaluation:
     """What all rules said.
 
@@ -41,10 +40,13 @@ class Evaluation:
     steps, when they were asked for.
     """
 
-    results: list[RuleResult]
-    patched: Object
-    missing: list[Lookup] = field(default_factory=list)
-    traces: list[Trace] = field(default_factory=list)
+    __slots__ = ("missing", "patched", "results", "traces")
+
+    def __init__(self, patched: Object) -> None:
+        self.results: list[RuleResult] = []
+        self.patched = patched
+        self.missing: list[Lookup] = []
+        self.traces: list[Trace] = []
 
 
 def evaluate(
@@ -77,7 +79,7 @@ class _Run:
         self._chance = chance
         self._trace = trace
         self._base: Scope | None = None
-        self.evaluation = Evaluation([], review.target)
+        self.evaluation = Evaluation(review.target)
 
     def policy(self, compiled: CompiledPolicy) -> None:
         stops_early = compiled.stops_early

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from engine.record import field, record
 
 if TYPE_CHECKING:
     from engine.model import Json
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step:
     """One step: what was looked at (`match`, `context`, `variable`, `condition`, `exception`, `pattern`, …).
 
@@ -22,7 +23,7 @@ class Step:
     value: Json = None
 
 
-@dataclass(slots=True)
+@record
 class Trace:
     """The steps of one rule on one object, in order."""
 

@@ -6,12 +6,13 @@ The first of manifests, podSecurity, deny, pattern or anyPattern, and foreach th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError
 from engine.lang.jmes import UnknownKeyError
 from engine.model import Status
+from engine.record import record
 
 from .answers import NO_ANSWER, Answers, RuleAnswer, answered, errored, joined
 from .conditions import Conditions, compile_conditions
@@ -42,13 +43,11 @@ def compile_validate(rule: Rule) -> Handler:
     if block.get("podSecurity"):
         return _compile_pod_security(block["podSecurity"])
     if block.get("cel"):
-        return _not_yet_cel
+        from .cel import compile_cel_rule
+
+        return compile_cel_rule(rule)
     checked = _compile_checks(block, Message(block.get("message"), rule.name))
     return _allowing_existing(checked) if block.get("allowExistingViolations", True) else checked
-
-
-def _not_yet_cel(state: State) -> Answers:  # noqa: ARG001 - one signature for all handlers
-    return answered(Status.ERROR, "rules in CEL cannot be evaluated yet")
 
 
 def _compile_checks(block: Block, message: Message) -> Handler:
@@ -82,7 +81,7 @@ def _compile_deny(block: Block, message: Message) -> Handler:
     return handle
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Loop:
     """One compiled `foreach` entry of a validate rule."""
 

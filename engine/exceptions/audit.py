@@ -5,9 +5,10 @@ For the console, `doctor` and reports. Judges exceptions against the policies th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from engine.record import record
 
 from .cover import compile_exception
 
@@ -27,7 +28,7 @@ class Concern(StrEnum):
     NO_EXPIRY = "no expiry"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Remark:
     """One concern about one exception; `about` names the policy or rule it is about, where there is one."""
 

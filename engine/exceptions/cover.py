@@ -7,13 +7,13 @@ Admission, background scans, command line, reports and console all ask here, so 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError
 from engine.lang import wildcard
 from engine.match import compile_any_all
+from engine.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ CheckConditions = Callable[["Json"], bool]
 """Evaluates the exception's conditions in the context of the review; may raise EngineError."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompiledException:
     """An exception ready to be asked; `rules` tests rule names by policy key, `pod_security` narrows what is excepted."""
 

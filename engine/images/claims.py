@@ -7,10 +7,10 @@ signature of any other image would do.
 from __future__ import annotations
 
 import binascii
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
+from engine.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ _MAX_SIGNATURES = 32
 _STATEMENT = "application/vnd.in-toto+json"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Envelope:
     """A DSSE envelope: the bytes that were signed, the signatures, and the statement inside."""
 

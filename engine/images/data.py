@@ -7,10 +7,10 @@ Whoever talks to registries fills these in; the engine only judges. A registry t
 from __future__ import annotations
 
 import binascii
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import EvaluationError
+from engine.record import record
 
 if TYPE_CHECKING:
     from engine.model import Json
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _MAX_LAYERS = 256
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Layer:
     """One signature or attestation layer: its bytes and its annotations, decoded.
 
@@ -33,7 +33,7 @@ class Layer:
     bundle: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ImageData:
     """Digest of an image and the layers found for it; `problem` says why the registry could not be asked."""
 

@@ -6,11 +6,11 @@ parsing references because only this part knows kinds and object paths.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError, LimitError
+from engine.record import record
 
 from .reference import DOCKER_HUB, ImageReference, RegistryDefaults, parse_reference
 
@@ -24,7 +24,7 @@ _MAX_IMAGES = 5_000
 _CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ImageExtractor:
     """Where images stand in objects of one kind.
 
@@ -39,7 +39,7 @@ class ImageExtractor:
     jmespath: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FoundImage:
     """One image of an object: its group (`containers`), its key in the group, where it stands, and what it names."""
 

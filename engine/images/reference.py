@@ -8,10 +8,10 @@ anchored; the default registry is written in front of names that have none.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from engine.errors import EvaluationError
+from engine.record import record
 
 _PATH_LIMIT = 255
 _TEXT_LIMIT = 4096
@@ -30,7 +30,7 @@ _HEX_LENGTHS = {"sha256": 64, "sha384": 96, "sha512": 128}
 _LOWER_HEX = frozenset("0123456789abcdef")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RegistryDefaults:
     """What an image without a registry means; the two settings of Kyverno's ConfigMap.
 
@@ -44,7 +44,7 @@ class RegistryDefaults:
 DOCKER_HUB = RegistryDefaults()
 
 
-@dataclass(frozen=True)
+@record
 class ImageReference:
     """One parsed image reference.
 

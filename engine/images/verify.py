@@ -6,7 +6,6 @@ names, and the answer is a verdict per image with Kyverno's texts, plus the patc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from engine.errors import EvaluationError, PolicyError
@@ -21,6 +20,7 @@ from engine.manifests import (
     compile_sets,
 )
 from engine.model import Status
+from engine.record import record
 
 from .claims import Envelope, check_claim, read_envelope
 
@@ -44,7 +44,7 @@ class CheckConditions(Protocol):
         """Return whether the conditions hold, and the message that says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ImageVerdict:
     """What a rule says of one image; `digest` is the verified one, `patch` pins it (None: nothing to change)."""
 
@@ -55,7 +55,7 @@ class ImageVerdict:
     patch: dict[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attestation:
     """A statement that a rule wants signed, by whom, and what must hold in it."""
 
@@ -64,7 +64,7 @@ class Attestation:
     conditions: Json = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ImageRule:
     """One compiled entry of `verifyImages`."""
 
@@ -187,7 +187,7 @@ def _texts(block: Block, key: str) -> tuple[str, ...]:
     return tuple(listed)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _SignatureQuestion:
     """Asks one attestor about the signature layers of an image."""
 

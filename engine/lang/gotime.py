@@ -6,9 +6,11 @@ hold. Reading other layouts is `golayout`'s work.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
+
+from engine.record import record
 
 SECOND: Final = 1_000_000_000
 RFC3339: Final = "2006-01-02T15:04:05Z07:00"
@@ -20,7 +22,7 @@ _MIN: Final = -(2**63)
 _MAX: Final = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Clock:
     """What a calendar and a clock on the wall show; `weekday` counts from Sunday as 0."""
 
@@ -33,7 +35,7 @@ class Clock:
     weekday: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Instant:
     """A moment in nanoseconds since 1970 UTC, shown at an offset in seconds east of UTC."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from engine.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Limits:
     """How large, how deep and how far expanded a text may be before it is refused."""
 

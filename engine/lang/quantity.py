@@ -8,7 +8,6 @@ to read or to compare than `1`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal
 from enum import Enum
 from fractions import Fraction
@@ -16,6 +15,7 @@ from functools import lru_cache
 from typing import Final
 
 from engine.errors import EvaluationError, LimitError
+from engine.record import record
 
 
 class Format(Enum):
@@ -54,7 +54,7 @@ _WIDEST: Final = 4096
 """Digits beyond which a number is not expanded; no quantity of a real object comes near."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Quantity:
     """An exact number with the format it was written in.
 

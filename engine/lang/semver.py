@@ -7,10 +7,10 @@ comparisons, and a range part of one character is dropped.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import EvaluationError
+from engine.record import record
 
 from .goquote import quote
 
@@ -26,7 +26,7 @@ _DIGIT: Final = re.compile(r"\d")
 _NAMES: Final = ("Major", "Minor", "Patch")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Version:
     """A version; build metadata is checked and then ignored, as it has no order."""
 

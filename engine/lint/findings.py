@@ -6,13 +6,14 @@ Messages are Kyverno's where its text is known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from engine.record import record
 
 Severity = Literal["error", "warning"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finding:
     """One thing that is wrong (`error`: the document is refused) or doubtful (`warning`) at a path of the document."""
 

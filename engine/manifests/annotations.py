@@ -10,11 +10,11 @@ from __future__ import annotations
 import binascii
 import re
 import zlib
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError, LimitError
+from engine.record import record
 
 if TYPE_CHECKING:
     from engine.model import Json, Object
@@ -31,7 +31,7 @@ _MAX_MEMBERS = 16
 _NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/\r\n]")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SignatureSet:
     """One signature over the message, with what came beside it.
 
@@ -44,7 +44,7 @@ class SignatureSet:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Envelope:
     """The signed bytes of an object and every signature over them."""
 

@@ -7,11 +7,11 @@ policy with one broken key still says which object it could not judge.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
+from engine.record import field, record
 
 from .chain import verify_chain, verify_receipt
 from .identity import IdentityRules, signer_name
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _NO_ENTRY = "the signature came without an entry of a transparency log"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Signed:
     """A payload with one signature and what came beside it (PEM certificates, Rekor bundle JSON; empty where absent)."""
 
@@ -49,7 +49,7 @@ class Signed:
     bundle: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Circumstances:
     """What the caller knows at the instant of the question.
 
@@ -63,7 +63,7 @@ class Circumstances:
     needs_log: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Verdict:
     """A signature that verifies: by whom, and why that is not who was asked for (empty: it is)."""
 
@@ -71,7 +71,7 @@ class Verdict:
     mismatch: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LogRules:
     """The `rekor` and `ctlog` blocks of an attestor."""
 
@@ -90,7 +90,7 @@ class LogRules:
         )
 
 
-@dataclass(frozen=True)
+@record
 class KeyAttestor:
     """A public key, given as PEM or by the name of the secret that holds it."""
 
@@ -130,7 +130,7 @@ class KeyAttestor:
         return found
 
 
-@dataclass(frozen=True)
+@record
 class CertificateAttestor:
     """A certificate, a chain, or both, as a company's own authority issues them."""
 
@@ -172,7 +172,7 @@ class CertificateAttestor:
         return Verdict(signer_name(leaf))
 
 
-@dataclass(frozen=True)
+@record
 class KeylessAttestor:
     """An identity that a trusted authority certified for the minutes of signing."""
 

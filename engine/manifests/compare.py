@@ -8,11 +8,11 @@ missing, empty collections are invisible, list elements may change places).
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import LimitError
 from engine.lang.gotext import compact_json
+from engine.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,7 +37,7 @@ _FILLED_IN: Final = frozenset(
 """Fields where the API server adds or drops an empty map without a change of meaning."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Difference:
     """One leaf that differs: where, what was signed, what the object has."""
 

@@ -6,10 +6,10 @@ have; otherwise errors outweigh failures, and an empty set never passes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError, LimitError, PolicyError
+from engine.record import field, record
 
 from .attestors import Attestor, compile_attestor
 
@@ -23,7 +23,7 @@ _MAX_ENTRIES = 100
 _KINDS = ("keys", "certificates", "keyless", "attestor")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entry:
     """One entry of a set: its place among the entries, what the object must be annotated with, who or which set it is."""
 
@@ -34,7 +34,7 @@ class Entry:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AttestorSet:
     """Entries, and how many of them must agree."""
 
@@ -42,7 +42,7 @@ class AttestorSet:
     required: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answer:
     """What a set or an entry came to: agreed, or not, with the reasons; `errors` make the rule an error."""
 

@@ -6,8 +6,9 @@ request and judges the answer; asking is the caller's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from engine.record import record
 
 from .compare import Difference, differences
 
@@ -35,7 +36,7 @@ _SIMULATED_NAMES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DryRun:
     """A policy's wish for a dry run, and the namespace it names for it (empty: the caller's default)."""
 

@@ -6,10 +6,10 @@ nothing of the certificate is ever taken as a pattern.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from engine.lang import regex, wildcard
+from engine.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +32,7 @@ EXTENSION_NAMES = {
 """Names of certificate extensions that policies may use in place of their numbers."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IdentityRules:
     """What a policy asks of the signer: subject (either form suffices), issuer (every form given), extensions."""
 

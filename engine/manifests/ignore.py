@@ -8,11 +8,11 @@ any character, which hides much more than the list says; only `lax` brings that 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from engine.errors import PolicyError
 from engine.lang import regex
+from engine.record import field, record
 
 from .compare import MISSING, Difference, Path
 from .defaults import IGNORED_BY_KIND, IGNORED_EVERYWHERE, NAMESPACE, SET_BY_THE_SERVER
@@ -27,7 +27,7 @@ _INDEX = re.compile(r"\[([0-9]+|\*)\]")
 _MAX_FIELD = 1_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IgnoredFields:
     """What a policy lets differ; `extra` are its own bindings of fields to objects."""
 
@@ -66,7 +66,7 @@ class IgnoredFields:
         return test
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Binding:
     """Fields, and the objects whose fields they are (none named: all objects)."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import binascii
 import hashlib
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
+from engine.record import record
 
 from .keys import (
     certificates_from_pem,
@@ -34,7 +34,7 @@ _LATEST = 253402300799
 _KINDS = ("hashedrekord", "rekord")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LogEntry:
     """A log entry and the log's signed promise about it, as the bundle states them."""
 

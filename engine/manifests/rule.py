@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError, PolicyError
 from engine.model import Outcome, Status
+from engine.record import record
 
 from .annotations import DEFAULT_DOMAIN, Envelope, annotations_of, read_envelope
 from .attestors import Attestor, Circumstances, KeyAttestor, Signed, Verdict
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 _NOT_FOUND = "YAML manifest not found for this resource"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ManifestRule:
     """A compiled manifests rule; call it with an object to get the outcome.
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import binascii
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError, EvaluationError
+from engine.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,7 @@ _ALWAYS = datetime(1, 1, 1, tzinfo=UTC)
 _FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LogKey:
     """A log's public key: DER, the id it signs under, and when its statements count."""
 
@@ -37,7 +38,7 @@ class LogKey:
         return self.start <= instant <= self.end
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Authority:
     """A certificate authority: DER of its anchors and intermediates, and when its certificates count."""
 
@@ -51,7 +52,7 @@ class Authority:
         return self.start <= instant <= self.end
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Trust:
     """Trust material for keyless signatures and transparency logs."""
 

@@ -6,11 +6,11 @@ exclude, and an exception or cleanup policy; `Use` names the three and each diff
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from engine.lang import wildcard
+from engine.record import record
 
 from .combine import every
 from .kinds import compile_kinds, parse_kind, plain_kinds
@@ -36,7 +36,7 @@ class Use(Enum):
     """Exceptions and cleanup policies: operations are ignored, and a namespaceSelector is ignored for Namespaces (X-03)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Filter:
     """One compiled entry.
 

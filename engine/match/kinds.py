@@ -8,11 +8,11 @@ upstream does, never by asking a cluster.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from engine.lang import wildcard
+from engine.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _VERSION = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?|\*")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KindFilter:
     """One kind to look for; every part may hold wildcards, and `*` is any.
 

@@ -6,8 +6,9 @@ the reason for a no is worked out only when somebody asks for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from engine.record import record
 
 from .combine import every, never, some
 from .filters import Filter, Use, compile_filter
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from .combine import Test
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Group:
     """Compiled entries of one block and how they are joined: `any`, `all`, or the legacy single block (``)."""
 
@@ -43,7 +44,7 @@ class Group:
         return f"{self.joined_by}[{index}]" if self.joined_by else "resources"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Matcher:
     """A compiled match and exclude.
 

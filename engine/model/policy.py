@@ -6,10 +6,10 @@ them once. Field names and defaults are those of `kyverno.io/v1` (rows A-10 to A
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from engine.errors import NOWHERE, Location
+from engine.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .json import Block, Json, Object
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ActionOverride:
     """Another failure action (`Audit` or `Enforce`) for some namespaces."""
 
@@ -26,7 +26,7 @@ class ActionOverride:
     namespace_selector: Block | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rule:
     """One rule; exactly one of validate, mutate, generate and verify_images is set in an accepted policy."""
 
@@ -46,7 +46,7 @@ class Rule:
     raw: Block = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Policy:
     """A ClusterPolicy, or a Policy (then `namespace` is set)."""
 
@@ -73,7 +73,7 @@ class Policy:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PolicyReference:
     """The rules of one policy that an exception names; rule names may hold wildcards (row X-02)."""
 
@@ -81,7 +81,7 @@ class PolicyReference:
     rule_names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PolicyException:
     """A classic PolicyException of v2, v2beta1 or v2alpha1 (rows X-01 to X-06)."""
 
@@ -105,7 +105,7 @@ class PolicyException:
         return f"{self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CleanupPolicy:
     """A CleanupPolicy (then `namespace` is set) or ClusterCleanupPolicy of any served version (row C-01)."""
 

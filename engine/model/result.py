@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from engine.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +32,7 @@ class RuleType(StrEnum):
     IMAGE_VERIFY = "ImageVerify"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outcome:
     """Status and message that one handler (pattern, deny, podSecurity, manifests, …) comes to.
 
@@ -44,7 +45,7 @@ class Outcome:
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Target:
     """One object that a mutate-existing rule would change: before and after."""
 
@@ -52,7 +53,7 @@ class Target:
     after: Object
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RuleResult:
     """What one rule of one policy said about one object."""
 

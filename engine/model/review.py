@@ -5,9 +5,10 @@ The webhook makes a `Review` from an AdmissionReview, the background scan from a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from engine.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from .json import Json, Object
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UserInfo:
     """Who makes the request: name, groups, and the roles bound to them (`namespace:name` for roles)."""
 
@@ -35,7 +36,7 @@ class UserInfo:
 NOBODY = UserInfo()
 
 
-@dataclass(frozen=True)
+@record
 class Review:
     """One object to decide on.
 

@@ -6,11 +6,11 @@ For the rule evaluator, which replaces variables, walks `foreach` and finds the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import EvaluationError
 from engine.model import Outcome, Status
+from engine.record import record
 
 from .json6902 import apply_patch
 from .merge import strategic_merge
@@ -31,7 +31,7 @@ _STRATEGIC: Final = "patchStrategicMerge"
 _JSON: Final = "patchesJson6902"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mutated:
     """The answer of a mutate rule, and the object afterwards: the very same one unless the status is pass."""
 

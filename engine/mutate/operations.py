@@ -5,12 +5,12 @@ Apart from `json6902` because texts are read once, when a policy is compiled, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import DocumentError, EvaluationError, LimitError
 from engine.lang.gotext import compact_json
 from engine.lang.yaml import load
+from engine.record import record
 
 from .values import thawed
 
@@ -25,7 +25,7 @@ _WITH_SOURCE: Final = frozenset({"move", "copy"})
 _MOST_OPERATIONS: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Operation:
     """One checked operation; `path` and `source` as written, for messages."""
 

@@ -7,8 +7,9 @@ list's content. Apart from `merge` so that a new API field is one line here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from engine.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from engine.model import Json
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Shape:
     """What a merge has to know of a value.
 

@@ -6,10 +6,11 @@ raises the first, the `lint` command prints all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
 from typing import TYPE_CHECKING
+
+from engine.record import record
 
 from .schema import Flag, Free, Later, ListOf, MapOf, MapOrList, Node, Shape, Text, Whole
 
@@ -33,7 +34,7 @@ class Fault(Enum):
     MISSING = "missing field"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Problem:
     """One finding: where, what, and for an unknown field the known name nearest to it."""
 

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from engine.errors import Location, PolicyError
+from engine.record import record
 
 from .check import Fault, Problem, check, path_text
 from .schema import METADATA, SPECS, Free, Shape, Text
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 GROUP = "kyverno.io"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnknownField:
     """A field that the kind does not have, with the known name nearest to it (may be empty)."""
 

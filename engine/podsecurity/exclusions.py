@@ -9,11 +9,12 @@ says that the pod need not set it; and an exclusion that does not pass `exclusio
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import PolicyError
 from engine.lang import wildcard
+from engine.record import record
 
 from .standards import BASELINE, CHECKS, RESTRICTED
 
@@ -43,7 +44,7 @@ _FIRST_CONTAINER: Final = "spec.containers[0]."
 _ANNOTATION: Final = "metadata.annotations["
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Exclusion:
     """One entry of `exclude`, compiled. `images` None means fields of the pod, an empty `field` every field."""
 

@@ -6,11 +6,11 @@ never passes. The readers here keep that promise on plain dicts without decoding
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EvaluationError
+from engine.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ class MalformedPodError(EvaluationError):
     """A field that the standards look at does not have the type Kubernetes gives it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Container:
     """One container of any of the three lists; `path` is its place in a Pod, `security` None when it has no context."""
 
@@ -56,7 +56,7 @@ class Container:
         return self.security if self.security is not None else _EMPTY
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pod:
     """A pod or pod template; containers in the order init, ordinary, ephemeral, as Kubernetes visits them."""
 

@@ -7,8 +7,9 @@ of its own, which `checks_for` follows (row A-76; `observed/podsecurity.jsonl`).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from engine.record import record
 
 from . import host, privileges, profiles
 
@@ -52,7 +53,7 @@ _SYSCTLS_29: Final = _SYSCTLS_27 | {
 _SYSCTLS_32: Final = _SYSCTLS_29 | {"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Check:
     """One check: the id that reports show, its level, the control that exclusions name, its test per minor version."""
 

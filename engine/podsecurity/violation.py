@@ -5,8 +5,9 @@ Faults stay values until nobody excuses them, because exclusions are decided fie
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from engine.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 BadValue = str | bool | int | tuple[str, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fault:
     """One field at fault, as a path in a Pod.
 
@@ -36,7 +37,7 @@ class Fault:
         return self.bad if isinstance(self.bad, tuple) else (_shown(self.bad),)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Violation:
     """Why one check forbids the pod.
 

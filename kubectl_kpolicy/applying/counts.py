@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.model import RuleType, Status
@@ -15,16 +14,14 @@ if TYPE_CHECKING:
 FAIL_ON = ("fail", "warn", "error", "none")
 
 
-@dataclass(slots=True)
 class Counts:
     """Numbers of results by status; `audit_warn` counts failures of rules that only audit as warnings."""
 
-    audit_warn: bool = False
-    passed: int = 0
-    failed: int = 0
-    warned: int = 0
-    erred: int = 0
-    skipped: int = 0
+    __slots__ = ("audit_warn", "erred", "failed", "passed", "skipped", "warned")
+
+    def __init__(self, *, audit_warn: bool = False) -> None:
+        self.audit_warn = audit_warn
+        self.passed = self.failed = self.warned = self.erred = self.skipped = 0
 
     def add(self, answer: PolicyAnswer) -> None:
         """Count the results of one policy on one object."""

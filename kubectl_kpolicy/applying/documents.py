@@ -7,12 +7,12 @@ parsed once per process, because many test cases name the same policy files.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from engine import parse
 from engine.errors import DocumentError, EngineError, Location
 from engine.model import CleanupPolicy, Policy, PolicyException
+from engine.record import field, record
 
 from .names import name_of
 
@@ -33,7 +33,7 @@ _CLASSIC: Mapping[str, _Parser] = {
 _LATER_GROUPS = ("policies.kyverno.io", "admissionregistration.k8s.io")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unsupported:
     """A policy of a kind that this version does not evaluate."""
 
@@ -42,7 +42,7 @@ class Unsupported:
     at: Location
 
 
-@dataclass(slots=True)
+@record
 class Loaded:
     """What a set of documents holds."""
 
@@ -72,7 +72,7 @@ def _sort(document: Document, value: Object, loaded: Loaded, *, strict: bool) ->
     if group == "kyverno.io" and kind in _CLASSIC:
         _keep(_parse(document, value, strict=strict), loaded)
         if not strict:
-            loaded.doubts += _unknown_fields(document, value)
+            loaded.doubts.extend(_unknown_fields(document, value))
     elif group in _LATER_GROUPS and "Webhook" not in kind:
         loaded.unsupported.append(
             Unsupported(kind, name_of(value), Location(document.file, document.line))

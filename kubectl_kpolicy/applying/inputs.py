@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError
 from engine.model import NOBODY
+from engine.record import record
 
 from .documents import Loaded, objects_of, sort_documents
 from .inventory import Inventory
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 POLICY_EXCEPTION = ("kyverno.io", "PolicyException")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ApplyInputs:
     """Everything that one run of `apply` works on."""
 
@@ -43,15 +43,15 @@ def load_inputs(args: argparse.Namespace, now: datetime, *, strict: bool = True)
     """Load what the flags name; raises EngineError for what cannot be read. `strict` refuses unknown policy fields."""
     loaded = sort_documents(read_paths(split(args.policies)), strict=strict)
     if not args.exceptions_within_policies:
-        loaded.exceptions = []
+        loaded.exceptions.clear()
     documents = _resource_documents(args)
     given = read_paths(split(args.exceptions))
     if args.exceptions_with_resources:
         given += [found for found in documents if _is_exception(found)]
         documents = [found for found in documents if not _is_exception(found)]
     extra = sort_documents(given, strict=strict)
-    loaded.exceptions += extra.exceptions
-    loaded.problems += extra.problems
+    loaded.exceptions.extend(extra.exceptions)
+    loaded.problems.extend(extra.problems)
     objects = objects_of(documents)
     targets = objects_of(read_paths(split(args.target_resources)))
     scopes = Scopes(

@@ -6,12 +6,12 @@ the patched object, generate. What policies ask for is answered from a World unt
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from engine.evaluate import Inputs, PolicySet, Trace, evaluate
 from engine.model import NOBODY, Review, RuleType
+from engine.record import field, record
 
 from .admission import admitted
 from .names import name_of, namespace_of
@@ -33,18 +33,26 @@ MAX_ROUNDS = 100
 """Evaluations of one object with ever more answers; far beyond the number of lookups of any real policy."""
 
 
-@dataclass(slots=True)
 class PolicyAnswer:
     """What the rules of one policy and one type said about one object, and the object after them."""
 
-    policy: Policy
-    type: RuleType
-    object: Object
-    patched: Object
-    results: list[RuleResult] = field(default_factory=list)
+    __slots__ = ("object", "patched", "policy", "results", "type")
+
+    def __init__(
+        self,
+        policy: Policy,
+        rule_type: RuleType,
+        before: Object,
+        patched: Object,
+    ) -> None:
+        self.policy = policy
+        self.type = rule_type
+        self.object = before
+        self.patched = patched
+        self.results: list[RuleResult] = []
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Setting:
     """What all objects of a run have in common: who asks, when, with which values, in which world."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from engine.record import record
 from kubectl_kpolicy.output.structured import json_text, name_of, yaml_text
 from kubectl_kpolicy.output.table import Column, Table
 
@@ -24,7 +24,7 @@ BAD = ("fail", "warn", "error")
 _REASONS = {"pass": "Ok", "fail": "Fail", "warn": "Warn", "error": "Error", "skip": "Skip"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Row:
     """One result: what a rule of a policy said about an object."""
 
@@ -39,7 +39,7 @@ class Row:
         return resource_path(self.object)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outcome:
     """Everything a run of `apply` found."""
 

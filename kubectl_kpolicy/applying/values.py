@@ -6,10 +6,10 @@ one rule's foreach. Keys are dotted paths into the data that policies see.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import DocumentError
+from engine.record import field, record
 
 from .names import labels_of, name_of
 from .shapes import ANY, LABELS, MAP, TEXT, check_shape
@@ -44,7 +44,7 @@ Values = dict[str, Any]
 GVK = tuple[str, str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parent:
     """The kind behind a kind that stands for a subresource: `Scale` is `scale` of `Deployment`."""
 
@@ -54,7 +54,7 @@ class Parent:
     subresource: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ValueSet:
     """Everything one values file, inline block and `--set` give."""
 

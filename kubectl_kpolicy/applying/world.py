@@ -6,7 +6,6 @@ stand in, as in Kyverno's CLI without a cluster.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from engine.evaluate import (
@@ -20,6 +19,7 @@ from engine.evaluate import (
     ObjectLookup,
     ServiceLookup,
 )
+from engine.record import field, record
 
 from .inventory import Inventory
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from engine.evaluate import Lookup
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call:
     """A prepared response to a call; an empty method fits every method."""
 
@@ -39,7 +39,7 @@ class Call:
     body: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class World:
     """Everything that policies may ask for outside the object.
 

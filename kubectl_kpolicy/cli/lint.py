@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from engine.record import record
 
 if TYPE_CHECKING:
     import argparse
@@ -21,7 +23,7 @@ HELP = "check policies for mistakes before a cluster sees them"
 _STEP = re.compile(r"[^.\[\]]+|\[[0-9]+\]")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Line:
     """One finding as it is printed: where, how grave, about which object, what, and what to do."""
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from engine.record import record
 
 NOW = datetime(2026, 11, 21, 10, 18, tzinfo=UTC)
 """The instant of every decision in the run, so that its output is the same everywhere."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step:
     """One question: these policies on these objects.
 
@@ -26,7 +27,7 @@ class Step:
     labels: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scene:
     """One scenario."""
 

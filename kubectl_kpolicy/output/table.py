@@ -6,8 +6,9 @@ Widths are counted in terminal cells, so that names in wide scripts stay aligned
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from engine.record import field, record
 
 from .color import paint
 from .diagnostics import visible
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _GAP = "   "
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Column:
     """A head, whether it is shown only with `-o wide`, and the colour role of its values by value."""
 

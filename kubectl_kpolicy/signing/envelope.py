@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.manifests import (
@@ -21,6 +20,7 @@ from engine.manifests import (
 )
 from engine.manifests.annotations import MAX_SIGNATURES, annotations_of
 from engine.manifests.compare import shown
+from engine.record import record
 
 from .errors import SigningError, UsageError
 from .text import write_document
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _SEPARATOR = "\n---\n"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Proof:
     """A signature and what goes beside it: certificate (PEM) and Rekor bundle (JSON), empty where there is none."""
 

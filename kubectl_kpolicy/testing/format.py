@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import DocumentError
+from engine.record import field, record
 from kubectl_kpolicy.applying.mocks import CALLS, ENTRIES
 from kubectl_kpolicy.applying.shapes import ANY, FLAG, MAP, TEXT, check_shape, place
 from kubectl_kpolicy.applying.values import SPEC as VALUES
@@ -49,7 +49,7 @@ _FILE = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Declared:
     """One resource as a result names it; empty fields fit anything."""
 
@@ -61,7 +61,7 @@ class Declared:
     version: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Expectation:
     """One entry of `results`."""
 
@@ -78,7 +78,7 @@ class Expectation:
     policy_kind: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TestCase:
     """One test file; paths are as written, relative to its folder."""
 
@@ -88,6 +88,13 @@ class TestCase:
     name: str
     expectations: tuple[Expectation, ...]
     spec: Mapping[str, Any] = field(default_factory=dict)
+    number: int = 0
+    """Which document of the file it is."""
+
+    @property
+    def place(self) -> str:
+        """The file, with the number of the document where it is not the first."""
+        return f"{self.path}#{self.number}" if self.number else str(self.path)
 
     @property
     def folder(self) -> Path:
@@ -100,8 +107,8 @@ class TestCase:
         return [self.folder / path for path in ([given] if isinstance(given, str) else given)]
 
 
-def read_case(path: Path, document: Document) -> TestCase:
-    """Read one document of a test file; raises DocumentError naming file, line and field."""
+def read_case(path: Path, document: Document, number: int = 0) -> TestCase:
+    """Read the document of this `number` in a test file; raises DocumentError naming file, line and field."""
     if isinstance(document.value, dict) and not document.value.get("apiVersion"):
         raise DocumentError(
             "test file uses a deprecated schema",
@@ -117,6 +124,7 @@ def read_case(path: Path, document: Document) -> TestCase:
             for index, result in enumerate(spec.get("results") or ())
         ),
         spec=spec,
+        number=number,
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, Location
 from engine.model import NOBODY
+from engine.record import record
 from kubectl_kpolicy.applying.documents import Loaded, objects_of, sort_documents
 from kubectl_kpolicy.applying.inventory import Inventory
 from kubectl_kpolicy.applying.mocks import (
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 FILE_NAME = "kyverno-test.yaml"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bench:
     """One test case with everything it names, ready to run."""
 
@@ -55,7 +55,7 @@ class Bench:
     world: World
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Broken:
     """A test file that cannot be read, and why."""
 
@@ -72,9 +72,9 @@ def find_cases(paths: Iterable[Path], file_name: str = FILE_NAME) -> Iterator[Te
             except EngineError as error:
                 yield Broken(file, error)
                 continue
-            for document in documents:
+            for number, document in enumerate(documents):
                 try:
-                    yield read_case(file, document)
+                    yield read_case(file, document, number)
                 except EngineError as error:
                     yield Broken(file, error)
 

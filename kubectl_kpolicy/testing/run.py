@@ -44,7 +44,7 @@ _ANY = Declared("", "")
 
 def run_case(bench: Bench, *, now: datetime, file: str = "", selector: Selector = ALL) -> list[Row]:
     """Run a test case and return its rows; `now` is the instant of all decisions."""
-    run = _Run(bench, now, file or str(bench.case.path))
+    run = _Run(bench, now, file or bench.case.place)
     return [
         row
         for expectation in bench.case.expectations

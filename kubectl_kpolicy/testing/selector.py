@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from engine.errors import DocumentError
 from engine.lang import wildcard
+from engine.record import record
 
 KEYS = ("policy", "rule", "resource")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Selector:
     """Wildcard patterns for the names of policy, rule and resource."""
 

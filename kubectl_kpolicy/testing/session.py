@@ -78,7 +78,7 @@ class _Session:
         return (row.strict if self._args.strict else row.verdict) != OK
 
     def _run_case(self, case: TestCase) -> None:
-        file = str(case.path)
+        file = case.place
         self._say(f"Loading test {case.name} ( {file} ) ...")
         try:
             bench = load_case(case)

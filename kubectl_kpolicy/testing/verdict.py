@@ -6,10 +6,10 @@ pass, fail, warn or error is expected.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.model import Status
+from engine.record import record
 from kubectl_kpolicy.applying.names import resource_path
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ OK, MISS = "ok", "miss"
 EXCLUDED, NOT_FOUND = "Excluded", "Not found"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Row:
     """One line of a test's outcome; `actual` is None where no rule answered."""
 
@@ -40,7 +40,7 @@ class Row:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answered:
     """One rule's answer on one object, with the objects that it left or made."""
 

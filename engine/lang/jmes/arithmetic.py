@@ -7,13 +7,13 @@ are rounded, follows upstream.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import EvaluationError
 from engine.lang import duration, gotext, quantity
 from engine.lang.quantity import Format, Quantity
+from engine.record import record
 
 from .signature import Table, fail
 from .values import as_float, is_number, number, spend
@@ -30,7 +30,7 @@ _LOWEST: Final = -(2**63)
 _MAX_DIGITS: Final = 2**63
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Duration:
     ns: int
 

@@ -5,7 +5,6 @@ The engine has no clock and no network; whoever evaluates passes these in, so an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -15,12 +14,13 @@ from engine.lang.chance import Chance
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 def _no_lookup(host: str) -> bool:
     raise EvaluationError(f"host name `{host}` cannot be looked up here")
 
 
-@dataclass(slots=True)
 class Env:
     """Inputs of one evaluation.
 
@@ -28,7 +28,16 @@ class Env:
     `budget` counts down one per visited node and list element, and the evaluation stops with LimitError below zero.
     """
 
-    now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
-    chance: Chance = field(default_factory=Chance)
-    is_external_host: Callable[[str], bool] = _no_lookup
-    budget: int = 10_000_000
+    __slots__ = ("budget", "chance", "is_external_host", "now")
+
+    def __init__(
+        self,
+        now: datetime = _EPOCH,
+        chance: Chance | None = None,
+        is_external_host: Callable[[str], bool] = _no_lookup,
+        budget: int = 10_000_000,
+    ) -> None:
+        self.now = now
+        self.chance = chance or Chance()
+        self.is_external_host = is_external_host
+        self.budget = budget

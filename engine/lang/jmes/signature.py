@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from engine.errors import EvaluationError
 from engine.lang import gotext
+from engine.record import record
 
 from .values import ExpRef, ItemList, is_number, spend_size
 
@@ -48,7 +48,7 @@ _TAKEN: Final[dict[str, tuple[type, ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Function:
     """A function of the language; `body` gets the inputs of the evaluation first, then the arguments."""
 

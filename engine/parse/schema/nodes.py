@@ -6,14 +6,15 @@ and the generated CustomResourceDefinitions. They hold data only; `engine.parse.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from engine.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Text:
     """A string; `enum` lists the only accepted spellings, `default` is what absence means."""
 
@@ -22,14 +23,14 @@ class Text:
     longest: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Flag:
     """A boolean."""
 
     default: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Whole:
     """A whole number within bounds."""
 
@@ -38,26 +39,26 @@ class Whole:
     default: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Free:
     """Any JSON value; its inside belongs to another language and is not looked at."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MapOf:
     """A map from free keys to values of one type."""
 
     values: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListOf:
     """A list of values of one type."""
 
     items: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Shape:
     """A map with known fields; an `open` one may have others."""
 
@@ -66,7 +67,7 @@ class Shape:
     open: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MapOrList:
     """A value that is written either as a map or as a list."""
 
@@ -74,11 +75,11 @@ class MapOrList:
     as_list: ListOf
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Later:
     """A node that holds itself somewhere inside, given by name of its maker."""
 
-    make: Callable[[], Any] = field(repr=False)
+    make: Callable[[], Any]
 
 
 Node: TypeAlias = Text | Flag | Whole | Free | MapOf | ListOf | Shape | MapOrList | Later

@@ -296,3 +296,14 @@ spec:
     more = "apiCallResponses: [{urlPath: /api/v1/namespaces, response: {statusCode: 500}}]\n"
     code, found = _rows(capsys, suite(GOOD.replace("pass", "error"), more=more))
     assert code == 0, found
+
+
+def test_documents_of_one_file_are_told_apart(suite, capsys, tmp_path):
+    folder = suite(GOOD)
+    text = (tmp_path / "kyverno-test.yaml").read_text()
+    (tmp_path / "kyverno-test.yaml").write_text(f"{text}---\n{text}")
+    _, found = _rows(capsys, folder)
+    assert [row["file"].rpartition("/")[2] for row in found["rows"]] == [
+        "kyverno-test.yaml",
+        "kyverno-test.yaml#1",
+    ]

@@ -1,0 +1,149 @@
+"""Questions that expressions ask, translated into the lookups of evaluations, and the answers translated back.
+
+The language has its own words for what lies outside, so that it needs nothing of this layer; whoever answers lookups
+need not know that an expression asked.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from engine.evaluate.lookups import ApiCallLookup, GlobalLookup, ImageLookup, ServiceLookup
+from engine.lang.cel import CelError, lookups
+
+from .kinds import resource_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from engine.evaluate.inputs import Inputs
+    from engine.evaluate.lookups import Lookup
+    from engine.model import Review
+
+    Ask = Callable[[Any], Any]
+
+_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+
+def asker(inputs: Inputs, review: Review) -> Ask:
+    """Return what answers an expression's questions: from the answers at hand, else by LookupNeeded.
+
+    An error or an absent answer is a CelError, so that the expression fails where it asked.
+    """
+
+    def ask(question: Any) -> Any:
+        match question:
+            case lookups.MapKind(api_version=api_version, kind=kind):
+                group, _, version = api_version.rpartition("/")
+                return {"group": group, "version": version, "resource": resource_of(kind)}
+            case lookups.AccessCheck():
+                return _access(question, inputs, review)
+        lookup = _lookup(question)
+        answer = inputs.ask(lookup)
+        if answer.error:
+            raise CelError(answer.error)
+        if answer.is_absent:
+            raise CelError(f"{_named(lookup)} is not known here")
+        return answer.value
+
+    return ask
+
+
+def _lookup(question: Any) -> Lookup:
+    match question:
+        case lookups.GetResource():
+            path = resource_path(question.api_version, question.resource, question.namespace)
+            return ApiCallLookup("GET", f"{path}/{question.name}")
+        case lookups.ListResources():
+            path = resource_path(question.api_version, question.resource, question.namespace)
+            pairs = ",".join(f"{key}={value}" for key, value in question.labels)
+            return ApiCallLookup("GET", f"{path}?labelSelector={pairs}" if pairs else path)
+        case lookups.PostResource():
+            path = resource_path(question.api_version, question.resource, question.namespace)
+            return ApiCallLookup("POST", path, _body(question.body))
+        case lookups.HttpCall():
+            body = "" if question.body is None else _body(question.body)
+            return ServiceLookup(
+                question.method, question.url, question.headers, body, question.ca_bundle
+            )
+        case lookups.GlobalContext():
+            return GlobalLookup(".".join(filter(None, (question.name, question.projection))))
+        case lookups.ImageMetadata():
+            return ImageLookup(question.reference)
+    raise CelError(f"{type(question).__name__} cannot be answered here")
+
+
+def _named(lookup: Lookup) -> str:
+    match lookup:
+        case ApiCallLookup():
+            return f"`{lookup.method} {lookup.url_path}`"
+        case ServiceLookup():
+            return f"`{lookup.method} {lookup.url}`"
+        case GlobalLookup():
+            return f"global context entry `{lookup.name}`"
+        case ImageLookup():
+            return f"image `{lookup.reference}`"
+    return type(lookup).__name__
+
+
+def _body(value: Any) -> str:
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    except (TypeError, ValueError) as error:
+        raise CelError(f"the body cannot be written as JSON: {error}") from error
+
+
+def resource_path(api_version: str, resource: str, namespace: str) -> str:
+    """Return the API server's path of a collection."""
+    root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+    return f"{root}/namespaces/{namespace}/{resource}" if namespace else f"{root}/{resource}"
+
+
+def _access(question: lookups.AccessCheck, inputs: Inputs, review: Review) -> dict[str, Any]:
+    """Ask the API server whether the requester, or a service account, may do something.
+
+    An answer that cannot be had is no permission.
+    """
+    body = _body({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+                  "spec": {**_requester(question, review), **_action(question)}})  # fmt: skip
+    answer = inputs.ask(ApiCallLookup("POST", _REVIEWS, body))
+    if answer.error or answer.is_absent:
+        return {"allowed": False, "reason": "", "error": answer.error or "no authorizer is known"}
+    value = answer.value if isinstance(answer.value, dict) else {}
+    status = value.get("status") or {}
+    return {
+        "allowed": status.get("allowed") is True,
+        "reason": status.get("reason", ""),
+        "error": status.get("evaluationError", ""),
+    }
+
+
+def _requester(question: lookups.AccessCheck, review: Review) -> dict[str, Any]:
+    if question.service_account:
+        namespace, _, name = question.service_account.partition("/")
+        groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
+        return {"user": f"system:serviceaccount:{namespace}:{name}", "groups": groups}
+    user = review.user
+    return {"user": user.username, "uid": user.uid, "groups": list(user.groups)}
+
+
+def _action(question: lookups.AccessCheck) -> dict[str, Any]:
+    if question.path:
+        return {"nonResourceAttributes": {"path": question.path, "verb": question.verb}}
+    attributes = {
+        "verb": question.verb,
+        "group": question.group,
+        "resource": question.resource,
+        "subresource": question.subresource,
+        "namespace": question.namespace,
+        "name": question.name,
+    }
+    selectors = {
+        "fieldSelector": question.field_selector,
+        "labelSelector": question.label_selector,
+    }
+    raw = {key: {"rawSelector": text} for key, text in selectors.items() if text}
+    return {
+        "resourceAttributes": {**{key: text for key, text in attributes.items() if text}, **raw}
+    }

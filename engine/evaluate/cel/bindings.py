@@ -1,0 +1,174 @@
+"""The variables that expressions of policies read: made when first read, from one review and the answers at hand.
+
+`object`, `oldObject` and `params` are there from the start; `request`, `namespaceObject`, `authorizer` and `variables` cost
+something, so most evaluations never make them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import EvaluationError
+from engine.evaluate.lookups import ObjectLookup
+from engine.lang.cel import CelEnv, CelError
+from engine.lang.cel.functions.authorizing import Authorizer
+from engine.lang.chance import Chance
+
+from .asking import asker
+from .kinds import resource_of_review
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from engine.evaluate.inputs import Inputs
+    from engine.evaluate.trace import Trace
+    from engine.lang.cel import Program
+    from engine.model import Json, Review
+
+NAMES = frozenset(
+    {
+        "object",
+        "oldObject",
+        "request",
+        "params",
+        "namespaceObject",
+        "authorizer",
+        "variables",
+    }
+)
+"""What Kubernetes lets the expressions of admission policies read."""
+
+
+class Bindings(dict[str, Any]):
+    """Variables of one policy on one review, and the environment its expressions share."""
+
+    __slots__ = ("env", "inputs", "review", "trace")
+
+    def __init__(
+        self,
+        review: Review,
+        inputs: Inputs,
+        variables: Mapping[str, Program],
+        *,
+        params: Json = None,
+        trace: Trace | None = None,
+    ) -> None:
+        super().__init__(object=review.object, oldObject=review.old_object, params=params)
+        self.review = review
+        self.inputs = inputs
+        self.trace = trace
+        self.env = CelEnv(inputs.now, ask=asker(inputs, review), chance=Chance(inputs.seed))
+        if variables:
+            self["variables"] = Variables(variables, self)
+
+    def __missing__(self, name: str) -> Any:
+        make = _LATER.get(name)
+        if make is None:
+            raise KeyError(name)
+        value = self[name] = make(self)
+        return value
+
+    def value_of(self, program: Program) -> Any:
+        """Evaluate a program; raises CelError."""
+        return program(self, self.env)
+
+
+class Variables(dict[str, Any]):
+    """`variables.NAME`: each expression is evaluated when it is first read; an error is kept as the value is."""
+
+    __slots__ = ("_bindings", "_errors", "_programs", "_under_way")
+
+    def __init__(self, programs: Mapping[str, Program], bindings: Bindings) -> None:
+        super().__init__()
+        self._programs = programs
+        self._bindings = bindings
+        self._errors: dict[str, EvaluationError] = {}
+        self._under_way: set[str] = set()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._programs
+
+    def __missing__(self, name: str) -> Any:
+        program = self._programs.get(name)
+        if program is None:
+            raise KeyError(name)
+        if name in self._errors:
+            raise self._errors[name]
+        if name in self._under_way:
+            raise CelError(f"variable `{name}` depends on itself")
+        self._under_way.add(name)
+        try:
+            value = self[name] = self._bindings.value_of(program)
+        except EvaluationError as error:
+            self._errors[name] = error
+            raise
+        finally:
+            self._under_way.discard(name)
+        if (trace := self._bindings.trace) is not None:
+            trace.add("variable", f"variables.{name}", None, value)
+        return value
+
+
+def request_of(bindings: Bindings) -> dict[str, Json]:
+    """Return the AdmissionRequest without its objects; fields that are empty are left out, as the API server does."""
+    review = bindings.review
+    kind = {"group": review.group, "version": review.version, "kind": review.kind}
+    resource = {
+        "group": review.group,
+        "version": review.version,
+        "resource": resource_of_review(review),
+    }
+    made: dict[str, Json] = {
+        "uid": "",
+        "kind": kind,
+        "resource": resource,
+        "requestKind": kind,
+        "requestResource": resource,
+        "subResource": review.subresource,
+        "requestSubResource": review.subresource,
+        "name": review.name,
+        "namespace": review.namespace,
+        "operation": review.operation,
+        "userInfo": _user_of(review),
+        "dryRun": review.dry_run,
+        **review.request,
+    }
+    kept = {key: value for key, value in made.items() if value != "" or key in ("uid", "operation")}
+    return {**kept, "object": review.object, "oldObject": review.old_object}
+
+
+def _user_of(review: Review) -> dict[str, Json]:
+    user = review.user
+    known = {
+        "username": user.username,
+        "uid": user.uid,
+        "groups": list(user.groups),
+        "extra": dict(user.extra),
+    }
+    return {key: value for key, value in known.items() if value}
+
+
+def namespace_of(bindings: Bindings) -> Json:
+    """Return the Namespace that the object lives in, null for what lives in none.
+
+    Where nobody knows the object it is name and labels of the namespace, as far as the review has them.
+    """
+    review = bindings.review
+    name = "" if review.kind == "Namespace" and not review.group else review.namespace
+    if not name:
+        return None
+    answer = bindings.inputs.ask(ObjectLookup("v1", "Namespace", "", name))
+    if answer.error:
+        raise CelError(answer.error)
+    if isinstance(answer.value, dict):
+        return answer.value
+    labels = {"labels": dict(review.namespace_labels)} if review.namespace_labels else {}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, **labels}}
+
+
+_LATER: dict[str, Callable[[Bindings], Any]] = {
+    "request": request_of,
+    "namespaceObject": namespace_of,
+    "authorizer": lambda _: Authorizer(),
+    "variables": lambda bindings: Variables({}, bindings),
+}

@@ -1,0 +1,153 @@
+"""Lists of named and unnamed expressions compiled once: validations, conditions, variables, audit annotations.
+
+What an expression that fails, errs or is not met means to Kubernetes is written here, for every kind of policy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import EvaluationError, PolicyError
+from engine.lang import cel
+from engine.lang.cel.values import TYPES
+from engine.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from engine.lang.cel import Program
+    from engine.model import Block
+
+    from .bindings import Bindings
+
+_LONGEST_MESSAGE = 5 * 1024
+
+
+@record
+class Validation:
+    """One expression that has to be true, and the words for when it is not."""
+
+    source: str
+    check: Program
+    message: str
+    message_of: Program | None
+
+
+@record
+class Named:
+    """A named expression: a condition, or the value of an audit annotation."""
+
+    name: str
+    program: Program
+
+
+def compile_expression(text: Any, names: Collection[str], *, place: str = "") -> Program:
+    """Compile one expression that may read `names`; raises PolicyError naming `place` for one that cannot work."""
+    source = str(text or "").strip()
+    try:
+        program = cel.compile(source)
+    except cel.CelSyntaxError as error:
+        raise PolicyError(f"`{place}` does not compile: {error.message}") from error
+    for name in sorted(program.names):
+        if name not in names and name not in TYPES:
+            raise PolicyError(f"`{place}` does not compile: undeclared reference to `{name}`")
+    return program
+
+
+def compile_validations(
+    blocks: Iterable[Block], names: Collection[str], *, message: str = ""
+) -> tuple[Validation, ...]:
+    """Compile validations; `message` stands in for those that have none of their own."""
+    return tuple(
+        Validation(
+            str(block.get("expression", "")).strip(),
+            compile_expression(block.get("expression"), names, place=f"validations[{index}]"),
+            str(block.get("message") or message).strip(),
+            compile_expression(
+                block["messageExpression"], names, place=f"validations[{index}].messageExpression"
+            )
+            if block.get("messageExpression")
+            else None,
+        )
+        for index, block in enumerate(blocks)
+    )
+
+
+def compile_named(
+    blocks: Iterable[Block], names: Collection[str], *, place: str, key: str = "name",
+    expression: str = "expression",
+) -> tuple[Named, ...]:  # fmt: skip
+    """Compile a list of named expressions."""
+    return tuple(
+        Named(
+            str(block.get(key, "")),
+            compile_expression(block.get(expression), names, place=f"{place}[{index}]"),
+        )
+        for index, block in enumerate(blocks)
+    )
+
+
+def compile_variables(blocks: Iterable[Block], names: Collection[str]) -> Mapping[str, Program]:
+    """Compile variables by name."""
+    return {item.name: item.program for item in compile_named(blocks, names, place="variables")}
+
+
+def unmet(conditions: Iterable[Named], bindings: Bindings) -> str | None:
+    """Return the name of the first condition that is false, None when all are true.
+
+    A false condition wins over those that cannot be evaluated; without one, the first error is raised.
+    """
+    failed: EvaluationError | None = None
+    for condition in conditions:
+        try:
+            holds = bindings.value_of(condition.program) is True
+        except EvaluationError as error:
+            failed = failed or errored(condition.program.source, error)
+            continue
+        if bindings.trace is not None:
+            bindings.trace.add("condition", condition.program.source, holds)
+        if not holds:
+            return condition.name
+    if failed is not None:
+        raise failed
+    return None
+
+
+def errored(source: str, error: EvaluationError) -> EvaluationError:
+    """Return an error with the API server's words around it."""
+    return error.reworded(f"expression '{source}' resulted in error: {error.message}")
+
+
+def failure_message(validation: Validation, bindings: Bindings) -> str:
+    """Return what is said of an object that does not meet a validation.
+
+    The message expression counts where it gives one line of text that is not too long; then the message, then the
+    expression itself.
+    """
+    if validation.message_of is not None and (told := _told(validation.message_of, bindings)):
+        return told
+    return validation.message or f"failed expression: {validation.source}"
+
+
+def _told(program: Program, bindings: Bindings) -> str:
+    try:
+        value = bindings.value_of(program)
+    except EvaluationError:
+        return ""
+    if not isinstance(value, str):
+        return ""
+    text = value.strip()
+    return "" if "\n" in text or len(text.encode()) > _LONGEST_MESSAGE else text
+
+
+def annotations_of(annotations: Iterable[Named], bindings: Bindings) -> dict[str, str]:
+    """Return the audit annotations that are texts; null leaves one out, and so does an error."""
+    found = {}
+    for annotation in annotations:
+        try:
+            value = bindings.value_of(annotation.program)
+        except EvaluationError:
+            continue
+        if isinstance(value, str):
+            found[annotation.name] = value
+    return found

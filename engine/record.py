@@ -1,0 +1,147 @@
+"""Records: frozen values with named fields, for every part of the engine, at almost no cost when a module is imported.
+
+They are written, and read by type checkers, as frozen dataclasses. `dataclasses` compiles six methods for each
+class and loads `inspect` to do so, half a millisecond a class, which for the hundred classes that a command touches is
+most of its time. Here nothing is compiled: the methods are shared, the constructor is one closure, and
+a field that is not given is read from the class, so that a value with many defaults is made as quickly as a small one.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast, dataclass_transform
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+T = TypeVar("T")
+
+
+class _Fresh:
+    """Stands where a default would, for a field whose default is made anew for each value."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+
+
+def field(*, default_factory: Callable[[], T]) -> T:
+    """Give a field a default that `default_factory` makes anew for each value."""
+    return cast("T", _Fresh(default_factory))
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def record(cls: type[T]) -> type[T]:
+    """Make a class of annotated fields a record: constructor, equality, hash, text; no field can be set afterwards.
+
+    Methods that the class defines itself stay. Classes do not inherit from records, and their methods cannot call `super()`.
+    `dataclasses.replace`, `fields` and `asdict` take records.
+    """
+    names = tuple(cls.__annotations__)
+    own = {key: value for key, value in vars(cls).items() if key not in _UNWANTED}
+    fresh = {name: make for name in names if (make := _maker(own.get(name))) is not None}
+    methods = {
+        **_METHODS,
+        "__values__": _getter(names),
+        "__match_args__": names,
+        "__init__": _constructor(names, frozenset(own), fresh),
+    }
+    return cast("type[T]", type(cls.__name__, cls.__bases__, {**methods, **own}))
+
+
+def replace(value: T, **changes: Any) -> T:
+    """Return a record like `value` with some fields changed; raises TypeError for names that are no fields."""
+    given: Any = value
+    fields = {name: getattr(given, name) for name in given.__match_args__}
+    return value.__class__(**{**fields, **changes})
+
+
+_UNWANTED: Final = frozenset({"__dict__", "__weakref__"})
+
+
+def _getter(names: tuple[str, ...]) -> Any:
+    """Return a property of the values of all fields: of a single one its own value, of none an empty tuple."""
+    return property(attrgetter(*names) if names else lambda _: ())
+
+
+def _maker(default: Any) -> Callable[[], Any] | None:
+    """Return what makes a default that each value must hold itself; others are read from the class."""
+    if isinstance(default, _Fresh):
+        return default.make
+    return (lambda: default) if hasattr(default, "__get__") else None
+
+
+def _constructor(
+    names: tuple[str, ...], defaults: frozenset[str], fresh: Mapping[str, Callable[[], Any]]
+) -> Callable[..., None]:
+    """Return `__init__`: values by position or name; how a call that gives the same fields ends is worked out once."""
+    endings: dict[tuple[str, ...], tuple[tuple[str, Callable[[], Any]], ...]] = {}
+
+    def __init__(self: Any, *given: Any, **named: Any) -> None:  # noqa: N807 - it becomes one
+        fields = self.__dict__
+        if given:
+            fields.update(zip(names, given, strict=False))
+        if named:
+            fields.update(named)
+        if len(fields) != len(given) + len(named):
+            raise TypeError(f"{type(self).__qualname__} is given a value twice, or one too many")
+        present = tuple(fields)
+        ending = endings.get(present)
+        if ending is None:
+            ending = endings[present] = completed(self, present)
+        for name, make in ending:
+            fields[name] = make()
+
+    def completed(self: Any, present: tuple[str, ...]) -> tuple[tuple[str, Callable[[], Any]], ...]:
+        if wrong := {*present} - {*names}:
+            raise TypeError(f"{type(self).__qualname__} has no field {min(wrong)!r}")
+        absent = [name for name in names if name not in present]
+        if missing := [name for name in absent if name not in defaults]:
+            raise TypeError(f"{type(self).__qualname__} needs {missing[0]!r}")
+        return tuple((name, fresh[name]) for name in absent if name in fresh)
+
+    return __init__
+
+
+def _equal(self: Any, other: Any) -> Any:
+    if other.__class__ is not self.__class__:
+        return NotImplemented
+    return self is other or self.__values__ == other.__values__
+
+
+def _hash(self: Any) -> int:
+    return hash(self.__values__)
+
+
+def _text(self: Any) -> str:
+    shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
+    return f"{self.__class__.__qualname__}({shown})"
+
+
+def _refuse(self: Any, name: str, *_: object) -> NoReturn:
+    raise AttributeError(f"cannot change field {name!r} of {self.__class__.__qualname__}")
+
+
+def _reduce(self: Any) -> tuple[Any, ...]:
+    return self.__class__, tuple(getattr(self, name) for name in self.__match_args__)
+
+
+class _Fields:
+    """Describes the fields as `dataclasses` does, for its functions; loaded when one of them is used."""
+
+    def __get__(self, _instance: object, owner: Any) -> Any:
+        from dataclasses import make_dataclass
+
+        named = owner.__annotations__.items()
+        described: Any = make_dataclass(owner.__name__, named, init=False)
+        return described.__dataclass_fields__
+
+
+_METHODS: Final = {
+    "__eq__": _equal,
+    "__hash__": _hash,
+    "__repr__": _text,
+    "__setattr__": _refuse,
+    "__delattr__": _refuse,
+    "__reduce__": _reduce,
+    "__dataclass_fields__": _Fields(),
+}
