@@ -1,0 +1,64 @@
+"""Everything a running sandbox is made of, in one place that is handed around: store, kinds, clock, rights, webhooks, keys."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from .call import Call, User, service_account
+from .clock import Clock
+from .kinds import Registry
+from .store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .admission.chain import Chain
+    from .kinds import Resource
+
+ADMIN = User("kubernetes-admin", ("system:masters", "system:authenticated"))
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+
+
+@dataclass(slots=True)
+class Cluster:
+    """A running sandbox."""
+
+    store: Store
+    registry: Registry
+    clock: Clock
+    admission: Chain
+    token_key: bytes
+    services: dict[str, str] = field(default_factory=dict)
+    authority: str = ""
+
+    def internal(self, resource: Resource, *, by: str, namespace: str = "", name: str = "") -> Call:
+        """Return a call of one of the control plane's own controllers (`by` is its account in kube-system)."""
+        user = service_account("kube-system", by)
+        return Call(self, user, "update", resource, namespace, name, agent="sandbox")
+
+    def resource(self, group: str, plural: str) -> Resource:
+        """Return a resource that is always there."""
+        found = self.registry.any_version(group, plural)
+        assert found is not None, f"{plural}.{group} is a built-in kind"
+        return found
+
+
+def open_cluster(folder: Path | None) -> Cluster:
+    """Open the store in a folder (None: in memory) and everything above it."""
+    from .admission.chain import Chain
+
+    store = Store(folder / "sandbox.db" if folder else None)
+    offset = timedelta(seconds=float(store.fact("clock-offset") or 0))
+    key = store.fact("token-key")
+    if key is None:
+        key = secrets.token_hex(32)
+        store.set_fact("token-key", key)
+    return Cluster(store, Registry(), Clock(offset), Chain(), bytes.fromhex(key))
+
+
+def suffix(size: int = 5) -> str:
+    """Return random letters as generated names end with."""
+    return "".join(secrets.choice(_ALPHABET) for _ in range(size))

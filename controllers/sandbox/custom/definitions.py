@@ -1,0 +1,108 @@
+"""From a CustomResourceDefinition to the resources that it serves, one per served version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from controllers.sandbox.kinds import Registry, Resource
+
+from . import structural
+
+if TYPE_CHECKING:
+    from controllers.sandbox.errors import Cause
+
+Object = dict[str, Any]
+STORAGE = "apiextensions.k8s.io/customresourcedefinitions"
+_OPEN: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+@dataclass(frozen=True)
+class Custom:
+    """One version of a custom resource: its schema and what the CRD says beside it."""
+
+    version: Object
+    storage_version: str
+
+    @cached_property
+    def schema(self) -> Object:
+        """Return the OpenAPI v3 schema."""
+        found: Object = (self.version.get("schema") or {}).get("openAPIV3Schema") or _OPEN
+        return found
+
+    @property
+    def printer_columns(self) -> list[Object]:
+        """Return `additionalPrinterColumns`."""
+        found: list[Object] = self.version.get("additionalPrinterColumns") or []
+        return found
+
+    @cached_property
+    def selectable_fields(self) -> frozenset[str]:
+        """Return the fields that field selectors may name."""
+        fields = self.version.get("selectableFields") or ()
+        return frozenset(one["jsonPath"].lstrip(".") for one in fields)
+
+    @property
+    def scale_paths(self) -> tuple[str, str, str]:
+        """Return where the scale subresource finds wanted and real replicas and the selector."""
+        scale = (self.version.get("subresources") or {}).get("scale") or {}
+        paths = (f"{of}ReplicasPath" for of in ("spec", "status"))
+        wanted, counted = (str(scale.get(path, "")) for path in paths)
+        return wanted, counted, str(scale.get("labelSelectorPath", ""))
+
+    def prune(self, obj: Object) -> tuple[Object, list[str]]:
+        """Return an object without fields that the schema does not have, and their paths."""
+        return structural.prune(self.schema, obj)
+
+    def default(self, obj: Object) -> Object:
+        """Return an object with the schema's defaults."""
+        made: Object = structural.default(self.schema, obj)
+        return made
+
+    def validate(self, obj: Object) -> list[Cause]:
+        """Return what is wrong with an object."""
+        return structural.validate(self.schema, obj)
+
+
+def resources_of(definition: Object) -> list[Resource]:
+    """Return the resources that a CRD serves."""
+    spec = definition["spec"]
+    names = spec["names"]
+    storage = next((one["name"] for one in spec["versions"] if one.get("storage")), "")
+    made = []
+    for version in spec["versions"]:
+        if not version.get("served"):
+            continue
+        below = version.get("subresources") or {}
+        made.append(
+            Resource(
+                group=spec["group"],
+                version=version["name"],
+                plural=names["plural"],
+                kind=names["kind"],
+                namespaced=spec["scope"] == "Namespaced",
+                singular=names.get("singular") or names["kind"].lower(),
+                short_names=tuple(names.get("shortNames") or ()),
+                categories=tuple(names.get("categories") or ()),
+                has_status="status" in below,
+                has_scale="scale" in below,
+                list_kind=names.get("listKind") or f"{names['kind']}List",
+                custom=Custom(version, storage),
+            )
+        )
+    return made
+
+
+def serve(registry: Registry, definition: Object) -> None:
+    """Serve what a CRD defines, and no longer what it defined before."""
+    withdraw(registry, definition)
+    for resource in resources_of(definition):
+        registry.add(resource)
+
+
+def withdraw(registry: Registry, definition: Object) -> None:
+    """Serve nothing of a CRD any more."""
+    spec = definition["spec"]
+    if registry.any_version(spec["group"], spec["names"]["plural"]) is not None:
+        registry.remove(spec["group"], spec["names"]["plural"])

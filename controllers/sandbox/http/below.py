@@ -1,0 +1,191 @@
+"""Subresources: what lies below an object's path and is no object of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from controllers.sandbox.access import tokens
+from controllers.sandbox.call import service_account
+from controllers.sandbox.errors import (
+    ApiError,
+    bad_request,
+    method_not_allowed,
+    no_such_path,
+    not_implemented,
+)
+from controllers.sandbox.objects import delete as deleting
+from controllers.sandbox.objects import write
+from controllers.sandbox.objects.patches import JSON_PATCH, json_patch, merge_patch
+
+from .resources import Body, act, patch
+from .tables import json_path
+
+if TYPE_CHECKING:
+    from controllers.sandbox.call import Call
+
+Object = dict[str, Any]
+_CANNOT = {
+    "log": "show logs: its Pods do not run, they only look as if",
+    "exec": "run commands in a Pod: its Pods do not run, they only look as if",
+    "attach": "attach to a Pod: its Pods do not run, they only look as if",
+    "portforward": "forward ports: its Pods do not run, they only look as if",
+    "proxy": "forward requests: nothing runs behind its objects",
+}
+_SHORTEST, _USUAL = 600, 3600
+
+
+async def act_below(call: Call, body: Body) -> tuple[int, Object]:
+    """Do what a call asks of a subresource; return the HTTP status and the object to show. ApiError 404, 405, 501."""
+    resource, name = call.resource, call.subresource
+    if name in _CANNOT and name in resource.subresources:
+        write.current_of(call)
+        raise not_implemented(_CANNOT[name])
+    if name == "status" and resource.has_status:
+        return await _status(call, body)
+    if name == "scale" and resource.has_scale:
+        return await _scale(call, body)
+    if name not in resource.subresources:
+        raise no_such_path()
+    match name, call.verb:
+        case "token", "create":
+            return 201, _token(call, body.value or {})
+        case "eviction", "create":
+            return 201, await _evict(call, body.value or {})
+        case "binding", "create":
+            return 201, await _bind(call, body.value or {})
+        case "finalize", "update":
+            return 200, await _finalize(call, body.value)
+        case (("ephemeralcontainers" | "resize"), _):
+            return await _part_of_pod(call, body)
+    raise method_not_allowed()
+
+
+async def _status(call: Call, body: Body) -> tuple[int, Object]:
+    if call.verb == "get":
+        return 200, write.current_of(call)
+    if call.verb == "update":
+        return 200, await write.update(call, lambda _: body.value)
+    if call.verb == "patch":
+        return await patch(call, body)
+    raise method_not_allowed()
+
+
+async def _part_of_pod(call: Call, body: Body) -> tuple[int, Object]:
+    code, shown = await act(call, body)
+    assert isinstance(shown, dict), "neither a list nor a watch has a name"
+    return code, shown
+
+
+async def _scale(call: Call, body: Body) -> tuple[int, Object]:
+    if call.verb == "get":
+        return 200, _scale_of(call, write.current_of(call))
+    if call.verb not in {"update", "patch"}:
+        raise method_not_allowed()
+    steps = _paths(call)[0].strip(".").split(".")
+
+    def change(current: Object) -> Object:
+        scale = _changed_scale(_scale_of(call, current), call, body)
+        replicas = (scale.get("spec") or {}).get("replicas", 0)
+        if not isinstance(replicas, int) or replicas < 0:
+            raise bad_request("spec.replicas: must be a number that is not negative")
+        return _set(current, steps, replicas)
+
+    return 200, _scale_of(call, await write.update(call, change))
+
+
+def _set(value: Any, steps: list[str], new: Any) -> Object:
+    held = value if isinstance(value, dict) else {}
+    inner = _set(held.get(steps[0]), steps[1:], new) if steps[1:] else new
+    return {**held, steps[0]: inner}
+
+
+def _changed_scale(scale: Object, call: Call, body: Body) -> Object:
+    if call.verb == "update":
+        return dict(body.value or {})
+    if body.content_type == JSON_PATCH:
+        made: Object = json_patch(scale, body.value)
+        return made
+    merged: Object = merge_patch(scale, body.value)
+    return merged
+
+
+def _paths(call: Call) -> tuple[str, str, str]:
+    if call.resource.custom is not None:
+        found: tuple[str, str, str] = call.resource.custom.scale_paths
+        return found
+    return ".spec.replicas", ".status.replicas", ""
+
+
+def _scale_of(call: Call, obj: Object) -> Object:
+    wanted, counted, selector = _paths(call)
+    labels = ((obj.get("spec") or {}).get("selector") or {}).get("matchLabels") or {}
+    shown = ",".join(f"{key}={value}" for key, value in labels.items())
+    if selector:
+        shown = next(iter(json_path(selector)(obj)), "")
+    meta = obj["metadata"]
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: meta[key] for key in kept if key in meta},
+        "spec": {"replicas": next(iter(json_path(wanted)(obj)), 0)},
+        "status": {"replicas": next(iter(json_path(counted)(obj)), 0), "selector": shown},
+    }
+
+
+def _token(call: Call, request: Object) -> Object:
+    account = write.current_of(call)
+    spec = request.get("spec") or {}
+    seconds = spec.get("expirationSeconds") or _USUAL
+    if seconds < _SHORTEST:
+        text = f"may not specify a duration less than {_SHORTEST // 60} minutes"
+        raise ApiError(
+            422,
+            "Invalid",
+            f'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: {seconds}: {text}',
+        )
+    meta = account["metadata"]
+    bound = {
+        "aud": spec.get("audiences") or ["https://kubernetes.default.svc"],
+        "kubernetes.io": {
+            "namespace": call.namespace,
+            "serviceaccount": {"name": call.name, "uid": meta["uid"]},
+        },
+    }
+    user = replace(service_account(call.namespace, call.name), groups=())
+    made = tokens.issue(call.cluster.token_key, user, seconds, bound)
+    end = datetime.now(UTC) + timedelta(seconds=seconds)
+    return {
+        "kind": "TokenRequest",
+        "apiVersion": "authentication.k8s.io/v1",
+        "metadata": {
+            "name": call.name,
+            "namespace": call.namespace,
+            "creationTimestamp": call.cluster.clock.stamp(),
+        },
+        "spec": {"audiences": bound["aud"], "expirationSeconds": seconds},
+        "status": {"token": made, "expirationTimestamp": end.strftime("%Y-%m-%dT%H:%M:%SZ")},
+    }
+
+
+async def _evict(call: Call, eviction: Object) -> Object:
+    options = deleting.read_options(eviction.get("deleteOptions"))
+    await deleting.delete(call.on(subresource="", verb="delete"), options)
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+async def _bind(call: Call, binding: Object) -> Object:
+    node = (binding.get("target") or {}).get("name", "")
+    await write.update(call, lambda pod: {**pod, "spec": {**pod["spec"], "nodeName": node}})
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+async def _finalize(call: Call, body: Any) -> Object:
+    finalizers = ((body or {}).get("spec") or {}).get("finalizers") or []
+
+    def change(current: Object) -> Object:
+        return {**current, "spec": {**(current.get("spec") or {}), "finalizers": finalizers}}
+
+    return await write.update(call, change)

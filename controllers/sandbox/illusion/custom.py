@@ -1,0 +1,36 @@
+"""The end of a CRD: its objects go first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from controllers.sandbox.objects.strategies import CRD_FINALIZER
+
+from .writing import change, delete
+
+if TYPE_CHECKING:
+    from controllers.sandbox.cluster import Cluster
+
+Object = dict[str, Any]
+BY = "crd-controller"
+
+
+async def reconcile(cluster: Cluster, definition: Object) -> None:
+    """Delete the objects of a CRD that is to go, and let it go when none is left."""
+    if not definition["metadata"].get("deletionTimestamp"):
+        return
+    spec = definition["spec"]
+    storage = f"{spec['group']}/{spec['names']['plural']}"
+    resource = cluster.registry.by_storage(storage)
+    for obj in cluster.store.list(storage) if resource else ():
+        if not obj["metadata"].get("deletionTimestamp") and resource:
+            await delete(cluster, resource, obj, by=BY)
+    if cluster.store.list(storage) and resource:
+        return
+    crds = cluster.resource("apiextensions.k8s.io", "customresourcedefinitions")
+
+    def make(held: Object) -> Object:
+        kept = [one for one in held["metadata"].get("finalizers") or () if one != CRD_FINALIZER]
+        return {**held, "metadata": {**held["metadata"], "finalizers": kept}}
+
+    await change(cluster, crds, definition, make, by=BY)

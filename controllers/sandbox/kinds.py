@@ -1,0 +1,177 @@
+"""Which resources are served: built-in kinds from a table, custom ones from CRDs, found by path, by kind or by short name.
+
+For routing, discovery, admission and RBAC; apart because CRDs change it while the server runs and everybody must see the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .schema.builtin import BUILTIN, SUBRESOURCES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One resource in one version."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool
+    singular: str
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    has_status: bool = False
+    has_scale: bool = False
+    review: bool = False
+    type: str = ""
+    list_kind: str = ""
+    subresources: dict[str, str] = field(default_factory=dict)
+    custom: Any = None
+
+    @property
+    def api_version(self) -> str:
+        """Return `group/version`, for the core group just the version."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def storage(self) -> str:
+        """Return the key of the store in which all versions of this resource lie; Events of both groups share one."""
+        if self.plural == "events" and self.group == "events.k8s.io":
+            return "/events"
+        return f"{self.group}/{self.plural}"
+
+    @property
+    def verbs(self) -> tuple[str, ...]:
+        """Return the verbs that are served."""
+        return ("create",) if self.review else VERBS
+
+
+class Registry:
+    """All resources that are served now."""
+
+    def __init__(self) -> None:
+        self._resources: dict[tuple[str, str, str], Resource] = {}
+        self._kinds: dict[tuple[str, str, str], Resource] = {}
+        self._preferred: dict[str, list[str]] = {}
+        self.revision = 0
+        for line in BUILTIN.splitlines():
+            self.add(_built_in(line.split()))
+
+    def add(self, resource: Resource) -> None:
+        """Serve a resource, or replace it."""
+        self._resources[(resource.group, resource.version, resource.plural)] = resource
+        self._kinds[(resource.group, resource.version, resource.kind)] = resource
+        versions = self._preferred.setdefault(resource.group, [])
+        if resource.version not in versions:
+            versions.append(resource.version)
+            versions.sort(key=version_order)
+        self.revision += 1
+
+    def remove(self, group: str, plural: str) -> None:
+        """Serve a resource no more, in all its versions."""
+        for key in [key for key in self._resources if key[0] == group and key[2] == plural]:
+            gone = self._resources.pop(key)
+            self._kinds.pop((gone.group, gone.version, gone.kind), None)
+        left = {version for (of, version, _) in self._resources if of == group}
+        self._preferred[group] = [v for v in self._preferred.get(group, []) if v in left]
+        if not self._preferred[group]:
+            del self._preferred[group]
+        self.revision += 1
+
+    def find(self, group: str, version: str, plural: str) -> Resource | None:
+        """Return the resource at a path."""
+        return self._resources.get((group, version, plural))
+
+    def by_kind(self, group: str, version: str, kind: str) -> Resource | None:
+        """Return the resource of a kind."""
+        return self._kinds.get((group, version, kind))
+
+    def by_api_version(self, api_version: str, kind: str) -> Resource | None:
+        """Return the resource of a kind in the `group/version` that objects carry."""
+        group, _, version = api_version.rpartition("/")
+        return self._kinds.get((group, version, kind))
+
+    def by_storage(self, storage: str) -> Resource | None:
+        """Return the resource whose objects lie under a storage key, in its preferred version."""
+        group, _, plural = storage.rpartition("/")
+        return self.any_version(group, plural)
+
+    def any_version(self, group: str, plural: str) -> Resource | None:
+        """Return a resource in the group's preferred version of it."""
+        return next(
+            (
+                found
+                for version in self._preferred.get(group, ())
+                if (found := self._resources.get((group, version, plural)))
+            ),
+            None,
+        )
+
+    def versions_of(self, resource: Resource) -> list[Resource]:
+        """Return every group and version in which the same stored objects are served."""
+        return [other for other in self._resources.values() if other.storage == resource.storage]
+
+    def stored(self) -> Iterable[Resource]:
+        """Return one resource per store, in its preferred version."""
+        seen: set[str] = set()
+        for resource in sorted(self._resources.values(), key=lambda r: version_order(r.version)):
+            if not resource.review and resource.storage not in seen and resource.group != EVENTS:
+                seen.add(resource.storage)
+                yield resource
+
+    def groups(self) -> dict[str, list[str]]:
+        """Return every group with its versions, preferred first."""
+        return self._preferred
+
+    def in_version(self, group: str, version: str) -> list[Resource]:
+        """Return the resources of a group and version, in alphabetical order."""
+        found = [r for key, r in self._resources.items() if key[:2] == (group, version)]
+        return sorted(found, key=lambda resource: resource.plural)
+
+
+EVENTS = "events.k8s.io"
+
+
+def version_order(version: str) -> tuple[int, int, int, str]:
+    """Sort versions as Kubernetes prefers them: v2, v1, v2beta1, v1beta1, v1alpha1, others by name."""
+    import re
+
+    found = re.fullmatch(r"v(\d+)(?:(alpha|beta)(\d+))?", version)
+    if not found:
+        return (3, 0, 0, version)
+    stage = {None: 0, "beta": 1, "alpha": 2}[found[2]]
+    return (stage, -int(found[1]), -int(found[3] or 0), version)
+
+
+def _built_in(columns: list[str]) -> Resource:
+    api_version, plural, kind, short, categories, flags = columns
+    group, _, version = api_version.rpartition("/")
+    return Resource(
+        group=group,
+        version=version,
+        plural=plural,
+        kind=kind,
+        namespaced="N" in flags,
+        singular=kind.lower(),
+        short_names=tuple(short.split(",")) if short != "-" else (),
+        categories=tuple(categories.split(",")) if categories != "-" else (),
+        has_status="S" in flags,
+        has_scale="C" in flags,
+        review="R" in flags,
+        type=f"{_package(group)}.{version}.{kind}",
+        list_kind=f"{kind}List",
+        subresources=SUBRESOURCES.get(f"{api_version}/{plural}", {}),
+    )
+
+
+def _package(group: str) -> str:
+    first = group.partition(".")[0]
+    return first or "core"
