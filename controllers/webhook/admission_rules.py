@@ -1,0 +1,186 @@
+"""Which requests the API server must bring to us: rules of webhook configurations from the kinds that policies name (row W-02).
+
+Pure: compiled policies and the kinds a server has in, rules out. A rule may ask for more than a policy matches, never for
+less; whatever is brought in vain costs a lookup, whatever is not brought is not checked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from engine.lang import wildcard
+from engine.match import KindFilter, parse_kind
+from engine.model import RuleType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from controllers.kube import Discovery, Kind
+    from engine.evaluate.rules import CompiledRule
+    from engine.model import Block
+
+ANY = "*"
+NAMESPACED = "Namespaced"
+EVERY_OPERATION = ("CONNECT", "CREATE", "DELETE", "UPDATE")
+_CHANGING = ("CREATE", "UPDATE")
+_EPHEMERAL = "pods/ephemeralcontainers"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Place:
+    """What belongs into one rule: group, version and scope."""
+
+    group: str
+    version: str
+    scope: str
+
+
+Wanted = dict[_Place, dict[str, set[str]]]
+
+
+def admission_rules(
+    rules: Iterable[CompiledRule], discovery: Discovery, *, mutating: bool = False
+) -> list[dict[str, Any]]:
+    """Return the rules of a webhook that serves some compiled rules, in one fixed order.
+
+    Kinds that the server does not have are left out; they come in when the server has them.
+    """
+    wanted: Wanted = {}
+    for rule in rules:
+        for text, operations in kinds_of(rule, mutating=mutating):
+            for place, resource in _resources(parse_kind(text), discovery):
+                held = place if not rule.policy.namespace else _inside(place)
+                if held is not None:
+                    wanted.setdefault(held, {}).setdefault(resource, set()).update(operations)
+    return _without_covered(_as_rules(wanted))
+
+
+def kinds_of(
+    rule: CompiledRule, *, mutating: bool = False
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the kinds that a rule matches, each with the operations it is asked about.
+
+    A part of the match without kinds concerns all of them.
+    """
+    usual = _CHANGING if mutating else EVERY_OPERATION
+    needed = _needed(rule)
+    for resources in _resource_blocks(rule.rule.match):
+        asked = tuple(map(str, resources.get("operations") or usual))
+        operations = (*asked, *needed)
+        for kind in resources.get("kinds") or (ANY,):
+            yield str(kind), operations
+
+
+def unknown_kinds(texts: Iterable[str], discovery: Discovery) -> list[str]:
+    """Return the kinds, as written, that the server does not have."""
+    return [
+        text for text in texts if not any(True for _ in _resources(parse_kind(text), discovery))
+    ]
+
+
+def _needed(rule: CompiledRule) -> tuple[str, ...]:
+    """Return operations that a rule must hear of whatever it matches: what it made follows its trigger (row U-04)."""
+    generate = rule.rule.generate
+    if rule.type is RuleType.GENERATION and generate and generate.get("synchronize"):
+        return ("UPDATE", "DELETE")
+    return ()
+
+
+def _resource_blocks(match: Block) -> Iterator[Mapping[str, Any]]:
+    entries = [*(match.get("any") or ()), *(match.get("all") or ())] or [match]
+    blocks = [entry.get("resources") or {} for entry in entries if isinstance(entry, dict)]
+    if match.get("all") and any(block.get("kinds") for block in blocks):
+        blocks = [block for block in blocks if block.get("kinds")]
+    yield from blocks
+
+
+def _resources(wanted: KindFilter, discovery: Discovery) -> Iterator[tuple[_Place, str]]:
+    """Yield where a kind is kept: groups and versions as the server has them, wildcards as they are."""
+    if wanted.kind == ANY and not _is_partly_wild(wanted.group, wanted.version):
+        place = _Place(wanted.group, wanted.version, ANY)
+        yield from ((place, resource) for resource in _of_everything(wanted))
+        return
+    for kind in discovery.matching(wanted.group, wanted.version, wanted.kind):
+        scope = NAMESPACED if kind.namespaced else ANY
+        place = _Place(kind.group, kind.version, scope)
+        yield from ((place, resource) for resource in _of_kind(kind, wanted.subresource))
+
+
+def _is_partly_wild(*parts: str) -> bool:
+    return any(part != ANY and wildcard.has_wildcard(part) for part in parts)
+
+
+def _of_everything(wanted: KindFilter) -> tuple[str, ...]:
+    if not wanted.subresource:
+        return (ANY, _EPHEMERAL) if wanted.group in (ANY, "") else (ANY,)
+    return (f"{ANY}/{wanted.subresource}",)
+
+
+def _of_kind(kind: Kind, subresource: str) -> Iterator[str]:
+    if not subresource or subresource == ANY:
+        yield kind.plural
+        if (kind.group, kind.plural) == ("", "pods"):
+            yield _EPHEMERAL
+    if subresource and not wildcard.has_wildcard(subresource):
+        yield f"{kind.plural}/{subresource}"
+    elif subresource:
+        found = (one for one in kind.subresources if wildcard.match(subresource, one))
+        yield from (f"{kind.plural}/{one}" for one in found)
+
+
+def _inside(place: _Place) -> _Place | None:
+    """Return what a policy of one namespace can concern in a place."""
+    if place.scope == NAMESPACED:
+        return place
+    return _Place(place.group, place.version, NAMESPACED) if place.group == ANY else None
+
+
+def _as_rules(wanted: Wanted) -> list[dict[str, Any]]:
+    """Join resources of one place that are asked about for the same operations."""
+    joined: dict[tuple[_Place, tuple[str, ...]], list[str]] = {}
+    for place, resources in wanted.items():
+        for resource, operations in resources.items():
+            joined.setdefault((place, _ordered(operations)), []).append(resource)
+    return [
+        {
+            "apiGroups": [place.group],
+            "apiVersions": [place.version],
+            "operations": list(operations),
+            "resources": sorted(resources),
+            "scope": place.scope,
+        }
+        for (place, operations), resources in sorted(joined.items(), key=_order)
+    ]
+
+
+def _ordered(operations: set[str]) -> tuple[str, ...]:
+    return (ANY,) if ANY in operations else tuple(sorted(operations))
+
+
+def _order(item: tuple[tuple[_Place, tuple[str, ...]], list[str]]) -> Any:
+    (place, operations), resources = item
+    return place.group, place.version, sorted(resources), place.scope, operations
+
+
+def _without_covered(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out rules that another one includes; the API server would ask only once anyway."""
+    return [
+        rule
+        for rule in rules
+        if not any(other is not rule and _covers(other, rule) for other in rules)
+    ]
+
+
+def _covers(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    if one["scope"] not in (ANY, other["scope"]):
+        return False
+    names = ("apiGroups", "apiVersions", "operations")
+    return all(_includes(one[name], other[name]) for name in names) and all(
+        resource in one["resources"] or (ANY in one["resources"] and "/" not in resource)
+        for resource in other["resources"]
+    )
+
+
+def _includes(one: list[str], other: list[str]) -> bool:
+    return ANY in one or set(other) <= set(one)

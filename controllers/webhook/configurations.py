@@ -1,0 +1,221 @@
+"""The webhook configurations that belong into the cluster, as documents (rows W-01 to W-03, W-07).
+
+Pure: policies in force, kinds of the server, settings and our address in, documents out. Names and labels are upstream's,
+because people's scripts look for them; the annotation `kpolicy.io/owner` tells ours from Kyverno's (design 8.9).
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from controllers.runtime.lanes import FAIL, IGNORE
+from controllers.store.policies import match_conditions, timeout_of
+
+from .admission_rules import ANY, admission_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from controllers.kube import Discovery
+    from controllers.runtime.configuration import Configuration
+    from controllers.runtime.lanes import Lane
+    from engine.evaluate import PolicySet
+    from engine.model import Json, Object
+
+OWNER: Final = "kpolicy.io/owner"
+MANAGED_BY: Final = {"webhook.kyverno.io/managed-by": "kyverno"}
+RESOURCE_VALIDATING: Final = "kyverno-resource-validating-webhook-cfg"
+RESOURCE_MUTATING: Final = "kyverno-resource-mutating-webhook-cfg"
+VALIDATING: Final = "ValidatingWebhookConfiguration"
+MUTATING: Final = "MutatingWebhookConfiguration"
+SERVICE: Final = "kyverno-svc"
+_ALL: Final = "all"
+_SECONDS, _MOST_SECONDS = 10, 30
+_TTL: Final = "cleanup.kyverno.io/ttl"
+
+_BOOTSTRAP: Final = (
+    ("Node", "", "nodes"),
+    ("Lease", "coordination.k8s.io", "leases"),
+    ("CertificateSigningRequest", "certificates.k8s.io", "certificatesigningrequests"),
+    ("TokenReview", "authentication.k8s.io", "tokenreviews"),
+    ("SubjectAccessReview", "authorization.k8s.io", "subjectaccessreviews"),
+    ("SelfSubjectAccessReview", "authorization.k8s.io", "selfsubjectaccessreviews"),
+)
+"""What a cluster needs to come up with. Where settings filter these kinds out, the API server need not ask us at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the API server reaches us: a service, or (with `url`) a place outside the cluster; and whom it is to trust."""
+
+    bundle: bytes
+    namespace: str = "kyverno"
+    service: str = SERVICE
+    url: str = ""
+
+    def client_config(self, path: str) -> dict[str, Any]:
+        """Return how a webhook at `path` is called."""
+        bundle = base64.b64encode(self.bundle).decode()
+        if self.url:
+            return {"url": f"{self.url.rstrip('/')}{path}", "caBundle": bundle}
+        service = {"name": self.service, "namespace": self.namespace, "path": path, "port": 443}
+        return {"service": service, "caBundle": bundle}
+
+
+def configurations(
+    lanes: Mapping[str, Lane],
+    discovery: Discovery,
+    settings: Configuration,
+    address: Address,
+    *,
+    serves_policies: bool = True,
+) -> list[Object]:
+    """Return all configurations; those of resources are there without policies, too, and then ask for nothing."""
+    resources = [
+        _document(VALIDATING, RESOURCE_VALIDATING, _validating(lanes, discovery, settings, address), settings),
+        _document(MUTATING, RESOURCE_MUTATING, _mutating(lanes, discovery, settings, address), settings),
+    ]  # fmt: skip
+    return [*resources, *_fixed(address, settings)] if serves_policies else resources
+
+
+def _validating(
+    lanes: Mapping[str, Lane], discovery: Discovery, settings: Configuration, address: Address
+) -> list[Object]:
+    made = []
+    for name, lane in _served(lanes):
+        sets = (lane.blocking, lane.audit, lane.triggers)
+        rules = admission_rules(_rules(sets), discovery)
+        if rules:
+            made.append(_webhook("validate", name, sets, rules, settings, address))
+    return made
+
+
+def _mutating(
+    lanes: Mapping[str, Lane], discovery: Discovery, settings: Configuration, address: Address
+) -> list[Object]:
+    made = []
+    for name, lane in _served(lanes):
+        rules = admission_rules(_rules((lane.mutate,)), discovery, mutating=True)
+        if rules:
+            webhook = _webhook("mutate", name, (lane.mutate,), rules, settings, address)
+            made.append({**webhook, "reinvocationPolicy": "IfNeeded"})
+    return made
+
+
+def _served(lanes: Mapping[str, Lane]) -> list[tuple[str, Lane]]:
+    return [(name, lanes[name]) for name in sorted(lanes) if name != _ALL]
+
+
+def _rules(sets: Iterable[PolicySet]) -> Iterable[Any]:
+    return (rule for one in sets for policy in one.policies for rule in policy.rules)
+
+
+def _webhook(
+    stage: str,
+    lane_name: str,
+    sets: Iterable[PolicySet],
+    rules: list[dict[str, Any]],
+    settings: Configuration,
+    address: Address,
+) -> Object:
+    policies = [policy.policy for one in sets for policy in one.policies]
+    asked = [seconds for policy in policies if (seconds := timeout_of(policy)) is not None]
+    own = match_conditions(policies[0]) if "/" in lane_name else ()
+    failure_policy = IGNORE if lane_name.partition("/")[0] == IGNORE.lower() else FAIL
+    made = {
+        **_head(f"{stage}.kyverno.svc-{lane_name.replace('/', '-')}", failure_policy),
+        "clientConfig": address.client_config(f"/{stage}/{lane_name}"),
+        "rules": rules,
+        "timeoutSeconds": min(max(asked, default=_SECONDS), _MOST_SECONDS),
+        "namespaceSelector": dict(settings.namespace_selector or {}),
+        "objectSelector": dict(settings.object_selector or {}),
+    }
+    conditions = [*settings.match_conditions, *own, *_bootstrap(rules, settings)]
+    return {**made, "matchConditions": conditions} if conditions else made
+
+
+def _head(name: str, failure_policy: str) -> Object:
+    return {
+        "name": name,
+        "admissionReviewVersions": ["v1"],
+        "failurePolicy": failure_policy,
+        "matchPolicy": "Equivalent",
+        "sideEffects": "NoneOnDryRun",
+    }
+
+
+def _bootstrap(rules: list[dict[str, Any]], settings: Configuration) -> list[dict[str, str]]:
+    """Keep what a cluster comes up with away from webhooks that ask for everything, where settings drop it anyway."""
+    if not any(ANY in rule["apiGroups"] for rule in rules):
+        return []
+    dropped = [
+        f'(request.resource.group == "{group}" && request.resource.resource == "{plural}")'
+        for kind, group, plural in _BOOTSTRAP
+        if any(
+            one.kind.kind == kind and (one.namespace, one.name) == (ANY, ANY)
+            for one in settings.filters
+        )
+    ]
+    if not dropped:
+        return []
+    return [{"name": "kpolicy-bootstrap", "expression": f"!({' || '.join(dropped)})"}]
+
+
+def _fixed(address: Address, settings: Configuration) -> list[Object]:
+    """Return the configurations that do not depend on policies; those with nothing to ask are there for their names."""
+    desk = f"{address.service}.{address.namespace}.svc"
+    cleanup = f"kyverno-cleanup-controller.{address.namespace}.svc"
+    labelled = {"matchExpressions": [{"key": _TTL, "operator": "Exists"}]}
+    ttl = _desk(cleanup, "/verifyttl", IGNORE, ANY, [ANY], address)
+    asked: tuple[tuple[str, list[Object]], ...] = (
+        ("kyverno-policy-validating-webhook-cfg",
+         [_desk("validate-policy.kyverno.svc", "/policyvalidate", FAIL, "kyverno.io",
+                ["clusterpolicies", "policies"], address)]),
+        ("kyverno-exception-validating-webhook-cfg",
+         [_desk(desk, "/exceptionvalidate", FAIL, "kyverno.io", ["policyexceptions"], address)]),
+        ("kyverno-cleanup-validating-webhook-cfg",
+         [_desk(cleanup, "/cleanupvalidate", FAIL, "kyverno.io",
+                ["cleanuppolicies", "clustercleanuppolicies"], address)]),
+        ("kyverno-ttl-validating-webhook-cfg", [{**ttl, "objectSelector": labelled}]),
+    )  # fmt: skip
+    empty = ("kyverno-policy-mutating-webhook-cfg", "kyverno-verify-mutating-webhook-cfg")
+    return [
+        *(_document(VALIDATING, name, webhooks, settings) for name, webhooks in asked),
+        *(_document(MUTATING, name, [], settings) for name in empty),
+    ]
+
+
+def _desk(
+    name: str, path: str, failure_policy: str, group: str, resources: list[str], address: Address
+) -> Object:
+    rule = {
+        "apiGroups": [group],
+        "apiVersions": [ANY],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": resources,
+        "scope": ANY,
+    }
+    return {
+        **_head(name, failure_policy),
+        "sideEffects": "None",
+        "clientConfig": address.client_config(path),
+        "rules": [rule],
+        "timeoutSeconds": _SECONDS,
+    }
+
+
+def _document(
+    kind: str, name: str, webhooks: list[Object], settings: Configuration
+) -> dict[str, Json]:
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": {
+            "name": name,
+            "labels": {**settings.webhook_labels, **MANAGED_BY},
+            "annotations": {**settings.webhook_annotations, OWNER: "kpolicy"},
+        },
+        "webhooks": webhooks,
+    }
