@@ -40,6 +40,30 @@ def classic_cases() -> list[dict[str, Any]]:
     ]
 
 
+def cases_with_cel_rules() -> list[dict[str, Any]]:
+    """Return the cases of classic policies whose rules are CEL expressions."""
+    return [
+        case
+        for case in index()
+        if case["class"] == "classic-offline" and any("cel" in rule for rule in case["rules"])
+    ]
+
+
+def cases_of_kinds(*kinds: str) -> list[dict[str, Any]]:
+    """Return the cases whose policies and exceptions are of these kinds and no others, classic ones left aside."""
+    return [
+        case
+        for case in index()
+        if case["class"] != "classic-offline" and set(case["kinds"]) <= set(kinds)
+    ]
+
+
+def file_and_number(case: dict[str, Any]) -> tuple[Path, int]:
+    """Return the file of a case, and which of its documents it is."""
+    file, _, number = case["file"].partition("#")
+    return folder() / file, int(number or 0)
+
+
 @cache
 def unanswered() -> frozenset[tuple[str, str, str, str]]:
     """Return file, policy, rule and resource of the rows that upstream's own CLI leaves unanswered."""

@@ -280,9 +280,12 @@ def _value(optional: Optional) -> Any:
     return optional.value
 
 
-@LIBRARY.add("optional_type.orValue(dyn) -> dyn")
-def _or_value(optional: Optional, otherwise: Any) -> Any:
-    return optional.value if optional.present else otherwise
+@LIBRARY.add("dyn.orValue(dyn) -> dyn")
+def _or_value(value: Any, otherwise: Any) -> Any:
+    """Return what an optional holds; a value that is no optional is there, as in Go where its type is not declared."""
+    if type(value) is not Optional:
+        return value
+    return value.value if value.present else otherwise
 
 
 @LIBRARY.add("optional_type.or(optional_type) -> optional_type")
