@@ -88,8 +88,6 @@ def _negative(operand: Closure, node: Unary) -> Closure:
             return -value
         if type(value) is int:
             raise CelError("integer overflow", node.at)
-        if type(value) is Duration and value.ns != MIN_INT:
-            return Duration(-value.ns)
         raise no_overload("-_", node.at)
 
     return run

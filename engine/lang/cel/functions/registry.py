@@ -54,7 +54,7 @@ class Overload:
 
     def accepts(self, count: int) -> bool:
         """Return whether so many arguments, receiver included, can be given."""
-        return count >= len(self.kinds) - 1 if self.variadic else count == len(self.kinds)
+        return count >= len(self.kinds) if self.variadic else count == len(self.kinds)
 
     def fits(self, values: list[Any]) -> bool:
         """Return whether these values, receiver included, have the right types."""
