@@ -1,0 +1,199 @@
+"""A real API server on loopback: etcd, kube-apiserver with RBAC, and kube-controller-manager.
+
+It speaks to webhooks with a client certificate, as a cluster does whose administrators have set one for its admission
+plugins, so that webhooks can tell it from everybody else.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+import urllib.request
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .keys import Authority, Pair, signing_key
+from .processes import Process, free_ports
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from .binaries import Binaries
+
+ADDRESS = "127.0.0.1"
+_PLUGINS = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
+
+
+@dataclass(frozen=True, slots=True)
+class RealServer:
+    """A running server. `kubeconfig` is an administrator's; `webhook_client` is who asks webhooks."""
+
+    url: str
+    kubeconfig: Path
+    authority: Path
+    webhook_client: Pair
+
+
+@contextmanager
+def real_server(binaries: Binaries, folder: Path) -> Iterator[RealServer]:
+    """Run a server whose data are in `folder`; everything ends with the block."""
+    folder.mkdir(parents=True, exist_ok=True)
+    client, peer, port, manager_port = free_ports(4)
+    started: list[Process] = []
+    try:
+        started.append(_etcd(binaries, folder, client, peer))
+        authority = Authority(folder)
+        tokens = signing_key(folder)
+        url = f"https://{ADDRESS}:{port}"
+        webhook_client = authority.user("kube-apiserver-webhooks")
+        admission = _admission(folder, webhook_client)
+        serving = authority.server(
+            "apiserver", ADDRESS, "localhost", "10.0.0.1", "kubernetes.default.svc"
+        )
+        server = Process(
+            "kube-apiserver",
+            [
+                binaries.apiserver,
+                f"--etcd-servers=http://{ADDRESS}:{client}",
+                f"--bind-address={ADDRESS}",
+                f"--advertise-address={ADDRESS}",
+                f"--secure-port={port}",
+                "--service-cluster-ip-range=10.0.0.0/24",
+                "--allow-privileged=true",
+                "--authorization-mode=RBAC",
+                f"--tls-cert-file={serving.certificate}",
+                f"--tls-private-key-file={serving.key}",
+                f"--client-ca-file={authority.pair.certificate}",
+                f"--service-account-issuer={url}/",
+                f"--service-account-key-file={tokens.certificate}",
+                f"--service-account-signing-key-file={tokens.key}",
+                f"--admission-control-config-file={admission}",
+                "--endpoint-reconciler-type=none",
+            ],
+            folder,
+        )
+        started.append(server)
+        trusted = ssl.create_default_context(cafile=str(authority.pair.certificate))
+        server.wait_until(lambda: _answers(f"{url}/readyz", trusted))
+        made = RealServer(
+            url, folder / "admin.kubeconfig", authority.pair.certificate, webhook_client
+        )
+        write_kubeconfig(made.kubeconfig, made, authority.user("admin", "system:masters"))
+        started.append(_manager(binaries, folder, made, authority, tokens, manager_port))
+        yield made
+    finally:
+        for process in reversed(started):
+            process.stop()
+
+
+def _etcd(binaries: Binaries, folder: Path, client: int, peer: int) -> Process:
+    url = f"http://{ADDRESS}:{client}"
+    process = Process(
+        "etcd",
+        [
+            binaries.etcd,
+            f"--data-dir={folder / 'etcd'}",
+            f"--listen-client-urls={url}",
+            f"--advertise-client-urls={url}",
+            f"--listen-peer-urls=http://{ADDRESS}:{peer}",
+            "--unsafe-no-fsync=true",
+            "--log-level=warn",
+        ],
+        folder,
+    )
+    try:
+        process.wait_until(lambda: _answers(f"{url}/health", None))
+    except BaseException:
+        process.stop()
+        raise
+    return process
+
+
+def _manager(
+    binaries: Binaries,
+    folder: Path,
+    server: RealServer,
+    authority: Authority,
+    tokens: Pair,
+    port: int,
+) -> Process:
+    user = authority.user("system:kube-controller-manager")
+    kubeconfig = folder / "controller-manager.kubeconfig"
+    write_kubeconfig(kubeconfig, server, user)
+    process = Process(
+        "kube-controller-manager",
+        [
+            binaries.controller_manager,
+            f"--kubeconfig={kubeconfig}",
+            f"--bind-address={ADDRESS}",
+            f"--secure-port={port}",
+            f"--cert-dir={folder}",
+            "--leader-elect=false",
+            "--use-service-account-credentials=true",
+            f"--service-account-private-key-file={tokens.key}",
+            f"--root-ca-file={server.authority}",
+            "--namespace-sync-period=30s",
+        ],
+        folder,
+    )
+    trusted = ssl.create_default_context()
+    trusted.check_hostname = False
+    # the manager signs its own certificate, and only whether it answers is asked
+    trusted.verify_mode = ssl.CERT_NONE
+    try:
+        process.wait_until(lambda: _answers(f"https://{ADDRESS}:{port}/healthz", trusted))
+    except BaseException:
+        process.stop()
+        raise
+    return process
+
+
+def _admission(folder: Path, client: Pair) -> Path:
+    """Write the configuration by which the server shows webhooks a certificate."""
+    kubeconfig = folder / "webhooks.kubeconfig"
+    certificate = {"client-certificate": str(client.certificate), "client-key": str(client.key)}
+    users = [{"name": "*", "user": certificate}]
+    kubeconfig.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "users": users}))
+    plugin = {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "WebhookAdmissionConfiguration",
+        "kubeConfigFile": str(kubeconfig),
+    }
+    path = folder / "admission.json"
+    configuration = {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "AdmissionConfiguration",
+        "plugins": [{"name": name, "configuration": plugin} for name in _PLUGINS],
+    }
+    path.write_text(json.dumps(configuration))
+    return path
+
+
+def write_kubeconfig(path: Path, server: RealServer, user: Pair | str) -> None:
+    """Write a kubeconfig for a certificate or a token."""
+    if isinstance(user, str):
+        credentials = {"token": user}
+    else:
+        credentials = {"client-certificate": str(user.certificate), "client-key": str(user.key)}
+    cluster = {"server": server.url, "certificate-authority": str(server.authority)}
+    context = {"cluster": "e2e", "user": "user", "namespace": "default"}
+    path.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": "e2e", "cluster": cluster}],
+                "users": [{"name": "user", "user": credentials}],
+                "contexts": [{"name": "e2e", "context": context}],
+                "current-context": "e2e",
+            }
+        )
+    )
+    path.chmod(0o600)
+
+
+def _answers(url: str, trusted: ssl.SSLContext | None) -> bool:
+    with urllib.request.urlopen(url, timeout=2, context=trusted) as answer:
+        return bool(answer.status == 200)
