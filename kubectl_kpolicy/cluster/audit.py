@@ -1,0 +1,83 @@
+"""Audit: the records of who did what, from the hash-chained segments that the controllers write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .moments import instant
+from .rows import Column, Listing, Row, Shape
+from .world import items, part, word
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from engine.model import Object
+
+    from .world import World
+
+
+def audit_rows(world: World, _now: datetime) -> list[Row]:
+    """Return a row for each record of each segment."""
+    rows: list[Row] = []
+    for segment in world.objects("auditsegments"):
+        rows += world.cached("auditsegments", segment, rows_of_segment)
+    return rows
+
+
+def rows_of_segment(segment: Object) -> list[Row]:
+    """Return the rows of one segment."""
+    records = items(segment, "spec", "records") or items(segment, "records")
+    name = word(segment, "metadata", "name")
+    return [_row(record, name, number) for number, record in enumerate(records)]
+
+
+def _row(record: Object, segment: str, number: int) -> Row:
+    seq = record.get("seq")
+    target = part(record, "object")
+    place = "/".join(
+        filter(None, (word(target, "kind"), word(target, "namespace"), word(target, "name")))
+    )
+    return Row(
+        f"{segment}/{number}",
+        {
+            "seq": seq if isinstance(seq, int) else number,
+            "time": instant(word(record, "time") or word(record, "at")),
+            "actor": word(record, "actor") or word(record, "user"),
+            "verb": word(record, "verb") or word(record, "action"),
+            "object": place or word(record, "object"),
+            "result": word(record, "result"),
+            "reason": word(record, "reason"),
+            "as": word(record, "as") or word(record, "impersonator"),
+            "ip": word(record, "sourceIP"),
+            "hash": word(record, "hash")[:12],
+            "segment": segment,
+            "namespace": word(target, "namespace"),
+        },
+        record,
+    )
+
+
+LISTING = Listing(
+    noun="audit",
+    title="Audit",
+    aliases=("a", "log"),
+    columns=(
+        Column("seq", "SEQ", Shape.NUMBER),
+        Column("time", "TIME", Shape.TIME),
+        Column("actor", "ACTOR", most=22, aliases=("user",)),
+        Column("verb", "VERB", most=14),
+        Column("object", "OBJECT", most=40, grows=True),
+        Column("result", "RESULT", Shape.STATE),
+        Column("reason", "REASON", most=40, narrow=False),
+        Column("as", "AS", wide=True, most=20),
+        Column("ip", "SOURCE-IP", wide=True),
+        Column("hash", "HASH", wide=True),
+        Column("segment", "SEGMENT", wide=True),
+    ),
+    rows=audit_rows,
+    needs=("auditsegments",),
+    sort=("-seq",),
+    groups=("actor", "verb", "object"),
+    empty="there is no audit record",
+    next_step="records are written by kpolicy's controllers (`python -m controllers --roles grants,audit`)",
+)

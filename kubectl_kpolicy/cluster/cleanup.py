@@ -1,0 +1,164 @@
+"""Cleanup: what will be deleted when, by which policy or by which label.
+
+Next runs are the engine's (`engine.cleanup`): counted from the last run or from creation, never from now, so that a run that is
+late shows as due.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from engine.errors import EngineError
+
+from .moments import instant
+from .rows import Column, Listing, Row, Shape
+from .world import items, part, word
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from engine.model import Object
+
+    from .rows import Cell
+    from .world import World
+
+TTL_LABEL = "cleanup.kyverno.io/ttl"
+AFTER, SKIP, PAUSE = "kpolicy.io/cleanup-after", "kpolicy.io/cleanup-skip", "kpolicy.io/cleanup-pause"  # fmt: skip
+POLICIES = ("clustercleanuppolicies", "cleanuppolicies")
+
+
+def cleanup_rows(world: World, now: datetime) -> list[Row]:
+    """Return a row for each cleanup policy and for each object with a TTL label."""
+    rows = [_policy_row(policy, now) for name in POLICIES for policy in world.objects(name)]
+    return [*rows, *(_ttl_row(obj, now) for obj in world.objects("ttl"))]
+
+
+def next_run(policy: Object, now: datetime) -> tuple[datetime | None, str]:
+    """Return when a cleanup policy runs next and, where it cannot be told, why."""
+    from engine.cleanup import compile_cleanup, plan
+    from engine.parse import parse_cleanup_policy
+
+    try:
+        compiled = compile_cleanup(parse_cleanup_policy(policy, strict=False))
+        found = plan(compiled, (), now, check_conditions=lambda _: False)
+    except EngineError as error:
+        return None, error.message
+    return found.run_at, "spent" if found.spent else ""
+
+
+def due(obj: Object) -> tuple[datetime | None, str]:
+    """Return when an object's own label makes it due and, where the label cannot be read, why not."""
+    from engine.cleanup import due_at
+
+    try:
+        return due_at(obj), ""
+    except EngineError as error:
+        return None, error.message
+
+
+def held(obj: Object) -> str:
+    """Return what keeps a cleanup from happening: `paused`, `skip`, `postponed`, or nothing."""
+    annotations = part(obj, "metadata", "annotations")
+    if annotations.get(PAUSE):
+        return "paused"
+    return "skip" if annotations.get(SKIP) else "postponed" if annotations.get(AFTER) else ""
+
+
+def kinds_of(policy: Object) -> str:
+    """Return the kinds that a cleanup policy matches."""
+    match = part(policy, "spec", "match")
+    entries = (*items(match, "any"), *items(match, "all"), match)
+    kinds = [kind for entry in entries for kind in part(entry, "resources").get("kinds") or ()]
+    return ",".join(dict.fromkeys(map(str, kinds)))
+
+
+def _policy_row(policy: Object, now: datetime) -> Row:
+    run_at, trouble = next_run(policy, now)
+    after = instant(word(policy, "metadata", "annotations", AFTER))
+    if run_at is not None and after is not None:
+        run_at = max(run_at, after)
+    namespace, name = word(policy, "metadata", "namespace"), word(policy, "metadata", "name")
+    state = held(policy) or trouble or _state(run_at, now)
+    cells: dict[str, Cell] = {
+        "due": run_at,
+        "left": run_at,
+        "kind": kinds_of(policy),
+        "namespace": namespace,
+        "name": _names(policy) or "(all that match)",
+        "by": f"{word(policy, 'kind')}/{name}",
+        "action": f"delete on `{word(policy, 'spec', 'schedule')}`",
+        "state": state,
+        "propagation": word(policy, "spec", "deletionPropagationPolicy"),
+        "owner": "",
+        "last": instant(word(policy, "status", "lastExecutionTime")),
+    }
+    return Row(f"{policy.get('kind')}/{namespace}/{name}", cells, policy)
+
+
+def _names(policy: Object) -> str:
+    match = part(policy, "spec", "match")
+    entries = (*items(match, "any"), *items(match, "all"), match)
+    names = [name for one in entries for name in part(one, "resources").get("names") or ()]
+    return ",".join(dict.fromkeys(map(str, names)))
+
+
+def _ttl_row(obj: Object, now: datetime) -> Row:
+    due_at, trouble = due(obj)
+    after = instant(word(obj, "metadata", "annotations", AFTER))
+    if due_at is not None and after is not None:
+        due_at = max(due_at, after)
+    kind, name = word(obj, "kind"), word(obj, "metadata", "name")
+    namespace = word(obj, "metadata", "namespace")
+    owner = next(iter(items(obj, "metadata", "ownerReferences")), {})
+    cells: dict[str, Cell] = {
+        "due": due_at,
+        "left": due_at,
+        "kind": kind,
+        "namespace": namespace,
+        "name": name,
+        "by": f"label ttl={word(obj, 'metadata', 'labels', TTL_LABEL)}",
+        "action": "delete",
+        "state": held(obj) or ("unreadable label" if trouble else _state(due_at, now)),
+        "propagation": word(
+            obj, "metadata", "annotations", "cleanup.kyverno.io/propagation-policy"
+        ),
+        "owner": "/".join(filter(None, (word(owner, "kind"), word(owner, "name")))),
+        "last": None,
+    }
+    return Row(f"ttl/{kind}/{namespace}/{name}", cells, obj)
+
+
+def _state(at: datetime | None, now: datetime) -> str:
+    """Return `due` for what should be gone, allowing for the minute in which Kyverno looks again."""
+    if at is None:
+        return "never"
+    return "scheduled" if now < at else "due" if now - at > timedelta(minutes=1) else "now"
+
+
+LISTING = Listing(
+    noun="cleanup",
+    title="Cleanup",
+    aliases=("c", "clean", "timers"),
+    columns=(
+        Column("due", "DUE", Shape.TIME),
+        Column("left", "LEFT", Shape.LEFT),
+        Column("kind", "KIND", most=20),
+        Column("namespace", "NS", most=18, aliases=("ns",)),
+        Column("name", "NAME", most=34, grows=True),
+        Column("by", "BY", most=36),
+        Column("state", "STATE", Shape.STATE, narrow=False),
+        Column("action", "ACTION", most=28, narrow=False),
+        Column("propagation", "PROPAGATION", wide=True),
+        Column("owner", "OWNER", wide=True, most=24),
+        Column("last", "LAST-RUN", Shape.AGE, wide=True),
+    ),
+    rows=cleanup_rows,
+    needs=POLICIES,
+    wants=("ttl",),
+    sort=("left",),
+    groups=("by", "namespace", "kind"),
+    failures=lambda row: row.cells["state"] == "due",
+    empty="nothing will be deleted: there is no cleanup policy, and no object has a TTL label",
+    next_step="give an object a label `cleanup.kyverno.io/ttl: 2h`, or apply a CleanupPolicy",
+)

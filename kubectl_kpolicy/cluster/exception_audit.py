@@ -1,0 +1,181 @@
+"""What is wrong with exceptions as a whole: expired ones that are still there, orphans, unused, stale and over-broad ones.
+
+The engine's audit judges exceptions against policies (`engine.exceptions.audit`); what reports and Events tell of their use, and
+how much they cover, is added here.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from engine.errors import EngineError
+from engine.record import record
+
+from .moments import instant
+from .violations import SOURCES, all_rows
+from .world import items, part, word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+
+    from engine.model import Object
+
+    from .world import World
+
+STALE_AFTER: Final = timedelta(days=30)
+"""How long an exception may go unused; a month of releases, restarts and scans has passed it by then."""
+
+YOUNG: Final = timedelta(hours=1)
+"""How old an exception must be before it counts as unused: the background scan has come round."""
+
+
+@record
+class Usage:
+    """How often results and Events name an exception, and when last; `known` says whether anything could be read."""
+
+    count: int = 0
+    last: datetime | None = None
+    known: bool = False
+
+
+@record
+class Concern:
+    """One thing that is wrong, the policy or rule it is about, and what to do."""
+
+    concern: str
+    about: str = ""
+    advice: str = ""
+
+
+_ADVICE: Final = {
+    "expired": "it covers nothing any more: delete it, or ask for a new grant",
+    "orphaned": "the policy or rule it names does not exist: delete it, or correct the name",
+    "no expiry": "it never ends: bring it under a grant (`exceptions adopt`)",
+    "unused": "nothing was let through by it: delete it",
+    "stale": "it was not used for 30 days: delete it",
+    "over-broad": "it covers more than named objects: narrow its match",
+    "unreadable": "the engine cannot read it and passes it over",
+}
+
+
+def usage_of(world: World) -> dict[str, Usage]:
+    """Return the usage of every exception by `namespace/name`, from skipped results and from Events on exceptions."""
+    found: dict[str, Usage] = {}
+    known = any(world.is_synced(source) for source in SOURCES)
+    for key, at in (*_from_results(world), *_from_events(world)):
+        old = found.get(key, Usage())
+        last = max(filter(None, (old.last, at)), default=None)
+        found[key] = Usage(old.count + 1, last, known=True)
+    if known:
+        for obj in world.objects("exceptions"):
+            key = f"{word(obj, 'metadata', 'namespace')}/{word(obj, 'metadata', 'name')}"
+            found.setdefault(key, Usage(known=True))
+    return found
+
+
+def _from_results(world: World) -> Iterator[tuple[str, datetime | None]]:
+    """Yield the exceptions that results name; reports give names only, so every namespace's namesake is meant."""
+    places: dict[str, list[str]] = {}
+    for obj in world.objects("exceptions"):
+        name = word(obj, "metadata", "name")
+        places.setdefault(name, []).append(word(obj, "metadata", "namespace"))
+    for row in all_rows(world):
+        for name in filter(None, row.text("exception").split(",")):
+            for namespace in places.get(name.strip(), ()):
+                yield f"{namespace}/{name.strip()}", row.moment("age")
+
+
+def _from_events(world: World) -> Iterator[tuple[str, datetime | None]]:
+    for event in world.objects("uses"):
+        about = part(event, "involvedObject")
+        if about.get("kind") == "PolicyException":
+            last = instant(word(event, "lastTimestamp") or word(event, "eventTime"))
+            yield f"{word(about, 'namespace')}/{word(about, 'name')}", last
+
+
+def known_rules(world: World) -> dict[str, set[str]]:
+    """Return the rule names of every policy by key, those that are generated for controllers included."""
+    found: dict[str, set[str]] = {}
+    for policy in (*world.objects("clusterpolicies"), *world.objects("policies")):
+        name = word(policy, "metadata", "name")
+        if policy.get("kind") == "Policy":
+            name = f"{word(policy, 'metadata', 'namespace')}/{name}"
+        rules = {word(rule, "name") for rule in items(policy, "spec", "rules")}
+        stored = {word(rule, "name") for rule in items(policy, "status", "autogen", "rules")}
+        made = {f"{prefix}-{rule}" for rule in rules for prefix in ("autogen", "autogen-cronjob")}
+        found[name] = rules | stored | made
+    return found
+
+
+def concerns(
+    obj: Object,
+    usage: Usage,
+    rules: dict[str, set[str]],
+    now: datetime,
+    until: datetime | None,
+) -> list[Concern]:
+    """Return everything that is wrong with one exception."""
+    names = [*_by_engine(obj, rules, now), *_by_use(obj, usage, now), *_by_reach(obj)]
+    if until is not None and now >= until:
+        names = [found for found in names if found[0] in ("expired", "orphaned")]
+    return [Concern(name, about, _ADVICE.get(name, "")) for name, about in dict.fromkeys(names)]
+
+
+def _by_engine(obj: Object, rules: dict[str, set[str]], now: datetime) -> Iterator[tuple[str, str]]:
+    from engine.exceptions.audit import audit_exceptions
+    from engine.parse import parse_exception
+
+    try:
+        remarks = audit_exceptions([parse_exception(obj, strict=False)], rules, now)
+    except EngineError as error:
+        yield "unreadable", error.message
+        return
+    for remark in remarks:
+        if remark.concern.startswith("no such"):
+            if rules:
+                yield "orphaned", remark.about
+        else:
+            yield str(remark.concern), remark.about
+
+
+def _by_use(obj: Object, usage: Usage, now: datetime) -> Iterator[tuple[str, str]]:
+    created = instant(word(obj, "metadata", "creationTimestamp"))
+    if not usage.known or created is None or now - created < YOUNG:
+        return
+    if not usage.count:
+        yield "unused", ""
+    elif usage.last is not None and now - usage.last > STALE_AFTER:
+        yield "stale", ""
+
+
+def _by_reach(obj: Object) -> Iterator[tuple[str, str]]:
+    """Yield why an exception covers more than somebody can oversee: wildcard rules or kinds, or objects without a limit."""
+    for named in items(obj, "spec", "exceptions"):
+        names = named.get("ruleNames")
+        if "*" in word(named, "policyName") or "*" in (names if isinstance(names, list) else []):
+            yield "over-broad", f"all rules of {word(named, 'policyName')}"
+    match = part(obj, "spec", "match")
+    for entry in (*items(match, "any"), *items(match, "all")):
+        resources = part(entry, "resources")
+        if any(_is_all(kind) for kind in _list(resources, "kinds")):
+            yield "over-broad", "every kind"
+        if not _is_limited(entry, resources):
+            yield "over-broad", "every object of its kinds"
+
+
+def _is_limited(entry: Object, resources: Object) -> bool:
+    names = [*_list(resources, "names"), *_list(resources, "namespaces"), resources.get("name")]
+    selectors = (resources.get("selector"), resources.get("namespaceSelector"))
+    limits = [name for name in names if name and name != "*"]
+    return bool(limits or any(selectors) or entry.get("subjects") or entry.get("roles"))
+
+
+def _list(block: Object, name: str) -> Iterable[object]:
+    value = block.get(name)
+    return value if isinstance(value, list) else ()
+
+
+def _is_all(kind: object) -> bool:
+    return str(kind).rpartition("/")[2] == "*"

@@ -1,0 +1,122 @@
+"""Reads a World once, for commands that print and end: all resources at the same time, each problem kept beside the rest."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from controllers.kube.errors import KubeError
+from controllers.kube.kinds import CONFIG_MAPS, Discovery
+from engine.record import record
+
+from .resources import JOURNAL, RESOURCES, TTL_OBJECTS
+from .troubles import problem_of
+from .world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from controllers.kube import Client
+    from controllers.kube.kinds import Kind
+    from engine.model import Object
+
+TTL_LABEL = "cleanup.kyverno.io/ttl"
+_AT_ONCE = 8
+
+
+@record
+class Scope:
+    """What is read: one namespace or all (empty), objects with labels, and the journal `namespace/name` if there is one."""
+
+    namespace: str = ""
+    labels: str = ""
+    journal: str = ""
+
+
+async def fetch(
+    client: Client, resources: Iterable[str], now: datetime, scope: Scope | None = None
+) -> World:
+    """Return a World with these resources; what cannot be read is noted in it, nothing is raised."""
+    world = World()
+    wanted = scope or Scope()
+    await asyncio.gather(
+        *(_fetch(client, world, name, now, wanted) for name in dict.fromkeys(resources))
+    )
+    return world
+
+
+async def _fetch(client: Client, world: World, name: str, now: datetime, scope: Scope) -> None:
+    if name == TTL_OBJECTS:
+        world.replace(name, await labelled(client, scope.namespace), now)
+    elif name == JOURNAL:
+        await fetch_journal(client, world, scope.journal, now)
+    else:
+        resource = RESOURCES[name]
+        try:
+            page = await client.list_all(
+                resource.kind,
+                scope.namespace if resource.kind.namespaced else "",
+                label_selector=scope.labels,
+                field_selector=resource.fields,
+            )
+        except KubeError as error:
+            world.hindered(name, problem_of(error, resource.kind))
+        else:
+            world.replace(name, named(page.items, resource.kind), now)
+
+
+def named(objects: Iterable[Object], kind: Kind) -> list[Object]:
+    """Return objects with the kind that items of a list leave out."""
+    head = {"apiVersion": kind.api_version, "kind": kind.kind}
+    return [obj if "kind" in obj else {**head, **obj} for obj in objects]
+
+
+async def fetch_journal(client: Client, world: World, place: str, now: datetime) -> None:
+    """Read the ConfigMap that keeps codes, where one is named."""
+    namespace, _, name = place.rpartition("/")
+    if not name:
+        return
+    try:
+        found = await client.get(CONFIG_MAPS, name, namespace or "default")
+    except KubeError as error:
+        world.hindered(JOURNAL, problem_of(error, CONFIG_MAPS))
+    else:
+        world.replace(JOURNAL, [found], now)
+
+
+async def labelled(client: Client, namespace: str = "") -> list[Object]:
+    """Return the metadata of all objects with a TTL label, of every kind that can be listed and deleted.
+
+    Kinds that may not be listed are passed over: this is a view, and what the reader may not see is not in it.
+    """
+    discovery = Discovery(client)
+    try:
+        await discovery.refresh()
+    except KubeError:
+        return []
+    kinds = [
+        kind
+        for kind in discovery.matching("*", "*", "*", preferred=True)
+        if {"list", "delete"} <= set(kind.verbs) and (kind.namespaced or not namespace)
+    ]
+    gate = asyncio.Semaphore(_AT_ONCE)
+    lists = await asyncio.gather(*(_labelled(client, kind, namespace, gate) for kind in kinds))
+    return [obj for found in lists for obj in found]
+
+
+async def _labelled(
+    client: Client, kind: Kind, namespace: str, gate: asyncio.Semaphore
+) -> list[Object]:
+    async with gate:
+        try:
+            page = await client.list_all(
+                kind,
+                namespace if kind.namespaced else "",
+                label_selector=TTL_LABEL,
+                metadata_only=True,
+            )
+        except KubeError:
+            return []
+    head = {"apiVersion": kind.api_version, "kind": kind.kind}
+    return [{**obj, **head} for obj in page.items]

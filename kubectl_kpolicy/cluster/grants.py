@@ -1,0 +1,196 @@
+"""Grants and the inbox: who asked for which exception, in which state it is, and what waits for an approver.
+
+Reads the native kind of `design.md` section 5; everything is optional, so that a half-written object still shows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .moments import instant, length_of
+from .rows import Column, Listing, Row, Shape
+from .world import items, part, word
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from engine.model import Object
+
+    from .rows import Cell
+    from .world import World
+
+FINAL = frozenset(
+    {"expired", "revoked", "dropped", "idle-expired", "exhausted", "denied", "withdrawn", "timed-out"}
+)  # fmt: skip
+
+
+def grant_rows(world: World, _now: datetime) -> list[Row]:
+    """Return a row for each grant."""
+    return [row for grant in world.objects("grants") for row in _cached(world, grant)]
+
+
+def inbox_rows(world: World, now: datetime) -> list[Row]:
+    """Return the grants that wait for an approver, with what an approver has to weigh."""
+    waiting = [row for row in grant_rows(world, now) if row.cells["state"] == "pending"]
+    return [_inbox_row(row, waiting, world) for row in waiting]
+
+
+def state_of(grant: Object) -> str:
+    """Return the state of a grant in lower case with hyphens; one that no controller saw yet is `draft`."""
+    return (word(grant, "status", "state") or word(grant, "status", "phase") or "draft").lower()
+
+
+def approvers(grant: Object) -> str:
+    """Return who approved or denied a grant."""
+    voted = (*items(grant, "status", "approvals"), *items(grant, "status", "votes"))
+    return ", ".join(filter(None, (word(one, "by") or word(one, "user") for one in voted)))
+
+
+def rules_of(grant: Object) -> list[str]:
+    """Return `policy/rule` for everything a grant is for."""
+    found = [
+        f"{word(one, 'policy') or word(one, 'policyName')}/{rule}"
+        for one in (*items(grant, "spec", "rules"), *items(grant, "spec", "policies"))
+        for rule in (one.get("rules") or one.get("ruleNames") or [one.get("rule") or "*"])
+    ]
+    policy = word(grant, "spec", "policy")
+    return found or ([f"{policy}/{word(grant, 'spec', 'rule') or '*'}"] if policy else [])
+
+
+def target_of(grant: Object) -> str:
+    """Return what a grant is for: `Kind/name`, or a selector."""
+    target = part(grant, "spec", "target") or part(grant, "spec", "resource")
+    kind, name = word(target, "kind"), word(target, "name")
+    if not name:
+        labels = part(target, "selector", "matchLabels") or part(target, "selector")
+        name = ",".join(f"{key}={value}" for key, value in labels.items()) or "*"
+    return f"{kind}/{name}" if kind else name
+
+
+def _cached(world: World, grant: Object) -> list[Row]:
+    return list(world.cached("grants", grant, lambda obj: [_row(obj)]))
+
+
+def _row(grant: Object) -> Row:
+    namespace, name = word(grant, "metadata", "namespace"), word(grant, "metadata", "name")
+    spec, status = part(grant, "spec"), part(grant, "status")
+    ends = instant(word(status, "expiresAt") or word(status, "endsAt"))
+    timeout = instant(word(status, "approvalDeadline") or word(status, "timesOutAt"))
+    state = state_of(grant)
+    texts = rules_of(grant)
+    cells: dict[str, Cell] = {
+        "state": state,
+        "left": None if state in FINAL else ends or timeout,
+        "rules": f"{texts[0]} +{len(texts) - 1}" if len(texts) > 1 else "".join(texts),
+        "namespace": namespace,
+        "target": target_of(grant),
+        "requester": word(spec, "requester") or word(status, "requester"),
+        "approver": approvers(grant),
+        "reason": word(spec, "reason"),
+        "name": name,
+        "age": instant(word(grant, "metadata", "creationTimestamp")),
+        "start": instant(word(spec, "startAt") or word(spec, "start")),
+        "ends": ends,
+        "timeout": timeout,
+        "for": word(spec, "duration") or word(spec, "for"),
+        "uses": _uses(spec, status),
+        "idle": word(spec, "idle"),
+        "ticket": word(spec, "ticket"),
+        "emergency": "emergency" if spec.get("emergency") else "",
+        "policy": ",".join(dict.fromkeys(text.rpartition("/")[0] for text in texts)),
+    }
+    return Row(f"Grant/{namespace}/{name}", cells, grant)
+
+
+def _uses(spec: Object, status: Object) -> str:
+    used, most = status.get("uses"), spec.get("uses")
+    count = used if isinstance(used, int) else 0
+    return f"{count}/{most}" if isinstance(most, int) and most else str(count)
+
+
+def _inbox_row(row: Row, waiting: list[Row], world: World) -> Row:
+    reach = part(row.object, "status", "reach") or part(row.object, "status", "preview")
+    flips, later = reach.get("flips"), reach.get("matchesLater")
+    earlier = sum(
+        word(grant, "spec", "requester") == row.text("requester")
+        for grant in world.objects("grants")
+        if grant is not row.object
+    )
+    cells = {
+        **row.cells,
+        "reach": f"{flips} now" if isinstance(flips, int) else "",
+        "risk": _risk(row, later=bool(later)),
+        "prior": earlier,
+        "waiting": len(waiting),
+    }
+    return Row(row.key, cells, row.object)
+
+
+def _risk(row: Row, *, later: bool) -> str:
+    """Return what speaks for looking twice, shortest first."""
+    length = length_of(row.text("for"))
+    found = ["emergency"] if row.cells["emergency"] else []
+    if "*" in row.text("target") or later:
+        found.append("wildcard")
+    if length is not None and length.total_seconds() > 86_400:
+        found.append("over a day")
+    if not row.cells["ticket"]:
+        found.append("no ticket")
+    return ", ".join(found)
+
+
+GRANTS = Listing(
+    noun="grants",
+    title="Grants",
+    aliases=("g", "grant"),
+    columns=(
+        Column("state", "STATE", Shape.STATE),
+        Column("left", "LEFT", Shape.LEFT),
+        Column("namespace", "NS", most=16, aliases=("ns",)),
+        Column("rules", "POLICY/RULE", most=40),
+        Column("target", "TARGET", most=30),
+        Column("requester", "REQUESTER", most=20, narrow=False, aliases=("by",)),
+        Column("approver", "APPROVER", most=20, narrow=False),
+        Column("reason", "REASON", grows=True, narrow=False),
+        Column("name", "NAME", wide=True, most=30),
+        Column("age", "CREATED", Shape.AGE, wide=True),
+        Column("start", "START", Shape.TIME, wide=True),
+        Column("uses", "USES", wide=True),
+        Column("idle", "IDLE", wide=True),
+        Column("ticket", "TICKET", wide=True),
+        Column("emergency", "EMERGENCY", Shape.STATE, wide=True),
+    ),
+    rows=grant_rows,
+    needs=("grants",),
+    sort=("left", "-age"),
+    groups=("state", "namespace", "requester"),
+    failures=lambda row: row.cells["state"] in ("pending", "active", "scheduled"),
+    empty="nobody asked for an exception yet",
+    next_step="press r on a violation or n here; grants need kpolicy's kinds (`kubectl kpolicy install crds`)",
+)
+INBOX = Listing(
+    noun="inbox",
+    title="Inbox",
+    aliases=("in",),
+    columns=(
+        Column("age", "AGE", Shape.AGE),
+        Column("timeout", "TIMEOUT", Shape.LEFT),
+        Column("requester", "REQUESTER", most=20),
+        Column("rules", "POLICY/RULE", most=36),
+        Column("target", "TARGET", most=28),
+        Column("for", "FOR"),
+        Column("reach", "REACH", narrow=False),
+        Column("risk", "RISK", most=30, grows=True, narrow=False),
+        Column("namespace", "NS", wide=True, aliases=("ns",)),
+        Column("ticket", "TICKET", wide=True),
+        Column("prior", "PRIOR", Shape.NUMBER, wide=True),
+        Column("reason", "REASON", wide=True, most=40),
+    ),
+    rows=inbox_rows,
+    needs=("grants",),
+    wants=("grantpolicies",),
+    sort=("timeout",),
+    groups=("requester", "namespace"),
+    empty="nothing waits for an approver",
+    next_step="requests show here as soon as they are made; your own never count as approved by you",
+)

@@ -1,0 +1,164 @@
+"""Health: whether everything that policies, grants and this console rest on is there, and what to do where it is not.
+
+Judged from what was read anyway: a resource that is missing, forbidden or silent is itself the finding.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.record import record
+
+from .resources import RESOURCES
+from .rows import Column, Listing, Row, Shape
+from .world import Trouble, items, part, word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+
+    from engine.model import Object
+
+    from .world import World
+
+OURS = "kpolicy.io/owner"
+_CRD_FIX = "kubectl kpolicy install crds | kubectl apply -f -"
+
+
+@record
+class Check:
+    """One finding: what was checked, `ok`, `warn`, `fail` or `unknown`, in words, and the command that mends it."""
+
+    name: str
+    status: str
+    detail: str
+    fix: str = ""
+
+
+def checks(world: World, now: datetime) -> list[Check]:
+    """Return all findings, in a fixed order."""
+    return [*_engine(world), *_kinds(world), *_policies(world), *_leaders(world, now)]
+
+
+def _engine(world: World) -> Iterator[Check]:
+    hooks = (*world.objects("validatingwebhooks"), *world.objects("mutatingwebhooks"))
+    if problem := world.problem("validatingwebhooks"):
+        yield Check(
+            "engine", "unknown", f"webhooks cannot be read: {problem.message}", problem.help
+        )
+        return
+    ours = [hook for hook in hooks if OURS in part(hook, "metadata", "annotations")]
+    kyverno = [hook for hook in hooks if hook not in ours and _is_kyverno(hook)]
+    if ours and kyverno:
+        yield Check("engine", "fail", "webhooks of kpolicy and of Kyverno are both installed",
+                    "remove one of them; two engines must not act on the same policies")  # fmt: skip
+    elif ours or kyverno:
+        name = "kpolicy" if ours else "Kyverno"
+        yield Check("engine", "ok", f"{name} answers admission with {len(ours or kyverno)} webhook configurations")  # fmt: skip
+    else:
+        yield Check("engine", "warn", "no policy webhook is installed: nothing is enforced at admission",
+                    "kubectl kpolicy install engine | kubectl apply -f -")  # fmt: skip
+    yield from _certificates(ours or kyverno)
+
+
+def _is_kyverno(hook: Object) -> bool:
+    return word(hook, "metadata", "name").startswith("kyverno-")
+
+
+def _certificates(hooks: Iterable[Object]) -> Iterator[Check]:
+    bare = [
+        word(hook, "metadata", "name")
+        for hook in hooks
+        if any(not word(one, "clientConfig", "caBundle") for one in items(hook, "webhooks"))
+    ]
+    if bare:
+        yield Check("certificates", "fail", f"no CA bundle in {', '.join(bare)}",
+                    "restart the engine: it writes the bundle when it leads")  # fmt: skip
+
+
+def _kinds(world: World) -> Iterator[Check]:
+    for resource in RESOURCES.values():
+        problem = world.problem(resource.name)
+        if problem is None or (resource.optional and problem.trouble is Trouble.MISSING):
+            continue
+        is_ours = resource.kind.group == "kpolicy.io"
+        if problem.trouble is Trouble.MISSING:
+            status, fix = ("warn" if is_ours else "fail"), _CRD_FIX
+        else:
+            status, fix = "fail", problem.help
+        yield Check(str(resource.kind), status, f"{resource.what}: {problem.message}", fix)
+    if not any(world.problem(name) for name in ("clusterpolicies", "reports", "exceptions")):
+        yield Check("kinds", "ok", "policies, reports and exceptions can be read")
+
+
+def _policies(world: World) -> Iterator[Check]:
+    from .policies import readiness
+
+    policies = (*world.objects("clusterpolicies"), *world.objects("policies"))
+    broken = [word(one, "metadata", "name") for one in policies if readiness(one) == "no"]
+    if broken:
+        yield Check("policies", "fail", f"not ready: {', '.join(sorted(broken))}",
+                    "kubectl kpolicy policies describe NAME says why")  # fmt: skip
+    elif policies:
+        yield Check("policies", "ok", f"{len(policies)} policies, none refused")
+
+
+def _leaders(world: World, now: datetime) -> Iterator[Check]:
+    from datetime import timedelta
+
+    from .moments import instant
+
+    for lease in world.objects("leases"):
+        name = word(lease, "metadata", "name")
+        if not name.startswith(("kyverno", "kpolicy")):
+            continue
+        renewed = instant(word(lease, "spec", "renewTime"))
+        late = renewed is None or now - renewed > timedelta(minutes=1)
+        holder = word(lease, "spec", "holderIdentity") or "nobody"
+        if late:
+            yield Check(f"lease {name}", "warn", f"not renewed for over a minute; last held by {holder}",
+                        "see whether its Pod runs: kubectl -n kyverno get pods")  # fmt: skip
+        else:
+            yield Check(f"lease {name}", "ok", f"held by {holder}")
+
+
+def health_rows(world: World, now: datetime) -> list[Row]:
+    """Return the findings as rows."""
+    rows = []
+    for number, check in enumerate(checks(world, now)):
+        obj = {
+            "apiVersion": "kpolicy.io/v1alpha1",
+            "kind": "Check",
+            "metadata": {"name": check.name.replace(" ", "-")},
+            "status": check.status,
+            "detail": check.detail,
+            "fix": check.fix,
+        }
+        cells = {
+            "check": check.name,
+            "status": check.status,
+            "detail": check.detail,
+            "fix": check.fix,
+        }
+        rows.append(Row(f"{number}/{check.name}", cells, obj))
+    return rows
+
+
+LISTING = Listing(
+    noun="health",
+    title="Health",
+    aliases=("doctor",),
+    columns=(
+        Column("check", "CHECK", most=34),
+        Column("status", "STATUS", Shape.STATE, aliases=("result",)),
+        Column("detail", "DETAIL", grows=True),
+        Column("fix", "FIX", most=60, narrow=False),
+    ),
+    rows=health_rows,
+    needs=("clusterpolicies",),
+    wants=tuple(RESOURCES),
+    groups=("status",),
+    failures=lambda row: row.cells["status"] != "ok",
+    empty="nothing was checked yet",
+    next_step="wait for the first answers of the API server",
+)

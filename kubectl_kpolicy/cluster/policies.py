@@ -1,0 +1,134 @@
+"""Policies: what is in force where, in which mode, and how its results and exceptions count."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from .moments import instant
+from .rows import Column, Listing, Row, Shape
+from .violations import FAILURES, all_rows
+from .world import items, part, word
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from engine.model import Object
+
+    from .rows import Cell
+    from .world import World
+
+_ANNOTATION = "policies.kyverno.io/"
+
+
+def policy_rows(world: World, _now: datetime) -> list[Row]:
+    """Return a row for each policy, cluster-wide ones first."""
+    counts: Counter[tuple[str, str]] = Counter()
+    scanned: dict[str, datetime] = {}
+    for row in all_rows(world):
+        policy = row.text("policy")
+        counts[policy, row.text("result")] += 1
+        at = row.moment("age")
+        if at is not None and (policy not in scanned or at > scanned[policy]):
+            scanned[policy] = at
+    excepted: Counter[str] = Counter(
+        str(named.get("policyName") or "")
+        for exception in world.objects("exceptions")
+        for named in items(exception, "spec", "exceptions")
+    )
+    policies = (*world.objects("clusterpolicies"), *world.objects("policies"))
+    return [_row(policy, counts, excepted, scanned) for policy in policies]
+
+
+def policy_key(policy: Object) -> str:
+    """Return how reports and exceptions name a policy."""
+    name = word(policy, "metadata", "name")
+    namespace = word(policy, "metadata", "namespace")
+    return f"{namespace}/{name}" if policy.get("kind") == "Policy" else name
+
+
+def mode(policy: Object) -> str:
+    """Return `enforce`, `audit`, or `mixed` where rules differ; `-` for a policy that validates nothing."""
+    spec = part(policy, "spec")
+    usual = word(spec, "validationFailureAction") or "Audit"
+    found = set()
+    for rule in items(spec, "rules"):
+        if "validate" in rule:
+            found.add((word(rule, "validate", "failureAction") or usual).lower())
+        found |= {
+            (word(image, "failureAction") or usual).lower() for image in items(rule, "verifyImages")
+        }
+    return found.pop() if len(found) == 1 else "mixed" if found else "-"
+
+
+def readiness(policy: Object) -> str:
+    """Return whether the engine says that it took the policy over: `yes`, `no`, `unknown`."""
+    for condition in items(policy, "status", "conditions"):
+        if condition.get("type") == "Ready":
+            return "yes" if condition.get("status") == "True" else "no"
+    ready = part(policy, "status").get("ready")
+    return "unknown" if ready is None else "yes" if ready else "no"
+
+
+def _row(
+    policy: Object,
+    counts: Mapping[tuple[str, str], int],
+    excepted: Mapping[str, int],
+    scanned: Mapping[str, datetime],
+) -> Row:
+    key = policy_key(policy)
+    spec, annotations = part(policy, "spec"), part(policy, "metadata", "annotations")
+    rules = items(spec, "rules")
+    cells: dict[str, Cell] = {
+        "name": word(policy, "metadata", "name"),
+        "kind": word(policy, "kind"),
+        "scope": word(policy, "metadata", "namespace") or "cluster",
+        "mode": mode(policy),
+        "ready": readiness(policy),
+        "fail": sum(counts.get((key, result), 0) for result in FAILURES),
+        "pass": counts.get((key, "pass"), 0),
+        "exceptions": excepted.get(key, 0),
+        "severity": str(annotations.get(f"{_ANNOTATION}severity") or "").lower(),
+        "category": str(annotations.get(f"{_ANNOTATION}category") or ""),
+        "background": "no" if spec.get("background") is False else "yes",
+        "failurepolicy": word(spec, "failurePolicy") or "Fail",
+        "rules": len(rules),
+        "scan": scanned.get(key),
+        "age": instant(word(policy, "metadata", "creationTimestamp")),
+        "policy": key,
+        "namespace": word(policy, "metadata", "namespace"),
+    }
+    return Row(f"{policy.get('kind')}/{key}", cells, policy)
+
+
+LISTING = Listing(
+    noun="policies",
+    title="Policies",
+    aliases=("p", "pol", "policy", "cpol"),
+    columns=(
+        Column("name", "NAME", most=40, grows=True),
+        Column("kind", "KIND", narrow=False),
+        Column("scope", "SCOPE", most=18, aliases=("ns",)),
+        Column("mode", "MODE", Shape.STATE),
+        Column("ready", "READY", Shape.STATE),
+        Column("fail", "FAIL", Shape.NUMBER),
+        Column("pass", "PASS", Shape.NUMBER),
+        Column("exceptions", "EXC", Shape.NUMBER, aliases=("exc",)),
+        Column("age", "AGE", Shape.AGE, narrow=False),
+        Column("severity", "SEV", Shape.SEVERITY, wide=True, aliases=("sev",)),
+        Column("category", "CATEGORY", wide=True, most=24),
+        Column("background", "BACKGROUND", wide=True),
+        Column("failurepolicy", "FAILPOLICY", wide=True),
+        Column("rules", "RULES", Shape.NUMBER, wide=True),
+        Column("scan", "LAST-SCAN", Shape.AGE, wide=True),
+    ),
+    rows=policy_rows,
+    needs=("clusterpolicies",),
+    wants=("policies", "reports", "clusterreports", "exceptions"),
+    sort=("-fail", "name"),
+    groups=("scope", "mode", "severity"),
+    failures=lambda row: bool(row.cells["fail"]) or row.cells["ready"] == "no",
+    empty="there is no policy in this cluster",
+    next_step="apply one with `kubectl apply -f policy.yaml`; `kubectl kpolicy lint` checks it before",
+)

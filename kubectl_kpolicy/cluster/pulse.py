@@ -1,0 +1,117 @@
+"""Pulse: the few numbers that tell how things stand, each a door to the rows behind it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from engine.record import record
+
+from . import audit, blocks, cleanup, codes, exceptions, grants, violations
+from .rows import SEVERITIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+
+    from .rows import Row
+    from .world import World
+
+HOURS = 24
+
+
+@record
+class Gauge:
+    """One number with its words, the screen and the filter behind it, and whether it asks for attention."""
+
+    id: str
+    title: str
+    value: int
+    screen: str
+    where: str = ""
+    role: str = "plain"
+    trend: tuple[int, ...] = ()
+
+
+def gauges(world: World, now: datetime) -> list[Gauge]:
+    """Return all gauges, in the order they are shown."""
+    return [
+        *_failures(violations.all_rows(world), now),
+        *_admission(world, now),
+        *_grants(world, now),
+        *_endings(world, now),
+    ]
+
+
+def _failures(rows: list[Row], now: datetime) -> Iterator[Gauge]:
+    failing = [row for row in rows if violations.is_failure(row)]
+    counts = Counter(row.text("severity") for row in failing)
+    trend = by_hour((row.moment("age") for row in failing), now)
+    yield Gauge("failures", "failures", len(failing), "violations", "", _bad(len(failing)), trend)
+    for name in SEVERITIES[:3]:
+        role = "error" if counts[name] and name != "medium" else "plain"
+        yield Gauge(f"severity-{name}", name, counts[name], "violations", f"sev={name}", role)
+
+
+def _admission(world: World, now: datetime) -> Iterator[Gauge]:
+    rows = blocks.block_rows(world, now)
+    hour = [row for row in rows if _within(row.moment("time"), now, timedelta(hours=-1))]
+    trend = by_hour((row.moment("time") for row in rows), now)
+    yield Gauge("blocks", "blocks, last hour", sum(_count(row) for row in hour), "blocks", "time<1h",
+                "warning" if hour else "plain", trend)  # fmt: skip
+
+
+def _grants(world: World, now: datetime) -> Iterator[Gauge]:
+    rows = grants.grant_rows(world, now)
+    states = Counter(row.text("state") for row in rows)
+    soon = [row for row in rows if row.cells["state"] == "active" and _within(row.moment("left"), now, timedelta(hours=1))]  # fmt: skip
+    yield Gauge("active", "active grants", states["active"], "grants", "state=active", "success")
+    yield Gauge("pending", "pending approvals", states["pending"], "inbox", "", _warn(states["pending"]))  # fmt: skip
+    yield Gauge("ending", "grants ending < 1h", len(soon), "grants", "state=active left<1h", _warn(len(soon)))  # fmt: skip
+    out = [row for row in codes.code_rows(world, now) if row.cells["state"] in ("issued", "active", "unused")]  # fmt: skip
+    yield Gauge("codes", "codes out", len(out), "codes", "state=issued,active,unused")
+
+
+def _endings(world: World, now: datetime) -> Iterator[Gauge]:
+    rows = cleanup.cleanup_rows(world, now)
+    soon = [row for row in rows if _within(row.moment("left"), now, timedelta(hours=1))]
+    yield Gauge("cleanup", "cleanups < 1h", len(soon), "cleanup", "left<1h")
+    troubled = [row for row in exceptions.exception_rows(world, now) if row.cells["drift"]]
+    yield Gauge("drift", "exceptions to review", len(troubled), "exceptions", 'drift!=""', _warn(len(troubled)))  # fmt: skip
+    recent = [row for row in audit.audit_rows(world, now) if _within(row.moment("time"), now, timedelta(hours=-24))]  # fmt: skip
+    yield Gauge("audit", "audit records, 24h", len(recent), "audit", "time<24h")
+
+
+def by_hour(instants: Iterable[datetime | None], now: datetime) -> tuple[int, ...]:
+    """Return how many instants fall into each of the last 24 hours, the oldest first."""
+    found = [0] * HOURS
+    for at in instants:
+        hour = int((now - at).total_seconds() // 3600) if at is not None else -1
+        if 0 <= hour < HOURS:
+            found[HOURS - 1 - hour] += 1
+    return tuple(found)
+
+
+def next_ending(world: World, now: datetime) -> datetime | None:
+    """Return when the next active grant or exception ends."""
+    ends = [row.moment("left") for row in grants.grant_rows(world, now) if row.cells["state"] == "active"]  # fmt: skip
+    ends += [exceptions.ends_at(obj) for obj in world.objects("exceptions")]
+    return min((end for end in ends if end is not None and end > now), default=None)
+
+
+def _within(at: datetime | None, now: datetime, length: timedelta) -> bool:
+    return at is not None and min(now, now + length) <= at <= max(now, now + length)
+
+
+def _count(row: Row) -> int:
+    value = row.cells.get("count")
+    return value if isinstance(value, int) else 1
+
+
+def _bad(count: int) -> str:
+    return "error" if count else "success"
+
+
+def _warn(count: int) -> str:
+    return "warning" if count else "plain"

@@ -1,0 +1,68 @@
+"""The resources that rows are made of: by which kinds they are read, and what it means when one is missing.
+
+A resource may have several sources (reports of two API groups); each is read by itself, because each may be forbidden or
+missing by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from controllers.kube import kinds
+from controllers.kube.kinds import Kind
+from engine.record import record
+
+NATIVE: Final = "kpolicy.io"
+GRANT_POLICIES: Final = Kind(NATIVE, "v1alpha1", "grantpolicies", "GrantPolicy", False)
+GRANTS: Final = Kind(NATIVE, "v1alpha1", "grants", "Grant")
+CODES: Final = Kind(NATIVE, "v1alpha1", "onetimecodes", "OneTimeCode")
+CODE_USES: Final = Kind(NATIVE, "v1alpha1", "codeuses", "CodeUse")
+AUDIT_SEGMENTS: Final = Kind(NATIVE, "v1alpha1", "auditsegments", "AuditSegment")
+OPEN_REPORTS: Final = Kind("openreports.io", "v1alpha1", "reports", "Report")
+CLUSTER_OPEN_REPORTS: Final = Kind("openreports.io", "v1alpha1", "clusterreports", "ClusterReport", False)  # fmt: skip
+SELF_REVIEWS: Final = Kind("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", False)  # fmt: skip
+ACCESS_REVIEWS: Final = Kind("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", False)  # fmt: skip
+
+
+@record
+class Resource:
+    """One list of objects: `optional` ones may be missing without a word, `fields` is a field selector of the server."""
+
+    name: str
+    kind: Kind
+    what: str
+    optional: bool = False
+    fields: str = ""
+    labels: str = ""
+
+
+RESOURCES: Final = {
+    one.name: one
+    for one in (
+        Resource("reports", kinds.POLICY_REPORTS, "results of policies in namespaces"),
+        Resource("clusterreports", kinds.CLUSTER_POLICY_REPORTS, "results for cluster-wide objects"),
+        Resource("openreports", OPEN_REPORTS, "results in the successor of policy reports", optional=True),
+        Resource("clusteropenreports", CLUSTER_OPEN_REPORTS, "results in the successor of policy reports", optional=True),
+        Resource("clusterpolicies", kinds.CLUSTER_POLICIES, "policies of the cluster"),
+        Resource("policies", kinds.POLICIES, "policies of namespaces"),
+        Resource("exceptions", kinds.POLICY_EXCEPTIONS, "exceptions"),
+        Resource("cleanuppolicies", kinds.CLEANUP_POLICIES, "cleanup policies of namespaces"),
+        Resource("clustercleanuppolicies", kinds.CLUSTER_CLEANUP_POLICIES, "cleanup policies of the cluster"),
+        Resource("grantpolicies", GRANT_POLICIES, "who may ask for what", optional=True),
+        Resource("grants", GRANTS, "grants"),
+        Resource("codes", CODES, "one-time codes"),
+        Resource("codeuses", CODE_USES, "uses of codes", optional=True),
+        Resource("auditsegments", AUDIT_SEGMENTS, "audit records"),
+        Resource("events", kinds.EVENTS, "denials at admission", fields="reason=PolicyViolation"),
+        Resource("uses", kinds.EVENTS, "uses of exceptions", optional=True, fields="reason=PolicySkipped"),
+        Resource("validatingwebhooks", kinds.VALIDATING_WEBHOOKS, "validating webhooks", optional=True),
+        Resource("mutatingwebhooks", kinds.MUTATING_WEBHOOKS, "mutating webhooks", optional=True),
+        Resource("leases", kinds.LEASES, "who leads", optional=True),
+        Resource("crds", kinds.CRDS, "which kinds are installed", optional=True),
+    )
+}  # fmt: skip
+TTL_OBJECTS: Final = "ttl"
+"""Objects of any kind with a TTL label; read by asking for metadata of every kind that can be deleted."""
+
+JOURNAL: Final = "journal"
+"""The ConfigMap that keeps codes of the `random()` kind, where one is configured."""

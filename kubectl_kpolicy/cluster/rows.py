@@ -1,0 +1,138 @@
+"""Rows and columns: the one shape that commands print, screens draw and filters test.
+
+Cells hold values (instants, numbers, words); how they look is decided where they are shown, so that sorting and filtering
+never see a formatted text.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from engine.record import field, record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from engine.model import Object
+
+    from .world import World
+
+Cell = str | int | float | bool | datetime | None
+
+
+class Shape(StrEnum):
+    """What the cells of a column are, which decides how they look, sort and compare."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    AGE = "age"
+    LEFT = "left"
+    TIME = "time"
+    SEVERITY = "severity"
+    STATE = "state"
+
+
+@record
+class Column:
+    """One column: `id` is its name in filters, `head` its title.
+
+    `most` bounds its width in cells (0: none), `grows` gives it what is left over, `narrow` keeps it on screens below 100 columns.
+    """
+
+    id: str
+    head: str
+    shape: Shape = Shape.TEXT
+    wide: bool = False
+    most: int = 0
+    grows: bool = False
+    narrow: bool = True
+    aliases: tuple[str, ...] = ()
+
+
+@record
+class Row:
+    """One line: `key` stays the same while the thing it shows lives; `object` is what the API holds, or what stands for it."""
+
+    key: str
+    cells: Mapping[str, Cell]
+    object: Object = field(default_factory=dict)
+
+    def text(self, column: str) -> str:
+        """Return a cell as plain text, empty when there is nothing."""
+        value = self.cells.get(column)
+        return "" if value is None else str(value)
+
+    def moment(self, column: str) -> datetime | None:
+        """Return a cell that holds an instant, None when it holds none."""
+        value = self.cells.get(column)
+        return value if isinstance(value, datetime) else None
+
+
+@record
+class Listing:
+    """A kind of rows: its names, columns, the resources it is made of, and the words for an empty screen.
+
+    `sort` names columns, those with a `-` in descending order. `failures` is the set of rows that the failures-only switch keeps.
+    """
+
+    noun: str
+    title: str
+    aliases: tuple[str, ...]
+    columns: tuple[Column, ...]
+    rows: Callable[[World, datetime], Sequence[Row]]
+    needs: tuple[str, ...]
+    wants: tuple[str, ...] = ()
+    sort: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    failures: Callable[[Row], bool] | None = None
+    empty: str = ""
+    next_step: str = ""
+
+    def column(self, name: str) -> Column | None:
+        """Return a column by id, head or another of its names."""
+        wanted = name.lower()
+        for column in self.columns:
+            if wanted in (column.id, column.head.lower(), *column.aliases):
+                return column
+        return None
+
+
+SEVERITIES = ("critical", "high", "medium", "low", "info", "")
+"""From worst to none, as policy reports name them."""
+
+_RANKS = {name: len(SEVERITIES) - 1 - index for index, name in enumerate(SEVERITIES)}
+
+
+def severity_rank(value: Cell) -> int:
+    """Return a number that grows with the severity; 0 for none or an unknown one."""
+    return _RANKS.get(str(value or "").lower(), 0)
+
+
+def sort_key(column: Column) -> Callable[[Row], tuple[int, float, str]]:
+    """Return what rows are sorted by in a column: nothing last, severities by weight, the rest by value."""
+    name = column.id
+    if column.shape is Shape.SEVERITY:
+        return lambda row: (0, -severity_rank(row.cells.get(name)), "")
+    return lambda row: _value_key(row.cells.get(name))
+
+
+def _value_key(value: Cell) -> tuple[int, float, str]:
+    if value is None or value == "":
+        return (1, 0.0, "")
+    if isinstance(value, datetime):
+        return (0, value.timestamp(), "")
+    if isinstance(value, str):
+        return (0, 0.0, value.lower())
+    return (0, float(value), "")
+
+
+def sort_rows(rows: Sequence[Row], listing: Listing, order: Sequence[str]) -> list[Row]:
+    """Return rows sorted by column names, the first one weighing most; unknown names are passed over."""
+    made = list(rows)
+    for name in reversed(order):
+        column = listing.column(name.lstrip("-+"))
+        if column is not None:
+            made.sort(key=sort_key(column), reverse=name.startswith("-"))
+    return made

@@ -1,0 +1,148 @@
+"""Where a World comes from while somebody looks at it: a live cluster by watches, or a recording."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol
+
+from controllers.kube.errors import KubeError
+from controllers.kube.informers import Informers
+from controllers.kube.reflector import Selection
+
+from .fetching import Scope, fetch_journal, labelled, named
+from .resources import RESOURCES, TTL_OBJECTS
+from .troubles import problem_of
+from .world import Problem, Trouble, World, key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Iterable
+    from datetime import datetime
+
+    from controllers.kube import Client
+    from controllers.kube.clock import Clock
+    from controllers.kube.kinds import Kind
+    from controllers.kube.store import Change
+
+    from .resources import Resource
+
+POLL_SECONDS = 60.0
+"""How often what cannot be watched is read again: the pace of Kyverno's own TTL loop."""
+
+
+class Source(Protocol):
+    """Fills a World, and tells the time that belongs to it."""
+
+    world: World
+    name: str
+
+    def now(self) -> datetime:
+        """Return the instant that the World is looked at."""
+
+    async def start(self) -> None:
+        """Begin to fill the World."""
+
+    async def refresh(self) -> None:
+        """Read again what is not watched."""
+
+    async def close(self) -> None:
+        """Stop."""
+
+
+class LiveSource:
+    """A cluster by watches; a resource's problem shows within the first try and clears with the next success."""
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        scope: Scope | None = None,
+        resources: Iterable[str] = (),
+        name: str = "",
+    ) -> None:
+        self.world = World()
+        self.name = name
+        self.client = client
+        self._clock = clock
+        self._scope = scope or Scope()
+        self._wanted = [RESOURCES[one] for one in resources or RESOURCES]
+        self._informers = Informers(client, clock=clock, on_problem=self._troubled)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._polled = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        return f"<LiveSource {self.name or '-'} {self.world!r}>"
+
+    def now(self) -> datetime:
+        """Return the current instant."""
+        return self._clock.now()
+
+    async def start(self) -> None:
+        """Open a watch for each resource, and begin to poll for the rest."""
+        for resource in self._wanted:
+            self._follow(resource)
+        self._spawn(self._poll())
+
+    async def refresh(self) -> None:
+        """Read again what is not watched: labelled objects and the journal."""
+        async with self._polled:
+            await fetch_journal(self.client, self.world, self._scope.journal, self.now())
+            found = await labelled(self.client, self._scope.namespace)
+            self.world.replace(TTL_OBJECTS, found, self.now())
+
+    async def close(self) -> None:
+        """Stop all watches."""
+        for task in list(self._tasks):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        await self._informers.close()
+
+    def _follow(self, resource: Resource) -> None:
+        namespace = self._scope.namespace if resource.kind.namespaced else ""
+        selection = Selection(namespace, resource.labels, resource.fields)
+        store = self._informers.acquire(resource.kind, selection)
+
+        def listen(change: Change) -> None:
+            if change.new is not None:
+                self.world.put(resource.name, named([change.new], resource.kind)[0])
+            elif change.old is not None:
+                self.world.remove(resource.name, key_of(named([change.old], resource.kind)[0]))
+
+        store.on_change(listen)
+
+        async def note() -> None:
+            await store.wait_synced()
+            self.world.synced(resource.name, self.now())
+
+        self._spawn(note())
+
+    def _troubled(self, kind: Kind, message: str) -> None:
+        """Note a watch's problem; its nature is found out by asking once more."""
+        for resource in self._wanted:
+            if resource.kind != kind:
+                continue
+            if not message:
+                if self.world.problem(resource.name):
+                    self.world.synced(resource.name, self.now())
+            else:
+                self.world.hindered(resource.name, Problem(Trouble.FAILED, message))
+                self._spawn(self._diagnose(resource))
+
+    async def _diagnose(self, resource: Resource) -> None:
+        try:
+            await self.client.list(resource.kind, self._scope.namespace if resource.kind.namespaced else "", limit=1)  # fmt: skip
+        except KubeError as error:
+            if self.world.problem(resource.name):
+                self.world.hindered(resource.name, problem_of(error, resource.kind))
+
+    async def _poll(self) -> None:
+        while True:
+            with suppress(KubeError):
+                await self.refresh()
+            await self._clock.sleep(POLL_SECONDS)
+
+    def _spawn(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,148 @@
+"""Violations: one row for each resource, policy and rule that a policy report speaks of.
+
+Reports of both API groups are read; a report with a `scope` is about that one object, an older one names objects in each
+result.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .moments import instant
+from .rows import Column, Listing, Row, Shape
+from .world import items, key_of, part, word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from engine.model import Object
+
+    from .rows import Cell
+    from .world import World
+
+SOURCES = ("reports", "clusterreports", "openreports", "clusteropenreports")
+FAILURES = frozenset({"fail", "warn", "error"})
+
+
+def all_rows(world: World, _now: datetime | None = None) -> list[Row]:
+    """Return the rows of all reports."""
+    rows: list[Row] = []
+    for source in SOURCES:
+        for report in world.objects(source):
+            rows += world.cached(source, report, rows_of_report)
+    return rows
+
+
+def rows_of_report(report: Object) -> list[Row]:
+    """Return the rows of one report."""
+    created = instant(word(report, "metadata", "creationTimestamp"))
+    scope = part(report, "scope")
+    home = "/".join(key_of(report))
+    rows = []
+    for number, result in enumerate(items(report, "results")):
+        subjects = [scope] if scope else _subjects(result)
+        place = f"{home}/{number}"
+        rows += [_row(report, result, subject, created, place) for subject in subjects]
+    return rows
+
+
+def _subjects(result: Object) -> list[Object]:
+    return items(result, "resources") or items(result, "subjects") or [{}]
+
+
+def _row(
+    report: Object, result: Object, subject: Object, created: datetime | None, place: str
+) -> Row:
+    namespace = word(subject, "namespace") or word(report, "metadata", "namespace")
+    kind, name = word(subject, "kind"), word(subject, "name")
+    resource = f"{kind}/{name}" if kind else name
+    policy, rule = word(result, "policy"), word(result, "rule")
+    seen = instant(result.get("timestamp"))
+    exceptions = word(result, "properties", "exceptions")
+    cells: dict[str, Cell] = {
+        "severity": word(result, "severity").lower(),
+        "result": (word(result, "result") or word(result, "status")).lower(),
+        "namespace": namespace,
+        "resource": resource,
+        "policy": policy,
+        "rule": rule,
+        "message": word(result, "message"),
+        "age": seen or created,
+        "source": word(result, "source"),
+        "category": word(result, "category"),
+        "first": created or seen,
+        "exception": exceptions,
+        "kind": kind,
+        "name": name,
+    }
+    target = word(result, "properties", "patched-target")
+    key = f"{namespace}/{resource}|{policy}/{rule}|{target}" if resource else place
+    return Row(key, cells, _object(cells, subject, result))
+
+
+def _object(cells: dict[str, Cell], subject: Object, result: Object) -> Object:
+    """Return the row as an object for machines; its fields are a promise."""
+    slug = "-".join(str(cells[name]) for name in ("policy", "rule", "name") if cells[name])
+    metadata: Object = {"name": slug.replace("/", "-").lower()}
+    if cells["namespace"]:
+        metadata["namespace"] = cells["namespace"]
+    return {
+        "apiVersion": "kpolicy.io/v1alpha1",
+        "kind": "Violation",
+        "metadata": metadata,
+        "resource": {
+            key: subject[key]
+            for key in ("apiVersion", "kind", "namespace", "name", "uid")
+            if key in subject
+        },
+        **{
+            key: result[key]
+            for key in ("policy", "rule", "severity", "category", "source", "message", "properties", "timestamp")
+            if key in result
+        },
+        "result": cells["result"],
+    }  # fmt: skip
+
+
+def is_failure(row: Row) -> bool:
+    """Tell whether a row is one that somebody may have to look at."""
+    return row.cells.get("result") in FAILURES
+
+
+def worst_first(rows: list[Row]) -> Iterator[Row]:
+    """Yield failing rows from the most severe to the least, the newest first among equals."""
+    from .rows import sort_rows
+
+    yield from sort_rows([row for row in rows if is_failure(row)], LISTING, ("severity", "-age"))
+
+
+LISTING = Listing(
+    noun="violations",
+    title="Violations",
+    aliases=("v", "viol", "violation"),
+    columns=(
+        Column("severity", "SEV", Shape.SEVERITY, most=10, aliases=("sev",)),
+        Column("result", "RES", Shape.STATE, most=7, aliases=("res", "status")),
+        Column("namespace", "NS", most=18, aliases=("ns",)),
+        Column("resource", "RESOURCE", most=36, aliases=("object", "target")),
+        Column("policy", "POLICY", most=32),
+        Column("rule", "RULE", most=26, narrow=False),
+        Column("message", "MESSAGE", grows=True, narrow=False, aliases=("msg",)),
+        Column("age", "AGE", Shape.AGE),
+        Column("source", "SOURCE", wide=True),
+        Column("category", "CATEGORY", wide=True, most=24),
+        Column("first", "FIRST-SEEN", Shape.TIME, wide=True),
+        Column("exception", "EXC", wide=True, most=24, aliases=("exc",)),
+        Column("kind", "KIND", wide=True),
+        Column("name", "NAME", wide=True, most=24),
+    ),
+    rows=all_rows,
+    needs=("reports",),
+    wants=("clusterreports", "openreports", "clusteropenreports"),
+    sort=("severity", "-age"),
+    groups=("policy", "namespace", "severity", "kind"),
+    failures=is_failure,
+    empty="no policy report says that anything fails",
+    next_step="press ! to see results that pass, too; `kubectl kpolicy doctor` says whether reports are written at all",
+)

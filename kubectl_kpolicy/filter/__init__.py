@@ -1,0 +1,12 @@
+"""The one filter language, for `--where`, the console's filter line and saved views.
+
+A filter is words side by side, all of which must hold: `sev>=high ns=team-* age<1h !exc`. There are `or`, `not`, parentheses,
+quotes, `/regex/`, and k9s' own forms: `!text`, `-l selector`, `-f fuzzy`. Nothing here reads a clock or draws.
+"""
+
+from __future__ import annotations
+
+from .build import Filter, compile_filter
+from .reading import FilterError
+
+__all__ = ["Filter", "FilterError", "compile_filter"]

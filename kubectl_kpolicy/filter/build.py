@@ -1,0 +1,229 @@
+"""Makes a test of rows from a filter's tree, for one listing: names become columns, values what the column holds.
+
+Compiled once, asked for every row: each predicate is a closure over its cell. Regular expressions are RE2's, so that none of
+them can hang the console.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+from engine.errors import EngineError
+from engine.lang import wildcard
+from engine.record import record
+from kubectl_kpolicy.cluster.moments import instant, length_of
+from kubectl_kpolicy.cluster.rows import SEVERITIES, Shape, severity_rank
+from kubectl_kpolicy.cluster.world import part
+
+from . import reading
+from .reading import FilterError, Joined, Labels, Negated, Node, Predicate, Words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime, timedelta
+
+    from kubectl_kpolicy.cluster.rows import Cell, Column, Listing, Row
+
+_COMPARE: Final[dict[str, Callable[[float, float], bool]]] = {
+    ">": lambda one, other: one > other,
+    "<": lambda one, other: one < other,
+    ">=": lambda one, other: one >= other,
+    "<=": lambda one, other: one <= other,
+    "=": lambda one, other: one == other,
+    ":": lambda one, other: one == other,
+    "!=": lambda one, other: one != other,
+}
+_MOMENTS: Final = (Shape.AGE, Shape.LEFT, Shape.TIME)
+
+
+@record
+class Filter:
+    """A filter ready to be asked; `text` is how it was written."""
+
+    text: str
+    test: Callable[[Row, datetime], bool]
+
+    def keeps(self, row: Row, now: datetime) -> bool:
+        """Tell whether a row fits at an instant."""
+        return self.test(row, now)
+
+
+def compile_filter(text: str, listing: Listing) -> Filter:
+    """Return the filter for a listing's rows; an empty text keeps all. Raises FilterError."""
+    if not text.strip():
+        return Filter("", lambda _row, _now: True)
+    return Filter(text.strip(), _test(reading.read(text), listing))
+
+
+def _test(node: Node, listing: Listing) -> Callable[[Row, datetime], bool]:
+    match node:
+        case Joined(operator=operator, parts=parts):
+            return _joined(operator, [_test(one, listing) for one in parts])
+        case Negated(part=inner):
+            test = _test(inner, listing)
+            return lambda row, now: not test(row, now)
+        case Predicate():
+            return _predicate(node, listing)
+        case Labels():
+            return _labels(node)
+    return _words(node, listing)
+
+
+def _joined(
+    operator: str, tests: list[Callable[[Row, datetime], bool]]
+) -> Callable[[Row, datetime], bool]:
+    if operator == "or":
+        return lambda row, now: any(test(row, now) for test in tests)
+    return lambda row, now: all(test(row, now) for test in tests)
+
+
+def _words(node: Words, listing: Listing) -> Callable[[Row, datetime], bool]:
+    """Return a test whether the text stands in any cell of words."""
+    names = tuple(
+        one.id for one in listing.columns if one.shape in (Shape.TEXT, Shape.STATE, Shape.SEVERITY)
+    )
+    fits = _text_test(node)
+    return lambda row, _now: any(fits(value) for name in names if (value := row.text(name)))
+
+
+def _text_test(node: Words) -> Callable[[str], bool]:
+    if node.style == "regex":
+        return _regex(node.text, node.position)
+    wanted = node.text.lower()
+    if node.style == "fuzzy":
+        return lambda text: _is_fuzzy(wanted, text.lower())
+    if wildcard.has_wildcard(wanted):
+        pattern = wildcard.compiled(f"*{wanted}*")
+        return lambda text: pattern(text.lower())
+    return lambda text: wanted in text.lower()
+
+
+def _is_fuzzy(wanted: str, text: str) -> bool:
+    """Tell whether the letters of `wanted` stand in `text` in their order."""
+    rest = iter(text)
+    return all(char in rest for char in wanted)
+
+
+def _regex(text: str, position: int) -> Callable[[str], bool]:
+    from engine.lang import regex
+
+    try:
+        pattern = regex.compile(f"(?i){text}")
+    except EngineError as error:
+        raise FilterError(f"`{text}` is not a regular expression: {error.message}", position) from error  # fmt: skip
+    return pattern.search
+
+
+def _labels(node: Labels) -> Callable[[Row, datetime], bool]:
+    """Return a test by `key`, `!key`, `key=value` and `key!=value`, comma separated, on labels of the object."""
+    wanted = [_requirement(one) for one in node.text.split(",") if one]
+    if not wanted:
+        raise FilterError("`-l` without a selector", node.position)
+
+    def test(row: Row, _now: datetime) -> bool:
+        labels = part(row.object, "metadata", "labels")
+        return all(_meets(labels.get(key), operator, value) for key, operator, value in wanted)
+
+    return test
+
+
+def _meets(found: object, operator: str, value: str) -> bool:
+    match operator:
+        case "has":
+            return found is not None
+        case "lacks":
+            return found is None
+        case "!=":
+            return found != value
+    return found == value
+
+
+def _requirement(text: str) -> tuple[str, str, str]:
+    for operator in ("!=", "==", "="):
+        key, found, value = text.partition(operator)
+        if found:
+            return key.strip(), "!=" if operator == "!=" else "=", value.strip()
+    return (text[1:], "lacks", "") if text.startswith("!") else (text.strip(), "has", "")
+
+
+def _predicate(node: Predicate, listing: Listing) -> Callable[[Row, datetime], bool]:
+    column = listing.column(node.name)
+    if column is None:
+        raise FilterError(f"there is no column `{node.name}`", node.position, help=_near(node.name, listing))  # fmt: skip
+    if node.operator in ("~", "!~"):
+        fits = _regex(node.value, node.position)
+        wanted = node.operator == "~"
+        return lambda row, _now: fits(row.text(column.id)) == wanted
+    if column.shape is Shape.SEVERITY and node.operator in (">", "<", ">=", "<="):
+        return _severity(node, column)
+    if column.shape in _MOMENTS:
+        return _moment(node, column)
+    if column.shape is Shape.NUMBER:
+        return _number(node, column)
+    return _text(node, column)
+
+
+def _near(name: str, listing: Listing) -> str:
+    names = [name for column in listing.columns for name in (column.id, *column.aliases)]
+    near = get_close_matches(name, names, 1)
+    return f"did you mean `{near[0]}`?" if near else f"there are {', '.join(names)}"
+
+
+def _severity(node: Predicate, column: Column) -> Callable[[Row, datetime], bool]:
+    if node.value.lower() not in SEVERITIES:
+        raise FilterError(f"`{node.value}` is not a severity", node.position,
+                          help=f"there are {', '.join(filter(None, SEVERITIES))}")  # fmt: skip
+    compare, wanted = _COMPARE[node.operator], severity_rank(node.value)
+    return lambda row, _now: compare(severity_rank(row.cells.get(column.id)), wanted)
+
+
+def _moment(node: Predicate, column: Column) -> Callable[[Row, datetime], bool]:
+    """Return a test of an instant: against a length of time from now, an instant, or nothing (`left=""`)."""
+    if not node.value:
+        wanted = node.operator in ("=", ":")
+        return lambda row, _now: (row.moment(column.id) is None) == wanted
+    if node.operator not in _COMPARE:
+        raise FilterError(f"`{node.operator}` does not fit `{node.name}`", node.position)
+    compare = _COMPARE[node.operator]
+    length, at = length_of(node.value), instant(node.value)
+    if at is not None:
+        return lambda row, _now: _holds(row.moment(column.id), lambda one: compare(one.timestamp(), at.timestamp()))  # fmt: skip
+    if length is None:
+        raise FilterError(f"`{node.value}` is neither a length of time nor an instant", node.position,
+                          help="such as `age<2h`, `left<30m` or `age>2026-01-31T12:00:00Z`")  # fmt: skip
+    sign = 1 if column.shape is Shape.LEFT else -1
+    return lambda row, now: _holds(
+        row.moment(column.id), lambda one: _lasts(sign * (one - now), length, compare)
+    )
+
+
+def _lasts(distance: timedelta, length: timedelta, compare: Callable[[float, float], bool]) -> bool:
+    return compare(distance.total_seconds(), length.total_seconds())
+
+
+def _holds(at: datetime | None, test: Callable[[datetime], bool]) -> bool:
+    return at is not None and test(at)
+
+
+def _number(node: Predicate, column: Column) -> Callable[[Row, datetime], bool]:
+    try:
+        wanted = float(node.value)
+    except ValueError:
+        raise FilterError(f"`{node.value}` is not a number", node.position) from None
+    compare = _COMPARE[node.operator]
+    return lambda row, _now: compare(_as_number(row.cells.get(column.id)), wanted)
+
+
+def _as_number(value: Cell) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _text(node: Predicate, column: Column) -> Callable[[Row, datetime], bool]:
+    """Return a test of a word: equal to one of several, each with wildcards, without regard to case."""
+    if node.operator in (">", "<", ">=", "<="):
+        raise FilterError(f"`{node.operator}` does not fit `{node.name}`, which is text", node.position,
+                          help=f"try `{node.name}={node.value}` or `{node.name}~{node.value}`")  # fmt: skip
+    patterns = [wildcard.compiled(one.lower()) for one in node.value.split(",")]
+    wanted = node.operator != "!="
+    return lambda row, _now: any(fits(row.text(column.id).lower()) for fits in patterns) == wanted

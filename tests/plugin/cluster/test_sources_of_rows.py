@@ -1,0 +1,273 @@
+"""Where rows come from: one reading, watches, recordings; and what is told when reading is hindered."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from datetime import timedelta
+
+import pytest
+
+from controllers.kube.clock import ManualClock
+from controllers.kube.errors import Forbidden, NotFound, Unauthorized, Unreachable
+from controllers.kube.fake import FakeClient
+from controllers.kube.kinds import CONFIG_MAPS, POLICY_EXCEPTIONS, POLICY_REPORTS
+from engine.errors import DocumentError
+from kubectl_kpolicy.cluster import recording
+from kubectl_kpolicy.cluster.fetching import Scope, fetch
+from kubectl_kpolicy.cluster.listings import LISTINGS
+from kubectl_kpolicy.cluster.moments import length_of, span
+from kubectl_kpolicy.cluster.recording import Recorder, ReplaySource, read_recording
+from kubectl_kpolicy.cluster.sources import LiveSource
+from kubectl_kpolicy.cluster.world import Trouble, World
+from tests.plugin.scene import NOW, exception, objects, report, result, ttl_object, world
+
+
+def server(*more) -> FakeClient:
+    given = objects()
+    found = [
+        obj
+        for name in ("reports", "exceptions", "clusterpolicies", "events")
+        for obj in given[name]
+    ]
+    return FakeClient(*found, *more, clock=ManualClock(NOW))
+
+
+def test_one_reading_holds_everything_and_notes_what_is_forbidden() -> None:
+    client = server()
+    client.fail(
+        "list", Forbidden("no", status=403), resource="policyexceptions.kyverno.io", times=9
+    )
+    client.fail("list", Forbidden("no", status=403), resource="policyexceptions", times=9)
+
+    found = asyncio.run(fetch(client, ["reports", "exceptions"], NOW))
+
+    assert len(found.objects("reports")) == 4
+    problem = found.problem("exceptions")
+    assert problem is not None
+    assert problem.trouble is Trouble.FORBIDDEN
+    assert problem.message == "you may not list policyexceptions.kyverno.io"
+
+
+@pytest.mark.parametrize(
+    ("error", "trouble"),
+    [
+        (NotFound("x", status=404), Trouble.MISSING),
+        (Unauthorized("x", status=401), Trouble.UNAUTHORIZED),
+        (Unreachable("x"), Trouble.UNREACHABLE),
+    ],
+)
+def test_errors_are_told_apart(error, trouble: Trouble) -> None:
+    client = server()
+    client.fail("*", error, times=9)
+
+    found = asyncio.run(fetch(client, ["grants"], NOW)).problem("grants")
+
+    assert found is not None
+    assert found.trouble is trouble
+    assert found.help
+
+
+def test_a_namespace_limits_what_is_read() -> None:
+    found = asyncio.run(fetch(server(), ["reports"], NOW, Scope("search")))
+
+    assert [obj["metadata"]["namespace"] for obj in found.objects("reports")] == ["search"]
+
+
+def test_objects_with_a_ttl_label_are_found_whatever_their_kind() -> None:
+    client = server(ttl_object("ConfigMap", "x", "a", "5m", "2026-03-14T11:00:00Z"))
+
+    found = asyncio.run(fetch(client, ["ttl"], NOW))
+
+    assert [(obj["kind"], obj["metadata"]["name"]) for obj in found.objects("ttl")] == [
+        ("ConfigMap", "x")
+    ]
+
+
+async def _until(condition) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+def test_watches_bring_changes_and_take_back_what_is_gone() -> None:
+    async def look() -> list[int]:
+        client = server()
+        source = LiveSource(client, client.clock, resources=["reports", "exceptions"])
+        await source.start()
+        await _until(
+            lambda: source.world.is_synced("reports") and source.world.is_synced("exceptions")
+        )
+        counts = [len(source.world.objects("exceptions"))]
+        client.put(exception("new", "a", "p", ["r"], ["web"]))
+        await _until(lambda: len(source.world.objects("exceptions")) != counts[-1])
+        counts.append(len(source.world.objects("exceptions")))
+        client.take(POLICY_EXCEPTIONS, "new", "a")
+        await _until(lambda: len(source.world.objects("exceptions")) != counts[-1])
+        counts.append(len(source.world.objects("exceptions")))
+        await source.close()
+        return counts
+
+    assert asyncio.run(look()) == [3, 4, 3]
+
+
+def test_a_watch_that_is_forbidden_says_so_and_recovers() -> None:
+    async def look() -> tuple[Trouble, bool]:
+        client = server()
+        client.fail("list", Forbidden("no", status=403), resource="policyreports", times=2)
+        client.fail(
+            "list", Forbidden("no", status=403), resource="policyreports.wgpolicyk8s.io", times=2
+        )
+        source = LiveSource(client, client.clock, resources=["reports"])
+        await source.start()
+        await _until(
+            lambda: (one := source.world.problem("reports")) and one.trouble is not Trouble.FAILED
+        )
+        trouble = source.world.problem("reports").trouble
+        await client.clock.advance(61)
+        await _until(lambda: source.world.is_synced("reports"))
+        recovered = source.world.problem("reports") is None
+        await source.close()
+        return trouble, recovered
+
+    assert asyncio.run(look()) == (Trouble.FORBIDDEN, True)
+
+
+def test_the_journal_is_read_where_one_is_named() -> None:
+    client = server(objects()["journal"][0])
+
+    found = asyncio.run(fetch(client, ["journal"], NOW, Scope(journal="platform/otp")))
+    none = asyncio.run(fetch(client, ["journal"], NOW))
+
+    assert len(found.objects("journal")) == 1
+    assert none.objects("journal") == []
+    assert CONFIG_MAPS.plural == "configmaps"
+
+
+def record_scene(path) -> None:
+    made = World()
+    with path.open("w") as out:
+        Recorder(made, out, lambda: NOW, "prod-eu")
+        for name, found in objects().items():
+            made.replace(name, found, NOW)
+
+
+def test_a_replayed_recording_shows_the_same_rows(tmp_path) -> None:
+    record_scene(tmp_path / "r.jsonl")
+    source = ReplaySource(read_recording(tmp_path / "r.jsonl"))
+    asyncio.run(source.start())
+
+    assert source.name == "prod-eu"
+    for listing in LISTINGS.values():
+        if listing.noun != "health":
+            assert [row.key for row in listing.rows(source.world, NOW)] == [
+                row.key for row in listing.rows(world(), NOW)
+            ]
+
+
+def test_no_code_that_works_gets_into_a_recording(tmp_path) -> None:
+    record_scene(tmp_path / "r.jsonl")
+    text = (tmp_path / "r.jsonl").read_text()
+
+    assert "ua8v92pg" not in text
+    assert "9akvm2o7" in text
+
+
+def test_time_can_be_moved_back_and_forth(tmp_path) -> None:
+    path = tmp_path / "r.jsonl"
+    instants = iter([NOW, NOW, NOW + timedelta(minutes=5), NOW + timedelta(minutes=9)])
+    made = World()
+    with path.open("w") as out:
+        Recorder(made, out, lambda: next(instants), "x")
+        made.put("reports", report("Pod", "x", "a", result("p", "r", "fail", "high", "no")))
+        made.put("reports", report("Pod", "x", "a", result("p", "r", "pass", "high", "yes")))
+        made.remove("reports", ("PolicyReport", "a", "uid-a-x"))
+    source = ReplaySource(read_recording(path))
+    asyncio.run(source.start())
+
+    def shown() -> list[str]:
+        return [
+            row.text("result") for row in LISTINGS["violations"].rows(source.world, source.now())
+        ]
+
+    seen = [shown()]
+    source.move(timedelta(minutes=-9))
+    seen.append(shown())
+    source.move(timedelta(minutes=6))
+    seen.append(shown())
+    source.move(timedelta(days=-6))
+    assert source.now() == NOW
+
+    assert seen == [[], ["fail"], ["pass"]]
+
+
+def test_problems_are_recorded_too(tmp_path) -> None:
+    path = tmp_path / "r.jsonl"
+    made = World()
+    with path.open("w") as out:
+        Recorder(made, out, lambda: NOW, "x")
+        client = server()
+        client.fail("list", Forbidden("no", status=403), times=9)
+        found = asyncio.run(fetch(client, ["grants"], NOW))
+        made.hindered("grants", found.problem("grants"))
+    source = ReplaySource(read_recording(path))
+    asyncio.run(source.start())
+
+    assert source.world.problem("grants").trouble is Trouble.FORBIDDEN
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("", 1), ("{}", 1), ("[]", 1), ('{"kpolicy":"recording","at":"2026-01-01T00:00:00Z"}\nx', 2),
+     ('{"kpolicy":"recording","at":"2026-01-01T00:00:00Z"}\n{"at":1}', 2)],
+)  # fmt: skip
+def test_a_file_that_is_no_recording_is_refused_with_its_line(
+    tmp_path, text: str, line: int
+) -> None:
+    (tmp_path / "r.jsonl").write_text(text)
+
+    with pytest.raises(DocumentError) as caught:
+        read_recording(tmp_path / "r.jsonl")
+
+    assert caught.value.at.line == line
+
+
+def test_a_closed_recording_takes_nothing_more() -> None:
+    out, made = io.StringIO(), World()
+    Recorder(made, out, lambda: NOW, "x")
+    out.close()
+
+    made.put("reports", {"kind": "PolicyReport", "metadata": {"name": "x"}})
+
+    assert recording.VERSION == 1
+    assert POLICY_REPORTS.plural == "policyreports"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0s"), (119, "119s"), (125, "2m5s"), (3599, "59m"), (3 * 3600, "3h"), (4 * 3600 + 120, "4h2m"),
+     (9 * 3600, "9h"), (49 * 3600, "2d1h"), (30 * 86400, "30d"), (800 * 86400, "2y70d"), (-5, "0s")],
+)  # fmt: skip
+def test_ages_read_as_kubectls(seconds: int, text: str) -> None:
+    assert span(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("90s", 90),
+        ("1h30m", 5400),
+        ("2d", 172800),
+        ("1.5h", 5400),
+        ("", None),
+        ("h", None),
+        ("5", None),
+        ("5x", None),
+        ("1" * 40 + "s", None),
+        ("1.2.3s", None),
+    ],
+)
+def test_lengths_of_time_are_read(text: str, seconds: float | None) -> None:
+    found = length_of(text)
+
+    assert (None if found is None else found.total_seconds()) == seconds
