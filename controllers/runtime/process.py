@@ -1,0 +1,104 @@
+"""One process of the controllers: what it knows, what it speaks through, and what is started in it.
+
+`Runtime` is made once at the start and handed to webhook and loops, so that neither makes clients, clocks or caches itself
+and a test can make one of memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from .sink import NoSink, Sink
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from controllers.kube import Client, Clock
+    from controllers.kube.informers import Informers
+    from engine.manifests import Trust
+
+    from .afterwork import Afterwork
+    from .evaluating import Resolver
+    from .metrics import Metrics
+    from .world import World
+
+
+class Configured:
+    """Which policies the webhook configurations in the cluster ask for, by key, with the digest of their content.
+
+    Set by whoever writes the configurations; `on_change` are called after each change and must not wait.
+    """
+
+    def __init__(self) -> None:
+        self.on_change: list[Callable[[], None]] = []
+        self._policies: Mapping[str, str] = {}
+
+    @property
+    def policies(self) -> Mapping[str, str]:
+        """Digests (`store.policies.content_hash`) of the policies that are asked for, by key."""
+        return self._policies
+
+    def set(self, policies: Mapping[str, str]) -> None:
+        """Take over what the configurations now say."""
+        if policies == self._policies:
+            return
+        self._policies = dict(policies)
+        for listener in self.on_change:
+            listener()
+
+
+@dataclass(slots=True)
+class Runtime:
+    """Everything that webhook and loops stand on.
+
+    `key` is what chance follows from (`entropy.seed_of`), `identity` names this replica in Leases and Events, `user` is who
+    we are to the API server (empty when it did not say).
+    """
+
+    client: Client
+    clock: Clock
+    world: World
+    metrics: Metrics
+    resolver: Resolver
+    informers: Informers
+    afterwork: Afterwork
+    key: bytes = field(repr=False)
+    namespace: str = "kyverno"
+    identity: str = "kpolicy"
+    user: str = ""
+    trust: Trust | None = None
+    configured: Configured = field(default_factory=Configured)
+
+    @property
+    def own_users(self) -> frozenset[str]:
+        """Users whose requests are our own background work (row A-24)."""
+        named = f"system:serviceaccount:{self.namespace}:kyverno-background-controller"
+        return frozenset({named, self.user} - {""})
+
+
+class Loops(Protocol):
+    """What `controllers.loops.start` gives back; see the package."""
+
+    @property
+    def sink(self) -> Sink:
+        """Where the webhook hands finished reviews."""
+
+    async def run(self) -> None:
+        """Do what every process does, until cancelled."""
+
+    async def lead(self) -> None:
+        """Do what only the leader does, until cancelled."""
+
+
+class NoLoops:
+    """Loops that do nothing, for processes that only answer."""
+
+    def __init__(self) -> None:
+        self.sink: Sink = NoSink()
+
+    async def run(self) -> None:
+        """Do nothing."""
+
+    async def lead(self) -> None:
+        """Do nothing."""

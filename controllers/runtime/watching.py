@@ -1,0 +1,127 @@
+"""Watches that keep a World current, and the kinds of the server with it.
+
+For processes that watch themselves: a replica without workers, or the parent that feeds them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from controllers.kube import KubeError
+from controllers.kube.kinds import CONFIG_MAPS, CRDS
+from controllers.kube.reflector import Selection
+
+from .world import WATCHED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from controllers.kube import Clock, Discovery, Kind
+    from controllers.kube.informers import Informers
+    from controllers.kube.store import Change, Store
+    from engine.model import Object
+
+    from .world import World
+
+CONFIG_MAP = "kyverno"
+SETTLE_SECONDS = 0.2
+"""How long new kinds gather before the server is asked for all of them again."""
+
+_log = logging.getLogger(__name__)
+
+
+def watch_world(informers: Informers, world: World, namespace: str) -> list[asyncio.Task[None]]:
+    """Start watches for everything a World holds; return the tasks that tell it when a kind is complete."""
+    return [
+        _watch(informers, world, kind, selection_of(kind, namespace), namespace) for kind in WATCHED
+    ]
+
+
+def selection_of(kind: Kind, namespace: str) -> Selection:
+    """Return which objects of a kind are watched: of ConfigMaps only our own."""
+    if kind == CONFIG_MAPS:
+        return Selection(namespace=namespace, fields=f"metadata.name={CONFIG_MAP}")
+    return Selection()
+
+
+def _watch(
+    informers: Informers, world: World, kind: Kind, selection: Selection, namespace: str
+) -> asyncio.Task[None]:
+    store = informers.acquire(kind, selection)
+
+    def changed(change: Change) -> None:
+        obj = change.new if change.new is not None else change.old
+        if obj is not None and (kind != CONFIG_MAPS or _is_ours(obj, namespace)):
+            obj = _typed(obj, kind)
+            (world.remove if change.new is None else world.put)(kind, obj)
+
+    store.on_change(changed)
+    return asyncio.create_task(_tell_when_listed(store, world, kind), name=f"first list of {kind}")
+
+
+async def _tell_when_listed(store: Store, world: World, kind: Kind) -> None:
+    await store.wait_synced()
+    world.listed(kind)
+
+
+def _is_ours(obj: Object, namespace: str) -> bool:
+    metadata = obj.get("metadata") or {}
+    return (metadata.get("namespace"), metadata.get("name")) == (namespace, CONFIG_MAP)
+
+
+def _typed(obj: Object, kind: Kind) -> Object:
+    """Return an object of a list as one that says what it is."""
+    if obj.get("kind") and obj.get("apiVersion"):
+        return obj
+    return {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
+
+
+class KindsInStep:
+    """Keeps a Discovery equal to what the server has, by its CustomResourceDefinitions.
+
+    `on_change` are called after each refresh and must not wait.
+    """
+
+    def __init__(self, discovery: Discovery, clock: Clock) -> None:
+        self.on_change: list[Callable[[], None]] = []
+        self._discovery = discovery
+        self._clock = clock
+        self._stale = asyncio.Event()
+
+    def mark(self) -> None:
+        """Have the server asked again."""
+        self._stale.set()
+
+    def follow(self, informers: Informers) -> None:
+        """Ask again whenever a definition comes, goes or begins to be served."""
+        store = informers.acquire(CRDS)
+        store.on_change(self._changed, replay=False)
+
+    async def run(self) -> None:
+        """Ask the server as often as needed, until cancelled; what cannot be had is tried again."""
+        while True:
+            await self._stale.wait()
+            await self._clock.sleep(SETTLE_SECONDS)
+            self._stale.clear()
+            try:
+                await self._discovery.refresh()
+            except KubeError as error:
+                _log.warning("the kinds of the server cannot be read: %s", error.message)
+                self._stale.set()
+                await self._clock.sleep(SETTLE_SECONDS * 10)
+                continue
+            for listener in self.on_change:
+                listener()
+
+    def _changed(self, change: Change) -> None:
+        if change.old is None or change.new is None or _served(change.old) != _served(change.new):
+            self._stale.set()
+
+
+def _served(definition: Object) -> tuple[object, ...]:
+    spec, status = definition.get("spec") or {}, definition.get("status") or {}
+    conditions = [(one.get("type"), one.get("status")) for one in status.get("conditions") or ()]
+    versions = [(one.get("name"), one.get("served")) for one in spec.get("versions") or ()]
+    return tuple(versions), tuple(conditions)
