@@ -72,6 +72,11 @@ def kinds_of(
             yield str(kind), operations
 
 
+def kinds_in(match: Block) -> list[str]:
+    """Return the kinds that a match block names, as written."""
+    return [str(kind) for block in _resource_blocks(match) for kind in block.get("kinds") or ()]
+
+
 def unknown_kinds(texts: Iterable[str], discovery: Discovery) -> list[str]:
     """Return the kinds, as written, that the server does not have."""
     return [

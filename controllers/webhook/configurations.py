@@ -7,6 +7,7 @@ because people's scripts look for them; the annotation `kpolicy.io/owner` tells 
 from __future__ import annotations
 
 import base64
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +17,7 @@ from controllers.store.policies import match_conditions, timeout_of
 from .admission_rules import ANY, admission_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from controllers.kube import Discovery
     from controllers.runtime.configuration import Configuration
@@ -78,6 +79,24 @@ def configurations(
         _document(MUTATING, RESOURCE_MUTATING, _mutating(lanes, discovery, settings, address), settings),
     ]  # fmt: skip
     return [*resources, *_fixed(address, settings)] if serves_policies else resources
+
+
+def condition_probe(name: str, conditions: Sequence[Mapping[str, Json]]) -> Object:
+    """Return a configuration that asks for nothing, for the API server to judge match conditions by in a dry run."""
+    address = Address(b"")
+    webhook = _desk("probe.kyverno.svc", "/", IGNORE, "kpolicy.io", ["none"], address)
+    probe = {
+        **webhook,
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "matchConditions": list(conditions),
+    }
+    digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": VALIDATING,
+        "metadata": {"name": f"kpolicy-probe-{digest}"},
+        "webhooks": [probe],
+    }
 
 
 def _validating(

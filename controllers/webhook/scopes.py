@@ -1,0 +1,94 @@
+"""Checks of policies that need the kinds of the cluster: unknown kinds, and targets in no or too many namespaces (A-94b).
+
+Pure: a policy and what the server has in, findings of `engine.lint` out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.lint import Finding
+
+from .admission_rules import kinds_in, unknown_kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from controllers.kube import Discovery, Kind
+    from engine.model import Block, Policy, Rule
+
+_UNSET = "Forbidden: target namespace must be set for a namespaced resource"
+_SET = "Forbidden: target namespace must not be set for a cluster-wide resource"
+_OUTSIDE = "Forbidden: a namespaced policy cannot generate cluster-wide resources"
+_MIXED = "Forbidden: the kinds of a cloneList must have the same scope"
+_NO_SOURCE = "Forbidden: the namespace of the source must be set for namespaced resources"
+_SOURCE = "Forbidden: the namespace of the source must not be set for cluster-wide resources"
+
+
+def cluster_findings(policy: Policy, discovery: Discovery) -> Iterator[Finding]:
+    """Yield what is wrong or doubtful about a policy in this cluster."""
+    for index, rule in enumerate(policy.rules):
+        path = f"spec.rules[{index}]"
+        yield from _check_kinds(rule, path, discovery)
+        for block in _generated(rule):
+            yield from _check_target(policy, block, path, discovery)
+            yield from _check_clone_list(policy, block, path, discovery)
+
+
+def _check_kinds(rule: Rule, path: str, discovery: Discovery) -> Iterator[Finding]:
+    """Refuse a rule none of whose kinds the server has; of some that may still come, warn."""
+    named = kinds_in(rule.match)
+    unknown = unknown_kinds(named, discovery)
+    if not unknown:
+        return
+    shown = ", ".join(unknown)
+    if len(unknown) == len(named) and not discovery.missing:
+        yield Finding("error", f"unable to convert GVK to GVR for kinds {shown}", path)
+    else:
+        text = f"the cluster does not have the kinds {shown}; the rule concerns them once it does"
+        yield Finding("warning", text, path)
+
+
+def _generated(rule: Rule) -> tuple[Block, ...]:
+    block = rule.generate or {}
+    return tuple(block.get("foreach") or ((block,) if block else ()))
+
+
+def _check_target(
+    policy: Policy, block: Block, path: str, discovery: Discovery
+) -> Iterator[Finding]:
+    kind = _found(block.get("apiVersion"), block.get("kind"), discovery)
+    if kind is None:
+        return
+    if kind.namespaced and not block.get("namespace"):
+        yield Finding("error", _UNSET, f"{path}.namespace")
+    elif not kind.namespaced and policy.namespace:
+        yield Finding("error", _OUTSIDE, f"{path}.kind")
+    elif not kind.namespaced and block.get("namespace"):
+        yield Finding("error", _SET, f"{path}.namespace")
+
+
+def _check_clone_list(
+    policy: Policy, block: Block, path: str, discovery: Discovery
+) -> Iterator[Finding]:
+    clone_list = block.get("cloneList") or {}
+    parts = (str(text).rpartition("/") for text in clone_list.get("kinds") or ())
+    kinds = [_found(version, kind, discovery) for version, _, kind in parts]
+    scopes = {kind.namespaced for kind in kinds if kind is not None}
+    at = f"{path}.generate.cloneList"
+    if len(scopes) > 1:
+        yield Finding("error", _MIXED, f"{at}.kinds")
+    elif scopes == {True} and not clone_list.get("namespace"):
+        yield Finding("error", _NO_SOURCE, f"{at}.namespace")
+    elif scopes == {True} and not block.get("namespace"):
+        yield Finding("error", _UNSET, f"{path}.namespace")
+    elif scopes == {False} and policy.namespace:
+        yield Finding("error", _OUTSIDE, f"{at}.kinds")
+    elif scopes == {False} and clone_list.get("namespace"):
+        yield Finding("error", _SOURCE, f"{at}.namespace")
+
+
+def _found(version: object, kind: object, discovery: Discovery) -> Kind | None:
+    if not isinstance(version, str) or not isinstance(kind, str):
+        return None
+    return discovery.find(version, kind)

@@ -1,0 +1,257 @@
+"""Admission of policies, exceptions, cleanup policies and the TTL label: refusals, warnings, rights."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import orjson
+import pytest
+
+from controllers.kube import Discovery, Invalid, Kind, Unreachable
+from controllers.kube.fake import FakeClient
+from controllers.kube.kinds import PODS, WELL_KNOWN
+from controllers.runtime.metrics import Metrics
+from controllers.runtime.world import World
+from controllers.store.exceptions import ExceptionRules
+from controllers.webhook.desk import Desk
+
+from .staging import body, pod, policy
+
+CLUSTER_KIND = Kind("iam.example.org", "v1", "users", "User", False)
+EVENTUALLY = Kind("apps", "v1", "deployments", "Deployment", subresources=("scale",))
+
+
+def ask(
+    path: str,
+    obj: dict[str, Any],
+    old: dict[str, Any] | None = None,
+    *,
+    denied: dict[str, set[str]] | None = None,
+    client: FakeClient | None = None,
+    rules: ExceptionRules | None = None,
+) -> dict[str, Any]:
+    """Return the response; `denied` are verbs by resource that we do not have."""
+
+    def decide(spec: Any) -> dict[str, Any]:
+        attributes = spec["resourceAttributes"]
+        return {"allowed": attributes["verb"] not in (denied or {}).get(attributes["resource"], ())}
+
+    async def go() -> dict[str, Any]:
+        made = client or FakeClient()
+        made.reviews["SelfSubjectAccessReview"] = decide
+        discovery = Discovery(made, (*WELL_KNOWN, PODS, CLUSTER_KIND, EVENTUALLY))
+        desk = Desk(World(discovery, Metrics(), exceptions=rules), made, user="us")
+        fields = {"operation": "UPDATE" if old else "CREATE", "oldObject": old}
+        answer = await getattr(desk, path)("", body(obj, **fields), 5.0)
+        return orjson.loads(answer)["response"]
+
+    return asyncio.run(go())
+
+
+def generating(**fields: Any) -> dict[str, Any]:
+    made = policy("make")
+    block = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "namespace": "y", "synchronize": True, "data": {}, **fields}  # fmt: skip
+    rule = {
+        "name": "r",
+        "match": {"any": [{"resources": {"kinds": ["Pod"]}}]},
+        "generate": {key: value for key, value in block.items() if value is not None},
+    }
+    made["spec"] = {"rules": [rule]}
+    return made
+
+
+def test_a_sound_policy_is_accepted() -> None:
+    assert ask("policy", policy())["allowed"] is True
+
+
+def test_a_policy_that_lint_refuses_is_refused_with_its_first_error() -> None:
+    bad = policy()
+    bad["spec"]["rules"][0]["mutate"] = {"patchStrategicMerge": {}}
+    response = ask("policy", bad)
+
+    assert response["allowed"] is False
+    assert "Multiple operations defined in the rule 'needs-team'" in response["status"]["message"]
+
+
+def test_what_lint_doubts_is_a_warning() -> None:
+    response = ask("policy", policy(validationFailureAction="enforce"))
+
+    assert response["allowed"] is True
+    assert any("lower case is deprecated" in text for text in response["warnings"])
+
+
+def test_a_document_of_another_form_is_refused() -> None:
+    assert ask("policy", policy(rules="none"))["allowed"] is False
+
+
+def kinds(*names: str) -> dict[str, Any]:
+    made = policy()
+    made["spec"]["rules"][0]["match"] = {"any": [{"resources": {"kinds": list(names)}}]}
+    return made
+
+
+def test_a_rule_for_kinds_that_do_not_exist_is_refused_and_one_of_several_is_told() -> None:
+    response = ask("policy", kinds("Scale"))
+    assert response["allowed"] is False
+    assert "unable to convert GVK to GVR for kinds Scale" in response["status"]["message"]
+
+    response = ask("policy", kinds("Deployment", "Later"))
+    assert response["allowed"] is True
+    assert "Later" in response["warnings"][-1]
+    assert ask("policy", kinds("*", "*/scale"))["allowed"] is True
+
+
+def test_a_rule_that_generates_needs_all_verbs_that_it_uses() -> None:
+    response = ask("policy", generating(), denied={"configmaps": {"delete", "update"}})
+
+    assert response["allowed"] is False
+    assert response["status"]["message"] == (
+        "spec.rules[0].generate: us requires permissions update, delete for resource configmaps in namespace y"
+    )
+    assert ask("policy", generating(synchronize=False), denied={"configmaps": {"delete"}})[
+        "allowed"
+    ]
+    assert not ask("policy", generating(synchronize=False), denied={"configmaps": {"create"}})["allowed"]  # fmt: skip
+
+
+def test_a_copy_needs_the_right_to_read_its_source() -> None:
+    copy = generating(kind="Secret", data=None, clone={"name": "a", "namespace": "b"}, synchronize=False)  # fmt: skip
+    response = ask("policy", copy, denied={"secrets": {"get"}})
+
+    assert response["allowed"] is False
+
+
+def test_a_binding_needs_the_right_to_bind_its_role() -> None:
+    binding = generating(
+        apiVersion="rbac.authorization.k8s.io/v1",
+        kind="RoleBinding",
+        data={"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}},
+    )  # fmt: skip
+    response = ask("policy", binding, denied={"clusterroles": {"bind"}})
+
+    assert "requires permissions bind for resource clusterroles.rbac.authorization.k8s.io `admin`" in response["status"]["message"]  # fmt: skip
+
+
+def test_targets_of_mutation_need_the_right_to_change_them() -> None:
+    made = policy("change")
+    made["spec"] = {
+        "rules": [
+            {
+                "name": "r",
+                "match": {"any": [{"resources": {"kinds": ["Pod"]}}]},
+                "mutate": {
+                    "targets": [{"apiVersion": "v1", "kind": "Secret", "name": "x", "namespace": "y"}],
+                    "patchStrategicMerge": {"metadata": {"labels": {"a": "b"}}},
+                },
+            }
+        ]
+    }  # fmt: skip
+    assert ask("policy", made)["allowed"] is True
+    response = ask("policy", made, denied={"secrets": {"update"}})
+    assert "update" in response["status"]["message"]
+
+
+def test_a_server_that_does_not_answer_about_rights_refuses() -> None:
+    client = FakeClient()
+    client.fail("review", Unreachable("no answer"), times=9)
+
+    assert ask("policy", generating(), client=client)["allowed"] is False
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"namespace": None}, "spec.rules[0].namespace: Forbidden: target namespace must be set for a namespaced resource"),
+        ({"apiVersion": "iam.example.org/v1", "kind": "User"}, "must not be set for a cluster-wide resource"),
+        ({"data": None, "apiVersion": None, "kind": None, "name": None, "cloneList": {"namespace": "a", "kinds": ["v1/Secret", "iam.example.org/v1/User"]}}, "same scope"),
+        ({"data": None, "apiVersion": None, "kind": None, "name": None, "cloneList": {"kinds": ["v1/Secret"]}}, "namespace of the source must be set"),
+        ({"data": None, "apiVersion": None, "kind": None, "name": None, "cloneList": {"namespace": "a", "kinds": ["iam.example.org/v1/User"]}}, "must not be set"),
+    ],
+)  # fmt: skip
+def test_targets_lie_where_their_kind_allows(fields: dict[str, Any], text: str) -> None:
+    response = ask("policy", generating(**fields))
+
+    assert response["allowed"] is False
+    assert text in response["status"]["message"]
+
+
+def test_a_changed_source_is_warned_of() -> None:
+    before = generating(kind="Secret", data=None, clone={"name": "a", "namespace": "b"})
+    after = generating(kind="Secret", data=None, clone={"name": "other", "namespace": "b"})
+    response = ask("policy", after, before)
+
+    assert response["warnings"][-1] == (
+        "no synchronization will be performed to the old target resource upon policy updates"
+    )
+    assert "warnings" not in ask("policy", before, before)
+
+
+def test_match_conditions_are_judged_by_the_server_itself() -> None:
+    condition = {"name": "x", "expression": "object.keys(@)"}
+    client = FakeClient()
+    fine = policy(webhookConfiguration={"matchConditions": [condition]})
+    assert ask("policy", fine, client=client)["allowed"] is True
+    assert [call.dry_run for call in client.calls if call.verb == "create"] == [True]
+
+    client.fail("create", Invalid("compilation failed", status=422))
+    response = ask("policy", fine, client=client)
+    assert response["status"]["message"] == "spec.webhookConfiguration.matchConditions: compilation failed"  # fmt: skip
+
+
+def exception(**spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "kyverno.io/v2",
+        "kind": "PolicyException",
+        "metadata": {"name": "x", "namespace": "shop"},
+        "spec": {
+            "exceptions": [{"policyName": "team", "ruleNames": ["needs-team"]}],
+            "match": {"any": [{"resources": {"kinds": ["Pod"]}}]},
+            **spec,
+        },
+    }
+
+
+def test_exceptions_are_checked_and_warned_of_where_they_do_not_count() -> None:
+    assert ask("exception", exception())["allowed"] is True
+    users = {"any": [{"resources": {"kinds": ["Pod"]}, "subjects": [{"kind": "User", "name": "chip"}]}]}  # fmt: skip
+    assert ask("exception", exception(match=users))["allowed"] is False
+    response = ask("exception", exception(), rules=ExceptionRules(namespace="other"))
+    assert response["warnings"] == ["PolicyException resource namespace must match the defined namespace."]  # fmt: skip
+
+
+def cleanup(**spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "kyverno.io/v2",
+        "kind": "ClusterCleanupPolicy",
+        "metadata": {"name": "x"},
+        "spec": {
+            "schedule": "*/5 * * * *",
+            "match": {"any": [{"resources": {"kinds": ["Pod"]}}]},
+            **spec,
+        },
+    }
+
+
+def test_cleanup_policies_need_a_schedule_that_can_be_read_and_the_right_to_delete() -> None:
+    assert ask("cleanup", cleanup())["allowed"] is True
+    assert ask("cleanup", cleanup(schedule="at noon"))["allowed"] is False
+    response = ask("cleanup", cleanup(), denied={"pods": {"delete"}})
+    assert (
+        response["status"]["message"] == "cleanup controller has no permission to delete kind Pod"
+    )
+
+
+def test_a_ttl_label_nobody_can_read_is_warned_of_and_never_refused() -> None:
+    response = ask("label", pod(labels={"cleanup.kyverno.io/ttl": "soon"}))
+
+    assert response["allowed"] is True
+    assert response["warnings"][0].startswith("cleanup.kyverno.io/ttl label value cannot be parsed")
+    assert "warnings" not in ask("label", pod(labels={"cleanup.kyverno.io/ttl": "30s"}))
+
+
+def test_objects_that_are_going_are_let_go() -> None:
+    going = policy(rules="none")
+    going["metadata"]["deletionTimestamp"] = "2026-11-21T10:00:00Z"
+
+    assert ask("policy", going)["allowed"] is True
