@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError
@@ -10,7 +9,7 @@ from engine.lang.gotext import compact_json
 from engine.lang.variables import Document, compile_document
 from engine.model import Outcome, Status, Target
 from engine.mutate.handler import apply_json6902, apply_strategic, is_descending, mutated_message
-from engine.record import record
+from engine.record import record, replace
 
 from .answers import NO_ANSWER, Answers, RuleAnswer, answered, errored, joined
 from .conditions import Conditions, compile_conditions

@@ -6,12 +6,12 @@ patched object. Rules that need an answer from outside are left out of the resul
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.images import extract_images
 from engine.lang.chance import Chance
 from engine.model import Review, RuleResult, RuleType, Status
+from engine.record import replace
 
 from .lookups import Lookup, LookupNeeded
 from .policy_set import IN_ORDER
@@ -104,7 +104,7 @@ class _Run:
             rule.policy,
             rule.rule,
             self._review,
-            self._inputs,
+            self._inputs_of(rule.policy.namespace),
             lambda: self._scope(rule, trace),
             rule.matcher.applies,
             rule.enforces,
@@ -118,6 +118,10 @@ class _Run:
         if rule.type in _CHANGING:
             self._take_over(results)
         return results
+
+    def _inputs_of(self, namespace: str) -> Inputs:
+        """Return the inputs as a policy of a namespace sees them; those of cluster policies are not confined."""
+        return replace(self._inputs, within=namespace) if namespace else self._inputs
 
     def _scope(self, rule: CompiledRule, trace: Trace | None) -> Scope:
         if self._base is None:

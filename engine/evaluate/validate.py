@@ -6,13 +6,12 @@ The first of manifests, podSecurity, deny, pattern or anyPattern, and foreach th
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError
 from engine.lang.jmes import UnknownKeyError
 from engine.model import Status
-from engine.record import record
+from engine.record import record, replace
 
 from .answers import NO_ANSWER, Answers, RuleAnswer, answered, errored, joined
 from .conditions import Conditions, compile_conditions

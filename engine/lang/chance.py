@@ -6,8 +6,6 @@ draws from a stream that the caller seeds per review (with a keyed hash of the r
 
 from __future__ import annotations
 
-from hashlib import sha256
-
 
 class Chance:
     """A deterministic stream of unbiased numbers: SHA-256 over seed and counter."""
@@ -29,6 +27,10 @@ class Chance:
 
     def _take(self, size: int) -> bytes:
         if len(self._pool) < size:
+            from hashlib import (
+                sha256,
+            )  # here, because loading OpenSSL takes longer than most policies
+
             self._pool = sha256(self._seed + self._counter.to_bytes(8, "big")).digest()
             self._counter += 1
         taken, self._pool = self._pool[:size], self._pool[size:]

@@ -7,7 +7,6 @@ takes, whether it may be padded, when it is out of range.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -34,21 +33,16 @@ class RangeError(Exception):
     """A field has a value that no date or clock shows; the text says which."""
 
 
-@dataclass(slots=True)
 class Found:
     """The fields read so far; -1 stands for a field that the layout does not have."""
 
-    year: int = 0
-    month: int = -1
-    day: int = -1
-    year_day: int = -1
-    hour: int = 0
-    minute: int = 0
-    second: int = 0
-    nanosecond: int = 0
-    afternoon: bool | None = None
-    offset: int | None = None
-    zone: str = ""
+    def __init__(self) -> None:
+        self.year = 0
+        self.month = self.day = self.year_day = -1
+        self.hour = self.minute = self.second = self.nanosecond = 0
+        self.afternoon: bool | None = None
+        self.offset: int | None = None
+        self.zone = ""
 
 
 def next_field(layout: str, at: int) -> re.Match[str] | None:

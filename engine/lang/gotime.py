@@ -6,11 +6,10 @@ hold. Reading other layouts is `golayout`'s work.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from engine.record import record
+from engine.record import record, replace
 
 SECOND: Final = 1_000_000_000
 RFC3339: Final = "2006-01-02T15:04:05Z07:00"

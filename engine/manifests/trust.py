@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import binascii
 import hashlib
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError, EvaluationError
-from engine.record import record
+from engine.record import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,12 +9,11 @@ says that the pod need not set it; and an exclusion that does not pass `exclusio
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import PolicyError
 from engine.lang import wildcard
-from engine.record import record
+from engine.record import record, replace
 
 from .standards import BASELINE, CHECKS, RESTRICTED
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import EvaluationError
 from engine.images import parse_reference
 from engine.lang import jmes
 from engine.lang.jmes.env import Env
+from engine.record import replace
 
 from .inventory import Inventory
 from .shapes import ANY, MAP, NUMBER, TEXT, check_shape

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from engine.lang.gotext import plain as go_plain
 from engine.lang.yaml.scalars import resolve_plain
 
@@ -97,6 +95,8 @@ def _text(text: str, indent: str) -> str:
 
 
 def _double(text: str) -> str:
+    import orjson  # here, because loading it takes a tenth of what small commands take
+
     quoted = orjson.dumps(text.encode("utf-8", "replace").decode()).decode()
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from engine.lang.yaml.scalars import resolve_plain
 
 if TYPE_CHECKING:
@@ -60,6 +58,8 @@ def scalar(value: Any, indent: str) -> str:
         )
     if isinstance(value, dict | list):
         return "{}" if isinstance(value, dict) else "[]"
+    import orjson  # here, because loading it takes a tenth of what small commands take
+
     return orjson.dumps(value).decode()
 
 
@@ -78,6 +78,8 @@ def _inline(text: str) -> str:
 
 def _double(text: str) -> str:
     """Return a text in double quotes; what YAML forbids in plain sight is escaped, half characters are replaced."""
+    import orjson  # here, because loading it takes a tenth of what small commands take
+
     quoted = orjson.dumps(text.encode("utf-8", "replace").decode()).decode()
     return re.sub(
         r"[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]",

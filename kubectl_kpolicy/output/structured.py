@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from .emit import emit
 
 if TYPE_CHECKING:
@@ -17,6 +15,8 @@ if TYPE_CHECKING:
 
 def json_text(value: Any) -> str:
     """Return a value as indented JSON that ends with a newline."""
+    import orjson  # here, because loading it takes a tenth of what small commands take
+
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from kubectl_kpolicy.output.structured import yaml_text
@@ -21,23 +18,30 @@ HEAVY = ("textual", "kubernetes", "aiohttp", "sigstore", "cryptography")
 ROUNDS = 9
 
 
+LAUNCHER = """
+import os, subprocess, sys, time
+began = time.perf_counter()
+child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+_, status, usage = os.wait4(child.pid, 0)
+print(time.perf_counter() - began, usage.ru_maxrss / 1024, os.waitstatus_to_exitcode(status), flush=True)
+os._exit(0)
+"""
+"""Starts a command from a small process: until a child runs its own program, its peak is that of who started it."""
+
+
 def wall(command: list[str], rounds: int = ROUNDS) -> tuple[float, float]:
     """Return the median wall seconds of a command and its peak memory in MiB."""
-    times, peak = [], 0.0
-    for _ in range(rounds):
-        began = time.perf_counter()
-        peak = max(peak, _peak_of(command))
-        times.append(time.perf_counter() - began)
-    return statistics.median(times), peak
+    runs = [_run(command) for _ in range(rounds)]
+    return statistics.median(seconds for seconds, _ in runs), max(peak for _, peak in runs)
 
 
-def _peak_of(command: list[str]) -> float:
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in (0, 1):
-        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
-    return usage.ru_maxrss / 1024
+def _run(command: list[str]) -> tuple[float, float]:
+    launch = [sys.executable, "-I", "-S", "-c", LAUNCHER, *command]
+    done = subprocess.run(launch, capture_output=True, text=True, check=True)
+    seconds, peak, code = done.stdout.split()
+    if code not in ("0", "1"):
+        raise RuntimeError(f"{' '.join(command)} ended with {code}")
+    return float(seconds), float(peak)
 
 
 def heavy_modules(*arguments: str) -> list[str]:
@@ -76,8 +80,3 @@ def measure() -> dict[str, tuple[float, float]]:
                 [*KPOLICY, "apply", *sixteen, "-r", str(many)], rounds=5
             ),
         }
-
-
-def own_peak() -> float:
-    """Return this process's peak memory in MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -38,6 +38,15 @@ NEEDLESS = (
     "json",
     "inspect",
 )
+UNUSED_BY_A_PATTERN = (
+    "importlib.metadata",
+    "croniter",
+    "engine.generate",
+    "engine.lang.cel",
+    "engine.manifests",
+    "engine.mutate",
+    "engine.podsecurity",
+)
 PROBE = """
 import io, sys, contextlib
 from kubectl_kpolicy.{module} import main
@@ -95,4 +104,6 @@ def test_apply_on_one_file_loads_nothing_heavy(tmp_path: Path) -> None:
     policy.write_text(POLICY)
     pod.write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: x, labels: {team: a}}\n")
 
-    assert loaded(["apply", str(policy), "-r", str(pod)]) & {*HEAVY, "importlib.metadata"} == set()
+    found = loaded(["apply", str(policy), "-r", str(pod)])
+
+    assert found & {*HEAVY, *UNUSED_BY_A_PATTERN} == set()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -48,21 +47,27 @@ def base64_encode(env: Env, text: str) -> str:
 def sha256(env: Env, text: str) -> str:
     """Hash the UTF-8 form."""
     spend(env, len(text) >> 6)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return _digest("sha256", text)
 
 
 @table.function("sha1(string) string", "the SHA-1 digest of the text in hexadecimal")
 def sha1(env: Env, text: str) -> str:
     """Hash the UTF-8 form; for identifiers, not for security."""
     spend(env, len(text) >> 6)
-    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+    return _digest("sha1", text)
 
 
 @table.function("md5(string) string", "the MD5 digest of the text in hexadecimal")
 def md5(env: Env, text: str) -> str:
     """Hash the UTF-8 form; for identifiers, not for security."""
     spend(env, len(text) >> 6)
-    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+    return _digest("md5", text)
+
+
+def _digest(name: str, text: str) -> str:
+    import hashlib  # here, because loading OpenSSL takes longer than most policies
+
+    return hashlib.new(name, text.encode(), usedforsecurity=False).hexdigest()
 
 
 @table.function("path_canonicalize(string) string", "the shortest path that means the same")

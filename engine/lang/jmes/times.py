@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import EvaluationError
-from engine.lang import duration, golayout, gotime
+from engine.lang import duration, gotime
 from engine.lang.goquote import quote
 
 from .signature import Table
@@ -43,8 +43,8 @@ def time_now_utc(env: Env) -> str:
 def time_since(env: Env, layout: str, start: str, end: str) -> str:
     """Return the duration from `start` to `end`, both in `layout`."""
     layout = layout or gotime.RFC3339
-    begun = golayout.parse(layout, start)
-    ended = golayout.parse(layout, end) if end else gotime.from_datetime(env.now)
+    begun = _instant(layout, start)
+    ended = _instant(layout, end) if end else gotime.from_datetime(env.now)
     return duration.text(ended.since(begun))
 
 
@@ -62,7 +62,7 @@ def time_parse(_env: Env, layout: str, text: str) -> str:
     """Read a time by a Go layout."""
     if _INTEGER.fullmatch(layout):
         return gotime.from_unix(_epoch(text)).rfc3339()
-    return golayout.parse(layout, text).rfc3339()
+    return _instant(layout, text).rfc3339()
 
 
 @table.function("time_utc(string) string", "the same time in UTC")
@@ -123,7 +123,15 @@ def time_to_cron(_env: Env, time: str) -> str:
     return f"{at.minute} {at.hour} {at.day} {at.month} {at.weekday}"
 
 
+def _instant(layout: str, text: str) -> Instant:
+    from engine.lang import golayout  # here: few policies read times, and its patterns are large
+
+    return golayout.parse(layout, text)
+
+
 def _time(text: str) -> Instant:
+    from engine.lang import golayout  # as above
+
     return golayout.parse_rfc3339(text)
 
 

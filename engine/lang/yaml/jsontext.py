@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from engine.lang import json
 
 from .document import Document
@@ -24,6 +22,8 @@ def load_json(text: str, file: str, limits: Limits) -> list[Document] | None:
     body = text.lstrip(" \t\r\n")
     if body[:1] not in ("{", "["):
         return None
+    import orjson  # here, because loading it takes a tenth of what small commands take
+
     try:
         value = orjson.loads(body)
     except ValueError:

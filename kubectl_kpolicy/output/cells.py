@@ -1,0 +1,58 @@
+"""How a cell looks as text: ages, countdowns, marks; the same words in tables of commands and on screens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubectl_kpolicy.cluster import moments
+from kubectl_kpolicy.cluster.marks import mark_of
+from kubectl_kpolicy.cluster.rows import Shape
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from kubectl_kpolicy.cluster.rows import Cell, Column
+
+_LATE, _SOON = 300.0, 3600.0
+
+
+def cell_text(column: Column, value: Cell, now: datetime, *, marks: str = "") -> str:
+    """Return a cell as text; `marks` is `glyph` or `ascii` to put a state's mark before its word."""
+    match column.shape:
+        case Shape.AGE:
+            return moments.age(value, now)
+        case Shape.LEFT:
+            return moments.left(value, now)
+        case Shape.TIME:
+            return moments.clock(value, now)
+        case Shape.STATE if marks and value:
+            mark = mark_of(str(value))
+            return f"{mark.ascii if marks == 'ascii' else mark.glyph} {value}"
+    return "" if value is None else str(value)
+
+
+def cell_role(column: Column, value: Cell, now: datetime) -> str:
+    """Return the colour role of a cell, empty for none."""
+    if column.shape in (Shape.STATE, Shape.SEVERITY):
+        return mark_of(str(value or "")).role if value else ""
+    if column.shape is Shape.LEFT and value is not None:
+        seconds = _seconds(value, now)
+        return "muted" if seconds <= 0 else "error" if seconds <= _LATE else "warning" if seconds <= _SOON else ""  # fmt: skip
+    if column.shape is Shape.NUMBER:
+        return "muted" if not value else "error" if column.id == "fail" else ""
+    return ""
+
+
+def _seconds(value: Cell, now: datetime) -> float:
+    from datetime import datetime as instant
+
+    return (value - now).total_seconds() if isinstance(value, instant) else 0.0
+
+
+def plain(text: str) -> str:
+    """Return text of any origin on one line, with everything that could steer a terminal made visible."""
+    if text.isprintable():
+        return text
+    from .diagnostics import visible
+
+    return visible(" ".join(text.split("\n"))).replace("\t", " ")
