@@ -81,7 +81,7 @@ def number_value(text: str, *, negative: bool = False) -> int | float | Uint:
     """Return the value of a number, negated if asked for. Raises LiteralError when it does not fit."""
     if len(text) > _LONGEST_NUMBER:
         raise LiteralError("number is too long")
-    is_hex = text[:2] in ("0x", "0X")
+    is_hex = text[:2] == "0x"
     if text[-1] in "uU":
         return _unsigned(text[:-1], is_hex=is_hex, negative=negative)
     if not is_hex and not text.isdigit():

@@ -243,9 +243,16 @@ class _Parser:
         except LiteralError as error:
             raise self.error(error.message, token.at) from None
 
+    def closed(self, closing: str) -> bool:
+        """Take the end of a literal that has no entries yet, or none after its last comma."""
+        lonely = self.tokens[self.index].kind == "," and self.tokens[self.index - 1].kind != ","
+        if lonely and self.tokens[self.index + 1].kind == closing:
+            self.index += 1
+        return self.take(closing)
+
     def list_literal(self, token: Token) -> Node:
         items = []
-        while not self.take("]"):
+        while not self.closed("]"):
             optional = self.take("?")
             items.append((self.expression(), optional))
             if not self.take(","):
@@ -255,7 +262,7 @@ class _Parser:
 
     def map_literal(self, token: Token) -> Node:
         entries = []
-        while not self.take("}"):
+        while not self.closed("}"):
             optional = self.take("?")
             key = self.expression()
             self.expect(":")
@@ -267,7 +274,7 @@ class _Parser:
 
     def message(self, name: str, at: int) -> Node:
         entries = []
-        while not self.take("}"):
+        while not self.closed("}"):
             optional = self.take("?")
             start, field = self.token.at, self.field()
             self.expect(":")
