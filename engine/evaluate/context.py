@@ -219,7 +219,19 @@ def _call(shown: dict[str, Json]) -> Lookup:
 
 
 def _compile_image(name: str, source: Block) -> Load:
-    return _looked_up(name, source, "reference", ImageLookup, "failed to fetch image data for")
+    access = source.get("imageRegistryCredentials") or {}
+    secrets, is_insecure = registry_access(access)
+
+    def lookup(reference: str) -> Lookup:
+        return ImageLookup(reference, secrets, is_insecure)
+
+    return _looked_up(name, source, "reference", lookup, "failed to fetch image data for")
+
+
+def registry_access(block: Block) -> tuple[tuple[str, ...], bool]:
+    """Return what `imageRegistryCredentials` names: pull secrets, and whether the certificate may be any (row A-90b)."""
+    named = tuple(str(name) for name in block.get("secrets") or ())
+    return named, block.get("allowInsecureRegistry") is True
 
 
 def _compile_global(name: str, source: Block) -> Load:

@@ -11,9 +11,11 @@ from engine.lang.variables import Scope, compile_document
 from engine.manifests import Circumstances
 from engine.model import Outcome, Status
 from engine.mutate.handler import apply_json6902
+from engine.record import record
 
 from .answers import Answers, RuleAnswer, answered
 from .conditions import compile_conditions
+from .context import registry_access
 from .lookups import SignatureLookup
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ def compile_verify_images(rule: Rule) -> Callable[[State], Answers]:
             _verdict(entry, image, state)
             for entry in entries
             for image in images
-            if entry.selects(image.image)
+            if entry.rule.selects(image.image)
         ]
         if not verdicts:
             return answered(Status.SKIP, _NONE_FOUND)
@@ -50,20 +52,47 @@ def compile_verify_images(rule: Rule) -> Callable[[State], Answers]:
     return handle
 
 
-def _compiled(entry: Block) -> ImageRule:
-    return compile_image_rule(entry)
+@record
+class _Entry:
+    """One compiled entry of `verifyImages`, and how its registry is asked."""
+
+    rule: ImageRule
+    secrets: tuple[str, ...]
+    is_insecure: bool
+    repository: str
 
 
-def _verdict(entry: ImageRule, found: FoundImage, state: State) -> ImageVerdict:
+def _compiled(entry: Block) -> _Entry:
+    secrets, is_insecure = registry_access(entry.get("imageRegistryCredentials") or {})
+    repository = str(entry.get("repository") or "")
+    return _Entry(compile_image_rule(entry), secrets, is_insecure, repository)
+
+
+def _verdict(entry: _Entry, found: FoundImage, state: State) -> ImageVerdict:
     """Verify one image against what the registry holds for it."""
-    answer = state.inputs.ask(SignatureLookup(found.image.reference))
+    secrets = (*entry.secrets, *pull_secrets(state.resource))
+    lookup = SignatureLookup(found.image.reference, secrets, entry.is_insecure, entry.repository)
+    answer = state.inputs.ask(lookup)
     data = answer.value
     if not isinstance(data, ImageData):
         data = ImageData(problem=answer.error or "there is no registry to ask")
     given = Circumstances(state.inputs.now, state.inputs.trust)
-    return entry.verify(
+    return entry.rule.verify(
         found, data, given, lambda conditions, predicate: _holds(conditions, predicate, state)
     )
+
+
+def pull_secrets(obj: Object) -> tuple[str, ...]:
+    """Return the pull secrets of a Pod, or of what makes Pods, as `namespace/name` (row A-90b)."""
+    spec: Json = obj.get("spec")
+    for below in ("jobTemplate", "template"):
+        nested = spec.get(below) if isinstance(spec, dict) else None
+        if isinstance(nested, dict):
+            spec = nested.get("spec")
+    listed = spec.get("imagePullSecrets") if isinstance(spec, dict) else None
+    namespace = (obj.get("metadata") or {}).get("namespace") or "default"
+    named = [one.get("name") for one in listed or () if isinstance(one, dict)]
+    return tuple(f"{namespace}/{name}" for name in named if isinstance(name, str) and name)
 
 
 def _holds(conditions: Json, predicate: Json, state: State) -> tuple[bool, str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from engine.record import field, record
 
 from .lookups import Answer, Lookup, LookupNeeded
+from .reach import marked, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +24,7 @@ class Inputs:
     `now` is an aware UTC instant: expiry counts at it. `seed` feeds `random()`. `variables` are dotted paths set for the
     whole policy, `rule_values` and `foreach_values` those of a values file for (policy, rule), where foreach values are
     lists by element. `answers` hold what was looked up so far, `trust` the trust
-    material for signatures.
+    material for signatures. `within` is the namespace that questions are confined to, that of a namespaced policy.
     """
 
     now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
@@ -35,9 +36,15 @@ class Inputs:
     )
     answers: Mapping[Lookup, Answer] = field(default_factory=dict)
     trust: Trust | None = None
+    within: str = ""
 
     def ask(self, lookup: Lookup) -> Answer:
         """Return the answer to `lookup`; raises LookupNeeded while there is none."""
+        if self.within:
+            reason = refusal(lookup, self.within)
+            if reason:
+                return Answer.failed(reason)
+            lookup = marked(lookup, self.within)
         answer = self.answers.get(lookup)
         if answer is None:
             raise LookupNeeded(lookup)

@@ -33,34 +33,50 @@ class ApiCallLookup:
 
 @record
 class ServiceLookup:
-    """A call to another service (row A-53); answered with the decoded response."""
+    """A call to another service (row A-53); answered with the decoded response. `within` is the asking policy's namespace."""
 
     method: str
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     body: str = ""
     ca_bundle: str = ""
+    within: str = ""
 
 
 @record
 class ImageLookup:
-    """Registry data of an image (row A-54); answered with the entry's map."""
+    """Registry data of an image (row A-54); answered with the entry's map.
+
+    `secrets` are pull secrets to use, `namespace/name` or the bare name of one beside the engine; `is_insecure` lets the
+    registry's certificate be any. `within` is the asking policy's namespace.
+    """
 
     reference: str
+    secrets: tuple[str, ...] = ()
+    is_insecure: bool = False
+    within: str = ""
 
 
 @record
 class SignatureLookup:
-    """Digest, signatures and attestations of an image (row A-88); answered with an `ImageData`."""
+    """Digest, signatures and attestations of an image (row A-88); answered with an `ImageData`.
+
+    `repository` is where signatures are kept when not beside the image; the rest is as in ImageLookup.
+    """
 
     reference: str
+    secrets: tuple[str, ...] = ()
+    is_insecure: bool = False
+    repository: str = ""
+    within: str = ""
 
 
 @record
 class GlobalLookup:
-    """A GlobalContextEntry, or `entry.projection` (row A-55); answered with its data."""
+    """A GlobalContextEntry, or `entry.projection` (row A-55); answered with its data. `within` as in ServiceLookup."""
 
     name: str
+    within: str = ""
 
 
 @record
