@@ -11,8 +11,9 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .backoff import Backoff
 from .clock import SystemClock
-from .errors import KubeError, NotFound
+from .errors import AlreadyExists, KubeError, NotFound, TooManyRequests, Unreachable
 from .kinds import EVENTS
 from .lease import micro_time
 
@@ -63,8 +64,9 @@ def reference(obj: Object) -> tuple[str, str, str, str, str]:
 class Recorder:
     """Takes notes at once and writes them in the background; `run` it as a task.
 
-    `must_keep` tells which Events a policy matches: those are neither counted together nor dropped. `dropped` counts what
-    was lost for lack of room or because the server refused it.
+    `must_keep` tells which Events a policy matches: those are neither counted together nor dropped, and written again
+    while the server cannot be asked. Without `counts_equal` no notes are counted together. `dropped` counts what was lost
+    for lack of room or because the server refused it.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Recorder:
         clock: Clock | None = None,
         must_keep: Callable[[Object], bool] = lambda _: False,
         most_queued: int = MOST_QUEUED,
+        counts_equal: bool = True,
         suffix: Callable[[], str] | None = None,
     ) -> None:
         self._client = client
@@ -82,6 +85,8 @@ class Recorder:
         self._clock: Clock = clock or SystemClock()
         self.must_keep = must_keep
         self._most = most_queued
+        self._counts_equal = counts_equal
+        self._backoff = Backoff()
         self._suffix = suffix
         self._queue: deque[tuple[Note, Object, bool]] = deque()
         self._written: OrderedDict[Note, tuple[float, str, str, int]] = OrderedDict()
@@ -128,10 +133,17 @@ class Recorder:
 
     async def _write(self, note: Note, event: Object, is_kept: bool) -> None:
         try:
-            if is_kept or not await self._counted(note):
+            if is_kept or not self._counts_equal or not await self._counted(note):
                 made = await self._client.create(EVENTS, event)
                 self._remember(note, made)
-        except KubeError:
+            self._backoff.reset()
+        except AlreadyExists:
+            return
+        except KubeError as error:
+            if is_kept and _may_pass(error):
+                self._queue.appendleft((note, event, is_kept))
+                await self._clock.sleep(max(self._backoff.next(), error.retry_after or 0.0))
+                return
             self.dropped += 1
 
     async def _counted(self, note: Note) -> bool:
@@ -198,6 +210,10 @@ def shortened(message: str) -> str:
     if len(data) <= _LONGEST_MESSAGE:
         return message
     return data[: _LONGEST_MESSAGE - 3].decode(errors="ignore") + "..."
+
+
+def _may_pass(error: KubeError) -> bool:
+    return isinstance(error, Unreachable | TooManyRequests) or error.status >= 500
 
 
 def _hash(text: str) -> str:

@@ -400,7 +400,10 @@ def _selection(namespace: str, labels: str, fields: str) -> Callable[[Object], b
 
 
 def _seen_through(event: Event, old: Object | None, fits: Callable[[Object], bool]) -> Event | None:
-    """Return how a watch with a selection sees an event: objects enter and leave the selection."""
+    """Return how a watch with a selection sees an event: objects enter and leave the selection.
+
+    One that leaves is told as it was before, under the version of the change, as API servers do.
+    """
     if event.type == "BOOKMARK":
         return event
     had = old is not None and fits(old)
@@ -409,4 +412,9 @@ def _seen_through(event: Event, old: Object | None, fits: Callable[[Object], boo
         return Event("MODIFIED", event.object)
     if has:
         return Event("ADDED", event.object)
-    return Event("DELETED", event.object) if had else None
+    if not had or old is None:
+        return None
+    if event.type == "DELETED":
+        return event
+    version = event.object["metadata"]["resourceVersion"]
+    return Event("DELETED", {**old, "metadata": {**old["metadata"], "resourceVersion": version}})

@@ -1,6 +1,6 @@
 import asyncio
 
-from controllers.kube import Forbidden
+from controllers.kube import Forbidden, Unreachable
 from controllers.kube.clock import ManualClock, settle
 from controllers.kube.events import Note, Recorder, reference
 from controllers.kube.fake import FakeClient
@@ -162,5 +162,28 @@ def test_a_long_message_is_cut_at_1024_bytes():
             await scene.recorder.drained()
             assert len(scene.events[0]["message"].encode()) <= 1024
             assert scene.events[0]["message"].endswith("ä...")
+
+    run(scenario())
+
+
+def test_an_awaited_event_is_written_again_when_the_server_is_back():
+    async def scenario():
+        async with Scene(must_keep=lambda event: event["reason"] == "PolicyViolation") as scene:
+            scene.client.fail("create", Unreachable("gone"), times=2)
+            scene.recorder.record(note())
+            await scene.clock.advance(30)
+            await scene.recorder.drained()
+            assert (scene.recorder.dropped, len(scene.events)) == (0, 1)
+
+    run(scenario())
+
+
+def test_equal_notes_are_written_one_by_one_where_nothing_is_counted():
+    async def scenario():
+        async with Scene(counts_equal=False) as scene:
+            scene.recorder.record(note())
+            scene.recorder.record(note())
+            await scene.recorder.drained()
+            assert [event["count"] for event in scene.events] == [1, 1]
 
     run(scenario())

@@ -1,0 +1,1 @@
+"""What happens beside requests: generation, mutation of existing objects, reports, Events, clean-ups, status, certificates."""

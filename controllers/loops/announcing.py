@@ -1,0 +1,70 @@
+"""Events of decisions and of background work: which are written, and which must not be lost (section 8, design 8.6).
+
+Between the texts in `store.events` and the recorder that writes. Notes for which a policy waits are never dropped; none is
+counted together with others, because tools and policies look at each.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from controllers.kube.events import Note as Written
+from controllers.store.events import APPLIED
+from engine.model import review_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from controllers.runtime.world import World
+    from controllers.store.events import Note
+    from engine.model import Object
+
+    from .surroundings import Surroundings
+
+_REFERENCE = ("apiVersion", "kind", "namespace", "name", "uid")
+
+
+def announce(surroundings: Surroundings, notes: Iterable[Note]) -> None:
+    """Hand notes to the recorder, except those that the settings leave out (rows E-04, E-08)."""
+    actions = surroundings.world.configuration.success_event_actions
+    for note in notes:
+        if note.reason in surroundings.options.omitted_events:
+            continue
+        if note.reason == APPLIED and actions and note.action not in actions:
+            continue
+        surroundings.recorder.record(_written(note))
+
+
+def announce_success(surroundings: Surroundings, notes: Iterable[Note]) -> None:
+    """Hand notes about what went well to the recorder, where the settings ask for such."""
+    if surroundings.world.configuration.success_events:
+        announce(surroundings, notes)
+
+
+def awaited_in(world: World) -> Callable[[Object], bool]:
+    """Return the test whether some rule is written for an Event: such a one is part of a policy's work."""
+
+    def is_awaited(event: Object) -> bool:
+        snapshot = world.policies.snapshot
+        if not snapshot.names_events:
+            return False
+        review = review_of(event)
+        return any(
+            "Event" in (rule.matcher.kinds or ()) and rule.matcher.applies(review)
+            for compiled in snapshot.compiled.values()
+            for rule in compiled.rules
+        )
+
+    return is_awaited
+
+
+def _written(note: Note) -> Written:
+    about = tuple(str(note.about.get(key) or "") for key in _REFERENCE)
+    return Written(
+        about=(about[0], about[1], about[2], about[3], about[4]),
+        reason=note.reason,
+        message=note.message,
+        action=note.action,
+        type=note.type,
+        controller=note.source,
+    )

@@ -1,0 +1,57 @@
+"""The objects that are there already and that a rule concerns: its triggers, listed from the server.
+
+For rules that act for existing objects. The same filters count as at admission, so that what is never put before policies is
+left alone here, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from controllers.kube import Forbidden, NotFound
+from engine.model import review_of
+
+from .rules import kinds_named, served
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from controllers.kube import Kind
+    from engine.evaluate.rules import CompiledRule
+    from engine.model import Object
+
+    from .surroundings import Surroundings
+
+
+async def existing_triggers(
+    surroundings: Surroundings, rule: CompiledRule
+) -> AsyncIterator[Object]:
+    """Yield the objects that match a rule; kinds that we may not list are passed over. Raises KubeError."""
+    for kind in served(surroundings.world.discovery, kinds_named(rule), "list"):
+        async for obj in _objects(surroundings, kind, rule.policy.namespace):
+            if await concerns(surroundings, rule, obj):
+                yield obj
+
+
+async def concerns(surroundings: Surroundings, rule: CompiledRule, obj: Object) -> bool:
+    """Tell whether a rule is about an object, whoever asks and whatever happens to it."""
+    metadata = obj.get("metadata") or {}
+    namespace = str(metadata.get("namespace") or "")
+    review = review_of(obj, namespace_labels=await surroundings.namespace_labels(namespace))
+    if surroundings.world.configuration.filters_out(
+        review, namespace, str(metadata.get("name") or "")
+    ):
+        return False
+    return bool(rule.matcher.applies(review))
+
+
+async def _objects(surroundings: Surroundings, kind: Kind, namespace: str) -> AsyncIterator[Object]:
+    if namespace and not kind.namespaced:
+        return
+    try:
+        page = await surroundings.client.list_all(kind, namespace)
+    except (Forbidden, NotFound):
+        return
+    for item in page.items:
+        if not (item.get("metadata") or {}).get("deletionTimestamp"):
+            yield {"apiVersion": kind.api_version, "kind": kind.kind, **item}

@@ -1,0 +1,150 @@
+"""One generate rule for one trigger: asked what should exist, and everything that differs put right.
+
+The one way that leads from a rule to objects, whatever the occasion: a request, an edited object, a changed policy. It looks
+at the present state, so doing it twice does nothing more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from controllers.kube import KubeError
+from controllers.kube.client import MERGE
+from controllers.loops.announcing import announce_success
+from controllers.loops.rules import alone, kinds_cloned, names_delete, synchronizes
+from controllers.runtime.evaluating import evaluate_with
+from controllers.store.events import made as made_notes
+from engine.errors import EvaluationError
+from engine.model import RuleType, Status, review_of
+
+from .downstream import Downstreams, place_of
+from .origin import CLONE_SOURCE, SOURCE_UID, Origin
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from controllers.loops.surroundings import Surroundings
+    from engine.evaluate.rules import CompiledRule
+    from engine.model import Object, Review, RuleResult
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of a rule: its result, if it had one, and the objects that exist because of it."""
+
+    result: RuleResult | None = None
+    objects: tuple[Object, ...] = ()
+
+
+class Generator:
+    """Carries out generate rules."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+        self.downstreams = Downstreams(surroundings)
+
+    async def carry_out(
+        self, rule: CompiledRule, review: Review, origin: Origin, now: datetime | None = None
+    ) -> Done:
+        """Let exist what a rule wants for a trigger; raises EngineError for what must be tried again.
+
+        A synchronised rule that no longer matches takes back what it made; an exception only lets it rest.
+        """
+        surroundings = self._surroundings
+        found = await evaluate_with(
+            surroundings.resolver,
+            alone(rule),
+            review,
+            surroundings.inputs(origin.seed, now),
+            types=(RuleType.GENERATION,),
+        )
+        result = found.results[0] if found.results else None
+        if result is None or result.status is not Status.PASS:
+            await self._without_result(rule, origin, result)
+            return Done(result)
+        wanted = tuple(_unmarked(obj) for obj in result.generated)
+        made = [obj for obj in wanted if await self.downstreams.put(rule, obj)]
+        if synchronizes(rule):
+            kept = {place_of(obj) for obj in wanted}
+            await self.downstreams.delete_except(rule, origin, kept)
+            await self._mark_sources(rule, wanted)
+        if made:
+            announce_success(surroundings, made_notes(rule.policy, rule.rule.name, made))
+        return Done(result, wanted)
+
+    async def reconcile(self, rule: CompiledRule, origin: Origin) -> None:
+        """Look at a trigger anew: its objects go with it, or are as the rule says; raises EngineError."""
+        trigger = await self.trigger(origin)
+        if trigger is None:
+            if synchronizes(rule) and _follows_trigger(rule):
+                await self.downstreams.delete_except(rule, origin)
+            return
+        labels = await self._surroundings.namespace_labels(origin.namespace)
+        await self.carry_out(rule, review_of(trigger, namespace_labels=labels), origin)
+
+    async def trigger(self, origin: Origin) -> Object | None:
+        """Return the trigger with the UID of an origin as it is now, None when it is gone or going; raises KubeError."""
+        kind = await self._surroundings.kind_of(origin.api_version, origin.kind)
+        page = await self._surroundings.client.list_all(
+            kind, origin.namespace if kind.namespaced else "", metadata_only=True
+        )
+        for item in page.items:
+            metadata = item["metadata"]
+            if metadata.get("uid") != origin.uid or metadata.get("deletionTimestamp"):
+                continue
+            name, namespace = metadata["name"], metadata.get("namespace") or ""
+            found = await self._surroundings.client.get(kind, name, namespace)
+            return {"apiVersion": kind.api_version, "kind": kind.kind, **found}
+        return None
+
+    async def _without_result(
+        self, rule: CompiledRule, origin: Origin, result: RuleResult | None
+    ) -> None:
+        if result is not None and result.status is Status.ERROR:
+            if synchronizes(rule) and kinds_cloned(rule):
+                await self.downstreams.delete_without_source(rule, origin)
+            raise EvaluationError(result.message)
+        is_excepted = result is not None and bool(result.exceptions)
+        if synchronizes(rule) and not is_excepted:
+            await self.downstreams.delete_except(rule, origin)
+
+    async def _mark_sources(self, rule: CompiledRule, generated: tuple[Object, ...]) -> None:
+        """Label the sources of copies (row U-02); without the right to, they stay as they are."""
+        if not kinds_cloned(rule):
+            return
+        wanted = {(obj["metadata"].get("labels") or {}).get(SOURCE_UID): obj for obj in generated}
+        for uid, obj in wanted.items():
+            if uid:
+                await self._mark_source(uid, obj)
+
+    async def _mark_source(self, uid: str, copy: Object) -> None:
+        namespace = copy["metadata"]["labels"].get("generate.kyverno.io/source-namespace", "")
+        client = self._surroundings.client
+        try:
+            kind = await self._surroundings.kind_of_object(copy)
+            page = await client.list_all(kind, namespace, metadata_only=True)
+            for item in page.items:
+                metadata = item["metadata"]
+                if metadata.get("uid") == uid and CLONE_SOURCE not in (
+                    metadata.get("labels") or {}
+                ):
+                    patch = {"metadata": {"uid": uid, "labels": {CLONE_SOURCE: ""}}}
+                    await client.patch(kind, metadata["name"], namespace, patch, content_type=MERGE)
+        except KubeError:
+            return
+
+
+def _follows_trigger(rule: CompiledRule) -> bool:
+    """Tell whether objects go with their trigger; those of rules for deletions are made when it goes."""
+    return not names_delete(rule)
+
+
+def _unmarked(obj: Object) -> Object:
+    """Return an object without the mark of a source, which a copy takes over from its source but is not."""
+    metadata = obj["metadata"]
+    labels = metadata.get("labels") or {}
+    if CLONE_SOURCE not in labels:
+        return obj
+    kept = {key: value for key, value in labels.items() if key != CLONE_SOURCE}
+    return {**obj, "metadata": {**metadata, "labels": kept}}

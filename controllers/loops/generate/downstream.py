@@ -1,0 +1,168 @@
+"""Generated objects in the cluster: found by their labels, made, updated, deleted (rows U-02 to U-05)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from controllers.kube import APPLY, AlreadyExists, Conflict, Forbidden, NotFound
+from controllers.loops.rules import kinds_made, synchronizes, uses_apply
+from engine.errors import EvaluationError
+
+from .content import is_as_wanted, replaced
+from .origin import SOURCE_UID, rule_selector
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from controllers.kube import Kind
+    from controllers.loops.surroundings import Surroundings
+    from engine.evaluate.rules import CompiledRule
+    from engine.model import Object
+
+    from .origin import Origin
+
+FIELD_MANAGER = "kyverno-generate"
+_TRIES = 4
+
+Place = tuple[str, str, str, str]
+
+
+def place_of(obj: Object) -> Place:
+    """Return apiVersion, kind, namespace and name of an object."""
+    metadata = obj.get("metadata") or {}
+    return (
+        str(obj.get("apiVersion") or ""),
+        str(obj.get("kind") or ""),
+        str(metadata.get("namespace") or ""),
+        str(metadata.get("name") or ""),
+    )
+
+
+class Downstreams:
+    """What rules have made."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+        self._client = surroundings.client
+
+    async def of_rule(self, rule: CompiledRule) -> list[Object]:
+        """Return everything a rule made; raises KubeError."""
+        policy = rule.policy
+        return await self._selected(
+            rule, rule_selector(policy.name, policy.namespace, rule.rule.name)
+        )
+
+    async def of_trigger(self, rule: CompiledRule, origin: Origin) -> list[Object]:
+        """Return what a rule made for one trigger; raises KubeError."""
+        return await self._selected(rule, origin.selector)
+
+    async def put(self, rule: CompiledRule, wanted: Object) -> bool:
+        """Let an object exist as wanted; return whether it was made. Raises EngineError.
+
+        What is there already is left alone by a rule that does not synchronise (row U-03).
+        """
+        _check_reach(rule, wanted)
+        kind = await self._surroundings.kind_of_object(wanted)
+        _, _, namespace, name = place_of(wanted)
+        if not kind.namespaced:
+            wanted = _without_namespace(wanted)
+            namespace = ""
+        if rule.policy.namespace and not kind.namespaced:
+            raise EvaluationError(
+                f"a Policy makes objects of its own namespace only, not of kind `{kind.kind}`"
+            )
+        for attempt in range(_TRIES):
+            try:
+                return await self._put(rule, kind, wanted, namespace, name)
+            except (Conflict, AlreadyExists):
+                if attempt == _TRIES - 1:
+                    raise
+        return False
+
+    async def delete(self, obj: Object) -> None:
+        """Delete an object, if it is still that very one; raises KubeError."""
+        kind = await self._surroundings.kind_of_object(obj)
+        _, _, namespace, name = place_of(obj)
+        try:
+            await self._client.delete(kind, name, namespace, uid=obj["metadata"]["uid"])
+        except (NotFound, Conflict):
+            return
+
+    async def delete_except(
+        self, rule: CompiledRule, origin: Origin, kept: Collection[Place] = ()
+    ) -> None:
+        """Delete what a rule made for a trigger, except what it wants to exist now; raises KubeError."""
+        for obj in await self.of_trigger(rule, origin):
+            if place_of(obj) not in kept:
+                await self.delete(obj)
+
+    async def delete_without_source(self, rule: CompiledRule, origin: Origin) -> None:
+        """Delete copies of which the source is gone (row U-04); raises KubeError."""
+        for obj in await self.of_trigger(rule, origin):
+            labels = obj["metadata"].get("labels") or {}
+            if labels.get(SOURCE_UID) and not await self._has_source(obj, labels):
+                await self.delete(obj)
+
+    async def _has_source(self, obj: Object, labels: dict[str, str]) -> bool:
+        namespace = labels.get("generate.kyverno.io/source-namespace", "")
+        kind = await self._surroundings.kind_of_object(obj)
+        page = await self._client.list_all(kind, namespace, metadata_only=True)
+        return any(one["metadata"].get("uid") == labels[SOURCE_UID] for one in page.items)
+
+    async def _selected(self, rule: CompiledRule, selector: str) -> list[Object]:
+        found: list[Object] = []
+        for api_version, kind_name in kinds_made(rule):
+            try:
+                kind = await self._surroundings.kind_of(api_version, kind_name)
+                page = await self._client.list_all(kind, label_selector=selector)
+            except NotFound:
+                continue
+            found += [{"apiVersion": api_version, "kind": kind_name, **item} for item in page.items]
+        return found
+
+    async def _put(
+        self, rule: CompiledRule, kind: Kind, wanted: Object, namespace: str, name: str
+    ) -> bool:
+        if uses_apply(rule):
+            return await self._apply(rule, kind, wanted, namespace, name)
+        try:
+            existing = await self._client.get(kind, name, namespace)
+        except NotFound:
+            await self._client.create(kind, wanted)
+            return True
+        is_copy = bool((wanted["metadata"].get("labels") or {}).get(SOURCE_UID))
+        if synchronizes(rule) and not is_as_wanted(existing, wanted, is_copy=is_copy):
+            await self._client.update(kind, replaced(existing, wanted))
+        return False
+
+    async def _apply(
+        self, rule: CompiledRule, kind: Kind, wanted: Object, namespace: str, name: str
+    ) -> bool:
+        """Write an object by server-side apply (row A-22), which leaves fields of others alone."""
+        try:
+            await self._client.get(kind, name, namespace)
+            is_new = False
+        except NotFound:
+            is_new = True
+        if is_new or synchronizes(rule):
+            await self._client.patch(
+                kind, name, namespace, wanted, content_type=APPLY, field_manager=FIELD_MANAGER, force=True
+            )  # fmt: skip
+        return is_new
+
+
+def _check_reach(rule: CompiledRule, wanted: Object) -> None:
+    """Refuse what a namespaced Policy may not make (row A-25), whatever its variables come to."""
+    metadata = wanted["metadata"]
+    if not metadata.get("name"):
+        raise EvaluationError("a generated object needs a name")
+    namespace = rule.policy.namespace
+    if namespace and metadata.get("namespace") != namespace:
+        raise Forbidden(
+            f"policy `{rule.policy.key}` may only generate in namespace `{namespace}`", status=403
+        )
+
+
+def _without_namespace(obj: Object) -> Object:
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "namespace"}
+    return {**obj, "metadata": metadata}

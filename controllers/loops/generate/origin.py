@@ -1,0 +1,107 @@
+"""Where a generated object comes from: rule and trigger, as its labels tell (row U-02).
+
+The labels are the only memory of generation, so that a restart forgets nothing and people can read it, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.generate.labels import MANAGED_BY, MAX_LABEL, PREFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from engine.evaluate.rules import CompiledRule
+    from engine.model import Object
+
+SELECTOR = f"{MANAGED_BY}=kyverno,{PREFIX}policy-name"
+"""What selects all generated objects."""
+
+TRIGGER_UID = f"{PREFIX}trigger-uid"
+SOURCE_UID = f"{PREFIX}source-uid"
+CLONE_SOURCE = f"{PREFIX}clone-source"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """One rule and one trigger of it. Names of policy and rule are cut as labels are."""
+
+    policy: str
+    policy_namespace: str
+    rule: str
+    group: str
+    version: str
+    kind: str
+    namespace: str
+    uid: str
+
+    @property
+    def api_version(self) -> str:
+        """The trigger's `apiVersion`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def seed(self) -> str:
+        """What chance follows from: the same each time, so that a random name stays the same name."""
+        return f"generate/{self.policy_namespace}/{self.policy}/{self.rule}/{self.uid}"
+
+    @property
+    def selector(self) -> str:
+        """What selects the objects that the rule made for the trigger."""
+        return f"{rule_selector(self.policy, self.policy_namespace, self.rule)},{TRIGGER_UID}={self.uid}"
+
+
+def rule_selector(policy: str, policy_namespace: str, rule: str) -> str:
+    """Return what selects all objects that a rule made."""
+    return (
+        f"{MANAGED_BY}=kyverno,{PREFIX}policy-name={policy[:MAX_LABEL]},"
+        f"{PREFIX}policy-namespace={policy_namespace},{PREFIX}rule-name={rule[:MAX_LABEL]}"
+    )
+
+
+def origin_of(rule: CompiledRule, trigger: Mapping[str, str]) -> Origin:
+    """Return the origin of what a rule makes for a trigger, given as a reference."""
+    group, _, version = trigger.get("apiVersion", "").rpartition("/")
+    return Origin(
+        policy=rule.policy.name[:MAX_LABEL],
+        policy_namespace=rule.policy.namespace,
+        rule=rule.rule.name[:MAX_LABEL],
+        group=group,
+        version=version,
+        kind=trigger.get("kind", ""),
+        namespace=trigger.get("namespace", ""),
+        uid=trigger.get("uid", ""),
+    )
+
+
+def origin_in(obj: Object) -> Origin | None:
+    """Return where an object comes from, None when its labels do not say."""
+    labels = (obj.get("metadata") or {}).get("labels") or {}
+
+    def label(name: str) -> str:
+        return str(labels.get(f"{PREFIX}{name}") or "")
+
+    if labels.get(MANAGED_BY) != "kyverno" or not label("policy-name") or not label("trigger-uid"):
+        return None
+    return Origin(
+        policy=label("policy-name"),
+        policy_namespace=label("policy-namespace"),
+        rule=label("rule-name"),
+        group=label("trigger-group"),
+        version=label("trigger-version"),
+        kind=label("trigger-kind"),
+        namespace=label("trigger-namespace"),
+        uid=label("trigger-uid"),
+    )
+
+
+def is_of(origin: Origin, rule: CompiledRule) -> bool:
+    """Tell whether an origin names a rule."""
+    policy = rule.policy
+    return (
+        origin.policy == policy.name[:MAX_LABEL]
+        and origin.policy_namespace == policy.namespace
+        and origin.rule == rule.rule.name[:MAX_LABEL]
+    )

@@ -1,0 +1,134 @@
+"""What generate and mutate-existing rules do because a policy was written or deleted (rows U-04, U-07, A-23).
+
+Rules for existing objects get UpdateRequests for all of these, a few triggers to each; what a deleted rule made goes, unless
+the rule said that it outlives it.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from controllers.kube.kinds import CLUSTER_POLICIES, POLICIES
+from controllers.kube.workqueue import WorkQueue
+from controllers.loops.existing import existing_triggers
+from controllers.loops.rules import (
+    generates_existing,
+    mutates_on_update,
+    outlives_policy,
+    synchronizes,
+)
+from controllers.loops.work import reference_as, request_type, write_down
+from controllers.runtime.lanes import is_mutate_existing, is_trigger
+from controllers.store.policies import content_hash
+from controllers.store.update_requests import RuleWork, UpdateRequest
+from engine.errors import EngineError
+from engine.model import RuleType
+
+if TYPE_CHECKING:
+    from controllers.loops.surroundings import Surroundings
+    from controllers.runtime.world import Change
+    from engine.evaluate.rules import CompiledRule
+
+    from .carrying_out import Generator
+    from .watching import SyncWatch
+
+BATCH = 50
+"""Triggers of one UpdateRequest: an object of the cluster must not grow without bound (row U-07)."""
+
+_Known = dict[tuple[str, str], tuple[str, "CompiledRule"]]
+_log = logging.getLogger(__name__)
+
+
+class PolicyWatch:
+    """Acts on changes of policies. `run` it as a task on the leader."""
+
+    def __init__(self, surroundings: Surroundings, generator: Generator, sync: SyncWatch) -> None:
+        self._surroundings = surroundings
+        self._generator = generator
+        self._sync = sync
+        self._known: _Known = {}
+        self._removed: _Known = {}
+        self._begun: dict[str, str] = {}
+        self.queue: WorkQueue[str] = WorkQueue(clock=surroundings.clock, least=0.2, most=300.0)
+
+    async def run(self) -> None:
+        """Work until cancelled. All policies are taken for new at the start, because nobody knows who saw them."""
+        listeners = self._surroundings.world.on_change
+        listeners.append(self._changed)
+        self.queue.add("")
+        try:
+            await self.queue.run(self._look, on_error=_failed)
+        finally:
+            listeners.remove(self._changed)
+
+    def _changed(self, change: Change) -> None:
+        if change.kind in (CLUSTER_POLICIES, POLICIES):
+            self.queue.add("")
+
+    async def _look(self, _: str) -> None:
+        """Compare the rules in force with those of the last look; raises EngineError, then it is done again."""
+        current = self._rules()
+        for place, (digest, rule) in self._known.items():
+            if place not in current and synchronizes(rule) and not outlives_policy(rule):
+                self._removed[place] = (digest, rule)
+        before, self._known = self._known, current
+        await self._sync.follow(rule for _, rule in current.values())
+        for place, (digest, rule) in current.items():
+            if before.get(place, ("",))[0] != digest:
+                self._sync.look_again(rule)
+        await self._take_away()
+        await self._begin()
+
+    def _rules(self) -> _Known:
+        return {
+            (key, rule.rule.name): (content_hash(compiled.policy.raw), rule)
+            for key, compiled in self._surroundings.snapshot.compiled.items()
+            for rule in compiled.rules
+            if is_trigger(rule)
+        }
+
+    async def _take_away(self) -> None:
+        """Delete what rules made that are no more."""
+        for place, (_, rule) in list(self._removed.items()):
+            if rule.type is RuleType.GENERATION and place not in self._known:
+                for obj in await self._generator.downstreams.of_rule(rule):
+                    await self._generator.downstreams.delete(obj)
+            del self._removed[place]
+
+    async def _begin(self) -> None:
+        """Write down the work of rules for existing objects, once for each state of their policy."""
+        for (key, name), (digest, rule) in self._known.items():
+            place = f"{key}/{name}"
+            if self._begun.get(place) == digest or not _acts_on_existing(rule):
+                continue
+            await self._write(key, rule)
+            self._begun[place] = digest
+
+    async def _write(self, key: str, rule: CompiledRule) -> None:
+        batch: list[RuleWork] = []
+        async for obj in existing_triggers(self._surroundings, rule):
+            trigger = reference_as(obj, str(obj["apiVersion"]), str(obj["kind"]))
+            batch.append(RuleWork(rule.rule.name, trigger))
+            if len(batch) >= BATCH:
+                await self._write_batch(key, rule, batch)
+                batch = []
+        if batch:
+            await self._write_batch(key, rule, batch)
+
+    async def _write_batch(self, key: str, rule: CompiledRule, batch: list[RuleWork]) -> None:
+        update = UpdateRequest(request_type(rule.type), key, tuple(batch))
+        await write_down(self._surroundings, update)
+
+
+def _acts_on_existing(rule: CompiledRule) -> bool:
+    if is_mutate_existing(rule):
+        return mutates_on_update(rule)
+    return generates_existing(rule)
+
+
+def _failed(_: str, error: Exception) -> None:
+    if isinstance(error, EngineError):
+        _log.warning("policies could not be carried out: %s", error.message)
+    else:
+        _log.error("policies could not be carried out", exc_info=error)

@@ -1,0 +1,97 @@
+"""Writes the report of one resource: new rows in the place of old ones, nothing when nothing changed (row R-01).
+
+For admission and the background scan alike, which may come to the same report at the same time: whoever loses reads again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from controllers.kube import AlreadyExists, Conflict, NotFound
+from controllers.kube.kinds import CLUSTER_POLICY_REPORTS, POLICY_REPORTS
+from controllers.store.reports import is_reported, merged, report_of, says_the_same
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from controllers.kube import Client, Kind
+    from controllers.runtime.policy_cache import Snapshot
+    from controllers.store.reports import Row
+    from engine.model import Object
+
+_TRIES = 5
+
+
+def pairs_in_force(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
+    """Return the (policy, rule) pairs that reports may speak of; rows of others are out of date (row R-07)."""
+    return frozenset(
+        (key, rule.rule.name)
+        for key, compiled in snapshot.compiled.items()
+        if is_reported(compiled.policy)
+        for rule in compiled.rules
+    )
+
+
+async def write_rows(
+    client: Client,
+    obj: Object,
+    rows: Sequence[Row],
+    *,
+    judged: Collection[tuple[str, str]] | None = None,
+    known: Collection[tuple[str, str]],
+) -> list[Row]:
+    """Put rows into the report of an object and return those that say something new.
+
+    `judged` are pairs whose old rows go (see `merged`), `known` those that exist at all. A report without rows is deleted.
+    Raises KubeError.
+    """
+    for attempt in range(_TRIES):
+        try:
+            return await _write(client, obj, rows, judged, known)
+        except (Conflict, AlreadyExists, NotFound):
+            if attempt == _TRIES - 1:
+                raise
+    return []
+
+
+async def _write(
+    client: Client,
+    obj: Object,
+    rows: Sequence[Row],
+    judged: Collection[tuple[str, str]] | None,
+    known: Collection[tuple[str, str]],
+) -> list[Row]:
+    kind, before = await _before(client, obj)
+    old = list((before or {}).get("results") or ())
+    kept = [row for row in old if (row.get("policy"), row.get("rule")) in known]
+    found = merged(kept, rows, judged=judged)
+    if not found:
+        if before is not None:
+            await _remove(client, kind, before)
+        return []
+    report = report_of(obj, found, before)
+    if before is None:
+        await client.create(kind, report)
+    elif not says_the_same(report, before):
+        await client.update(kind, report)
+    return [row for row in found if row not in old]
+
+
+async def _before(client: Client, obj: Object) -> tuple[Kind, Object | None]:
+    metadata = obj["metadata"]
+    namespace = str(metadata.get("namespace") or "")
+    kind = POLICY_REPORTS if namespace else CLUSTER_POLICY_REPORTS
+    try:
+        return kind, await client.get(kind, str(metadata["uid"]), namespace)
+    except NotFound:
+        return kind, None
+
+
+async def _remove(client: Client, kind: Kind, report: Object) -> None:
+    metadata = report["metadata"]
+    try:
+        await client.delete(
+            kind, metadata["name"], metadata.get("namespace") or "", uid=metadata["uid"]
+        )
+    except NotFound:
+        return

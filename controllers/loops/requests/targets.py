@@ -1,0 +1,108 @@
+"""Mutate-existing rules carried out: each target is changed as the rule says, or the rule is asked again (row U-09).
+
+A target is written with the version that the rule saw. When somebody else was quicker, the rule is asked again about what is
+there now, so that no change of others is lost and a list that several requests add to holds all of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from controllers.kube import Conflict, NotFound
+from controllers.loops.announcing import announce_success
+from controllers.loops.rules import alone
+from controllers.runtime.evaluating import evaluate_with
+from controllers.store.events import MUTATE, NONE, Note, about_object, changed
+from engine.errors import EvaluationError
+from engine.model import RuleType, Status
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from controllers.loops.surroundings import Surroundings
+    from engine.evaluate.rules import CompiledRule
+    from engine.model import Object, Review, RuleResult, Target
+
+_ROUNDS = 10
+
+
+class Mutator:
+    """Carries out mutate-existing rules."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+
+    async def carry_out(
+        self,
+        rule: CompiledRule,
+        review: Review,
+        seed: str,
+        now: datetime | None,
+        done: set[str],
+    ) -> list[RuleResult]:
+        """Change the targets of a rule and return its results; raises EngineError for what must be tried again.
+
+        `done` holds the UIDs of targets that were changed; it grows, and whoever tries again hands it in again.
+        """
+        for _ in range(_ROUNDS):
+            results = await self._results(rule, review, seed, now)
+            for result in results:
+                if result.status is Status.ERROR:
+                    raise EvaluationError(result.message)
+            if await self._write_all(rule, results, done):
+                return results
+        raise Conflict("the targets keep changing while they are mutated", status=409)
+
+    async def _results(
+        self, rule: CompiledRule, review: Review, seed: str, now: datetime | None
+    ) -> list[RuleResult]:
+        surroundings = self._surroundings
+        found = await evaluate_with(
+            surroundings.resolver,
+            alone(rule),
+            review,
+            surroundings.inputs(seed, now),
+            types=(RuleType.MUTATION,),
+        )
+        return found.results
+
+    async def _write_all(
+        self, rule: CompiledRule, results: list[RuleResult], done: set[str]
+    ) -> bool:
+        """Write every target; False when one changed meanwhile."""
+        for result in results:
+            for target in result.targets if result.status is Status.PASS else ():
+                uid = str((target.before.get("metadata") or {}).get("uid") or "")
+                if uid in done or target.after is target.before:
+                    continue
+                try:
+                    await self._write(target)
+                except Conflict:
+                    return False
+                except NotFound:
+                    continue
+                done.add(uid)
+                self._announce(rule, target)
+        return True
+
+    async def _write(self, target: Target) -> None:
+        after = target.after
+        if not (target.before.get("metadata") or {}).get("resourceVersion"):
+            raise EvaluationError("a target without a version cannot be changed safely")
+        kind = await self._surroundings.kind_of_object(after)
+        await self._surroundings.client.update(kind, _versioned(after, target.before))
+
+    def _announce(self, rule: CompiledRule, target: Target) -> None:
+        text = f"policy {rule.policy.key}/{rule.rule.name} applied"
+        note = Note(about_object(target.after), "PolicyApplied", NONE, text, MUTATE)
+        announce_success(self._surroundings, [changed(rule.policy), note])
+
+
+def _versioned(after: Object, before: Object) -> Object:
+    """Return the changed object with the identity it was read with, whatever the rule made of that."""
+    old = before["metadata"]
+    metadata = {**(after.get("metadata") or {})}
+    for name in ("name", "namespace", "uid", "resourceVersion"):
+        if old.get(name):
+            metadata[name] = old[name]
+    return {**after, "metadata": metadata}

@@ -1,0 +1,126 @@
+"""One rule of one UpdateRequest: which object is looked at, and who carries the rule out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from controllers.kube import KubeError, NotFound
+from controllers.loops.generate.carrying_out import Generator
+from controllers.loops.generate.origin import origin_of
+from controllers.loops.rules import synchronizes
+from controllers.store.reports import UNREPORTED_KINDS, rows_of
+from controllers.store.update_requests import review_of_update
+from engine.model import RuleType
+
+from .targets import Mutator
+
+if TYPE_CHECKING:
+    from controllers.loops.reports.pending import PendingReports
+    from controllers.loops.surroundings import Surroundings
+    from controllers.store.update_requests import RuleWork, UpdateRequest
+    from engine.evaluate.rules import CompiledRule
+    from engine.model import Object, Review, RuleResult
+
+
+class NotYet(KubeError):  # noqa: N818 - it names the state
+    """What the request was about has not happened yet."""
+
+
+class Worker:
+    """Carries out rules of UpdateRequests."""
+
+    def __init__(self, surroundings: Surroundings, pending: PendingReports) -> None:
+        self._surroundings = surroundings
+        self._pending = pending
+        self.generator = Generator(surroundings)
+        self._mutator = Mutator(surroundings)
+        self._done: dict[str, set[str]] = {}
+
+    async def carry_out(self, rule: CompiledRule, update: UpdateRequest, work: RuleWork) -> None:
+        """Do what a request says for one of its rules; raises NotYet, or EngineError for what must be tried again."""
+        trigger = await self._trigger(work)
+        operation = str(update.request.get("operation") or "")
+        _check_happened(operation, work, trigger, update)
+        if rule.type is RuleType.GENERATION:
+            results = await self._generate(rule, update, work, trigger)
+        elif trigger is None and not update.request:
+            return
+        else:
+            review = await self._review(update, work, trigger, is_current=False)
+            done = self._done.setdefault(f"{update.name}/{work.rule}", set())
+            seed = f"{update.seed}/{work.trigger.get('uid', '')}"
+            results = await self._mutator.carry_out(
+                rule, review, update.seed if update.request else seed, update.created_at, done
+            )
+        self._report(work, results)
+
+    def forget(self, update: UpdateRequest) -> None:
+        """Forget which targets of a finished request were changed."""
+        for work in update.work:
+            self._done.pop(f"{update.name}/{work.rule}", None)
+
+    async def _generate(
+        self, rule: CompiledRule, update: UpdateRequest, work: RuleWork, trigger: Object | None
+    ) -> list[RuleResult]:
+        origin = origin_of(rule, work.trigger)
+        if work.undo:
+            await self.generator.reconcile(rule, origin)
+            return []
+        if trigger is None and (not update.request or update.request.get("operation") != "DELETE"):
+            await self.generator.reconcile(rule, origin)
+            return []
+        review = await self._review(update, work, trigger, is_current=synchronizes(rule))
+        done = await self.generator.carry_out(rule, review, origin, update.created_at)
+        return [done.result] if done.result is not None else []
+
+    async def _review(
+        self, update: UpdateRequest, work: RuleWork, trigger: Object | None, *, is_current: bool
+    ) -> Review:
+        """Return what a rule is asked about.
+
+        Mutation sees the object of the request, so that nobody can change it in between; synchronised generation sees it as it
+        is, because an older request may be carried out after a newer one.
+        """
+        namespace = work.trigger.get("namespace", "")
+        labels = await self._surroundings.namespace_labels(namespace)
+        one = replace(update, work=(work,))
+        review = review_of_update(one, trigger, labels)
+        if is_current and trigger is not None and not review.subresource:
+            return replace(review, object=trigger)
+        return review
+
+    async def _trigger(self, work: RuleWork) -> Object | None:
+        """Return the trigger as it is now; one of the same name with another UID is not it."""
+        named = work.trigger
+        if not named.get("name"):
+            return None
+        kind = await self._surroundings.kind_of(named.get("apiVersion", ""), named.get("kind", ""))
+        try:
+            found = await self._surroundings.client.get(
+                kind, named["name"], named.get("namespace", "") if kind.namespaced else ""
+            )
+        except NotFound:
+            return None
+        if named.get("uid") and found["metadata"].get("uid") != named["uid"]:
+            return None
+        return {"apiVersion": kind.api_version, "kind": kind.kind, **found}
+
+    def _report(self, work: RuleWork, results: list[RuleResult]) -> None:
+        if work.trigger.get("kind") in UNREPORTED_KINDS or not work.trigger.get("uid"):
+            return
+        now = self._surroundings.clock.now()
+        self._pending.add(work.trigger, rows_of(results, self._surroundings.policies, now), now)
+
+
+def _check_happened(
+    operation: str, work: RuleWork, trigger: Object | None, update: UpdateRequest
+) -> None:
+    """Raise NotYet while the change that was asked for cannot be seen: it may still be refused by somebody else."""
+    if not work.trigger.get("name") or update.request.get("subResource"):
+        return
+    if operation == "CREATE" and trigger is None:
+        raise NotYet("the trigger is not there yet")
+    is_there = trigger is not None and not trigger["metadata"].get("deletionTimestamp")
+    if operation == "DELETE" and is_there:
+        raise NotYet("the trigger is still there")

@@ -1,0 +1,135 @@
+"""Questions about compiled rules that several loops ask: what they synchronise, which kinds they concern, one rule alone.
+
+The answers stand in the rule as its author wrote it, with the deprecated places of the policy (row A-23) behind the rule's own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.evaluate import CompiledPolicy, PolicySet
+from engine.match import parse_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from controllers.kube import Discovery, Kind
+    from controllers.runtime.policy_cache import Snapshot
+    from engine.evaluate.rules import CompiledRule
+    from engine.match import KindFilter
+    from engine.model import Block, Object
+
+
+def find_rule(snapshot: Snapshot, policy: str, rule: str) -> CompiledRule | None:
+    """Return a rule in force by the key of its policy and its name."""
+    compiled = snapshot.compiled.get(policy)
+    if compiled is None:
+        return None
+    return next((one for one in compiled.rules if one.rule.name == rule), None)
+
+
+def alone(rule: CompiledRule) -> PolicySet:
+    """Return a set that holds one rule."""
+    return PolicySet((CompiledPolicy(rule.policy, (rule,)),))
+
+
+def synchronizes(rule: CompiledRule) -> bool:
+    """Tell whether what a generate rule made is kept as the rule says (row U-04)."""
+    return (rule.rule.generate or {}).get("synchronize") is True
+
+
+def outlives_policy(rule: CompiledRule) -> bool:
+    """Tell whether what a rule made stays when the rule is deleted."""
+    return (rule.rule.generate or {}).get("orphanDownstreamOnPolicyDelete") is True
+
+
+def generates_existing(rule: CompiledRule) -> bool:
+    """Tell whether a generate rule also acts for objects that are there already (row U-07)."""
+    own = (rule.rule.generate or {}).get("generateExisting")
+    return bool(_spec(rule).get("generateExisting") if own is None else own)
+
+
+def mutates_on_update(rule: CompiledRule) -> bool:
+    """Tell whether a mutate-existing rule acts for all its triggers when the policy is written (row A-23)."""
+    own = (rule.rule.mutate or {}).get("mutateExistingOnPolicyUpdate")
+    return bool(_spec(rule).get("mutateExistingOnPolicyUpdate") if own is None else own)
+
+
+def uses_apply(rule: CompiledRule) -> bool:
+    """Tell whether what a rule generates is written by server-side apply (row A-22)."""
+    return _spec(rule).get("useServerSideApply") is True
+
+
+def names_delete(rule: CompiledRule) -> bool:
+    """Tell whether a rule is written for the deletion of its triggers, by naming the operation."""
+    return any("DELETE" in (one.get("operations") or ()) for one in _resources(rule.rule.match))
+
+
+def kinds_named(rule: CompiledRule) -> list[KindFilter]:
+    """Return the kinds that a rule's match names, subresources left out."""
+    texts = [str(kind) for one in _resources(rule.rule.match) for kind in one.get("kinds") or ()]
+    found = (parse_kind(text) for text in dict.fromkeys(texts))
+    return [one for one in found if one.subresource in ("", "*")]
+
+
+def served(discovery: Discovery, filters: Iterable[KindFilter], *verbs: str) -> list[Kind]:
+    """Return the kinds of the server that are meant, one version of each; those that lack a verb are left out."""
+    found: dict[tuple[str, str], Kind] = {}
+    for one in filters:
+        for kind in discovery.matching(one.group, one.version, one.kind, preferred=True):
+            if all(verb in kind.verbs for verb in verbs):
+                found.setdefault((kind.group, kind.plural), kind)
+    return list(found.values())
+
+
+def kinds_made(rule: CompiledRule) -> list[tuple[str, str]]:
+    """Return (apiVersion, kind) of what a generate rule makes, as far as no variable decides it."""
+    block = rule.rule.generate or {}
+    found: dict[tuple[str, str], None] = {}
+    for one in (block, *(block.get("foreach") or ())):
+        found |= dict.fromkeys([(str(one.get("apiVersion") or ""), str(one.get("kind") or ""))])
+        found |= dict.fromkeys(_cloned(one))
+    return [one for one in found if one[1] and "{{" not in "".join(one)]
+
+
+def kinds_cloned(rule: CompiledRule) -> list[tuple[str, str]]:
+    """Return (apiVersion, kind) of the sources that a generate rule copies."""
+    block = rule.rule.generate or {}
+    found: list[tuple[str, str]] = []
+    for one in (block, *(block.get("foreach") or ())):
+        if one.get("clone"):
+            found.append((str(one.get("apiVersion") or ""), str(one.get("kind") or "")))
+        found += _cloned(one)
+    return [one for one in dict.fromkeys(found) if one[1] and "{{" not in "".join(one)]
+
+
+def is_unaffected(one: Object | None, other: Object | None) -> bool:
+    """Tell whether two states of an object differ in bookkeeping only."""
+    return one is not None and other is not None and _meaning(one) == _meaning(other)
+
+
+def _meaning(obj: Object) -> Object:
+    metadata = obj.get("metadata") or {}
+    kept = {key: metadata.get(key) for key in ("uid", "labels", "annotations", "deletionTimestamp")}
+    return {**{key: value for key, value in obj.items() if key != "status"}, "metadata": kept}
+
+
+def _cloned(block: Mapping[str, Any]) -> list[tuple[str, str]]:
+    found = []
+    for text in (block.get("cloneList") or {}).get("kinds") or ():
+        api_version, _, kind = str(text).rpartition("/")
+        found.append((api_version or "v1", kind))
+    return found
+
+
+def _resources(match: Block) -> Iterator[Block]:
+    entries = [*(match.get("any") or ()), *(match.get("all") or ()), match]
+    for entry in entries:
+        resources = (entry or {}).get("resources")
+        if isinstance(resources, dict):
+            yield resources
+
+
+def _spec(rule: CompiledRule) -> Block:
+    found = rule.policy.raw.get("spec")
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,103 @@
+"""What every loop is given: the cluster as known, the client to change it, the clock, chance, and where figures go.
+
+Made once at the start and handed to each loop, so that a test can make one of memory and a clock that stands still.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from controllers.kube import NotFound
+from controllers.kube.kinds import NAMESPACES
+from controllers.runtime.entropy import seed_of
+from controllers.store.namespaces import labels_of
+from engine.evaluate import Inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from controllers.kube import Client, Clock, Kind
+    from controllers.kube.events import Recorder
+    from controllers.kube.informers import Informers
+    from controllers.runtime.evaluating import Resolver
+    from controllers.runtime.metrics import Metrics
+    from controllers.runtime.policy_cache import Snapshot
+    from controllers.runtime.world import World
+    from engine.manifests import Trust
+    from engine.model import Object, Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What operators may set. Durations are seconds; `omitted_events` are reasons of Events that are not written."""
+
+    background_scan: bool = True
+    scan_interval: float = 3600.0
+    scan_delay: float = 2.0
+    scan_workers: int = 2
+    report_delay: float = 1.0
+    request_workers: int = 10
+    ttl_interval: float = 60.0
+    omitted_events: frozenset[str] = frozenset()
+    service: str = "kyverno-svc"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What loops stand in. `key` is what chance follows from, `instance` how this process signs its Events."""
+
+    world: World
+    client: Client
+    clock: Clock
+    resolver: Resolver
+    metrics: Metrics
+    informers: Informers
+    recorder: Recorder
+    key: bytes = field(repr=False)
+    namespace: str = "kyverno"
+    instance: str = "kpolicy"
+    trust: Trust | None = None
+    options: Options = field(default_factory=Options)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The policies in force now."""
+        return self.world.policies.snapshot
+
+    @property
+    def policies(self) -> Mapping[str, Policy]:
+        """The policies in force now, by key."""
+        return {key: one.policy for key, one in self.snapshot.compiled.items()}
+
+    def inputs(self, seed: str, now: datetime | None = None) -> Inputs:
+        """Return the inputs of an evaluation whose chance follows from `seed`."""
+        return Inputs(now=now or self.clock.now(), seed=seed_of(self.key, seed), trust=self.trust)
+
+    async def kind_of(self, api_version: str, kind: str) -> Kind:
+        """Return where objects of a kind are kept, asking the server again for one that is new; raises NotFound."""
+        discovery = self.world.discovery
+        found = discovery.find(api_version, kind)
+        if found is None:
+            await discovery.refresh()
+            found = discovery.find(api_version, kind)
+        if found is None:
+            raise NotFound(f"the server has no kind `{kind}` in `{api_version}`", status=404)
+        return found
+
+    async def kind_of_object(self, obj: Object) -> Kind:
+        """Return where an object is kept; raises NotFound for a kind that the server does not have."""
+        return await self.kind_of(str(obj.get("apiVersion") or ""), str(obj.get("kind") or ""))
+
+    async def namespace_labels(self, name: str) -> Mapping[str, str]:
+        """Return the labels of a namespace, asked for when it is not known; of one that is gone, none."""
+        if not name:
+            return {}
+        labels = self.world.namespaces.labels(name)
+        if labels is not None:
+            return labels
+        try:
+            return labels_of(await self.client.get(NAMESPACES, name))
+        except NotFound:
+            return {}

@@ -1,0 +1,63 @@
+"""Writing work down: UpdateRequests for rules of generate and mutate-existing (rows U-01, U-07).
+
+For the sink, which does so before a request is answered, and for the loop that looks at policies as they change. Writing the
+same work twice is one request, because its name follows from its content.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from controllers.kube import AlreadyExists
+from controllers.kube.kinds import UPDATE_REQUESTS
+from controllers.store.update_requests import GENERATE, MUTATE, document
+from engine.model import RuleType
+
+if TYPE_CHECKING:
+    from controllers.store.update_requests import UpdateRequest
+    from engine.model import Object, Review
+
+    from .surroundings import Surroundings
+
+
+def request_type(type_: RuleType) -> str:
+    """Return what an UpdateRequest calls a type of rule."""
+    return GENERATE if type_ is RuleType.GENERATION else MUTATE
+
+
+async def write_down(surroundings: Surroundings, update: UpdateRequest) -> None:
+    """Create an UpdateRequest; one that is there already is the same work. Raises KubeError."""
+    obj = document(update, surroundings.namespace)
+    try:
+        await surroundings.client.create(UPDATE_REQUESTS, obj)
+    except AlreadyExists:
+        return
+    surroundings.metrics.count("kyverno_updaterequest", (update.type, "created"))
+
+
+def trigger_of(review: Review) -> dict[str, str]:
+    """Return the reference to the object under review, which for a subresource is its parent."""
+    request = review.request
+    named = {
+        "apiVersion": f"{review.group}/{review.version}" if review.group else review.version,
+        "kind": review.kind,
+        "namespace": str(request.get("namespace") or review.namespace),
+        "name": str(review.name or request.get("name") or ""),
+        "uid": "" if review.subresource else str(review.metadata.get("uid") or ""),
+    }
+    if review.kind == "Namespace":
+        named["namespace"] = ""
+    return {key: value for key, value in named.items() if value}
+
+
+def reference_as(obj: Object, api_version: str, kind: str) -> dict[str, str]:
+    """Return the reference to an object of a list, whose items need not state what they are."""
+    metadata = obj.get("metadata") or {}
+    named = {
+        "apiVersion": str(obj.get("apiVersion") or api_version),
+        "kind": str(obj.get("kind") or kind),
+        "namespace": str(metadata.get("namespace") or ""),
+        "name": str(metadata.get("name") or ""),
+        "uid": str(metadata.get("uid") or ""),
+    }
+    return {key: value for key, value in named.items() if value}

@@ -1,0 +1,272 @@
+"""A cluster of memory with the loops around it and a clock moved by hand: what the tests of this folder stand on."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from controllers.kube import Discovery, Kind, KubeError, ManualClock
+from controllers.kube.clock import settle
+from controllers.kube.events import Recorder
+from controllers.kube.fake import FakeClient
+from controllers.kube.informers import Informers
+from controllers.kube.kinds import (
+    CLUSTER_POLICIES,
+    CONFIG_MAPS,
+    EVENTS,
+    NAMESPACES,
+    PODS,
+    POLICIES,
+    POLICY_EXCEPTIONS,
+    SECRETS,
+    UPDATE_REQUESTS,
+)
+from controllers.kube.selectors import text_of
+from controllers.loops.announcing import awaited_in
+from controllers.loops.sink import LoopSink
+from controllers.loops.surroundings import Options, Surroundings
+from controllers.runtime.metrics import Metrics
+from controllers.runtime.sink import Verdict
+from controllers.runtime.world import WATCHED, World
+from controllers.webhook import envelope
+from controllers.webhook.triggers import triggers_of
+from engine.evaluate import Answer, ConfigMapLookup, ListLookup, ObjectLookup
+from engine.lang import wildcard
+
+NOW = datetime(2026, 11, 21, 10, 18, tzinfo=UTC)
+ROLE_BINDINGS = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
+DEPLOYMENTS = Kind("apps", "v1", "deployments", "Deployment")
+LISTED = ("list", "watch", "get", "create", "update", "patch", "delete")
+
+
+class ClusterAnswers:
+    """A resolver that reads the cluster of memory."""
+
+    def __init__(self, client: FakeClient, discovery: Discovery) -> None:
+        self._client, self._discovery = client, discovery
+
+    async def resolve(self, lookups: Any) -> dict[Any, Answer]:
+        return {one: await self._answer(one) for one in lookups}
+
+    async def _answer(self, one: Any) -> Answer:
+        try:
+            if isinstance(one, ConfigMapLookup):
+                return Answer.found(await self._client.get(CONFIG_MAPS, one.name, one.namespace))
+            if isinstance(one, ObjectLookup):
+                kind = self._discovery.find(one.api_version, one.kind)
+                return Answer.found(await self._client.get(kind, one.name, one.namespace))
+            if isinstance(one, ListLookup):
+                kind = self._discovery.find(one.api_version, one.kind)
+                selector = text_of(orjson.loads(one.selector)) if one.selector else ""
+                page = await self._client.list_all(kind, label_selector=selector)
+                return Answer.found([item for item in page.items if _fits(one, item)])
+        except KubeError as error:
+            return Answer.failed(error.message)
+        return Answer.failed("nobody knows")
+
+
+def _fits(one: ListLookup, item: dict[str, Any]) -> bool:
+    metadata = item["metadata"]
+    return wildcard.match(one.name or "*", metadata["name"]) and wildcard.match(
+        one.namespace or "*", metadata.get("namespace", "")
+    )
+
+
+@dataclass
+class Scene:
+    """The cluster, the loops that run, and short ways to use them."""
+
+    client: FakeClient
+    surroundings: Surroundings
+    sink: LoopSink
+    tasks: list[asyncio.Task[Any]] = field(default_factory=list)
+
+    @property
+    def world(self) -> World:
+        return self.surroundings.world
+
+    @property
+    def clock(self) -> ManualClock:
+        return self.client.clock
+
+    def start(self, work: Any) -> None:
+        """Run a loop until the end of the scene."""
+        self.tasks.append(asyncio.ensure_future(work))
+
+    async def rest(self, seconds: float = 0) -> None:
+        """Move the clock and let everything happen that follows from it."""
+        await self.clock.advance(seconds)
+        quiet = 0
+        while quiet < 3:
+            before = len(self.client.calls)
+            await settle(40)
+            quiet = quiet + 1 if len(self.client.calls) == before else 0
+        for task in self.tasks:
+            if task.done():
+                task.result()
+
+    def put(self, obj: dict[str, Any]) -> dict[str, Any]:
+        """Store an object; policies and the like are made known, too."""
+        stored = self.client.put(obj)
+        kind = _KNOWN.get(obj["kind"])
+        if kind is not None:
+            self.world.put(kind, stored)
+        return stored
+
+    def take(self, obj: dict[str, Any]) -> None:
+        """Delete an object; policies and the like are forgotten, too."""
+        metadata = obj["metadata"]
+        self.client.take(self.client.kind_of(obj), metadata["name"], metadata.get("namespace", ""))
+        kind = _KNOWN.get(obj["kind"])
+        if kind is not None:
+            self.world.remove(kind, obj)
+
+    async def request(
+        self, obj: dict[str, Any], operation: str = "CREATE", user: str = "chip", **fields: Any
+    ) -> None:
+        """Let a request through the sink and happen."""
+        stored = self.store(obj, operation)
+        await self.admit(stored, operation, user, **fields)
+
+    def store(self, obj: dict[str, Any], operation: str = "CREATE") -> dict[str, Any]:
+        """Let the change of a request happen and return the object."""
+        if operation == "DELETE":
+            kind = self.client.kind_of(obj)
+            metadata = obj["metadata"]
+            key = (metadata.get("namespace", ""), metadata["name"])
+            [found] = [one for one in self.client.stored(kind) if _key(one) == key]
+            self.take(found)
+            return found
+        return self.put(obj)
+
+    async def admit(
+        self, stored: dict[str, Any], operation: str = "CREATE", user: str = "chip", **fields: Any
+    ) -> None:
+        """Hand the triggers of a request to the sink, as the webhook does before it answers."""
+        request = request_of(stored, operation, user, **fields)
+        review = envelope.review_of_request(
+            request, envelope.user_of(request, self.world.bindings.roles), lambda r: r["kind"]
+        )
+        labels = await self.surroundings.namespace_labels(review.namespace)
+        review = replace(review, namespace_labels=labels)
+        lane = self.surroundings.snapshot.lanes["all"]
+        triggers = triggers_of(lane.triggers, review, frozenset())
+        verdict = Verdict(True, "validate", "Fail", self.clock.now(), "", request, triggers)
+        await self.sink.triggered(review, verdict)
+
+    def stored(self, kind: Kind, name: str = "", namespace: str = "") -> Any:
+        """Return one object, or all of a kind when no name is given; None where there is none."""
+        found = self.client.stored(kind)
+        if not name:
+            return found
+        return next((one for one in found if _key(one) == (namespace, name)), None)
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return self.client.stored(EVENTS)
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        return self.client.stored(UPDATE_REQUESTS)
+
+
+_KNOWN = {
+    "ClusterPolicy": CLUSTER_POLICIES,
+    "Policy": POLICIES,
+    "PolicyException": POLICY_EXCEPTIONS,
+    "Namespace": NAMESPACES,
+}
+
+
+def _key(obj: dict[str, Any]) -> tuple[str, str]:
+    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+
+
+def request_of(
+    obj: dict[str, Any], operation: str = "CREATE", user: str = "chip", **fields: Any
+) -> dict[str, Any]:
+    """Return the AdmissionRequest of an object."""
+    group, _, version = str(obj["apiVersion"]).rpartition("/")
+    metadata = obj["metadata"]
+    namespace = metadata.get("namespace", "")
+    if obj["kind"] == "Namespace":
+        namespace = metadata["name"]
+    is_gone = operation == "DELETE"
+    return {
+        "uid": f"{operation}-{metadata.get('uid')}-{metadata.get('resourceVersion')}",
+        "kind": {"group": group, "version": version, "kind": obj["kind"]},
+        "resource": {"group": group, "version": version, "resource": f"{obj['kind'].lower()}s"},
+        "name": metadata["name"],
+        "namespace": namespace,
+        "operation": operation,
+        "userInfo": {"username": user, "groups": ["system:authenticated"]},
+        "object": None if is_gone else obj,
+        "oldObject": obj if is_gone else None,
+        **fields,
+    }
+
+
+@asynccontextmanager
+async def scene(*objects: dict[str, Any], kinds: tuple[Kind, ...] = (), **options: Any):
+    """Yield a Scene whose cluster holds some objects; the sink runs, loops are started by the test."""
+    known = (PODS, DEPLOYMENTS, SECRETS, CONFIG_MAPS, ROLE_BINDINGS, NAMESPACES)
+    made = [replace(kind, verbs=LISTED) for kind in (*kinds, *known)]
+    client = FakeClient(kinds=made, clock=ManualClock(NOW))
+    discovery = Discovery(client)
+    await discovery.refresh()
+    metrics = Metrics()
+    world = World(discovery, metrics)
+    informers = Informers(client, clock=client.clock)
+    recorder = Recorder(
+        client, "kpolicy-0", clock=client.clock, must_keep=awaited_in(world), counts_equal=False
+    )
+    surroundings = Surroundings(
+        world, client, client.clock, ClusterAnswers(client, discovery), metrics, informers, recorder,
+        key=b"k" * 32, instance="kpolicy-0", options=Options(**options),
+    )  # fmt: skip
+    made_scene = Scene(client, surroundings, LoopSink(surroundings))
+    for obj in objects:
+        made_scene.put(obj)
+    for kind in WATCHED:
+        world.listed(kind)
+    made_scene.start(made_scene.sink.run())
+    try:
+        yield made_scene
+    finally:
+        for task in made_scene.tasks:
+            task.cancel()
+        await asyncio.gather(*made_scene.tasks, return_exceptions=True)
+        await informers.close()
+
+
+def namespace(name: str, **labels: str) -> dict[str, Any]:
+    """Return a Namespace."""
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def config_map(name: str, ns: str = "shop", data: dict[str, str] | None = None, **labels: str) -> dict[str, Any]:  # fmt: skip
+    """Return a ConfigMap."""
+    metadata: dict[str, Any] = {"name": name, "namespace": ns}
+    if labels:
+        metadata["labels"] = labels
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data or {}}
+
+
+def cluster_policy(name: str, *rules: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    """Return a ClusterPolicy."""
+    return {
+        "apiVersion": "kyverno.io/v1",
+        "kind": "ClusterPolicy",
+        "metadata": {"name": name},
+        "spec": {"rules": list(rules), **spec},
+    }
+
+
+def matching(*kinds: str, **resources: Any) -> dict[str, Any]:
+    """Return a match block of some kinds."""
+    return {"any": [{"resources": {"kinds": list(kinds), **resources}}]}
