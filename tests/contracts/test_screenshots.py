@@ -7,4 +7,6 @@ from tests.screenshots import FOLDER, drawings
 
 def test_pictures_are_fresh() -> None:
     for name, svg in drawings().items():
-        assert (FOLDER / name).read_text() == svg, f"draw it again: python -m tests.screenshots ({name})"
+        assert (FOLDER / name).read_text() == svg, (
+            f"draw it again: python -m tests.screenshots ({name})"
+        )
