@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from controllers.sandbox.kinds import Registry, Resource
+from controllers.sandbox.schema.unknown import prune
 
 from . import structural
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 STORAGE = "apiextensions.k8s.io/customresourcedefinitions"
+_META = "meta.v1.ObjectMeta"
 _OPEN: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
@@ -53,7 +55,9 @@ class Custom:
 
     def prune(self, obj: Object) -> tuple[Object, list[str]]:
         """Return an object without fields that the schema does not have, and their paths."""
-        return structural.prune(self.schema, obj)
+        made, unknown = structural.prune(self.schema, obj)
+        meta, more = prune(_META, made.get("metadata") or {})
+        return {**made, "metadata": meta}, [*unknown, *(f"metadata.{path}" for path in more)]
 
     def default(self, obj: Object) -> Object:
         """Return an object with the schema's defaults."""

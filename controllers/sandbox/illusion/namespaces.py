@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 _FINALIZER = "kubernetes"
+FURNITURE = frozenset(("/serviceaccounts", "/configmaps"))
 
 
 async def reconcile(cluster: Cluster, space: Object) -> None:

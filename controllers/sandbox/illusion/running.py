@@ -73,7 +73,7 @@ class Illusion:
                 inner = dependent["metadata"]
                 self.wake((storage, inner.get("namespace", ""), inner["name"]))
             if space := meta.get("namespace"):
-                self.wake_if_terminating(space)
+                self._wake_namespace(space, change.storage)
         else:
             self.wake(place)
         if change.storage == "rbac.authorization.k8s.io/clusterroles":
@@ -81,11 +81,13 @@ class Illusion:
                 self.wake((change.storage, "", aggregate))
         self._wake_owners(change)
 
-    def wake_if_terminating(self, namespace: str) -> None:
-        """Look at a namespace again when it only waits for its content to go."""
-        space = self._cluster.store.get("/namespaces", "", namespace)
-        if space and space["metadata"].get("deletionTimestamp"):
-            self.wake(("/namespaces", "", namespace))
+    def _wake_namespace(self, name: str, storage: str) -> None:
+        """Look at a namespace again when it waits for its content to go, or may miss what every namespace has."""
+        space = self._cluster.store.get("/namespaces", "", name)
+        if space and (
+            storage in namespaces.FURNITURE or space["metadata"].get("deletionTimestamp")
+        ):
+            self.wake(("/namespaces", "", name))
 
     def _wake_owners(self, change: Change) -> None:
         for owner in change.object["metadata"].get("ownerReferences") or ():

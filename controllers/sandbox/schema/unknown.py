@@ -10,7 +10,7 @@ from typing import Any
 
 from controllers.sandbox.errors import bad_request
 
-from .types import item_type, struct
+from .types import Field, item_type, struct
 
 _WORDS = {"string": "string", "bool": "bool", "int32": "int32", "int64": "int64"}
 _PYTHON: dict[str, tuple[type, ...]] = {
@@ -26,6 +26,7 @@ _PYTHON: dict[str, tuple[type, ...]] = {
     "quantity": (str, int, float),
     "intorstring": (str, int),
 }
+_ZEROS = frozenset(("string", "bool", "int32", "int64", "float64", "bytes"))
 
 
 def prune(type_name: str, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -70,9 +71,20 @@ def _fields(kind: str, value: Any, path: str, top: str, unknown: list[str]) -> A
         field = found.fields.get(key)
         if field is None:
             unknown.append(where)
-        elif item is not None or not field.pointer:
-            made[key] = _value(field.type, item, where, top, unknown)
-    return {key: item for key, item in made.items() if item is not None}
+        elif item is not None:
+            held = _value(field.type, item, where, top, unknown)
+            if not _is_left_out(field, held):
+                made[key] = held
+    return made
+
+
+def _is_left_out(field: Field, value: Any) -> bool:
+    """Tell whether Go's `omitempty` leaves a value out: webhooks and policies never see such zeros, whoever wrote them."""
+    if field.pointer or field.required:
+        return False
+    if field.type in _ZEROS:
+        return value in ("", 0, False)
+    return field.type.startswith(("[]", "map:")) and not value
 
 
 def _leaf(kind: str, value: Any, path: str, top: str) -> Any:
