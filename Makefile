@@ -5,10 +5,11 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: help demo test check bench lock clean
+.PHONY: help demo test e2e check bench lock clean
 help:
 	@echo "make demo    policies deciding over objects, explained"
 	@echo "make test    all tests"
+	@echo "make e2e     the scenarios with kubectl, on the sandbox and on a real API server (built from Go modules once)"
 	@echo "make check   lint, format, types, layers, sizes"
 	@echo "make bench   speed and memory, as ratios to a yardstick"
 	@echo "make lock    bring requirements-dev.lock up to date (needs uv)"
@@ -25,6 +26,9 @@ demo: $(VENV)/ready
 
 test: $(VENV)/ready
 	$(RUN) -m pytest
+
+e2e: $(VENV)/ready
+	@$(RUN) -m tests.e2e
 
 check: $(VENV)/ready
 	$(RUN) -m tests.check

@@ -1,0 +1,89 @@
+"""`python -m tests.e2e [--tier sandbox|real] [SCENARIO…]`: run scenarios with kubectl, on a fresh server each.
+
+Prints every step with its seconds. Without Go, and without programs that were built before, the real tier says so and the exit
+code is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import engine, scenario, tiers
+from .server import binaries
+from .server.processes import StartError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+
+def main() -> int:
+    """Run what is asked for and return 1 when anything is not as it must be."""
+    parser = argparse.ArgumentParser(prog="python -m tests.e2e", description=__doc__)
+    parser.add_argument("--tier", choices=(tiers.SANDBOX, tiers.REAL), action="append")
+    parser.add_argument("--keep", action="store_true", help="keep the folders with logs")
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO")
+    args = parser.parse_args()
+    wanted = args.scenarios or scenario.names()
+    if unknown := set(wanted) - set(scenario.names()):
+        parser.error(
+            f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(scenario.names())}"
+        )
+    failed = 0
+    places = args.tier or [tiers.SANDBOX, tiers.REAL]
+    for tier in places:
+        try:
+            programs = binaries.ready() if tier == tiers.REAL else None
+        except binaries.ToolMissingError as reason:
+            sys.exit(f"error: {reason}")
+        failed += sum(not _passes(tier, name, programs, keep=args.keep) for name in wanted)
+    total = len(wanted) * len(places)
+    print(f"{total - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def _passes(tier: str, name: str, programs: binaries.Binaries | None, *, keep: bool) -> bool:
+    """Run one scenario on one server and say how it went."""
+    folder = Path(tempfile.mkdtemp(prefix=f"kpolicy-e2e-{name}-"))
+    began = time.monotonic()
+    print(f"{tier}: {scenario.load(name).title}", flush=True)
+    try:
+        run(tier, name, programs, folder)
+    except (scenario.ScenarioError, StartError, RuntimeError, TimeoutError) as error:
+        print(f"FAILED {name} on {tier} (logs in {folder}):\n{error}", flush=True)
+        return False
+    print(f"passed in {time.monotonic() - began:.1f} s\n", flush=True)
+    if not keep:
+        _remove(folder)
+    return True
+
+
+def run(tier: str, name: str, programs: binaries.Binaries | None, folder: Path) -> None:
+    """Run one scenario on a fresh server; raises ScenarioError, StartError, RuntimeError or TimeoutError."""
+    played = scenario.load(name)
+    with _server(tier, folder, programs) as cluster:
+        engine.install(cluster, played.unfiltered, played.settings)
+        with engine.engine(cluster):
+            scenario.Runner(tier, cluster.kubeconfig, folder, cluster.forward).run(played)
+
+
+def _server(
+    tier: str, folder: Path, programs: binaries.Binaries | None
+) -> AbstractContextManager[tiers.Tier]:
+    if programs is not None:
+        return tiers.real_tier(folder, programs)
+    return tiers.sandbox_tier(folder)
+
+
+def _remove(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""Installs what is shipped, and runs the controllers outside the cluster under exactly the rights that are shipped."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from controllers.manifests import rbac
+from controllers.manifests.bundle import Choice, installed
+from kubectl_kpolicy.output.structured import json_text, list_of
+
+from .server.processes import Process, free_ports
+from .tiers import ROOT, is_answered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from .tiers import Tier
+
+NAMESPACE = "kyverno"
+_RUN_BY_US = frozenset({"Deployment"})
+_AGGREGATED = 30.0
+
+
+def install(
+    tier: Tier, unfiltered: Sequence[str] = (), settings: Mapping[str, str] | None = None
+) -> None:
+    """Apply everything but the Deployment; `unfiltered` filters are taken out of the ConfigMap."""
+    objects = [one for one in installed(Choice()) if one["kind"] not in _RUN_BY_US]
+    for one in objects:
+        if one["kind"] == "ConfigMap":
+            filters = one["data"]["resourceFilters"].splitlines()
+            kept = [line for line in filters if line not in unfiltered]
+            one["data"].update({"resourceFilters": "\n".join(kept), **(settings or {})})
+    tier.kubectl("apply", "--server-side", "-f", "-", given=json_text(list_of(objects)))
+    _wait_for_rights(tier)
+
+
+def _wait_for_rights(tier: Tier) -> None:
+    """Wait until the collecting roles hold what they collect; the API server's controller does that by and by."""
+    names = [f"kyverno:{part}" for part in rbac.PARTS]
+    end = time.monotonic() + _AGGREGATED
+    while not all(tier.read("clusterrole", name).get("rules") for name in names):
+        if time.monotonic() > end:
+            raise TimeoutError("the cluster roles were not aggregated")
+        time.sleep(0.2)
+
+
+@contextmanager
+def engine(tier: Tier, name: str = "engine", *flags: str) -> Iterator[Process]:
+    """Run one replica until the end of the block; it is ready when the block begins."""
+    process = start(tier, name, *flags)
+    try:
+        yield process
+    finally:
+        process.stop()
+
+
+def start(tier: Tier, name: str = "engine", *flags: str) -> Process:
+    """Start one replica and wait until it is ready to answer."""
+    port, metrics = free_ports(2)
+    kubeconfig = tier.account(NAMESPACE, rbac.SERVICE_ACCOUNT)
+    process = Process(
+        name,
+        [
+            sys.executable,
+            "-m",
+            "controllers",
+            f"--kubeconfig={kubeconfig}",
+            "--host=127.0.0.1",
+            f"--port={port}",
+            f"--metrics-port={metrics}",
+            f"--webhook-url=https://127.0.0.1:{port}",
+            f"--client-ca={tier.webhook_authority}",
+            *flags,
+        ],
+        tier.folder,
+        {"KYVERNO_NAMESPACE": NAMESPACE, "KYVERNO_POD_NAME": name},
+        ROOT,
+    )
+    try:
+        process.wait_until(lambda: is_answered(f"https://127.0.0.1:{port}/health/readiness"))
+    except BaseException:
+        process.stop()
+        raise
+    return process

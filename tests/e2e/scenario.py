@@ -1,0 +1,200 @@
+"""Scenarios as files: commands that a person would type, and what must come back. The same files for every server.
+
+A step has `says` and one of `run`, `forward`, `write`, `cron`. With `run` come `as` (a user name) and `groups`; `prints` (all of standard
+output), `fails` (all of standard error, and a code that is not 0), `has` and `hasnt` (parts of either); `within` seconds for
+what becomes true by and by; `stays` seconds for what must not change. `cron` compares a cron line with an instant and hours;
+`into` names a file that takes standard output.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from controllers.manifests import SAMPLES
+
+from . import texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FOLDER = Path(__file__).parent / "scenarios"
+ROOT = Path(__file__).parents[2]
+_KEYS = {
+    "says", "run", "forward", "write", "as", "groups", "prints", "fails", "has", "hasnt", "within", "stays", "stdin", "only", "cron", "into",
+}  # fmt: skip
+
+
+class ScenarioError(AssertionError):
+    """A step did not do what it must; the text says which, what was run, and what came back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One file: where its samples are, how the cluster is prepared, and its steps."""
+
+    name: str
+    title: str
+    samples: str
+    steps: tuple[dict[str, Any], ...]
+    unfiltered: tuple[str, ...] = ()
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+def names() -> list[str]:
+    """Return the names of all scenarios."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def load(name: str) -> Scenario:
+    """Read a scenario; raises ScenarioError for steps with words that mean nothing."""
+    raw = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
+    for step in raw["steps"]:
+        if unknown := set(step) - _KEYS:
+            raise ScenarioError(f"{name}: `{step.get('says')}` has unknown words {sorted(unknown)}")
+    return Scenario(
+        name=name,
+        title=raw["scenario"],
+        samples=raw["samples"],
+        steps=tuple(raw["steps"]),
+        unfiltered=tuple(raw.get("unfiltered", ())),
+        settings=dict(raw.get("settings", {})),
+    )
+
+
+@dataclass(slots=True)
+class Runner:
+    """Runs one scenario against one cluster. `forward` moves the cluster's clock by a duration."""
+
+    tier: str
+    kubeconfig: Path
+    folder: Path
+    forward: Callable[[str], None]
+    say: Callable[[str], None] = print
+    known: dict[str, str] = field(default_factory=dict)
+
+    def run(self, scenario: Scenario) -> None:
+        """Run every step in order; raises ScenarioError at the first that is not as it must be."""
+        work = self.folder / "work"
+        shutil.copytree(SAMPLES / scenario.samples, work, dirs_exist_ok=True)
+        for number, step in enumerate(scenario.steps, 1):
+            if step.get("only", self.tier) != self.tier:
+                continue
+            began = time.monotonic()
+            self._step(step, work, f"{scenario.name} ({self.tier}), step {number}: {step['says']}")
+            self.say(f"{time.monotonic() - began:6.1f} s  {step['says']}")
+
+    def _step(self, step: dict[str, Any], work: Path, place: str) -> None:
+        if "forward" in step:
+            self.forward(str(step["forward"]))
+        if "write" in step:
+            self._write(work, step["write"])
+        if "cron" in step:
+            self._cron(step["cron"], place)
+        if "run" in step:
+            self._expect(step, work, place)
+
+    def _write(self, work: Path, wanted: dict[str, Any]) -> None:
+        """Write a file as another with texts replaced, or as given."""
+        text = (work / wanted["from"]).read_text() if "from" in wanted else wanted["text"]
+        for before, after in wanted.get("replace", {}).items():
+            if before not in text:
+                raise ScenarioError(f"`{before}` is not in {wanted['from']}")
+            text = text.replace(before, texts.filled(str(after), self.known))
+        (work / wanted["to"]).write_text(text)
+
+    def _cron(self, wanted: dict[str, Any], place: str) -> None:
+        """Compare a cron line with an instant, which may lie just before a minute's end."""
+        line = texts.filled(wanted["line"], self.known)
+        of = datetime.fromisoformat(texts.filled(wanted["of"], self.known))
+        due = [of + timedelta(hours=wanted["after_hours"], seconds=late) for late in (0, 5)]
+        lines = {f"{at:%-M %-H %-d %-m} {at.isoweekday() % 7}" for at in due}
+        if line not in lines:
+            raise ScenarioError(f"{place}: the line is `{line}`, not one of {sorted(lines)}")
+
+    def _expect(self, step: dict[str, Any], work: Path, place: str) -> None:
+        end = time.monotonic() + float(step.get("within", 0))
+        while True:
+            reason = self._attempt(step, work)
+            if not reason:
+                break
+            if time.monotonic() >= end:
+                raise ScenarioError(f"{place}\n{reason}")
+            time.sleep(0.25)
+        calm = time.monotonic() + float(step.get("stays", 0))
+        while time.monotonic() < calm:
+            time.sleep(0.5)
+            if reason := self._attempt(step, work):
+                raise ScenarioError(f"{place}: it did not stay so\n{reason}")
+
+    def _attempt(self, step: dict[str, Any], work: Path) -> str:
+        """Run the command once; return why it is not as it must be, or nothing."""
+        command = self._command(step)
+        done = subprocess.run(
+            command,
+            cwd=work,
+            env={
+                **os.environ,
+                "KUBECONFIG": str(self.kubeconfig),
+                "PYTHONPATH": str(ROOT),
+                "NO_COLOR": "1",
+            },
+            input=texts.filled(step.get("stdin", ""), self.known),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        if "into" in step:
+            (work / step["into"]).write_text(done.stdout)
+        wrong = self._compare(step, done)
+        if not wrong:
+            return ""
+        shown = f"$ {shlex.join(command)}\n{done.stdout}{done.stderr}(exit {done.returncode})"
+        return f"{wrong}\n{shown}"
+
+    def _command(self, step: dict[str, Any]) -> list[str]:
+        words = shlex.split(texts.filled(step["run"], self.known))
+        if words[:2] == ["kubectl", "kpolicy"]:
+            return [sys.executable, "-m", "kubectl_kpolicy", *words[2:]]
+        words += [f"--as={step['as']}"] if "as" in step else []
+        return words + [f"--as-group={group}" for group in step.get("groups", ())]
+
+    def _compare(self, step: dict[str, Any], done: subprocess.CompletedProcess[str]) -> str:
+        must_fail = "fails" in step
+        if bool(done.returncode) != must_fail:
+            return "it must fail" if must_fail else "it must not fail"
+        both = done.stdout + done.stderr
+        checks: list[tuple[str, Any, Callable[..., dict[str, str] | None]]] = []
+        if must_fail and step["fails"] is not True:
+            checks.append((step["fails"], done.stderr, texts.whole))
+        if "prints" in step:
+            checks.append((step["prints"], done.stdout, texts.whole))
+        checks += [(one, both, texts.part) for one in _list(step.get("has"))]
+        known = dict(self.known)
+        for pattern, text, compare in checks:
+            more = compare(pattern, text, known)
+            if more is None:
+                return f"this must come back:\n{pattern}\nand this came:"
+            known = more
+        for pattern in _list(step.get("hasnt")):
+            if texts.part(pattern, both, known) is not None:
+                return f"this must not come back:\n{pattern}\nand this came:"
+        self.known = known
+        return ""
+
+
+def _list(value: Any) -> list[str]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,105 @@
+"""The two servers that scenarios run on, behind one face: the embedded sandbox, and a real API server with etcd."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import subprocess
+import sys
+import urllib.request
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .server.processes import Process
+from .server.real import real_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .server.binaries import Binaries
+
+ROOT = Path(__file__).parents[2]
+SANDBOX, REAL = "sandbox", "real"
+
+
+@dataclass(slots=True)
+class Tier:
+    """A server that runs: an administrator's kubeconfig, whom webhooks are asked by, and how far its clock was moved."""
+
+    name: str
+    folder: Path
+    kubeconfig: Path
+    webhook_authority: Path
+    ahead: list[str] = field(default_factory=list)
+
+    def kubectl(self, *words: str, given: str = "") -> str:
+        """Run kubectl as the administrator; returns what it printed, raises CalledProcessError."""
+        done = subprocess.run(
+            ["kubectl", f"--kubeconfig={self.kubeconfig}", *words],
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise RuntimeError(f"kubectl {' '.join(words)}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def read(self, *words: str) -> dict[str, Any]:
+        """Get an object."""
+        found: dict[str, Any] = json.loads(self.kubectl("get", *words, "-o", "json"))
+        return found
+
+    def account(self, namespace: str, name: str) -> Path:
+        """Write the kubeconfig of a service account and return its path."""
+        token = self.kubectl("create", "token", name, "-n", namespace, "--duration=12h").strip()
+        config = json.loads(self.kubectl("config", "view", "--raw", "--flatten", "-o", "json"))
+        config["users"] = [{"name": name, "user": {"token": token}}]
+        config["contexts"][0]["context"]["user"] = name
+        path = self.folder / f"{name}.kubeconfig"
+        path.write_text(json.dumps(config))
+        path.chmod(0o600)
+        return path
+
+    def forward(self, duration: str) -> None:
+        """Move the server's clock where it can be moved; the engine's follows `ahead`."""
+        self.ahead.append(duration)
+        if self.name == SANDBOX:
+            self.kubectl(
+                "create", "--raw=/sandbox/clock", "-f", "-", given=json.dumps({"forward": duration})
+            )
+
+
+@contextmanager
+def sandbox_tier(folder: Path) -> Iterator[Tier]:
+    """Run the sandbox in a process of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    place = folder / "cluster"
+    process = Process(
+        "sandbox", [sys.executable, "-m", "controllers.sandbox", f"--dir={place}"], folder, cwd=ROOT
+    )
+    try:
+        process.wait_until(lambda: "ready:" in process.log.read_text(errors="replace"))
+        yield Tier(SANDBOX, folder, place / "kubeconfig", place / "ca.crt")
+    finally:
+        process.stop()
+
+
+@contextmanager
+def real_tier(folder: Path, binaries: Binaries) -> Iterator[Tier]:
+    """Run etcd, kube-apiserver and kube-controller-manager."""
+    with real_server(binaries, folder) as server:
+        yield Tier(REAL, folder, server.kubeconfig, server.authority)
+
+
+def is_answered(url: str, authority: Path | None = None) -> bool:
+    """Tell whether an HTTPS address answers 200; without an authority, whoever it says it is."""
+    context = ssl.create_default_context(cafile=str(authority) if authority else None)
+    if authority is None:
+        context.check_hostname = False
+        # what is asked is only whether the webhook is ready; its authority is in a Secret
+        context.verify_mode = ssl.CERT_NONE
+    with urllib.request.urlopen(url, timeout=5, context=context) as answer:
+        return bool(answer.status == 200)
