@@ -1,0 +1,97 @@
+"""One object before the policies of the background scan: results, report rows, and Events about what is new.
+
+Mutation is asked separately, because a scan changes nothing and checks judge objects as they are. What a mutation would leave
+as it is says nothing; what it reported earlier stays true.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from controllers.loops.announcing import announce
+from controllers.runtime.evaluating import evaluate_with
+from controllers.store.events import (
+    PASSED,
+    SCAN,
+    Note,
+    about_object,
+    about_policy,
+    excepted,
+    place_of,
+    violation_on_object,
+)
+from controllers.store.reports import NOTHING_TO_CHANGE, rows_of
+from engine.evaluate import PolicySet
+from engine.model import RuleType, Status, review_of
+
+from .writer import pairs_in_force, write_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from controllers.loops.surroundings import Surroundings
+    from controllers.store.reports import Row
+    from engine.evaluate import CompiledPolicy
+    from engine.model import Object, Review, RuleResult
+
+_CHECKS = (RuleType.IMAGE_VERIFY, RuleType.VALIDATION)
+_CHANGES = (RuleType.MUTATION,)
+
+
+async def judge(
+    surroundings: Surroundings, obj: Object, policies: Iterable[CompiledPolicy]
+) -> None:
+    """Judge an object by some policies and bring its report up to date; raises EngineError."""
+    chosen = tuple(policies)
+    review = await _review(surroundings, obj)
+    inputs = surroundings.inputs(f"scan/{obj['metadata'].get('uid')}")
+    results: list[RuleResult] = []
+    for types in (_CHECKS, _CHANGES):
+        found = await evaluate_with(
+            surroundings.resolver, PolicySet(chosen), review, inputs, types=types
+        )
+        results += found.results
+    rows = rows_of(results, surroundings.policies, inputs.now)
+    new = await write_rows(
+        surroundings.client,
+        obj,
+        rows,
+        judged=_judged(chosen, results),
+        known=pairs_in_force(surroundings.snapshot),
+    )
+    announce(surroundings, _notes(surroundings, review, results, new))
+
+
+async def _review(surroundings: Surroundings, obj: Object) -> Review:
+    namespace = str((obj.get("metadata") or {}).get("namespace") or "")
+    return review_of(obj, namespace_labels=await surroundings.namespace_labels(namespace))
+
+
+def _judged(
+    policies: Iterable[CompiledPolicy], results: Iterable[RuleResult]
+) -> frozenset[tuple[str, str]]:
+    """Return the rules whose earlier rows are out of date."""
+    unchanged = {(one.policy, one.rule) for one in results if one.message == NOTHING_TO_CHANGE}
+    asked = {(one.policy.key, rule.rule.name) for one in policies for rule in one.rules}
+    return frozenset(asked - unchanged)
+
+
+def _notes(
+    surroundings: Surroundings, review: Review, results: Iterable[RuleResult], new: list[Row]
+) -> Iterator[Note]:
+    """Yield Events about results that a report did not hold before (rows E-03 to E-05)."""
+    said = {(row["policy"], row["rule"]) for row in new}
+    policies = surroundings.policies
+    exceptions = {one.key: one.exception for one in surroundings.snapshot.exceptions}
+    about = about_object(review.target)
+    for result in results:
+        policy = policies.get(result.policy)
+        if policy is None or (result.policy, result.rule) not in said:
+            continue
+        if result.status in (Status.FAIL, Status.ERROR):
+            yield violation_on_object(about, policy, result, SCAN)
+        elif result.status is Status.SKIP and result.exceptions:
+            yield from excepted(policy, review, result, exceptions, SCAN)
+        elif result.status is Status.PASS and surroundings.world.configuration.success_events:
+            text = f"{review.kind} {place_of(review)}: pass"
+            yield Note(about_policy(policy), "PolicyApplied", PASSED, text, SCAN)

@@ -1,0 +1,256 @@
+"""The background scan: every object that a policy concerns is judged when it, the policy or its namespace changes (row R-08).
+
+An object remembers by which compiled policies it was judged, and in which state. So a changed policy is asked about the objects
+of its kinds and no other policy is; an object whose status alone changed is not judged at all. Everything is judged again
+when the interval has passed, because answers from outside may have changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import orjson
+
+from controllers.kube.kinds import NAMESPACES
+from controllers.kube.workqueue import WorkQueue
+from controllers.loops.rules import kinds_named, served
+from controllers.runtime.lanes import is_trigger
+from controllers.store.namespaces import labels_of
+from controllers.store.reports import UNREPORTED_KINDS
+from engine.errors import EngineError
+from engine.evaluate import CompiledPolicy
+from engine.model import review_of
+
+from .judging import judge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from controllers.kube import Kind
+    from controllers.kube.store import Change, Store
+    from controllers.loops.surroundings import Surroundings
+    from controllers.runtime.world import Change as WorldChange
+    from engine.model import Object
+
+_OWN_GROUPS = frozenset({"wgpolicyk8s.io", "reports.kyverno.io", "openreports.io"})
+_SHARES = 4
+_Place = tuple["Kind", str, str]
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """How an object was when it was judged, by which policies, and when."""
+
+    digest: bytes
+    policies: Mapping[str, CompiledPolicy]
+    at: float
+
+
+class BackgroundScan:
+    """Judges what is there. `run` it as a task on the leader."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+        self.queue: WorkQueue[_Place] = WorkQueue(clock=surroundings.clock, least=1.0, most=600.0)
+        self._changes: WorkQueue[str] = WorkQueue(clock=surroundings.clock, least=1.0, most=60.0)
+        self._stores: dict[Kind, tuple[Store, Callable[[], None]]] = {}
+        self._policies: dict[Kind, Mapping[str, CompiledPolicy]] = {}
+        self._narrowed: dict[str, tuple[CompiledPolicy, CompiledPolicy]] = {}
+        self._labels: dict[str, Mapping[str, str]] = {}
+        self._seen: dict[str, _Seen] = {}
+        self.judged = 0
+
+    def __repr__(self) -> str:
+        return f"<BackgroundScan {len(self._stores)} kinds, {len(self._seen)} objects judged>"
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        listeners = self._surroundings.world.on_change
+        listeners.append(self._world_changed)
+        self._changes.add("")
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._changes.run(self._look, on_error=_failed))
+                workers = self._surroundings.options.scan_workers
+                group.create_task(self.queue.run(self._scan, workers=workers, on_error=_failed))
+                group.create_task(self._again())
+        finally:
+            listeners.remove(self._world_changed)
+            for kind in list(self._stores):
+                await self._release(kind)
+
+    # What there is to judge, and by what.
+
+    def _world_changed(self, change: WorldChange) -> None:
+        if change.kind.group == "kyverno.io":
+            self._changes.add("")
+        elif change.kind == NAMESPACES:
+            self._namespace_changed(change.object)
+
+    def _namespace_changed(self, obj: Object) -> None:
+        """Judge the objects of a namespace again when its labels are others than before."""
+        name, labels = str(obj["metadata"]["name"]), labels_of(obj)
+        before = self._labels.get(name)
+        self._labels[name] = labels
+        if before is None or before == labels:
+            return
+        for kind, (store, _) in self._stores.items():
+            for one in store.in_namespace(name):
+                self._seen.pop(_uid(one), None)
+                self.queue.add((kind, name, str(one["metadata"]["name"])))
+
+    async def _look(self, _: str) -> None:
+        """Follow the policies in force: watch their kinds, and queue objects of kinds whose policies changed."""
+        wanted = self._by_kind()
+        for kind in [one for one in self._stores if one not in wanted]:
+            await self._release(kind)
+        for kind, policies in wanted.items():
+            before = self._policies.get(kind)
+            if before is not None and _are_same(before, policies):
+                continue
+            self._policies[kind] = policies
+            if kind not in self._stores:
+                self._acquire(kind)
+                continue
+            for namespace, name in self._stores[kind][0].keys():  # noqa: SIM118 - a Store, not a dict
+                self.queue.add((kind, namespace, name))
+
+    def _by_kind(self) -> dict[Kind, dict[str, CompiledPolicy]]:
+        found: dict[Kind, dict[str, CompiledPolicy]] = {}
+        discovery = self._surroundings.world.discovery
+        for key, compiled in self._surroundings.snapshot.compiled.items():
+            narrowed = self._scanned(key, compiled)
+            filters = [one for rule in narrowed.rules for one in kinds_named(rule)]
+            for kind in served(discovery, filters, "list", "watch"):
+                if kind.kind not in UNREPORTED_KINDS and kind.group not in _OWN_GROUPS:
+                    found.setdefault(kind, {})[key] = narrowed
+        return found
+
+    def _scanned(self, key: str, compiled: CompiledPolicy) -> CompiledPolicy:
+        """Return a policy with the rules that a scan asks; the same one as long as the policy is the same."""
+        known = self._narrowed.get(key)
+        if known is not None and known[0] is compiled:
+            return known[1]
+        rules = compiled.rules if compiled.policy.background else ()
+        narrowed = CompiledPolicy(
+            compiled.policy, tuple(rule for rule in rules if not is_trigger(rule))
+        )
+        self._narrowed[key] = (compiled, narrowed)
+        return narrowed
+
+    def _acquire(self, kind: Kind) -> None:
+        store = self._surroundings.informers.acquire(kind)
+
+        def changed(change: Change) -> None:
+            self._object_changed(kind, store, change)
+
+        self._stores[kind] = (store, store.on_change(changed))
+
+    async def _release(self, kind: Kind) -> None:
+        store, stop = self._stores.pop(kind)
+        stop()
+        self._policies.pop(kind, None)
+        for obj in store:
+            self._seen.pop(_uid(obj), None)
+        await self._surroundings.informers.release(kind)
+
+    def _object_changed(self, kind: Kind, store: Store, change: Change) -> None:
+        """Queue a changed object; one that is new since the start waits a little, as it is often changed at once."""
+        if change.new is None:
+            if change.old is not None:
+                self._seen.pop(_uid(change.old), None)
+            return
+        place = (kind, *change.key)
+        if store.is_synced:
+            self.queue.add_after(place, self._surroundings.options.scan_delay)
+        else:
+            self.queue.add(place)
+
+    # Judging.
+
+    async def _scan(self, place: _Place) -> None:
+        kind, namespace, name = place
+        store = self._stores[kind][0] if kind in self._stores else None
+        obj = store.get(name, namespace) if store is not None else None
+        if obj is None or not _uid(obj) or self._is_filtered(kind, obj):
+            return
+        obj = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
+        digest, policies = _digest(obj), self._policies[kind]
+        due = self._due(_uid(obj), digest, policies)
+        if due:
+            self.judged += 1
+            await judge(self._surroundings, obj, due)
+        self._seen[_uid(obj)] = _Seen(digest, policies, self._surroundings.clock.monotonic())
+
+    def _due(
+        self, uid: str, digest: bytes, policies: Mapping[str, CompiledPolicy]
+    ) -> list[CompiledPolicy]:
+        """Return the policies that an object is to be judged by, those it was judged by already left out."""
+        seen = self._seen.get(uid)
+        if seen is None or seen.digest != digest or self._is_old(seen):
+            return list(policies.values())
+        if seen.policies is policies:
+            return []
+        return [one for key, one in policies.items() if seen.policies.get(key) is not one]
+
+    def _is_old(self, seen: _Seen) -> bool:
+        passed = self._surroundings.clock.monotonic() - seen.at
+        return passed >= self._surroundings.options.scan_interval
+
+    def _is_filtered(self, kind: Kind, obj: Object) -> bool:
+        metadata = obj["metadata"]
+        review = review_of({"apiVersion": kind.api_version, "kind": kind.kind, **obj})
+        return self._surroundings.world.configuration.filters_out(
+            review, str(metadata.get("namespace") or ""), str(metadata["name"])
+        )
+
+    async def _again(self) -> None:
+        """Queue what was judged longer ago than the interval, in shares so that not everything comes at once."""
+        interval = self._surroundings.options.scan_interval
+        while True:
+            await self._surroundings.clock.sleep(interval / _SHARES)
+            for kind, (store, _) in self._stores.items():
+                for obj in store:
+                    seen = self._seen.get(_uid(obj))
+                    if seen is not None and self._is_old(seen):
+                        metadata = obj["metadata"]
+                        self.queue.add((kind, metadata.get("namespace") or "", metadata["name"]))
+
+
+def _are_same(one: Mapping[str, CompiledPolicy], other: Mapping[str, CompiledPolicy]) -> bool:
+    return one.keys() == other.keys() and all(other[key] is value for key, value in one.items())
+
+
+def _uid(obj: Object) -> str:
+    return str((obj.get("metadata") or {}).get("uid") or "")
+
+
+def _digest(obj: Object) -> bytes:
+    """Return a digest of what policies look at; status and bookkeeping do not count."""
+    metadata = obj["metadata"]
+    meaning = {
+        **{key: value for key, value in obj.items() if key not in ("metadata", "status")},
+        "metadata": {
+            key: metadata.get(key)
+            for key in (
+                "labels",
+                "annotations",
+                "finalizers",
+                "ownerReferences",
+                "deletionTimestamp",
+            )
+        },
+    }
+    return hashlib.blake2b(orjson.dumps(meaning, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()  # fmt: skip
+
+
+def _failed(place: object, error: Exception) -> None:
+    if isinstance(error, EngineError):
+        _log.warning("background scan of %s: %s", place, error.message)
+    else:
+        _log.error("background scan of %s", place, exc_info=error)

@@ -1,0 +1,100 @@
+"""Takes rows out of reports whose policy or rule is no more, or is about other kinds now (row R-07).
+
+Apart from the scan, because it concerns every report, of objects that no policy is about any more, too.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from controllers.kube import Conflict, NotFound
+from controllers.kube.kinds import CLUSTER_POLICY_REPORTS, POLICY_REPORTS
+from controllers.kube.workqueue import WorkQueue
+from controllers.store.reports import MANAGED_BY, is_reported, summary
+from engine.errors import EngineError
+
+if TYPE_CHECKING:
+    from controllers.kube import Kind
+    from controllers.loops.surroundings import Surroundings
+    from controllers.runtime.policy_cache import Snapshot
+    from controllers.runtime.world import Change
+    from engine.model import Object
+
+    Speaking = dict[tuple[str, str], frozenset[str] | None]
+
+_OURS = ",".join(f"{key}={value}" for key, value in MANAGED_BY.items())
+_log = logging.getLogger(__name__)
+
+
+class ReportSweep:
+    """Keeps reports free of rows of rules that are gone. `run` it as a task on the leader."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+        self.queue: WorkQueue[str] = WorkQueue(clock=surroundings.clock, least=1.0, most=60.0)
+        self._known: Speaking | None = None
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        listeners = self._surroundings.world.on_change
+        listeners.append(self._changed)
+        self.queue.add("")
+        try:
+            await self.queue.run(self._look, on_error=_failed)
+        finally:
+            listeners.remove(self._changed)
+
+    def _changed(self, change: Change) -> None:
+        if change.kind.plural in ("clusterpolicies", "policies"):
+            self.queue.add("")
+
+    async def _look(self, _: str) -> None:
+        """Sweep when a rule is gone or is about other kinds, and once at the start."""
+        known = _speaking(self._surroundings.snapshot)
+        if self._known is None or not self._known.items() <= known.items():
+            for kind in (POLICY_REPORTS, CLUSTER_POLICY_REPORTS):
+                await self._sweep(kind, known)
+        self._known = known
+
+    async def _sweep(self, kind: Kind, known: Speaking) -> None:
+        page = await self._surroundings.client.list_all(kind, label_selector=_OURS)
+        for report in page.items:
+            try:
+                await self._clean(kind, report, known)
+            except (Conflict, NotFound):
+                # Whoever wrote the report meanwhile left these rows out as well.
+                continue
+
+    async def _clean(self, kind: Kind, report: Object, known: Speaking) -> None:
+        rows = report.get("results") or ()
+        about = str((report.get("scope") or {}).get("kind") or "")
+        kept = [row for row in rows if _speaks(known, row, about)]
+        client, metadata = self._surroundings.client, report["metadata"]
+        if not kept:
+            name, namespace = metadata["name"], metadata.get("namespace") or ""
+            await client.delete(kind, name, namespace, uid=metadata["uid"])
+        elif len(kept) < len(rows):
+            await client.update(kind, {**report, "results": kept, "summary": summary(kept)})
+
+
+def _speaking(snapshot: Snapshot) -> Speaking:
+    """Return the rules that reports may speak of, each with the kinds it can be about (None: any)."""
+    return {
+        (key, rule.rule.name): rule.matcher.kinds
+        for key, compiled in snapshot.compiled.items()
+        if is_reported(compiled.policy)
+        for rule in compiled.rules
+    }
+
+
+def _speaks(known: Speaking, row: Object, kind: str) -> bool:
+    pair = (str(row.get("policy")), str(row.get("rule")))
+    return pair in known and ((kinds := known[pair]) is None or kind in kinds)
+
+
+def _failed(_: str, error: Exception) -> None:
+    if isinstance(error, EngineError):
+        _log.warning("reports could not be swept: %s", error.message)
+    else:
+        _log.error("reports could not be swept", exc_info=error)

@@ -1,0 +1,333 @@
+"""Reports: rows from admission and from the scan, one report for each resource, nothing written without a reason."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+from controllers.kube.kinds import CLUSTER_POLICY_REPORTS, POLICY_REPORTS
+from controllers.loops.reports.scan import BackgroundScan
+from controllers.loops.reports.sweeping import ReportSweep
+from controllers.runtime.evaluating import evaluate_with
+from controllers.runtime.sink import Verdict
+from engine.model import review_of
+
+from .staging import Scene, cluster_policy, config_map, matching, namespace, request_of, scene
+
+
+def needs(label: str, kind: str = "ConfigMap", **spec: Any) -> dict[str, Any]:
+    check = {
+        "name": f"needs-{label}",
+        "match": matching(kind),
+        "validate": {"message": f"{label} is needed", "pattern": {"metadata": {"labels": {label: "?*"}}}},
+    }  # fmt: skip
+    return cluster_policy(f"ask-{label}", check, **spec)
+
+
+def scanning(made: Scene) -> BackgroundScan:
+    scan = BackgroundScan(made.surroundings)
+    made.start(scan.run())
+    made.start(ReportSweep(made.surroundings).run())
+    return scan
+
+
+def rows(report: dict[str, Any]) -> list[tuple[str, str, str]]:
+    return [(row["policy"], row["rule"], row["result"]) for row in report["results"]]
+
+
+async def admitted(
+    made: Scene, obj: dict[str, Any], *, allowed: bool = True, **fields: Any
+) -> None:
+    """Hand the results of all rules about an object to the sink, as the webhook does after its answer."""
+    request = request_of(obj)
+    review = replace(review_of(obj), request=request, **fields)
+    lane = made.surroundings.snapshot.lanes["all"]
+    found = []
+    for policies in (lane.mutate, lane.blocking, lane.audit):
+        inputs = made.surroundings.inputs("x")
+        done = await evaluate_with(made.surroundings.resolver, policies, review, inputs)
+        found += done.results
+    verdict = Verdict(allowed, "validate", "Fail", made.clock.now(), "", request)
+    await made.sink.results(review, found, verdict)
+
+
+def test_the_scan_reports_each_resource_by_its_uid_and_is_owned_by_it():
+    async def play():
+        async with scene(needs("team"), config_map("a", team="x"), config_map("b")) as made:
+            scanning(made)
+            await made.rest(5)
+            first, second = made.stored(POLICY_REPORTS)
+            assert rows(first) == [("ask-team", "needs-team", "pass")]
+            assert rows(second) == [("ask-team", "needs-team", "fail")]
+            uid = second["scope"]["uid"]
+            assert second["metadata"]["name"] == uid
+            assert second["metadata"]["ownerReferences"] == [
+                {"apiVersion": "v1", "kind": "ConfigMap", "name": "b", "uid": uid}
+            ]
+            assert second["metadata"]["labels"] == {"app.kubernetes.io/managed-by": "kyverno"}
+            assert second["summary"] == {"pass": 0, "fail": 1, "warn": 0, "error": 0, "skip": 0}
+            assert second["results"][0]["properties"] == {"process": "background scan"}
+
+    asyncio.run(play())
+
+
+def test_objects_of_no_namespace_have_reports_of_the_cluster():
+    async def play():
+        async with scene(needs("team", "Namespace"), namespace("dev")) as made:
+            scanning(made)
+            await made.rest(5)
+            [report] = made.stored(CLUSTER_POLICY_REPORTS)
+            assert report["kind"] == "ClusterPolicyReport"
+            assert report["scope"]["name"] == "dev"
+
+    asyncio.run(play())
+
+
+def test_a_failing_object_gets_one_event_from_the_scan_until_something_changes():
+    async def play():
+        async with scene(needs("team"), config_map("b")) as made:
+            scanning(made)
+            await made.rest(5)
+            [event] = made.events
+            assert event["involvedObject"]["kind"] == "ConfigMap"
+            assert event["reportingComponent"] == "kyverno-scan"
+            assert event["reason"] == "PolicyViolation"
+            assert event["message"] == (
+                "policy ask-team/needs-team fail: validation error: team is needed. "
+                "rule needs-team failed at path /metadata/labels/"
+            )
+            await made.rest(7200)
+            assert len(made.events) == 1
+
+    asyncio.run(play())
+
+
+def test_a_changed_policy_judges_its_own_kinds_and_asks_no_other_policy():
+    async def play():
+        pods = needs("tier", "Pod")
+        async with scene(needs("team"), needs("owner"), pods, config_map("a"), config_map("b")) as made:  # fmt: skip
+            scan = scanning(made)
+            await made.rest(5)
+            assert scan.judged == 2
+            before = made.stored(POLICY_REPORTS)
+            await made.clock.advance(60)
+            made.put(needs("owner", background=True, validationFailureAction="Enforce"))
+            await made.rest(5)
+            assert scan.judged == 4
+            assert made.stored(POLICY_REPORTS) == before
+            made.put(needs("tier", "Pod", background=True))
+            await made.rest(5)
+            assert scan.judged == 4
+
+    asyncio.run(play())
+
+
+def test_a_changed_object_is_judged_again_and_others_are_not():
+    async def play():
+        async with scene(needs("team"), config_map("a"), config_map("b")) as made:
+            scan = scanning(made)
+            await made.rest(5)
+            made.put(config_map("a", team="x"))
+            await made.rest(5)
+            assert scan.judged == 3
+            assert [rows(one)[0][2] for one in made.stored(POLICY_REPORTS)] == ["pass", "fail"]
+
+    asyncio.run(play())
+
+
+def test_an_object_whose_status_alone_changed_is_not_judged():
+    async def play():
+        async with scene(needs("team"), config_map("a")) as made:
+            scan = scanning(made)
+            await made.rest(5)
+            made.put({**config_map("a"), "status": {"seen": "now"}})
+            await made.rest(5)
+            assert scan.judged == 1
+
+    asyncio.run(play())
+
+
+def test_everything_is_judged_again_after_the_interval_and_nothing_is_written_when_all_is_as_before():
+    async def play():
+        async with scene(needs("team"), config_map("a"), scan_interval=600.0) as made:
+            scan = scanning(made)
+            await made.rest(5)
+            [before] = made.stored(POLICY_REPORTS)
+            await made.rest(700)
+            assert scan.judged == 2
+            assert made.stored(POLICY_REPORTS) == [before]
+
+    asyncio.run(play())
+
+
+def test_a_namespace_with_other_labels_has_its_objects_judged_again():
+    async def play():
+        check = needs("team")
+        check["spec"]["rules"][0]["match"]["any"][0]["resources"]["namespaceSelector"] = {"matchLabels": {"env": "prod"}}  # fmt: skip
+        async with scene(check, namespace("shop", env="dev"), config_map("a")) as made:
+            scanning(made)
+            await made.rest(5)
+            made.put(namespace("shop", env="dev"))
+            await made.rest(5)
+            assert made.stored(POLICY_REPORTS) == []
+            made.put(namespace("shop", env="prod"))
+            await made.rest(5)
+            assert rows(made.stored(POLICY_REPORTS)[0]) == [("ask-team", "needs-team", "fail")]
+
+    asyncio.run(play())
+
+
+def test_rows_of_a_deleted_policy_go_and_empty_reports_with_them():
+    async def play():
+        async with scene(needs("team"), needs("owner"), config_map("a")) as made:
+            scanning(made)
+            await made.rest(5)
+            made.take(needs("team"))
+            await made.rest(5)
+            [report] = made.stored(POLICY_REPORTS)
+            assert rows(report) == [("ask-owner", "needs-owner", "fail")]
+            made.take(needs("owner"))
+            await made.rest(5)
+            assert made.stored(POLICY_REPORTS) == []
+
+    asyncio.run(play())
+
+
+def test_rows_about_kinds_that_a_rule_left_go():
+    async def play():
+        async with scene(needs("team"), config_map("a")) as made:
+            scanning(made)
+            await made.rest(5)
+            assert len(made.stored(POLICY_REPORTS)) == 1
+            made.put(needs("team", "Pod"))
+            await made.rest(5)
+            assert made.stored(POLICY_REPORTS) == []
+
+    asyncio.run(play())
+
+
+def test_filtered_objects_and_policies_for_admission_only_are_not_scanned():
+    async def play():
+        only = needs("team", background=False)
+        async with scene(needs("owner"), only, config_map("a", "kube-system"), config_map("b")) as made:  # fmt: skip
+            scanning(made)
+            await made.rest(5)
+            [report] = made.stored(POLICY_REPORTS)
+            assert rows(report) == [("ask-owner", "needs-owner", "fail")]
+            assert report["scope"]["name"] == "b"
+
+    asyncio.run(play())
+
+
+def test_an_excepted_object_is_skipped_and_the_exception_named():
+    async def play():
+        exception = {
+            "apiVersion": "kyverno.io/v2", "kind": "PolicyException",
+            "metadata": {"name": "for-a", "namespace": "shop"},
+            "spec": {"exceptions": [{"policyName": "ask-team", "ruleNames": ["needs-team"]}],
+                     "match": matching("ConfigMap", names=["a"])},
+        }  # fmt: skip
+        async with scene(needs("team"), config_map("a")) as made:
+            scanning(made)
+            await made.rest(5)
+            made.put(exception)
+            await made.rest(5)
+            [row] = made.stored(POLICY_REPORTS)[0]["results"]
+            assert (row["result"], row["properties"]["exceptions"]) == ("skip", "for-a")
+            assert {one["reason"] for one in made.events} == {"PolicyViolation", "PolicySkipped"}
+            made.take(exception)
+            await made.rest(5)
+            assert rows(made.stored(POLICY_REPORTS)[0]) == [("ask-team", "needs-team", "fail")]
+
+    asyncio.run(play())
+
+
+def test_admission_reports_what_the_scan_cannot_see():
+    async def play():
+        only = needs("team", background=False)
+        async with scene(only, needs("owner")) as made:
+            stored = made.put(config_map("a"))
+            await admitted(made, stored)
+            await made.rest(5)
+            [report] = made.stored(POLICY_REPORTS)
+            assert rows(report) == [("ask-team", "needs-team", "fail")]
+            assert report["results"][0]["properties"] == {"process": "admission review"}
+
+    asyncio.run(play())
+
+
+def test_rows_from_admission_and_scan_stand_together():
+    async def play():
+        only = needs("team", background=False)
+        async with scene(only, needs("owner")) as made:
+            scanning(made)
+            stored = made.put(config_map("a"))
+            await admitted(made, stored)
+            await made.rest(10)
+            [report] = made.stored(POLICY_REPORTS)
+            assert [one[0] for one in rows(report)] == ["ask-owner", "ask-team"]
+
+    asyncio.run(play())
+
+
+def test_an_object_that_never_came_to_be_has_no_report():
+    async def play():
+        async with scene(needs("team", background=False)) as made:
+            refused = config_map("a")
+            refused["metadata"]["uid"] = "never"
+            await admitted(made, refused)
+            await made.rest(60)
+            made.put(config_map("a"))
+            await made.rest(60)
+            assert made.stored(POLICY_REPORTS) == []
+
+    asyncio.run(play())
+
+
+def test_a_blocked_request_has_an_event_on_the_policy_and_no_report():
+    async def play():
+        enforced = needs("team", background=False, validationFailureAction="Enforce")
+        async with scene(enforced) as made:
+            await admitted(made, config_map("a"), allowed=False)
+            await made.rest(60)
+            [event] = made.events
+            assert event["involvedObject"]["kind"] == "ClusterPolicy"
+            assert event["action"] == "Resource Blocked"
+            assert event["message"].startswith(
+                "ConfigMap shop/a: [needs-team] fail (blocked); validation error: team is needed."
+            )
+            assert made.stored(POLICY_REPORTS) == []
+
+    asyncio.run(play())
+
+
+def test_results_about_events_make_no_events():
+    async def play():
+        about = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "shop"}}  # fmt: skip
+        async with scene(needs("team", "Event")) as made:
+            await admitted(made, made.put(about))
+            await made.rest(60)
+            assert len(made.events) == 1
+            assert made.stored(POLICY_REPORTS) == []
+
+    asyncio.run(play())
+
+
+def test_what_a_mutation_changed_at_admission_stays_reported_when_the_scan_finds_nothing_to_change():
+    async def play():
+        change = {
+            "name": "add", "match": matching("ConfigMap"),
+            "mutate": {"patchStrategicMerge": {"metadata": {"labels": {"+(tier)": "tin"}}}},
+        }  # fmt: skip
+        async with scene(cluster_policy("add-tier", change)) as made:
+            scanning(made)
+            sent = config_map("a")
+            await admitted(made, sent)
+            made.put(config_map("a", tier="tin"))
+            await made.rest(10)
+            [report] = made.stored(POLICY_REPORTS)
+            assert rows(report) == [("add-tier", "add", "pass")]
+            assert report["results"][0]["message"] == "mutated ConfigMap/a in namespace shop"
+
+    asyncio.run(play())
