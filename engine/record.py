@@ -133,6 +133,9 @@ class _Fields:
 
         named = owner.__annotations__.items()
         described: Any = make_dataclass(owner.__name__, named, init=False)
+        owner.__dataclass_fields__ = (
+            described.__dataclass_fields__
+        )  # in place of this, so that it is made once
         return described.__dataclass_fields__
 
 
