@@ -72,12 +72,11 @@ def start(tier: Tier, name: str = "engine", *flags: str) -> Process:
             "--host=127.0.0.1",
             f"--port={port}",
             f"--metrics-port={metrics}",
-            f"--webhook-url=https://127.0.0.1:{port}",
-            f"--client-ca={tier.webhook_authority}",
+            "--server-url=auto",
             *flags,
         ],
         tier.folder,
-        {"KYVERNO_NAMESPACE": NAMESPACE, "KYVERNO_POD_NAME": name},
+        {"KYVERNO_POD_NAME": name},
         ROOT,
     )
     try:

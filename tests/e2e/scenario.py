@@ -3,7 +3,7 @@
 A step has `says` and one of `run`, `forward`, `write`, `cron`. With `run` come `as` (a user name) and `groups`; `prints` (all of standard
 output), `fails` (all of standard error, and a code that is not 0), `has` and `hasnt` (parts of either); `within` seconds for
 what becomes true by and by; `stays` seconds for what must not change. `cron` compares a cron line with an instant and hours;
-`into` names a file that takes standard output.
+`into` names a file that takes standard output; `keys` makes key pairs `NAME.key` and remembers the public halves.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from controllers.manifests import SAMPLES
 
 from . import texts
+from .server.keys import private_pem, public_pem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "scenarios"
 ROOT = Path(__file__).parents[2]
 _KEYS = {
-    "says", "run", "forward", "write", "as", "groups", "prints", "fails", "has", "hasnt", "within", "stays", "stdin", "only", "cron", "into",
+    "says", "run", "forward", "write", "as", "groups", "prints", "fails", "has", "hasnt", "within", "stays", "stdin", "only", "cron", "into", "keys",
 }  # fmt: skip
 
 
@@ -99,6 +101,8 @@ class Runner:
             self.forward(str(step["forward"]))
         if "write" in step:
             self._write(work, step["write"])
+        for name in step.get("keys", ()):
+            self.known[name] = self._key(work / f"{name}.key")
         if "cron" in step:
             self._cron(step["cron"], place)
         if "run" in step:
@@ -106,12 +110,21 @@ class Runner:
 
     def _write(self, work: Path, wanted: dict[str, Any]) -> None:
         """Write a file as another with texts replaced, or as given."""
-        text = (work / wanted["from"]).read_text() if "from" in wanted else wanted["text"]
+        if "from" in wanted:
+            text = (work / wanted["from"]).read_text()
+        else:
+            text = texts.filled(wanted["text"], self.known)
         for before, after in wanted.get("replace", {}).items():
             if before not in text:
                 raise ScenarioError(f"`{before}` is not in {wanted['from']}")
             text = text.replace(before, texts.filled(str(after), self.known))
         (work / wanted["to"]).write_text(text)
+
+    def _key(self, path: Path) -> str:
+        """Write a private key; return the public one as it stands between quotes in YAML."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        path.write_bytes(private_pem(key))
+        return public_pem(key).decode().replace("\n", "\\n")
 
     def _cron(self, wanted: dict[str, Any], place: str) -> None:
         """Compare a cron line with an instant, which may lie just before a minute's end."""

@@ -89,9 +89,15 @@ def private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     """Return a key as PEM without a password."""
     return key.private_bytes(
         serialization.Encoding.PEM,
-        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
+
+
+def public_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """Return the public half of a key as PEM."""
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    return key.public_key().public_bytes(serialization.Encoding.PEM, form)
 
 
 def signing_key(folder: Path) -> Pair:
@@ -99,11 +105,7 @@ def signing_key(folder: Path) -> Pair:
     key = ec.generate_private_key(ec.SECP256R1())
     pair = Pair(folder / "tokens.pub", folder / "tokens.key")
     pair.key.write_bytes(private_pem(key))
-    pair.certificate.write_bytes(
-        key.public_key().public_bytes(
-            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-        )
-    )
+    pair.certificate.write_bytes(public_pem(key))
     return pair
 
 

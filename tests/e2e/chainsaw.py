@@ -1,0 +1,217 @@
+"""`python -m tests.e2e.chainsaw [--area AREA…] [--sample N] [--out FILE] [TEST…]`: upstream's end-to-end tests on the real tier.
+
+Reads the published tests from `KPOLICY_CHAINSAW` or ../shared/chainsaw and needs the program `chainsaw` (see its README): from the
+path, `KPOLICY_TEST_CHAINSAW`, or the cache. Prints a line per test and a score per area; `--out` keeps them with their causes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import engine, tiers
+from .server import binaries
+
+AREAS = (
+    "cleanup",
+    "ttl",
+    "exceptions",
+    "filter",
+    "autogen",
+    "rangeoperators",
+    "deferred",
+    "policy-validation",
+)
+_LEFT_BEHIND = (
+    "clusterpolicies.kyverno.io", "policies.kyverno.io", "policyexceptions.kyverno.io", "cleanuppolicies.kyverno.io",
+    "clustercleanuppolicies.kyverno.io", "globalcontextentries.kyverno.io", "updaterequests.kyverno.io",
+    "validatingpolicies.policies.kyverno.io",
+)  # fmt: skip
+_LONGEST = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one test went; `cause` is the last error of a failed one."""
+
+    file: str
+    area: str
+    passed: bool
+    seconds: float
+    cause: str = ""
+
+
+def home() -> Path:
+    """Return the folder with the tests."""
+    shared = Path(__file__).parents[3] / "shared"
+    return Path(os.environ.get("KPOLICY_CHAINSAW", shared / "chainsaw"))
+
+
+def program() -> Path:
+    """Return the runner; exits with a message when there is none."""
+    built = Path.home() / ".cache" / "kpolicy" / "bin" / "chainsaw"
+    for candidate in (os.environ.get("KPOLICY_TEST_CHAINSAW"), shutil.which("chainsaw"), built):
+        if candidate and Path(candidate).exists():
+            return Path(candidate)
+    sys.exit(f"error: there is no chainsaw; `{home() / 'install-chainsaw'}` builds it")
+
+
+def main() -> int:
+    """Run the tests and print scores; returns 1 when the tests or their runner are not here."""
+    args = _arguments()
+    if not (home() / "index.json").exists():
+        sys.exit(f"error: {home()} is not here; set KPOLICY_CHAINSAW to the folder that holds it")
+    tests = _chosen(args)
+    runner = program()
+    folder = Path(tempfile.mkdtemp(prefix="kpolicy-chainsaw-"))
+    print(f"{len(tests)} tests, logs in {folder}", flush=True)
+    outcomes = []
+    with tiers.real_tier(folder, binaries.ready()) as tier:
+        _furnish(tier, library=any(test["file"].startswith("policies/") for test in tests))
+        process = engine.start(tier, "engine", *args.flag)
+        try:
+            for test in tests:
+                if not process.is_running:
+                    print("the engine ended; it is started again", flush=True)
+                    process = engine.start(tier, "engine", *args.flag)
+                outcome = _run(runner, tier, test)
+                outcomes.append(outcome)
+                print(
+                    f"{'ok  ' if outcome.passed else 'FAIL'} {outcome.seconds:5.1f} {outcome.file} {outcome.cause[:300]}",
+                    flush=True,
+                )
+                _write(args.out, outcomes)
+        finally:
+            process.stop()
+    _summary(outcomes)
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.e2e.chainsaw", description=__doc__)
+    parser.add_argument("--area", action="append", default=[])
+    parser.add_argument("--sample", type=int, default=0, help="so many of each area, by chance")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--flag", action="append", default=[], help="flag for the controllers")
+    parser.add_argument("tests", nargs="*", metavar="TEST", help="parts of file names")
+    return parser.parse_args()
+
+
+def _chosen(args: argparse.Namespace) -> list[dict[str, Any]]:
+    tests = json.loads((home() / "index.json").read_text())
+    if args.tests:
+        return [test for test in tests if any(part in test["file"] for part in args.tests)]
+    chance = random.Random(args.seed)
+    chosen = []
+    for area in args.area or AREAS:
+        found = [test for test in tests if test["area"] == area]
+        chosen += chance.sample(found, min(args.sample, len(found))) if args.sample else found
+    return chosen
+
+
+def _furnish(tier: tiers.Tier, *, library: bool) -> None:
+    """Install what the tests expect of a cluster: our parts, a Node of the usual name, the library's kinds."""
+    node: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": "kind-control-plane",
+            "labels": {"kubernetes.io/hostname": "kind-control-plane"},
+        },
+    }
+    tier.kubectl("apply", "-f", "-", given=json.dumps(node))
+    status = {"status": {"capacity": {"cpu": "8", "memory": "16Gi", "pods": "110"}}}
+    tier.kubectl(
+        "patch", "node", "kind-control-plane", "--subresource=status", "-p", json.dumps(status)
+    )
+    if library:
+        tier.kubectl(
+            "apply", "--server-side", "-f", str(home() / "policies" / ".chainsaw" / "crds")
+        )
+    engine.install(tier)
+
+
+def _run(runner: Path, tier: tiers.Tier, test: dict[str, Any]) -> Outcome:
+    began = time.monotonic()
+    where = home() / Path(test["file"]).parent
+    command = [
+        runner,
+        "test",
+        "--config",
+        home() / "config.yaml",
+        "--test-dir",
+        where,
+        "--no-color",
+    ]
+    try:
+        done = subprocess.run(
+            [str(word) for word in command],
+            env={**os.environ, "KUBECONFIG": str(tier.kubeconfig)},
+            cwd=tier.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_LONGEST,
+        )
+        output, passed = done.stdout + done.stderr, done.returncode == 0
+    except subprocess.TimeoutExpired as error:
+        output, passed = f"{error.stdout or ''}", False
+        output += "\nit took too long"
+    log = tier.folder / "tests" / f"{Path(test['file']).parent.as_posix().replace('/', '_')}.log"
+    log.parent.mkdir(exist_ok=True)
+    log.write_text(output)
+    _clear(tier)
+    seconds = time.monotonic() - began
+    return Outcome(test["file"], test["area"], passed, seconds, "" if passed else _cause(output))
+
+
+def _cause(output: str) -> str:
+    """Return the lines of a run that say what went wrong."""
+    lines = output.splitlines()
+    found = [number for number, line in enumerate(lines) if "| ERROR" in line or "ERROR |" in line]
+    if not found:
+        return " ".join(lines[-6:])
+    first = found[0]
+    return " / ".join(line.strip() for line in lines[first : first + 12])
+
+
+def _clear(tier: tiers.Tier) -> None:
+    """Delete the policies that a test left behind, so that the next does not meet them."""
+    for kind in _LEFT_BEHIND:
+        words = ("delete", kind, "--all", "--wait=false", "--ignore-not-found")
+        scope = (
+            () if kind.startswith(("cluster", "global", "validating")) else ("--all-namespaces",)
+        )
+        with suppress(RuntimeError):
+            tier.kubectl(*words, *scope)
+
+
+def _write(path: Path | None, outcomes: list[Outcome]) -> None:
+    if path is not None:
+        rows = [{name: getattr(one, name) for name in Outcome.__slots__} for one in outcomes]
+        path.write_text(json.dumps(rows, indent=1))
+
+
+def _summary(outcomes: list[Outcome]) -> None:
+    run = Counter(one.area for one in outcomes)
+    good = Counter(one.area for one in outcomes if one.passed)
+    for area in run:
+        print(f"{area:24} {good[area]:3} of {run[area]:3}")
+    print(f"{'all':24} {good.total():3} of {run.total():3}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
