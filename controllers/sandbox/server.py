@@ -21,6 +21,7 @@ from .cluster import ADMIN, Cluster, open_cluster
 from .custom import definitions
 from .errors import ApiError
 from .http.handler import Handler
+from .illusion import namespaces, roles
 from .illusion.pods import NODE
 from .illusion.running import Illusion
 from .objects import write
@@ -185,9 +186,14 @@ async def _furnish(cluster: Cluster) -> None:
     """Create what every cluster has from the start and what is missing of it."""
     for name in _NAMESPACES:
         await _ensure(cluster, "", "namespaces", {"metadata": {"name": name}})
+        if (space := cluster.store.get("/namespaces", "", name)) is not None:
+            await namespaces.reconcile(cluster, space)
     for obj in bootstrap.objects():
         plural = "clusterroles" if obj["kind"] == "ClusterRole" else "clusterrolebindings"
         await _ensure(cluster, "rbac.authorization.k8s.io", plural, obj)
+    for name in ("view", "edit", "admin"):
+        if (role := cluster.store.get(roles.STORAGE, "", name)) is not None:
+            await roles.reconcile(cluster, role)
     ready = {
         "type": "Ready",
         "status": "True",

@@ -87,7 +87,7 @@ def _matches(pattern: str, value: str) -> bool:
     from engine.lang.regex import compile as compiled
 
     try:
-        return compiled(pattern).search(value) is not None
+        return compiled(pattern).search(value)
     except EngineError:
         # a pattern that RE2 cannot read is refused with the CRD by a real server; here it just says nothing
         return True

@@ -120,13 +120,14 @@ class Illusion:
         except ApiError as error:
             failures = self._failures[place] = self._failures.get(place, 0) + 1
             _LOG.info("%s: %s", "/".join(place), error)
-            self._later(place, _sleep(min(_SHORTEST * 2**failures, _LONGEST)))
+            seconds = min(_SHORTEST * 2 ** min(failures, 10), _LONGEST)
+            self._later(place, lambda: asyncio.sleep(seconds))
         except Exception:
             # one object that a controller stumbles over must not stop the others
             _LOG.exception("a controller failed at %s", "/".join(place))
         else:
             if again is not None:
-                self._later(place, self._cluster.clock.until(again))
+                self._later(place, lambda: self._cluster.clock.until(again))
 
     async def _reconcile(self, place: Place) -> datetime | None:
         obj = self._cluster.store.get(*place)
@@ -138,17 +139,13 @@ class Illusion:
         obj = self._cluster.store.get(*place)
         return await controller(self._cluster, obj) if controller and obj else None
 
-    def _later(self, place: Place, wait: Awaitable[None]) -> None:
+    def _later(self, place: Place, wait: Callable[[], Awaitable[None]]) -> None:
         if held := self._waiting.pop(place, None):
             held.cancel()
         self._waiting[place] = asyncio.create_task(self._wake_after(place, wait))
 
-    async def _wake_after(self, place: Place, wait: Awaitable[None]) -> None:
-        await wait
+    async def _wake_after(self, place: Place, wait: Callable[[], Awaitable[None]]) -> None:
+        await wait()
         if self._waiting.get(place) is asyncio.current_task():
             del self._waiting[place]
         self.wake(place)
-
-
-async def _sleep(seconds: float) -> None:
-    await asyncio.sleep(seconds)

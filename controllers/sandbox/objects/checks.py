@@ -218,6 +218,28 @@ def _config_map(obj: Object) -> Iterator[Cause]:
                 yield invalid_field(f"{part}[{key}]", key, text)
 
 
+def _definition(obj: Object) -> Iterator[Cause]:
+    spec = obj.get("spec") or {}
+    names, versions = spec.get("names") or {}, spec.get("versions") or []
+    for field in ("plural", "kind"):
+        if not names.get(field):
+            yield required_field(f"spec.names.{field}")
+    wanted = f"{names.get('plural', '')}.{spec.get('group', '')}"
+    if obj["metadata"].get("name") != wanted:
+        why = 'must be spec.names.plural+"."+spec.group'
+        yield invalid_field("metadata.name", obj["metadata"].get("name", ""), why)
+    if spec.get("scope") not in {"Namespaced", "Cluster"}:
+        yield unsupported_field("spec.scope", spec.get("scope", ""), ["Cluster", "Namespaced"])
+    if sum(1 for one in versions if one.get("storage")) != 1:
+        why = "must have exactly one version marked as storage version"
+        yield invalid_field("spec.versions", {}, why)
+    for number, version in enumerate(versions):
+        if not (version.get("schema") or {}).get("openAPIV3Schema"):
+            yield required_field(
+                f"spec.versions[{number}].schema.openAPIV3Schema", "schemas are required"
+            )
+
+
 _RULES: dict[str, Callable[[Object], Iterator[Cause]]] = {
     "Pod": _pod,
     "Deployment": _workload,
@@ -231,4 +253,5 @@ _RULES: dict[str, Callable[[Object], Iterator[Cause]]] = {
     "ClusterRoleBinding": _binding,
     "ConfigMap": _config_map,
     "Secret": _config_map,
+    "CustomResourceDefinition": _definition,
 }

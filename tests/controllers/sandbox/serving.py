@@ -56,6 +56,7 @@ class Kubectl:
                 "KUBECONFIG": str(self.sandbox.kubeconfig),
                 "KUBECACHEDIR": str(folder / "cache"),
                 "HOME": str(folder),
+                "KUBE_EDITOR": "sed -i 's/k: v/k: edited/'",
             },
         )
 
