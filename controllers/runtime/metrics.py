@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -62,6 +62,7 @@ GAUGES: dict[str, tuple[str, ...]] = {
     "kpolicy_reviews_waiting": (),
 }
 Labels = tuple[str, ...]
+Dump = dict[str, list[Any]]
 
 
 @dataclass(slots=True)
@@ -80,6 +81,7 @@ class Metrics:
             name: defaultdict(float) for name in COUNTERS
         }
         self._times: dict[str, dict[Labels, _Times]] = {name: {} for name in HISTOGRAMS}
+        self._others: dict[str, Dump] = {}
         self._gauges: dict[str, Callable[[], Iterable[tuple[Labels, float]]]] = {}
 
     def count(self, name: str, labels: Labels = (), amount: float = 1) -> None:
@@ -110,13 +112,47 @@ class Metrics:
         """Return what a counter stands at."""
         return self._counters[name].get(labels, 0.0)
 
+    def dump(self) -> Dump:
+        """Return counters and durations as plain values, for another process to show them with its own."""
+        return {
+            "counters": [
+                [name, list(labels), value]
+                for name, series in self._counters.items()
+                for labels, value in series.items()
+            ],
+            "times": [
+                [name, list(labels), times.counts, times.total]
+                for name, durations in self._times.items()
+                for labels, times in durations.items()
+            ],
+        }
+
+    def show(self, place: str, dump: Dump) -> None:
+        """Show what another process dumped with our own figures; of one place the last dump counts."""
+        self._others[place] = dump
+
     def exposition(self) -> bytes:
         """Return everything in Prometheus' text format, counters with the `_total` ending."""
         from prometheus_client import CollectorRegistry, generate_latest
 
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(_collector(self))
+        registry.register(_collector(self._with_others() if self._others else self))
         return generate_latest(registry)
+
+    def _with_others(self) -> Metrics:
+        """Return our figures and those of other processes, added up."""
+        total = Metrics()
+        total._gauges = self._gauges
+        for dump in (self.dump(), *self._others.values()):
+            for name, labels, value in dump["counters"]:
+                total.count(name, tuple(labels), value)
+            for name, labels, counts, seconds in dump["times"]:
+                times = total._times[name].setdefault(tuple(labels), _Times())
+                times.counts = [
+                    one + other for one, other in zip(times.counts, counts, strict=True)
+                ]
+                times.total += seconds
+        return total
 
     def families(self) -> Iterator[Metric]:
         """Yield the figures as Prometheus' families."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from .options import Options
 from .sink import NoSink, Sink
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class Runtime:
     identity: str = "kpolicy"
     user: str = ""
     trust: Trust | None = None
+    options: Options = field(default_factory=Options)
     configured: Configured = field(default_factory=Configured)
 
     @property

@@ -32,11 +32,23 @@ SETTLE_SECONDS = 0.2
 _log = logging.getLogger(__name__)
 
 
-def watch_world(informers: Informers, world: World, namespace: str) -> list[asyncio.Task[None]]:
-    """Start watches for everything a World holds; return the tasks that tell it when a kind is complete."""
-    return [
-        _watch(informers, world, kind, selection_of(kind, namespace), namespace) for kind in WATCHED
-    ]
+class Watches:
+    """Watches for everything a World holds.
+
+    `stores` hold the objects as they came, for whoever is to be told all of them again. The tasks tell the World when a
+    kind is complete.
+    """
+
+    def __init__(self, informers: Informers, world: World, namespace: str) -> None:
+        self.stores = {
+            kind: informers.acquire(kind, selection_of(kind, namespace)) for kind in WATCHED
+        }
+        self._tasks = [_watch(store, world, kind, namespace) for kind, store in self.stores.items()]
+
+    def stop(self) -> None:
+        """Tell the World nothing more."""
+        for task in self._tasks:
+            task.cancel()
 
 
 def selection_of(kind: Kind, namespace: str) -> Selection:
@@ -46,15 +58,11 @@ def selection_of(kind: Kind, namespace: str) -> Selection:
     return Selection()
 
 
-def _watch(
-    informers: Informers, world: World, kind: Kind, selection: Selection, namespace: str
-) -> asyncio.Task[None]:
-    store = informers.acquire(kind, selection)
-
+def _watch(store: Store, world: World, kind: Kind, namespace: str) -> asyncio.Task[None]:
     def changed(change: Change) -> None:
         obj = change.new if change.new is not None else change.old
         if obj is not None and (kind != CONFIG_MAPS or _is_ours(obj, namespace)):
-            obj = _typed(obj, kind)
+            obj = typed(obj, kind)
             (world.remove if change.new is None else world.put)(kind, obj)
 
     store.on_change(changed)
@@ -71,7 +79,7 @@ def _is_ours(obj: Object, namespace: str) -> bool:
     return (metadata.get("namespace"), metadata.get("name")) == (namespace, CONFIG_MAP)
 
 
-def _typed(obj: Object, kind: Kind) -> Object:
+def typed(obj: Object, kind: Kind) -> Object:
     """Return an object of a list as one that says what it is."""
     if obj.get("kind") and obj.get("apiVersion"):
         return obj

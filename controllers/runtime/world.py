@@ -62,7 +62,8 @@ class Change:
 class World:
     """The cluster as this process knows it.
 
-    `on_change` are called after each change that means something; they must not wait.
+    `on_change` are called after each change that means something, `on_listed` once for each kind when it is complete; they
+    must not wait.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class World:
         self.bindings = Bindings()
         self.configuration: Configuration = read_configuration(None)
         self.on_change: list[Callable[[Change], None]] = []
+        self.on_listed: list[Callable[[Kind], None]] = []
         self._metrics = metrics
         self._waiting = set(WATCHED)
         self._parents: dict[tuple[str, str, str], Kind | None] = {}
@@ -96,9 +98,13 @@ class World:
 
     def listed(self, kind: Kind) -> None:
         """Note that a kind was listed completely; the last one compiles the policies before anybody asks."""
+        if kind not in self._waiting:
+            return
         self._waiting.discard(kind)
         if not self._waiting:
             _ = self.policies.snapshot
+        for listener in self.on_listed:
+            listener(kind)
 
     def put(self, kind: Kind, obj: Object) -> None:
         """Take over an object that is new or changed."""

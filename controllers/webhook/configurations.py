@@ -222,6 +222,8 @@ def _desk(
         "clientConfig": address.client_config(path),
         "rules": [rule],
         "timeoutSeconds": _SECONDS,
+        "namespaceSelector": {},
+        "objectSelector": {},
     }
 
 

@@ -1,0 +1,289 @@
+"""One replica of the controllers: caches, webhook, election and loops, started in order and ended in order.
+
+The parent of everything in `controllers`: the only module that knows both webhook and loops. Started by `__main__`; tests start
+it with a client of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import AsyncExitStack, suppress
+from typing import TYPE_CHECKING, Any
+
+from controllers.kube import KubeError
+from controllers.kube.informers import Informers
+from controllers.kube.lease import Election, LeadershipLost
+from controllers.runtime.feed import options_message, packed
+from controllers.runtime.figures import show_world
+from controllers.runtime.watching import KindsInStep, Watches
+from controllers.runtime.workers import Workers, reserved_port
+from controllers.starting import clock_of, loops_of, make_runtime
+from controllers.webhook.keeping import Keeper, foreign_webhooks
+from controllers.webhook.secrets import ensure_certificates, watch_certificates
+from controllers.webhook.server import Routes, WebhookServer
+from controllers.webhook.serving import Serving, names_for
+from engine.errors import EngineError
+
+if TYPE_CHECKING:
+    import socket
+
+    from controllers.kube import Client, Clock
+    from controllers.runtime.options import Options
+    from controllers.runtime.process import Loops, Runtime
+    from controllers.webhook.certificates import Certificates, Pair
+
+LEASE = "kyverno"
+RETRY = 2.0
+_log = logging.getLogger(__name__)
+
+
+class Replica:
+    """A replica; `run` it until `stop` is set. `ready` is set when requests are answered, `port` is then known."""
+
+    def __init__(self, options: Options, client: Client, *, clock: Clock | None = None) -> None:
+        self._options = options
+        self._client = client
+        self._clock: Clock = clock or clock_of(options)
+        self._pair: Pair | None = None
+        self._serving: Serving | None = None
+        self._workers: Workers | None = None
+        self._held: socket.socket | None = None
+        self.runtime: Runtime | None = None
+        self.ready = asyncio.Event()
+        self.stop = asyncio.Event()
+        self.is_leading = False
+        self.port = 0
+        self.metrics_port = 0
+
+    async def run(self) -> None:
+        """Start everything, wait for `stop`, end everything; raises EngineError when it cannot start."""
+        async with AsyncExitStack() as stack:
+            informers = Informers(self._client, clock=self._clock, on_problem=_warn)
+            stack.push_async_callback(informers.close)
+            await self._refuse_company()
+            runtime = await make_runtime(self._options, self._client, self._clock, informers)
+            self.runtime = runtime
+            runtime.afterwork.start()
+            stack.push_async_callback(runtime.afterwork.stop)
+            show_world(runtime.metrics, runtime.world, runtime.clock)
+            watches = Watches(informers, runtime.world, runtime.namespace)
+            stack.callback(watches.stop)
+            kinds = KindsInStep(runtime.world.discovery, self._clock)
+            kinds.follow(informers)
+            loops = loops_of(runtime)
+            await self._serve_metrics(stack, runtime)
+            tasks = await self._tasks(stack, runtime, watches, kinds, loops)
+            await self._until_stopped(tasks)
+
+    async def _refuse_company(self) -> None:
+        """Refuse to act on policies that Kyverno acts on (design 4)."""
+        if self._options.observe_only or not self._options.serves:
+            return
+        if found := await foreign_webhooks(self._client):
+            raise EngineError(
+                f"Kyverno's webhooks are in this cluster: {', '.join(found)}",
+                help="two engines must not act on the same policies; remove Kyverno, or start with `--observe-only`",
+            )
+
+    async def _tasks(
+        self,
+        stack: AsyncExitStack,
+        runtime: Runtime,
+        watches: Watches,
+        kinds: KindsInStep,
+        loops: Loops,
+    ) -> list[asyncio.Task[None]]:
+        leads = []
+        works = [kinds.run(), loops.run(), self._note_ready(runtime)]
+        if self._options.serves:
+            works += await self._serve(stack, runtime, watches, kinds, loops)
+            if not self._options.observe_only:
+                keeper = Keeper(runtime, self._names(), self._url(), self._show)
+                kinds.on_change.append(keeper.mark)
+                leads.append(keeper.lead)
+        if self._options.loops:
+            leads.append(loops.lead)
+        if leads:
+            works.append(self._elect(runtime, leads))
+        tasks = [asyncio.create_task(work) for work in works]
+        stack.push_async_callback(_ended, tasks)
+        return tasks
+
+    async def _serve(
+        self,
+        stack: AsyncExitStack,
+        runtime: Runtime,
+        watches: Watches,
+        kinds: KindsInStep,
+        loops: Loops,
+    ) -> list[Any]:
+        """Begin to answer, here or in workers; return what is to run beside it."""
+        self._hold_port(stack)
+        certificates = await ensure_certificates(
+            self._client, runtime.namespace, self._names(), self._clock.now()
+        )
+        self._pair = certificates.leaf
+        watch_certificates(runtime.informers, runtime.namespace, self._load)
+        if not self._options.workers:
+            self._serving = Serving(runtime, certificates.leaf, sink=loops.sink, port=self.port, shared_port=True)  # fmt: skip
+            await self._serving.start()
+            stack.push_async_callback(self._serving.stop)
+            return []
+        workers = Workers(
+            self._options.workers,
+            runtime.world,
+            watches.stores,
+            runtime.metrics,
+            self._clock,
+            lambda: self._setup(runtime),
+        )
+        kinds.on_change.append(lambda: workers.tell({"t": "KINDS"}))
+        self._workers = workers
+        return [workers.run()]
+
+    def _hold_port(self, stack: AsyncExitStack) -> None:
+        self._held = reserved_port(self._options.host, self._options.port)
+        stack.callback(self._held.close)
+        self.port = int(self._held.getsockname()[1])
+
+    def _setup(self, runtime: Runtime) -> dict[str, Any]:
+        assert self._pair is not None
+        return {
+            "options": options_message(self._options),
+            "port": self.port,
+            "key": packed(runtime.key),
+            "user": runtime.user,
+            "certificate": packed(self._pair.certificate),
+            "private": packed(self._pair.key),
+        }
+
+    def _url(self) -> str:
+        if self._options.server_url == "auto":
+            return f"https://127.0.0.1:{self.port}"
+        return self._options.server_url
+
+    def _names(self) -> list[str]:
+        return list(names_for(self._options.namespace, self._url()))
+
+    def _show(self, certificates: Certificates) -> None:
+        self._load(certificates.leaf)
+
+    def _load(self, pair: Pair) -> None:
+        """Have new handshakes answered with a certificate."""
+        if pair == self._pair:
+            return
+        self._pair = pair
+        if self._serving is not None:
+            self._serving.load(pair)
+        if self._workers is not None:
+            shown = {"certificate": packed(pair.certificate), "private": packed(pair.key)}
+            self._workers.tell({"t": "CERTIFICATE", **shown})
+
+    async def _note_ready(self, runtime: Runtime) -> None:
+        """Set `ready` once everything is known and answered."""
+        listed = asyncio.Event()
+        runtime.world.on_listed.append(lambda _: listed.set())
+        while not runtime.world.is_ready:
+            await listed.wait()
+            listed.clear()
+        if self._workers is not None:
+            await self._workers.wait_ready()
+        _log.info("ready")
+        self.ready.set()
+
+    async def _elect(self, runtime: Runtime, leads: list[Any]) -> None:
+        """Stand for election for as long as we run; whoever leads does all of `leads`."""
+        await self.ready.wait()
+
+        async def lead() -> None:
+            _log.info("this replica leads")
+            self.is_leading = True
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for one in leads:
+                        group.create_task(one())
+                    group.create_task(_forever())
+            finally:
+                self.is_leading = False
+
+        while True:
+            election = Election(
+                self._client, runtime.namespace, LEASE, runtime.identity, clock=self._clock
+            )
+            try:
+                await election.run(lead)
+            except LeadershipLost as error:
+                _log.warning("this replica does not lead any more: %s", error.message)
+            except Exception:
+                # What a loop raises must not end the webhook beside it.
+                _log.exception("the loops broke and are started again")
+            await self._clock.sleep(RETRY)
+
+    async def _serve_metrics(self, stack: AsyncExitStack, runtime: Runtime) -> None:
+        if self._options.metrics_port < 0:
+            return
+        pages = {"/metrics": lambda: (200, runtime.metrics.exposition())}
+        server = WebhookServer(
+            Routes(pages=pages), host=self._options.host, port=self._options.metrics_port
+        )
+        await server.start()
+        self.metrics_port = server.port
+        stack.push_async_callback(server.stop)
+
+    async def _until_stopped(self, tasks: list[asyncio.Task[None]]) -> None:
+        """Wait until we are to stop; raises what a task raises that should not have ended."""
+        stopped = asyncio.create_task(self.stop.wait())
+        try:
+            waiting: set[asyncio.Task[Any]] = {stopped, *tasks}
+            while not stopped.done():
+                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                for task in done - {stopped}:
+                    task.result()
+        finally:
+            stopped.cancel()
+        await self._drain()
+
+    async def _drain(self) -> None:
+        """Answer for a while yet, so that callers find another replica first."""
+        _log.info("stopping")
+        if self._serving is not None:
+            self._serving.drain()
+            await self._clock.sleep(self._options.drain_seconds)
+        if self._workers is not None:
+            await self._workers.stop(self._options.drain_seconds + 30)
+
+
+async def _forever() -> None:
+    await asyncio.Event().wait()
+
+
+async def _ended(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _warn(kind: object, problem: str) -> None:
+    if problem:
+        _log.warning("%s cannot be watched: %s", kind, problem)
+
+
+async def connected(options: Options) -> Client:
+    """Return a client for what the options say; raises EngineError."""
+    from controllers.kube import connect, load_access
+
+    return connect(load_access(options.kubeconfig, options.context or None))
+
+
+async def serve(options: Options, *, stop: asyncio.Event | None = None) -> None:
+    """Run a replica until `stop`; raises EngineError when it cannot start."""
+    client = await connected(options)
+    try:
+        replica = Replica(options, client)
+        if stop is not None:
+            replica.stop = stop
+        await replica.run()
+    finally:
+        with suppress(KubeError):
+            await client.close()

@@ -1,0 +1,128 @@
+"""What a parent process tells its workers, and they it, over a pair of sockets: messages of JSON, each with its length.
+
+One process watches the API server and the others are fed, so that N workers cost the server no more than one (performance.md
+section 9). Order is kept: a worker sees changes in the order the parent saw them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from controllers.store.exceptions import ExceptionRules
+
+from .options import Options
+from .watching import typed
+from .world import WATCHED
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import AsyncIterator, Mapping
+
+    from controllers.kube import Kind
+    from controllers.kube.store import Store
+
+    from .world import Change, World
+
+Message = dict[str, Any]
+LARGEST = 256 * 1024 * 1024
+_KINDS = {str(kind): kind for kind in WATCHED}
+
+
+class Channel:
+    """One end of the pair."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    @classmethod
+    async def on(cls, end: socket.socket) -> Channel:
+        """Make the channel of a connected socket."""
+        return cls(*await asyncio.open_connection(sock=end))
+
+    def send(self, message: Message) -> None:
+        """Queue a message; one to somebody who is gone is lost."""
+        if not self._writer.is_closing():
+            body = orjson.dumps(message)
+            self._writer.write(len(body).to_bytes(4, "big") + body)
+
+    async def messages(self) -> AsyncIterator[Message]:
+        """Yield what the other side says, until it is gone."""
+        try:
+            while True:
+                size = int.from_bytes(await self._reader.readexactly(4), "big")
+                if size > LARGEST:
+                    return
+                yield orjson.loads(await self._reader.readexactly(size))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return
+
+    def close(self) -> None:
+        """End the connection."""
+        self._writer.close()
+
+
+def change_message(change: Change) -> Message:
+    """Return the message about a change of a World."""
+    return {"t": change.type, "k": str(change.kind), "o": change.object}
+
+
+def everything(stores: Mapping[Kind, Store], world: World) -> list[Message]:
+    """Return the messages after which a World that knew nothing knows what this one does."""
+    found: list[Message] = []
+    for kind, store in stores.items():
+        found += [{"t": "PUT", "k": str(kind), "o": typed(obj, kind)} for obj in store]
+        if str(kind) not in world.missing:
+            found.append({"t": "LISTED", "k": str(kind)})
+    return found
+
+
+def take_over(world: World, message: Message) -> bool:
+    """Let a World take over a message about it; return False for any other message."""
+    kind = _KINDS.get(str(message.get("k")))
+    if kind is None:
+        return False
+    match message["t"]:
+        case "PUT":
+            world.put(kind, message["o"])
+        case "REMOVED":
+            world.remove(kind, message["o"])
+        case "LISTED":
+            world.listed(kind)
+        case _:
+            return False
+    return True
+
+
+def options_message(options: Options) -> Message:
+    """Return options as a message."""
+    made = asdict(options)
+    made["kubeconfig"] = str(options.kubeconfig) if options.kubeconfig else None
+    made["roles"], made["omitted_events"] = sorted(options.roles), sorted(options.omitted_events)
+    return made
+
+
+def options_in(message: Message) -> Options:
+    """Return the options of a message."""
+    from pathlib import Path
+
+    given = dict(message)
+    given["kubeconfig"] = Path(given["kubeconfig"]) if given["kubeconfig"] else None
+    given["exceptions"] = ExceptionRules(**given["exceptions"])
+    given["roles"] = frozenset(given["roles"])
+    given["omitted_events"] = frozenset(given["omitted_events"])
+    return Options(**given)
+
+
+def packed(data: bytes) -> str:
+    """Return bytes as a text for a message."""
+    return base64.b64encode(data).decode()
+
+
+def unpacked(text: str) -> bytes:
+    """Return the bytes of a text of a message."""
+    return base64.b64decode(text)

@@ -1,0 +1,54 @@
+"""Gauges that are read from the world at every scrape: rules, exceptions in force and when they end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.exceptions import expires_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from controllers.kube import Clock
+
+    from .metrics import Labels, Metrics
+    from .world import World
+
+VERSION = "0.1.0"
+
+
+def show_world(metrics: Metrics, world: World, clock: Clock) -> None:
+    """Let the gauges of policies and exceptions be read from a World."""
+    metrics.gauge("kyverno_policy_rule_info_total", lambda: _rules(world))
+    metrics.gauge("kpolicy_exceptions_in_force", lambda: _in_force(world, clock))
+    metrics.gauge("kpolicy_exception_expiry_timestamp_seconds", lambda: _expiring(world))
+    metrics.gauge("kyverno_info", lambda: [((VERSION,), 1.0)])
+
+
+def _rules(world: World) -> Iterator[tuple[Labels, float]]:
+    for key, compiled in world.policies.snapshot.compiled.items():
+        namespace, _, name = key.rpartition("/")
+        policy = compiled.policy
+        kind = "namespaced" if namespace else "cluster"
+        shared = (
+            name,
+            namespace or "-",
+            kind,
+            policy.failure_action.lower(),
+            str(policy.background).lower(),
+        )
+        for rule in compiled.rules:
+            yield (*shared, rule.rule.name, rule.type.value, "true"), 1.0
+
+
+def _in_force(world: World, clock: Clock) -> Iterator[tuple[Labels, float]]:
+    now = clock.now()
+    for one in world.policies.snapshot.exceptions:
+        end = expires_at(one.exception)
+        yield (one.exception.key,), float(end is None or now < end)
+
+
+def _expiring(world: World) -> Iterator[tuple[Labels, float]]:
+    for one in world.policies.snapshot.exceptions:
+        if (end := expires_at(one.exception)) is not None:
+            yield (one.exception.key,), end.timestamp()

@@ -1,0 +1,158 @@
+"""The command line of `python -m controllers`: what operators may set, under upstream's names where upstream has them (row W-33)."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from controllers.store.exceptions import ExceptionRules
+from engine.lang import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+WEBHOOK, LOOPS = "webhook", "loops"
+ROLES: Final = (WEBHOOK, LOOPS)
+MOST_WORKERS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Settings of one process. Durations are seconds.
+
+    `workers` 0 answers requests in the process itself; otherwise so many child processes do, watched and fed by this one.
+    `seed` fixes chance and `clock_ahead` moves the clock, for tests and demonstrations.
+    """
+
+    kubeconfig: Path | None = None
+    context: str = ""
+    namespace: str = "kyverno"
+    roles: frozenset[str] = frozenset(ROLES)
+    host: str = ""
+    port: int = 9443
+    metrics_port: int = 8000
+    server_url: str = ""
+    workers: int = 1
+    seed: str = ""
+    identity: str = ""
+    observe_only: bool = False
+    force_ignore: bool = False
+    exceptions: ExceptionRules = field(default_factory=ExceptionRules)
+    background_scan: bool = True
+    scan_interval: float = 3600.0
+    scan_workers: int = 2
+    ttl_interval: float = 60.0
+    omitted_events: frozenset[str] = frozenset()
+    drain_seconds: float = 5.0
+    clock_ahead: float = 0.0
+    log_level: str = "info"
+
+    @property
+    def serves(self) -> bool:
+        """Whether requests are answered."""
+        return WEBHOOK in self.roles
+
+    @property
+    def loops(self) -> bool:
+        """Whether the loops run."""
+        return LOOPS in self.roles
+
+
+def read_options(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Options:
+    """Return the options of a command line; ends the process with a message for one that cannot be read."""
+    parser = _parser(environment)
+    given = parser.parse_args(arguments)
+    roles = frozenset(part.strip() for part in given.roles.split(",") if part.strip())
+    if unknown := roles - set(ROLES):
+        parser.error(f"unknown roles: {', '.join(sorted(unknown))}; there are {', '.join(ROLES)}")
+    return Options(
+        kubeconfig=given.kubeconfig,
+        context=given.context,
+        namespace=given.namespace,
+        roles=roles,
+        host=given.host,
+        port=given.port,
+        metrics_port=given.metrics_port,
+        server_url=given.server_url,
+        workers=given.workers,
+        seed=given.seed,
+        identity=given.identity or _identity(environment),
+        observe_only=given.observe_only,
+        force_ignore=given.force_ignore,
+        exceptions=ExceptionRules(given.exceptions_enabled, given.exception_namespace),
+        background_scan=given.background_scan,
+        scan_interval=given.scan_interval,
+        scan_workers=given.scan_workers,
+        ttl_interval=given.ttl_interval,
+        omitted_events=frozenset(filter(None, given.omit_events.split(","))),
+        drain_seconds=given.drain_seconds,
+        clock_ahead=sum(given.clock_ahead),
+        log_level=given.log_level,
+    )
+
+
+def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m controllers",
+        description="Serve admission webhooks for policies and run the loops behind them.",
+    )
+    add = parser.add_argument
+    add("--kubeconfig", type=Path, help="how to reach the API server; without it, as a Pod does")
+    add("--context", default="", help="context of the kubeconfig")
+    add("--namespace", default=environment.get("KYVERNO_NAMESPACE") or "kyverno", help="where our own objects live (%(default)s)")  # fmt: skip
+    add("--roles", default=",".join(ROLES), help="what to do, comma separated (%(default)s)")
+    add("--host", default="", help="address to listen on; all of them by default")
+    add("--port", type=int, default=9443, help="port of the webhooks; 0 takes a free one (%(default)s)")  # fmt: skip
+    add("--metrics-port", type=int, default=8000, help="port of the metrics; -1 serves none (%(default)s)")  # fmt: skip
+    add("--server-url", default="", metavar="URL", help="where the API server reaches us, outside a cluster; `auto` is this port on 127.0.0.1")  # fmt: skip
+    add("--workers", type=_workers, default=1, help="processes that answer requests; 0 answers in this one (%(default)s)")  # fmt: skip
+    add("--seed", default="", help="fix what policies draw by chance; for tests and demonstrations only")  # fmt: skip
+    add("--identity", default="", help="name of this replica")
+    add("--observe-only", action="store_true", help="write no webhook configurations, so that nothing is enforced")  # fmt: skip
+    add("--drain", dest="drain_seconds", type=_seconds, default=5.0, metavar="DURATION", help="how long requests are still answered once told to stop (5s)")  # fmt: skip
+    add("--clock-ahead", type=_seconds, action="append", default=[], metavar="DURATION", help="how much later than the machine's clock it is; for tests and demonstrations only")  # fmt: skip
+    _add_behaviour(parser)
+    return parser
+
+
+def _add_behaviour(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that upstream has under the same names."""
+    add = parser.add_argument
+    add("--forceFailurePolicyIgnore", dest="force_ignore", type=_truth, nargs="?", const=True, default=False, help="let no policy block when it cannot be asked")  # fmt: skip
+    add("--enablePolicyException", dest="exceptions_enabled", type=_truth, nargs="?", const=True, default=True, help="whether exceptions count (true)")  # fmt: skip
+    add("--exceptionNamespace", dest="exception_namespace", default="*", help="where exceptions count (every namespace)")  # fmt: skip
+    add("--backgroundScan", dest="background_scan", type=_truth, nargs="?", const=True, default=True, help="whether existing objects are scanned (true)")  # fmt: skip
+    add("--backgroundScanInterval", dest="scan_interval", type=_seconds, default=3600.0, help="how often all of them are (1h)")  # fmt: skip
+    add("--backgroundScanWorkers", dest="scan_workers", type=int, default=2, help="how many scan at once (2)")  # fmt: skip
+    add("--ttlReconciliationInterval", dest="ttl_interval", type=_seconds, default=60.0, help="how often kinds are looked for whose objects may have a TTL (1m)")  # fmt: skip
+    add("--omitEvents", dest="omit_events", default="", help="reasons of Events that are not written")  # fmt: skip
+    add("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="how much is logged")  # fmt: skip
+
+
+def _workers(text: str) -> int:
+    count = int(text)
+    if not 0 <= count <= MOST_WORKERS:
+        raise argparse.ArgumentTypeError(f"between 0 and {MOST_WORKERS} processes")
+    return count
+
+
+def _truth(text: str) -> bool:
+    known = {"true": True, "1": True, "false": False, "0": False}
+    if text.lower() not in known:
+        raise argparse.ArgumentTypeError("true or false")
+    return known[text.lower()]
+
+
+def _seconds(text: str) -> float:
+    nanoseconds = duration.parse(text)
+    if nanoseconds is None or nanoseconds <= 0:
+        raise argparse.ArgumentTypeError("a duration such as 30s, 5m or 1h")
+    return nanoseconds / 1e9
+
+
+def _identity(environment: Mapping[str, str]) -> str:
+    return environment.get("KYVERNO_POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"

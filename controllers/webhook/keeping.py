@@ -1,0 +1,211 @@
+"""What the leader keeps in step with the policies: webhook configurations, and the certificates they trust (rows W-01 to W-04).
+
+One desired state, computed from the world as it is, compared with what the cluster has, written where it differs: after a
+change of a policy, a kind or a setting, and after somebody else changed what is ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final
+
+from controllers.kube import Invalid, KubeError, NotFound
+from controllers.kube.kinds import (
+    CLUSTER_POLICIES,
+    CONFIG_MAPS,
+    MUTATING_WEBHOOKS,
+    POLICIES,
+    VALIDATING_WEBHOOKS,
+)
+from controllers.kube.reflector import Selection
+from controllers.store.policies import content_hash
+
+from .certificates import renewed
+from .configurations import MANAGED_BY, MUTATING, OWNER, Address, configurations
+from .secrets import ensure_certificates, write_certificates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from controllers.kube import Client, Kind
+    from controllers.runtime.policy_cache import Snapshot
+    from controllers.runtime.process import Runtime
+    from controllers.runtime.world import Change
+    from engine.model import Object
+
+    from .certificates import Certificates
+
+SETTLE: Final = 0.1
+"""Seconds in which changes gather, so that a hundred policies are one change of a configuration."""
+
+RETRY: Final = 2.0
+RENEWAL_CHECK: Final = 3600.0
+OVERLAP: Final = 10.0
+"""Seconds in which API servers take over a new authority before anything signed by it is shown to them."""
+
+_DECIDING: Final = (CLUSTER_POLICIES, POLICIES, CONFIG_MAPS)
+_SELECTOR: Final = ",".join(f"{key}={value}" for key, value in MANAGED_BY.items())
+_log = logging.getLogger(__name__)
+
+
+class Keeper:
+    """Keeps configurations and certificates; `lead` does it for as long as this replica leads.
+
+    `names` are the host names that the certificate is for, `loaded` is called with certificates that were made anew.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        names: Sequence[str],
+        url: str,
+        loaded: Callable[[Certificates], None],
+    ) -> None:
+        self._runtime = runtime
+        self._names = names
+        self._url = url
+        self._loaded = loaded
+        self._stale = asyncio.Event()
+        self._pause = SETTLE
+        runtime.world.on_change.append(self._on_change)
+        runtime.world.on_listed.append(lambda _: self.mark())
+
+    def mark(self) -> None:
+        """Have everything compared again."""
+        self._stale.set()
+
+    def _on_change(self, change: Change) -> None:
+        if change.kind in _DECIDING:
+            self.mark()
+
+    async def lead(self) -> None:
+        """Keep everything in step until cancelled."""
+        kinds = (VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS)
+        selection = Selection(labels=_SELECTOR)
+        informers = self._runtime.informers
+        stops = [
+            informers.acquire(kind, selection).on_change(lambda _: self.mark(), replay=False)
+            for kind in kinds
+        ]
+        self.mark()
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._follow())
+                group.create_task(self._remember_renewal())
+        finally:
+            for kind, stop in zip(kinds, stops, strict=True):
+                stop()
+                await informers.release(kind, selection)
+
+    async def _follow(self) -> None:
+        clock = self._runtime.clock
+        while True:
+            await self._stale.wait()
+            await clock.sleep(self._pause)
+            self._pause = SETTLE
+            self._stale.clear()
+            try:
+                await self.bring_in_step()
+            except KubeError as error:
+                _log.warning("the webhook configurations are not in step: %s", error.message)
+                self._stale.set()
+                await clock.sleep(RETRY)
+
+    async def _remember_renewal(self) -> None:
+        while True:
+            await self._runtime.clock.sleep(RENEWAL_CHECK)
+            self.mark()
+
+    async def bring_in_step(self) -> None:
+        """Write what differs, configurations first; raises KubeError."""
+        runtime = self._runtime
+        if not runtime.world.is_ready:
+            return
+        now, namespace = runtime.clock.now(), runtime.namespace
+        kept = await ensure_certificates(runtime.client, namespace, self._names, now)
+        trusted = await self._configure(kept)
+        fresh = renewed(kept, self._names, now, trusted=trusted)
+        if fresh is not kept:
+            self._pause = OVERLAP
+            await write_certificates(runtime.client, namespace, fresh)
+            self.mark()
+        self._loaded(fresh)
+
+    async def _configure(self, certificates: Certificates) -> bytes:
+        """Write the configurations; return the bundle that all of them carry."""
+        runtime = self._runtime
+        snapshot = runtime.world.policies.snapshot
+        address = Address(certificates.bundle, runtime.namespace, url=self._url)
+        documents = configurations(
+            snapshot.lanes, runtime.world.discovery, runtime.world.configuration, address
+        )
+        left_out: set[str] = set()
+        for document in documents:
+            left_out |= await self._put(document)
+        runtime.configured.set(_digests(snapshot, left_out))
+        return certificates.bundle
+
+    async def _put(self, document: Object) -> set[str]:
+        """Write one configuration; return names of webhooks that the server does not accept and that are left out.
+
+        A policy with match conditions that no server takes must not keep all others from being enforced.
+        """
+        try:
+            await self._write(document)
+        except Invalid as error:
+            picky = [one for one in document["webhooks"] if "-finegrained-" in one["name"]]
+            if not picky:
+                raise
+            _log.warning("webhooks with match conditions are left out: %s", error.message)
+            rest = [one for one in document["webhooks"] if one not in picky]
+            await self._write({**document, "webhooks": rest})
+            return {one["clientConfig"].get("url") or one["clientConfig"]["service"]["path"] for one in picky}  # fmt: skip
+        return set()
+
+    async def _write(self, document: Object) -> None:
+        kind = _kind_of(document)
+        client, metadata = self._runtime.client, document["metadata"]
+        # A conflict ends the round. INVARIANT: what a round ends with is what every configuration says.
+        try:
+            old = await client.get(kind, metadata["name"])
+        except NotFound:
+            await client.create(kind, document)
+            return
+        wanted = _merged(old, document)
+        if wanted != old:
+            await client.update(kind, wanted)
+
+
+def _kind_of(document: Object) -> Kind:
+    return MUTATING_WEBHOOKS if document["kind"] == MUTATING else VALIDATING_WEBHOOKS
+
+
+def _merged(old: Object, document: Object) -> Object:
+    """Return the configuration as it is to be, with what others added to its metadata."""
+    metadata = dict(old.get("metadata") or {})
+    for part in ("labels", "annotations"):
+        metadata[part] = {**(metadata.get(part) or {}), **document["metadata"][part]}
+    return {**old, "metadata": metadata, "webhooks": document["webhooks"]}
+
+
+def _digests(snapshot: Snapshot, left_out: set[str]) -> dict[str, str]:
+    """Return the policies that are asked for by now, each with the digest of what it says."""
+    return {
+        key: content_hash(one.policy.raw)
+        for key, one in snapshot.compiled.items()
+        if not any(path.endswith(f"/finegrained/{key}") for path in left_out)
+    }
+
+
+async def foreign_webhooks(client: Client) -> list[str]:
+    """Return webhook configurations of Kyverno itself: of its label, without our annotation (design 8.9)."""
+    found = []
+    for kind in (VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS):
+        page = await client.list_all(kind, label_selector=_SELECTOR)
+        found += [
+            str(one["metadata"]["name"])
+            for one in page.items
+            if OWNER not in (one["metadata"].get("annotations") or {}) and one.get("webhooks")
+        ]
+    return sorted(found)

@@ -1,0 +1,132 @@
+"""Our certificates as they are kept in the cluster: two Secrets under upstream's names, the same for all replicas (row W-30)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import logging
+from typing import TYPE_CHECKING, Final
+
+from controllers.kube import AlreadyExists, Conflict, KubeError, NotFound
+from controllers.kube.kinds import SECRETS
+from controllers.kube.reflector import Selection
+
+from .certificates import Certificates, Pair, first_certificates, is_usable
+from .configurations import SERVICE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from controllers.kube import Client
+    from controllers.kube.informers import Informers
+    from controllers.kube.store import Change
+    from engine.model import Object
+
+_CERTIFICATE, _KEY = "tls.crt", "tls.key"
+_TRIES = 5
+_log = logging.getLogger(__name__)
+PARTS: Final = ("tls-ca", "tls-pair")
+"""Endings of the names: the authority, and what the server shows."""
+
+
+def secret_name(part: str, namespace: str) -> str:
+    """Return the name of the Secret of a part."""
+    return f"{SERVICE}.{namespace}.svc.kyverno-{part}"
+
+
+async def ensure_certificates(
+    client: Client, namespace: str, names: Sequence[str], now: datetime
+) -> Certificates:
+    """Return the certificates in the cluster, made by whoever comes first; raises KubeError."""
+    for _ in range(_TRIES):
+        kept = await stored_certificates(client, namespace)
+        if kept is not None and is_usable(kept, now):
+            return kept
+        made = first_certificates(names, now)
+        if await write_certificates(client, namespace, made):
+            return made
+    raise KubeError("the certificates in the cluster keep changing while they are read")
+
+
+async def stored_certificates(client: Client, namespace: str) -> Certificates | None:
+    """Return the certificates in the cluster, None when a part is missing or cannot be read."""
+    pairs = []
+    for part in PARTS:
+        try:
+            secret = await client.get(SECRETS, secret_name(part, namespace), namespace)
+        except NotFound:
+            return None
+        pair = pair_in(secret)
+        if pair is None:
+            return None
+        pairs.append(pair)
+    return Certificates(*pairs)
+
+
+async def write_certificates(client: Client, namespace: str, made: Certificates) -> bool:
+    """Write both parts, the authority first; return False when somebody else was quicker."""
+    try:
+        for part, pair in zip(PARTS, (made.authority, made.leaf), strict=True):
+            await _write(client, _document(part, namespace, pair))
+    except (AlreadyExists, Conflict):
+        return False
+    return True
+
+
+async def _write(client: Client, document: Object) -> None:
+    metadata = document["metadata"]
+    try:
+        old = await client.get(SECRETS, metadata["name"], metadata["namespace"])
+    except NotFound:
+        await client.create(SECRETS, document)
+        return
+    if old.get("data") != document["data"]:
+        version = (old.get("metadata") or {}).get("resourceVersion")
+        await client.update(
+            SECRETS, {**document, "metadata": {**metadata, "resourceVersion": version}}
+        )
+
+
+def pair_in(secret: Object) -> Pair | None:
+    """Return what a Secret holds, None when it is no certificate with a key."""
+    data = secret.get("data") or {}
+    try:
+        certificate, key = (
+            base64.b64decode(data.get(name) or "", validate=True) for name in (_CERTIFICATE, _KEY)
+        )
+    except (binascii.Error, TypeError, ValueError):
+        _log.warning("the Secret `%s` is not encoded soundly", secret["metadata"].get("name"))
+        return None
+    return Pair(certificate, key) if certificate and key else None
+
+
+def watch_certificates(informers: Informers, namespace: str, load: Callable[[Pair], None]) -> None:
+    """Have `load` called with what the server is to show, now and whenever the Secret changes."""
+    name = secret_name("tls-pair", namespace)
+    selection = Selection(namespace=namespace, fields=f"metadata.name={name}")
+
+    def changed(change: Change) -> None:
+        pair = pair_in(change.new) if change.new is not None else None
+        if pair is not None:
+            load(pair)
+
+    informers.acquire(SECRETS, selection).on_change(changed)
+
+
+def _document(part: str, namespace: str, pair: Pair) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": secret_name(part, namespace),
+            "namespace": namespace,
+            "labels": {"cert.kyverno.io/managed-by": "kyverno"},
+            "annotations": {"kpolicy.io/owner": "kpolicy"},
+        },
+        "type": "kubernetes.io/tls",
+        "data": {
+            _CERTIFICATE: base64.b64encode(pair.certificate).decode(),
+            _KEY: base64.b64encode(pair.key).decode(),
+        },
+    }

@@ -1,0 +1,139 @@
+"""The webhook server of one process, put together: paths, health, certificates that follow the cluster.
+
+Paths are upstream's (row W-08). Ready means that everything a decision needs is known; until then health says so, and
+requests that come all the same are answered by the failure policy of their path.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from .configurations import SERVICE
+from .desk import Desk
+from .reviewing import Limits, Reviewer
+from .server import Routes, WebhookServer
+from .tls import ServerTls
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from controllers.runtime.process import Runtime
+    from controllers.runtime.sink import Sink
+
+    from .certificates import Pair
+
+_log = logging.getLogger(__name__)
+_OK = (200, b"ok")
+_LIMITS = Limits()
+
+
+class Serving:
+    """A webhook server on a runtime. `start` it, give it certificates as they change, `stop` it."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        pair: Pair,
+        *,
+        sink: Sink | None,
+        port: int | None = None,
+        shared_port: bool = False,
+        limits: Limits = _LIMITS,
+    ) -> None:
+        self._runtime = runtime
+        self._is_leaving = False
+        self._tls = ServerTls(pair)
+        options = runtime.options
+        self._server = WebhookServer(
+            self._routes(sink, limits),
+            host=options.host,
+            port=options.port if port is None else port,
+            tls=self._tls.context,
+            shared_port=shared_port,
+        )
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return self._server.port
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests should come here."""
+        return self._runtime.world.is_ready and not self._is_leaving
+
+    async def start(self) -> None:
+        """Begin to listen; raises OSError when the port cannot be had."""
+        await self._server.start()
+        _log.info("webhooks are answered on port %d", self.port)
+
+    def load(self, pair: Pair) -> None:
+        """Show another certificate from the next handshake on; one that cannot be used leaves the present one."""
+        try:
+            if self._tls.load(pair):
+                _log.info("a new certificate is in use")
+        except (OSError, ValueError):
+            _log.exception("the new certificate cannot be used; the present one stays")
+
+    def drain(self) -> None:
+        """Say that we are leaving: not ready any more, and each connection closed with its next answer."""
+        self._is_leaving = True
+        self._server.drain()
+
+    async def stop(self) -> None:
+        """Finish what is being answered, and close."""
+        self.drain()
+        await self._server.stop()
+
+    def _routes(self, sink: Sink | None, limits: Limits) -> Routes:
+        runtime = self._runtime
+        reviewer = Reviewer(
+            runtime.world,
+            runtime.client,
+            runtime.resolver,
+            runtime.clock,
+            runtime.metrics,
+            runtime.afterwork,
+            key=runtime.key,
+            sink=sink,
+            limits=limits,
+            trust=runtime.trust,
+            own_users=runtime.own_users,
+        )
+
+        async def validate(rest: str, body: bytes, budget: float) -> bytes:
+            return await reviewer.review("validate", rest or "all", body, budget)
+
+        async def mutate(rest: str, body: bytes, budget: float) -> bytes:
+            return await reviewer.review("mutate", rest or "all", body, budget)
+
+        desk = Desk(runtime.world, runtime.client, user=runtime.user)
+        return Routes(
+            reviews={
+                "validate": validate,
+                "mutate": mutate,
+                "policyvalidate": desk.policy,
+                "policymutate": desk.nothing,
+                "exceptionvalidate": desk.exception,
+                "cleanupvalidate": desk.cleanup,
+                "globalcontextvalidate": desk.nothing,
+                "verifymutate": desk.nothing,
+                "verifyttl": desk.label,
+            },
+            pages={"/health/liveness": lambda: _OK, "/health/readiness": self._readiness},
+        )
+
+    def _readiness(self) -> tuple[int, bytes]:
+        if self._is_leaving:
+            return 503, b"leaving"
+        missing = self._runtime.world.missing
+        return (503, f"not yet listed: {', '.join(missing)}".encode()) if missing else _OK
+
+
+def names_for(namespace: str, url: str = "") -> Sequence[str]:
+    """Return the host names that the API server may call us by."""
+    names = [f"{SERVICE}.{namespace}.svc", SERVICE, f"{SERVICE}.{namespace}"]
+    host = urlsplit(url).hostname if url else None
+    return [*names, host] if host else names

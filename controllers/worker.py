@@ -1,0 +1,131 @@
+"""A worker: answers requests beside others on one port, and is told by its parent everything it knows of the cluster.
+
+Started by `controllers.runtime.workers` only. It ends when its parent is gone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import signal
+import socket
+from typing import TYPE_CHECKING, Any
+
+from controllers.kube.informers import Informers
+from controllers.replica import connected
+from controllers.runtime.feed import Channel, options_in, take_over, unpacked
+from controllers.starting import clock_of, loops_of, make_runtime
+from controllers.webhook.certificates import Pair
+from controllers.webhook.serving import Serving
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from controllers.kube import Client
+    from controllers.runtime.feed import Message
+    from controllers.runtime.process import Runtime
+
+METRICS_EVERY = 10
+"""Signs of life between two reports of figures."""
+
+_log = logging.getLogger(__name__)
+
+
+class Worker:
+    """One worker on its channel; `run` until the parent says so or is gone."""
+
+    def __init__(
+        self, channel: Channel, client: Client, runtime: Runtime, serving: Serving
+    ) -> None:
+        self._channel = channel
+        self._client = client
+        self._runtime = runtime
+        self._serving = serving
+        self._pings = 0
+        self._refreshing: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Take over what the parent says."""
+        async for message in self._channel.messages():
+            if message["t"] == "STOP":
+                break
+            self._take(message)
+        self._serving.drain()
+        await asyncio.sleep(self._runtime.options.drain_seconds)
+        await self._serving.stop()
+
+    def _take(self, message: Message) -> None:
+        if take_over(self._runtime.world, message):
+            return
+        match message["t"]:
+            case "PING":
+                self._answer()
+            case "CERTIFICATE":
+                self._serving.load(pair_in(message))
+            case "KINDS":
+                self._refreshing = asyncio.create_task(self._refresh())
+
+    def _answer(self) -> None:
+        self._channel.send({"t": "ALIVE", "ready": self._serving.is_ready})
+        self._pings += 1
+        if self._pings % METRICS_EVERY == 0:
+            self._channel.send({"t": "METRICS", "dump": self._runtime.metrics.dump()})
+
+    async def _refresh(self) -> None:
+        try:
+            await self._runtime.world.discovery.refresh()
+        except Exception:
+            # The parent asks again with the next change; stale kinds only widen what is looked at.
+            _log.exception("the kinds of the server cannot be read")
+
+
+def pair_in(message: Mapping[str, Any]) -> Pair:
+    """Return the certificate in a message."""
+    return Pair(unpacked(message["certificate"]), unpacked(message["private"]))
+
+
+async def work(fd: int) -> None:
+    """Be a worker on a connected socket."""
+    channel = await Channel.on(socket.socket(fileno=fd))
+    messages = channel.messages()
+    setup = await anext(messages)
+    options = options_in(setup["options"])
+    logging.basicConfig(
+        level=options.log_level.upper(), format="%(levelname)s %(name)s %(message)s"
+    )
+    client, clock = await connected(options), clock_of(options)
+    informers = Informers(client, clock=clock)
+    runtime = await make_runtime(
+        options, client, clock, informers, key=unpacked(setup["key"]), user=setup["user"]
+    )
+    runtime.afterwork.start()
+    loops = loops_of(runtime)
+    beside = asyncio.create_task(loops.run())
+    serving = Serving(
+        runtime, pair_in(setup), sink=loops.sink, port=setup["port"], shared_port=True
+    )
+    await serving.start()
+    try:
+        await Worker(channel, client, runtime, serving).run()
+    finally:
+        await runtime.afterwork.stop()
+        beside.cancel()
+        await asyncio.gather(beside, return_exceptions=True)
+        await informers.close()
+        await client.close()
+
+
+def main() -> None:
+    """Run a worker on the socket that the parent passed."""
+    parser = argparse.ArgumentParser(prog="python -m controllers.worker")
+    parser.add_argument("--fd", type=int, required=True)
+    given = parser.parse_args()
+    # The parent decides when a worker ends; a signal to the whole group must not end it in the middle of an answer.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    asyncio.run(work(given.fd))
+
+
+if __name__ == "__main__":
+    main()
