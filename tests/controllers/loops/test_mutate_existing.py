@@ -1,0 +1,190 @@
+"""Mutate-existing rules: targets changed once, with nothing lost, for one request or for all triggers of a policy."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from controllers.kube.kinds import CONFIG_MAPS
+from controllers.loops.generate.policies import PolicyWatch
+from controllers.loops.generate.watching import SyncWatch
+from controllers.loops.requests.consumer import Consumer
+from controllers.loops.requests.work import Worker
+from controllers.store.events import BLOCKED, VIOLATION, Note
+
+from .staging import Scene, cluster_policy, config_map, matching, scene
+
+NAME = "{{ request.object.metadata.name }}"
+
+
+def adding(name: str = "count", **mutate: Any) -> dict[str, Any]:
+    target = {"apiVersion": "v1", "kind": "ConfigMap", "name": "journal", "namespace": "shop"}
+    patch = {"data": {"names": "{{ @ }}," + NAME}}
+    block = {"targets": [target], "patchStrategicMerge": patch, **mutate}
+    return {"name": name, "match": matching("Pod"), "mutate": block}
+
+
+def pod(name: str) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "shop"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {}}
+
+
+def leading(made: Scene) -> None:
+    worker = Worker(made.surroundings, made.sink.pending)
+    sync = SyncWatch(made.surroundings, worker.generator)
+    made.start(Consumer(made.surroundings, worker).run())
+    made.start(PolicyWatch(made.surroundings, worker.generator, sync).run())
+
+
+def journal(made: Scene) -> str:
+    return made.stored(CONFIG_MAPS, "journal", "shop")["data"]["names"]
+
+
+def test_every_request_adds_its_line_even_when_many_come_at_once():
+    async def play():
+        async with scene(cluster_policy("p", adding()), config_map("journal", data={"names": "start"})) as made:  # fmt: skip
+            leading(made)
+            for number in range(12):
+                await made.request(pod(f"pod-{number:02}"))
+            await made.rest(60)
+            found = journal(made).split(",")
+            assert found[0] == "start"
+            assert sorted(found[1:]) == [f"pod-{number:02}" for number in range(12)]
+            assert made.requests == []
+
+    asyncio.run(play())
+
+
+def test_a_retry_does_not_change_a_target_twice():
+    async def play():
+        target = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "shop"}
+        targets = [{**target, "name": "journal"}, {**target, "name": "other"}]
+        objects = [config_map(name, data={"names": "start"}) for name in ("journal", "other")]
+        async with scene(cluster_policy("p", adding(targets=targets)), *objects) as made:
+            leading(made)
+            await made.rest()
+            writes: list[str] = []
+            update = made.client.update
+
+            async def interrupted(kind: Any, obj: Any, **fields: Any) -> Any:
+                writes.append(obj["metadata"]["name"])
+                if len(writes) == 2:
+                    from controllers.kube import Unreachable
+
+                    raise Unreachable("gone")
+                return await update(kind, obj, **fields)
+
+            made.client.update = interrupted
+            await made.request(pod("a"))
+            await made.rest(10)
+            assert journal(made) == "start,a"
+            assert made.stored(CONFIG_MAPS, "other", "shop")["data"]["names"] == "start,a"
+            assert writes == ["journal", "other", "other"]
+
+    asyncio.run(play())
+
+
+def test_the_object_of_the_request_counts_not_what_was_made_of_it_since():
+    async def play():
+        patch = {"data": {"names": "{{ request.object.metadata.labels.code }}"}}
+        async with scene(cluster_policy("p", adding(patchStrategicMerge=patch)), config_map("journal", data={"names": ""})) as made:  # fmt: skip
+            sent = pod("a")
+            sent["metadata"]["labels"] = {"code": "first"}
+            await made.request(sent)
+            made.put({**pod("a"), "metadata": {**pod("a")["metadata"], "labels": {"code": "second"}}})  # fmt: skip
+            leading(made)
+            await made.rest()
+            assert journal(made) == "first"
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(("operations", "expected"), [(None, "start"), (["DELETE"], "start,a")])
+def test_a_deletion_sets_off_only_rules_that_name_it(operations, expected):
+    async def play():
+        one = adding()
+        one["mutate"]["patchStrategicMerge"] = {"data": {"names": "{{ @ }},{{ request.name }}"}}
+        if operations:
+            one["match"] = matching("Pod", operations=operations)
+        async with scene(cluster_policy("p", one), config_map("journal", data={"names": "start"}), pod("a")) as made:  # fmt: skip
+            leading(made)
+            await made.request(pod("a"), "DELETE")
+            await made.rest()
+            assert journal(made) == expected
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(("wish", "expected"), [(True, "x"), (False, "")])
+def test_a_written_policy_acts_for_what_is_there_only_when_it_says_so(wish, expected):
+    async def play():
+        label = adding(patchStrategicMerge={"data": {"names": "x"}}, mutateExistingOnPolicyUpdate=wish)  # fmt: skip
+        async with scene(pod("a"), pod("b"), config_map("journal", data={"names": ""})) as made:
+            leading(made)
+            await made.rest()
+            made.put(cluster_policy("p", label))
+            await made.rest()
+            assert journal(made) == expected
+            assert made.requests == []
+
+    asyncio.run(play())
+
+
+def test_events_about_success_are_written_where_they_are_asked_for():
+    async def play():
+        async with scene(cluster_policy("p", adding()), config_map("journal", data={"names": ""})) as made:  # fmt: skip
+            made.world.put(CONFIG_MAPS, {"kind": "ConfigMap", "metadata": {"name": "kyverno"}, "data": {"generateSuccessEvents": "true"}})  # fmt: skip
+            leading(made)
+            await made.request(pod("a"))
+            await made.rest()
+            said = {(one["involvedObject"]["kind"], one["message"]) for one in made.events}
+            assert ("ClusterPolicy", "resource mutated") in said
+
+    asyncio.run(play())
+
+
+def seeds() -> Path:
+    import os
+
+    root = Path(os.environ.get("KPOLICY_SHARED", Path(__file__).parents[4] / "shared"))
+    return root / "seeds" / "otp"
+
+
+@pytest.mark.skipif(not seeds().is_dir(), reason="the published scenarios are not here")
+def test_the_journal_of_one_time_codes_is_kept_as_published():
+    async def play():
+        journal_map = next(yaml.safe_load_all((seeds() / "1-journal.yaml").read_text()))
+        blocking = yaml.safe_load((seeds() / "2-policy-disallow-host-namespaces-otp.yaml").read_text())  # fmt: skip
+        keeping = yaml.safe_load((seeds() / "3-policy-manage-otp-list.yaml").read_text())
+        deployment = yaml.safe_load((seeds() / "5-bad-deployment-with-code.yaml").read_text())
+        deployment["metadata"]["namespace"] = "default"
+        documents = list(yaml.safe_load_all((seeds() / "1-journal.yaml").read_text()))
+        journal_map = next(one for one in documents if one["kind"] == "ConfigMap")
+        async with scene(blocking, keeping, journal_map) as made:
+            leading(made)
+
+            def codes() -> list[str]:
+                found = made.stored(CONFIG_MAPS, "otp", "platform")["data"]["codes"]
+                return found.strip().splitlines()
+
+            starters = codes()
+            about = {"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "name": "disallow-host-namespaces-otp"}  # fmt: skip
+            text = 'Deployment default/busybox: [host-namespaces-otp] fail (blocked); … a one-time pass code "4y4jwr3j" assigned'  # fmt: skip
+            from controllers.loops.announcing import announce
+
+            announce(made.surroundings, [Note(about, VIOLATION, BLOCKED, text, "kyverno-admission")])  # fmt: skip
+            await made.rest()
+            [event] = made.events
+            await made.admit(event)
+            await made.rest()
+            assert codes() == [*starters, "- 4y4jwr3j"]
+            deployment["metadata"]["labels"]["otp"] = "4y4jwr3j"
+            await made.request(deployment, user="chip")
+            await made.rest()
+            assert codes() == [*starters, "- 4y4jwr3j-2026-11-21T10:18:00Z-chip"]
+
+    asyncio.run(play())
