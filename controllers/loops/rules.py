@@ -67,7 +67,12 @@ def names_delete(rule: CompiledRule) -> bool:
 
 def kinds_named(rule: CompiledRule) -> list[KindFilter]:
     """Return the kinds that a rule's match names, subresources left out."""
-    texts = [str(kind) for one in _resources(rule.rule.match) for kind in one.get("kinds") or ()]
+    return kinds_in(rule.rule.match)
+
+
+def kinds_in(match: Block) -> list[KindFilter]:
+    """Return the kinds that a match block names, subresources left out."""
+    texts = [str(kind) for one in _resources(match) for kind in one.get("kinds") or ()]
     found = (parse_kind(text) for text in dict.fromkeys(texts))
     return [one for one in found if one.subresource in ("", "*")]
 

@@ -1,0 +1,145 @@
+"""Deletes objects whose TTL label has run out, of every kind that can be deleted (rows C-05, C-06).
+
+Kinds are found at run time and only labelled objects are watched, without their content. Of a kind that we may watch but not
+delete, each object that is due gets an Event; a kind that we may not even watch is shown as a figure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+from controllers.kube import Forbidden, KubeError
+from controllers.kube.reflector import Selection
+from controllers.kube.workqueue import WorkQueue
+from controllers.store.events import about_object
+from engine.cleanup import TTL_LABEL, due_at, propagation
+from engine.errors import EngineError, EvaluationError
+
+from .deleting import LONGEST_SLEEP, delete
+from .marks import is_held
+from .rights import Rights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from controllers.kube import Kind
+    from controllers.kube.store import Change, Store
+    from controllers.loops.surroundings import Surroundings
+    from engine.model import Object
+
+LABELLED = Selection(labels=TTL_LABEL, metadata_only=True)
+_Place = tuple["Kind", str, str]
+_log = logging.getLogger(__name__)
+
+
+class TtlLoop:
+    """Deletes what has outlived its label. `run` it as a task on the leader."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+        self.queue: WorkQueue[_Place] = WorkQueue(clock=surroundings.clock, least=1.0, most=600.0)
+        self.rights = Rights(surroundings.client, surroundings.clock)
+        self._watched: dict[Kind, tuple[Store, Callable[[], None]]] = {}
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.queue.run(self._look, workers=2, on_error=_failed))
+                group.create_task(self._follow())
+        finally:
+            for kind in list(self._watched):
+                await self._release(kind)
+
+    def watched(self) -> Iterator[tuple[Kind, int]]:
+        """Yield the kinds that are watched, with how many labelled objects there are."""
+        yield from ((kind, len(store)) for kind, (store, _) in self._watched.items())
+
+    async def _follow(self) -> None:
+        """Look for kinds again and again."""
+        while True:
+            try:
+                await self._surroundings.world.discovery.refresh()
+                await self._find_kinds()
+            except KubeError as error:
+                _log.warning("kinds could not be looked for: %s", error.message)
+            await self._surroundings.clock.sleep(self._surroundings.options.ttl_interval)
+
+    async def _find_kinds(self) -> None:
+        wanted: dict[tuple[str, str], Kind] = {}
+        for kind in self._surroundings.world.discovery:
+            if {"list", "watch", "delete"} <= set(kind.verbs):
+                wanted.setdefault((kind.group, kind.plural), kind)
+        for kind in [one for one in self._watched if one not in wanted.values()]:
+            await self._release(kind)
+            self.rights.forget(kind)
+        for kind in wanted.values():
+            missing = await self.rights.missing(kind)
+            may_watch = "list" not in missing and "watch" not in missing
+            if may_watch and kind not in self._watched:
+                store = self._surroundings.informers.acquire(kind, LABELLED)
+                self._watched[kind] = (store, store.on_change(partial(self._changed, kind)))
+            elif not may_watch and kind in self._watched:
+                await self._release(kind)
+
+    async def _release(self, kind: Kind) -> None:
+        _, stop = self._watched.pop(kind)
+        stop()
+        await self._surroundings.informers.release(kind, LABELLED)
+
+    def _changed(self, kind: Kind, change: Change) -> None:
+        if change.new is not None:
+            self.queue.add((kind, *change.key))
+
+    async def _look(self, place: _Place) -> None:
+        """Delete an object that is due, else come again when it is; raises KubeError, then it is tried again."""
+        kind, namespace, name = place
+        store = self._watched[kind][0] if kind in self._watched else None
+        obj = store.get(name, namespace) if store is not None else None
+        if obj is None or obj["metadata"].get("deletionTimestamp"):
+            return
+        try:
+            due = due_at(obj)
+        except EvaluationError:
+            # Admission has warned of it (row C-07); a label that says nothing deletes nothing.
+            return
+        now = self._surroundings.clock.now()
+        if due is None:
+            return
+        if due > now or is_held(obj, now):
+            wait = (due - now).total_seconds() if due > now else LONGEST_SLEEP
+            self.queue.add_after(place, min(wait, LONGEST_SLEEP))
+            return
+        await self._delete(kind, obj, place)
+
+    async def _delete(self, kind: Kind, obj: Object, place: _Place) -> None:
+        labels = (kind.group, kind.version, kind.plural, place[1] or "-")
+        shown = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
+        metrics = self._surroundings.metrics
+        try:
+            if await delete(
+                self._surroundings,
+                kind,
+                obj,
+                about_object(shown),
+                propagation=propagation(obj),
+                says_failure=not self.queue.failures(place),
+            ):
+                metrics.count("kyverno_ttl_controller_deletedobjects", labels)
+        except Forbidden:
+            metrics.count("kyverno_ttl_controller_errors", labels)
+            self.rights.forget(kind)
+            raise
+        except KubeError:
+            metrics.count("kyverno_ttl_controller_errors", labels)
+            raise
+
+
+def _failed(place: _Place, error: Exception) -> None:
+    if isinstance(error, EngineError):
+        _log.warning("%s %s is due but still there: %s", place[0], "/".join(place[1:]), error.message)  # fmt: skip
+    else:
+        _log.error("%s %s", place[0], "/".join(place[1:]), exc_info=error)
