@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import os
 import ssl
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -134,11 +135,15 @@ def kubeconfig(url: str, authority: bytes, name: str, token: str) -> bytes:
 
 @contextlib.contextmanager
 def _only_one(folder: Path) -> Iterator[None]:
-    with (folder / "lock").open("w") as lock:
+    """Hold the folder's lock, whose file names our process: others see from it whether and where a sandbox runs."""
+    with (folder / "lock").open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise Busy(f"a sandbox runs already in `{folder}`") from error
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
         yield
 
 

@@ -31,6 +31,7 @@ COMMANDS = {
     "verify": "verify the signatures of manifests",
     "install": "print what runs kpolicy in a cluster, for kubectl apply",
     "uninstall": "print what to remove from a cluster, for kubectl delete, webhooks first",
+    "sandbox": "an API server of your own on this machine, to try policies in",
     "version": "print the version",
     "completion": "print a completion script for a shell",
 }
