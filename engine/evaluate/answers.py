@@ -14,12 +14,16 @@ if TYPE_CHECKING:
 
 @record
 class RuleAnswer:
-    """An outcome with what the rule would change (`patched`, `targets`) or make (`generated`)."""
+    """An outcome with what the rule would change (`patched`, `targets`) or make (`generated`).
+
+    `exceptions` are the keys of exceptions that the handler itself has asked.
+    """
 
     outcome: Outcome
     patched: Object | None = None
     targets: tuple[Target, ...] = ()
     generated: tuple[Object, ...] = ()
+    exceptions: tuple[str, ...] = ()
 
 
 Answers = tuple[RuleAnswer, ...]

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING
 from engine.autogen import expand
 from engine.errors import EngineError
 from engine.exceptions import CompiledException, compile_exception
-from engine.model import RuleType
+from engine.model import PolicyException, RuleType
 from engine.record import record
 
 from .rules import CompiledRule, compile_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-    from engine.model import Policy, PolicyException
+    from engine.model import Policy
+    from engine.model.celpolicies import Binding, CelException
+
+    from .cel.exceptions import CompiledCelException
 
 
 @record
@@ -38,7 +41,7 @@ class CompiledPolicy:
 class Problem:
     """A policy or exception that could not be compiled, and why."""
 
-    policy: Policy | PolicyException
+    policy: Policy | PolicyException | CelException
     error: EngineError
 
 
@@ -49,6 +52,9 @@ class Group:
     type: RuleType
     policies: tuple[CompiledPolicy, ...]
 
+
+CLASSIC = frozenset({"ClusterPolicy", "Policy"})
+"""The kinds whose rules are written in YAML; all others are written in CEL."""
 
 IN_ORDER = (RuleType.MUTATION, RuleType.IMAGE_VERIFY, RuleType.VALIDATION, RuleType.GENERATION)
 """Mutation comes first, so that everything else sees the object as it would be stored."""
@@ -71,15 +77,25 @@ class PolicySet:
 
     @classmethod
     def compile(
-        cls, policies: Iterable[Policy], exceptions: Iterable[PolicyException] = ()
+        cls,
+        policies: Iterable[Policy],
+        exceptions: Iterable[PolicyException | CelException] = (),
+        bindings: Iterable[Binding] = (),
     ) -> PolicySet:
-        """Compile `policies` with the `exceptions` that name their rules."""
+        """Compile `policies` with the `exceptions` that name them or their rules, and the `bindings` of native ones.
+
+        All kinds may stand side by side: classic policies, those written in CEL, and their exceptions.
+        """
         compiled: list[CompiledPolicy] = []
         problems: list[Problem] = []
-        known = tuple(_compiled(exceptions, problems))
+        known, of_cel = _compiled(exceptions, problems)
+        bound = tuple(bindings)
         for policy in policies:
             try:
-                compiled.append(compile_policy(policy, known))
+                if policy.kind in CLASSIC:
+                    compiled.append(compile_policy(policy, known))
+                else:
+                    compiled.append(_compile_cel(policy, of_cel, bound))
             except EngineError as error:
                 problems.append(Problem(policy, error))
         return cls(tuple(compiled), tuple(problems))
@@ -108,13 +124,31 @@ MAX_REMEMBERED = 4096
 
 
 def _compiled(
-    exceptions: Iterable[PolicyException], problems: list[Problem]
-) -> Iterator[CompiledException]:
+    exceptions: Iterable[PolicyException | CelException], problems: list[Problem]
+) -> tuple[tuple[CompiledException, ...], tuple[CompiledCelException, ...]]:
+    """Compile exceptions of both kinds; those that cannot be are listed in `problems`."""
+    classic: list[CompiledException] = []
+    of_cel: list[CompiledCelException] = []
     for exception in exceptions:
         try:
-            yield compile_exception(exception)
+            if isinstance(exception, PolicyException):
+                classic.append(compile_exception(exception))
+            else:
+                from .cel.exceptions import compile_cel_exception
+
+                of_cel.append(compile_cel_exception(exception))
         except EngineError as error:
             problems.append(Problem(exception, error))
+    return tuple(classic), tuple(of_cel)
+
+
+def _compile_cel(
+    policy: Policy, exceptions: tuple[CompiledCelException, ...], bindings: tuple[Binding, ...]
+) -> CompiledPolicy:
+    """Compile a policy written in CEL; the code for it is loaded with the first one."""
+    from .cel.policies import compile_cel_policy
+
+    return compile_cel_policy(policy, exceptions, bindings)
 
 
 def compile_policy(

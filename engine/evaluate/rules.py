@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from engine.model import Json, Policy, Rule
 
     from .actions import Enforces
+    from .cel.constraints import Constraints
     from .state import State
 
     Handler = Callable[[State], Answers]
@@ -42,7 +43,7 @@ class CompiledRule:
     policy: Policy
     rule: Rule
     type: RuleType
-    matcher: Matcher
+    matcher: Matcher | Constraints
     context: tuple[Entry, ...]
     preconditions: Conditions | None
     properties: Mapping[str, Document]
@@ -233,7 +234,7 @@ def _result(
         path=outcome.path,
         enforce=compiled.enforces(state.review),
         properties={**properties, **outcome.properties} if properties else outcome.properties,
-        exceptions=exceptions,
+        exceptions=exceptions or answer.exceptions,
         patched=answer.patched,
         targets=answer.targets,
         generated=answer.generated,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from engine.model import Block, Json, PolicyException, Review
+    from engine.model.celpolicies import CelException
 
 EXPIRES_AT = "kpolicy.io/expires-at"
 """Annotation with the RFC 3339 instant from which an exception covers nothing."""
@@ -98,7 +99,7 @@ def covers(
         return False
 
 
-def expires_at(exc: PolicyException) -> datetime | None:
+def expires_at(exc: PolicyException | CelException) -> datetime | None:
     """Return the instant from which an exception covers nothing, None when it stands until it is deleted.
 
     The earlier of annotation `kpolicy.io/expires-at` and label `cleanup.kyverno.io/ttl` measured from creation. An
@@ -109,7 +110,7 @@ def expires_at(exc: PolicyException) -> datetime | None:
     return min(ends, default=None)
 
 
-def _by_annotation(exc: PolicyException) -> datetime | None:
+def _by_annotation(exc: PolicyException | CelException) -> datetime | None:
     from engine.cleanup.ttl import instant_of
 
     if EXPIRES_AT not in exc.annotations:
@@ -117,7 +118,7 @@ def _by_annotation(exc: PolicyException) -> datetime | None:
     return instant_of(exc.annotations[EXPIRES_AT]) or NEVER_VALID
 
 
-def _by_label(exc: PolicyException) -> datetime | None:
+def _by_label(exc: PolicyException | CelException) -> datetime | None:
     from engine.cleanup.ttl import due_at
 
     metadata = {"labels": dict(exc.labels), "creationTimestamp": exc.created_at}

@@ -42,7 +42,8 @@ class Review:
 
     `object` is None for DELETE, `old_object` is None for CREATE. `group`, `version`, `kind` and `subresource` are those of
     the request (for a subresource, of the parent kind). `request` holds further fields of the AdmissionRequest that
-    policies may read as `request.*`. `namespace_labels` are the labels of the object's namespace.
+    policies may read as `request.*`. `namespace_labels` are the labels of the object's namespace. `payload` is the mode
+    (`JSON`, `HTTP`, `Envoy`) of a document that is no Kubernetes object, which only policies of that mode may be asked of.
     """
 
     object: Object | None
@@ -56,6 +57,7 @@ class Review:
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
     request: Mapping[str, Json] = field(default_factory=dict)
     dry_run: bool = False
+    payload: str = ""
 
     @cached_property
     def target(self) -> Object:

@@ -37,7 +37,7 @@ class UnknownField:
 def document_shape(api_version: str, kind: str) -> Shape | None:
     """Return the shape of whole documents of a kind, None when the kind or version is not served."""
     group, _, version = api_version.partition("/")
-    spec = SPECS.get(kind, {}).get(version) if group == GROUP else None
+    spec = _specs(group).get(kind, {}).get(version)
     if spec is None:
         return None
     return Shape(
@@ -50,6 +50,16 @@ def document_shape(api_version: str, kind: str) -> Shape | None:
         },
         ("metadata", "spec"),
     )
+
+
+def _specs(group: str) -> Mapping[str, Mapping[str, Shape]]:
+    if group == GROUP:
+        return SPECS
+    if not group.endswith((".kyverno.io", ".k8s.io")):
+        return {}
+    from .schema.celkinds import CEL_SPECS
+
+    return CEL_SPECS.get(group, {})
 
 
 def problems(doc: Mapping[str, Json]) -> list[Problem]:
@@ -68,18 +78,24 @@ def unknown_fields(doc: Mapping[str, Json], *, line_of: LineOf | None = None) ->
 
 
 def require_sound(
-    doc: Json, kinds: Sequence[str], *, at: Location, line_of: LineOf | None, strict: bool
+    doc: Json,
+    kinds: Sequence[str],
+    *,
+    at: Location,
+    line_of: LineOf | None,
+    strict: bool,
+    group: str = GROUP,
 ) -> None:
-    """Raise PolicyError for the first problem of a document that ought to be one of `kinds`.
+    """Raise PolicyError for the first problem of a document that ought to be one of `kinds` of an API group.
 
     Unknown fields count when `strict`; wrong types, values and missing fields always do.
     """
     if not isinstance(doc, dict):
         raise PolicyError("the document must be a map", at=at)
-    if document_shape(str(doc.get("apiVersion")), str(doc.get("kind"))) is None or (
-        doc["kind"] not in kinds
-    ):
-        raise PolicyError(_not_served(doc, kinds), at=at, help=_served(kinds))
+    api_version = str(doc.get("apiVersion"))
+    known = document_shape(api_version, str(doc.get("kind")))
+    if known is None or doc["kind"] not in kinds or not api_version.startswith(f"{group}/"):
+        raise PolicyError(_not_served(doc, kinds), at=at, help=_served(group, kinds))
     for problem in problems(doc):
         if strict or problem.fault is not Fault.UNKNOWN:
             raise PolicyError(
@@ -100,6 +116,6 @@ def _not_served(doc: Mapping[str, Json], kinds: Sequence[str]) -> str:
     return f"`{found}` is not a {' or '.join(kinds)} of a known version"
 
 
-def _served(kinds: Sequence[str]) -> str:
-    versions = ", ".join(f"`{GROUP}/{version}`" for version in SPECS[kinds[0]])
+def _served(group: str, kinds: Sequence[str]) -> str:
+    versions = ", ".join(f"`{group}/{version}`" for version in _specs(group)[kinds[0]])
     return f"known versions are {versions}"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 POLICY_KINDS = ("ClusterPolicy", "Policy")
 EXCEPTION_KINDS = ("PolicyException",)
 CLEANUP_KINDS = ("ClusterCleanupPolicy", "CleanupPolicy")
-_NAMESPACED = ("Policy", "PolicyException", "CleanupPolicy")
+_NAMESPACED = ("Policy", "PolicyException", "CleanupPolicy", "NamespacedValidatingPolicy")
 
 
 def parse_policy(
@@ -38,7 +38,7 @@ def parse_policy(
     webhook = spec.get("webhookConfiguration") or {}
     return Policy(
         kind=doc["kind"],
-        **_header(doc, at),
+        **header(doc, at),
         rules=tuple(build_rule(rule or {}) for rule in spec.get("rules") or ()),
         apply_rules=spec.get("applyRules") or "All",
         failure_policy=webhook.get("failurePolicy") or spec.get("failurePolicy") or "Fail",
@@ -57,7 +57,7 @@ def parse_exception(
     require_sound(doc, EXCEPTION_KINDS, at=at, line_of=line_of, strict=strict)
     spec = doc["spec"]
     return PolicyException(
-        **_header(doc, at),
+        **header(doc, at),
         references=tuple(_reference(entry) for entry in spec["exceptions"]),
         match=spec["match"],
         conditions=spec.get("conditions"),
@@ -75,7 +75,7 @@ def parse_cleanup_policy(
     spec, status = doc["spec"], doc.get("status")
     return CleanupPolicy(
         kind=doc["kind"],
-        **_header(doc, at),
+        **header(doc, at),
         schedule=spec["schedule"],
         match=spec["match"],
         exclude=spec.get("exclude") or {},
@@ -87,7 +87,8 @@ def parse_cleanup_policy(
     )
 
 
-def _header(doc: Object, at: Location) -> dict[str, Json]:
+def header(doc: Object, at: Location) -> dict[str, Json]:
+    """Return the fields that all kinds have in common; what lives in namespaces is in `default` where it names none."""
     metadata = doc["metadata"]
     namespace = metadata.get("namespace") or "default"
     return {

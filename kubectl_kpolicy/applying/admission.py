@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import Location, PolicyError
 from engine.evaluate import Problem
+from engine.evaluate.policy_set import CLASSIC
 from engine.lint import lint_policy
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def _refusal(policy: Policy) -> Problem | None:
 
 
 def _checked(policy: Policy) -> Problem | None:
+    if policy.kind not in CLASSIC:
+        return None
     errors = [finding for finding in lint_policy(policy) if finding.severity == "error"]
     if not errors:
         return None

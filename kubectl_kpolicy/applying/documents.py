@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from engine import parse
 from engine.errors import DocumentError, EngineError, Location
 from engine.model import CleanupPolicy, Policy, PolicyException
+from engine.model.celpolicies import Binding, CelException
 from engine.record import field, record
 
 from .names import name_of
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from engine.lang.yaml import Document
     from engine.model import Object
 
-Parsed = Policy | PolicyException | CleanupPolicy
+Parsed = Policy | PolicyException | CleanupPolicy | CelException | Binding
 _Parser = Callable[..., Parsed]
 
 _CLASSIC: Mapping[str, _Parser] = {
@@ -30,7 +31,7 @@ _CLASSIC: Mapping[str, _Parser] = {
     "CleanupPolicy": parse.parse_cleanup_policy,
     "ClusterCleanupPolicy": parse.parse_cleanup_policy,
 }
-_LATER_GROUPS = ("policies.kyverno.io", "admissionregistration.k8s.io")
+_CEL_GROUPS = ("policies.kyverno.io", "admissionregistration.k8s.io")
 
 
 @record
@@ -47,7 +48,8 @@ class Loaded:
     """What a set of documents holds."""
 
     policies: list[Policy] = field(default_factory=list)
-    exceptions: list[PolicyException] = field(default_factory=list)
+    exceptions: list[PolicyException | CelException] = field(default_factory=list)
+    bindings: list[Binding] = field(default_factory=list)
     cleanups: list[CleanupPolicy] = field(default_factory=list)
     unsupported: list[Unsupported] = field(default_factory=list)
     objects: list[Object] = field(default_factory=list)
@@ -69,16 +71,28 @@ def sort_documents(documents: Iterable[Document], *, strict: bool = True) -> Loa
 def _sort(document: Document, value: Object, loaded: Loaded, *, strict: bool) -> None:
     group = str(value.get("apiVersion", "")).rpartition("/")[0]
     kind = str(value.get("kind", ""))
-    if group == "kyverno.io" and kind in _CLASSIC:
-        _keep(_parse(document, value, strict=strict), loaded)
+    parser = _parser_of(group, kind)
+    if parser is not None:
+        _keep(_parse(parser, document, value, strict=strict), loaded)
         if not strict:
             loaded.doubts.extend(_unknown_fields(document, value))
-    elif group in _LATER_GROUPS and "Webhook" not in kind:
+    elif group in _CEL_GROUPS and "Webhook" not in kind:
         loaded.unsupported.append(
             Unsupported(kind, name_of(value), Location(document.file, document.line))
         )
     else:
         loaded.objects.append(value)
+
+
+def _parser_of(group: str, kind: str) -> _Parser | None:
+    """Return what reads a kind of policy, None for other documents; the readers of CEL kinds are loaded when met."""
+    if group == "kyverno.io":
+        return _CLASSIC.get(kind)
+    if group not in _CEL_GROUPS:
+        return None
+    from engine.parse.celpolicies import PARSERS
+
+    return PARSERS[group].get(kind)
 
 
 def _unknown_fields(document: Document, value: Object) -> Iterator[EngineError]:
@@ -95,21 +109,25 @@ def _keep(found: Parsed | EngineError, loaded: Loaded) -> None:
     match found:
         case Policy():
             loaded.policies.append(found)
-        case PolicyException():
+        case PolicyException() | CelException():
             loaded.exceptions.append(found)
         case CleanupPolicy():
             loaded.cleanups.append(found)
+        case Binding():
+            loaded.bindings.append(found)
         case _:
             loaded.problems.append(found)
 
 
-def _parse(document: Document, value: Object, *, strict: bool) -> Parsed | EngineError:
+def _parse(
+    parser: _Parser, document: Document, value: Object, *, strict: bool
+) -> Parsed | EngineError:
     key = (id(value), strict)
     known = _parsed.get(key)
     if known is None:
         found: Parsed | EngineError
         try:
-            found = _CLASSIC[value["kind"]](
+            found = parser(
                 value,
                 at=Location(document.file, document.line),
                 line_of=document.line_of if value is document.value else None,

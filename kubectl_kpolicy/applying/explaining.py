@@ -18,6 +18,7 @@ from .traces import explained
 if TYPE_CHECKING:
     import argparse
 
+    from engine.evaluate import Trace
     from engine.model import Object
 
 
@@ -32,21 +33,34 @@ def _explain(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:
     policies = [
         policy for policy in inputs.loaded.policies if wildcard.match(args.policy, policy.key)
     ]
-    processor = Processor(policies, inputs.loaded.exceptions, setting=inputs.setting, trace=True)
+    processor = Processor(
+        policies,
+        inputs.loaded.exceptions,
+        bindings=inputs.loaded.bindings,
+        setting=inputs.setting,
+        trace=True,
+    )
     for problem in processor.problems:
         report(problem.error, err=err)
     for error in inputs.loaded.problems:
         report(error, err=err)
     chosen = [obj for obj in inputs.objects if _is_named(obj, args.names)]
-    if not chosen:
+    payloads = [one for one in inputs.payloads if _is_named(one.shown, args.names)]
+    if not chosen and not payloads:
         raise EngineError(
             f"no resource is called {' or '.join(args.names)}", help="write KIND/NAME"
         )
     for obj in chosen:
         answers = processor.apply(obj)
-        traces = [trace for trace in processor.traces if wildcard.match(args.rule, trace.rule)]
-        print(*explained(obj, traces, answers), sep="\n", file=out)
+        print(*explained(obj, _wanted(processor, args.rule), answers), sep="\n", file=out)
+    for payload in payloads:
+        answers = processor.judge(payload)
+        print(*explained(payload.shown, _wanted(processor, "*"), answers), sep="\n", file=out)
     return 0
+
+
+def _wanted(processor: Processor, rule: str) -> list[Trace]:
+    return [trace for trace in processor.traces if wildcard.match(rule, trace.rule)]
 
 
 def _instant(text: str) -> datetime:

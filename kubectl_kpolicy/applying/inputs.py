@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError
 from engine.model import NOBODY
-from engine.record import record
+from engine.record import record, replace
 
 from .documents import Loaded, objects_of, sort_documents
 from .inventory import Inventory
-from .namespaces import labels_by_namespace
+from .namespaces import labels_by_namespace, namespaces_by_name
+from .payloads import Payload, read_payloads
 from .processor import Setting
 from .scope import Scopes
 from .sources import first_document, read_paths
@@ -37,6 +38,7 @@ class ApplyInputs:
     loaded: Loaded
     objects: list[Object]
     setting: Setting
+    payloads: list[Payload]
 
 
 def load_inputs(args: argparse.Namespace, now: datetime, *, strict: bool = True) -> ApplyInputs:
@@ -51,6 +53,7 @@ def load_inputs(args: argparse.Namespace, now: datetime, *, strict: bool = True)
         documents = [found for found in documents if not _is_exception(found)]
     extra = sort_documents(given, strict=strict)
     loaded.exceptions.extend(extra.exceptions)
+    loaded.bindings.extend(extra.bindings)
     loaded.problems.extend(extra.problems)
     objects = objects_of(documents)
     targets = objects_of(read_paths(split(args.target_resources)))
@@ -60,16 +63,29 @@ def load_inputs(args: argparse.Namespace, now: datetime, *, strict: bool = True)
         if obj.get("kind") == "CustomResourceDefinition"
     )
     placed = [scopes.placed(obj) for obj in objects]
-    return ApplyInputs(
-        loaded, placed, _setting(args, now, placed, [scopes.placed(o) for o in targets])
-    )
+    params = [scopes.placed(o) for o in objects_of(read_paths(split(args.parameter_resources)))]
+    setting = _setting(args, now, placed, [scopes.placed(o) for o in targets])
+    world = replace(setting.world, params=Inventory(params))
+    return ApplyInputs(loaded, placed, replace(setting, world=world), _payloads(args))
+
+
+def _payloads(args: argparse.Namespace) -> list[Payload]:
+    """Read the documents that are no objects, each kind by its flag."""
+    given = {
+        "JSON": args.json_payload,
+        "HTTP": args.http_payload,
+        "Envoy": args.envoy_payload,
+    }
+    return [
+        payload for mode, paths in given.items() for payload in read_payloads(split(paths), mode)
+    ]
 
 
 def _resource_documents(args: argparse.Namespace) -> list[Document]:
     paths = split(args.resources)
     if args.stdin:
         paths.append("-")
-    if not paths:
+    if not paths and not (args.json_payload or args.http_payload or args.envoy_payload):
         raise DocumentError(
             "no resources given",
             help="name files or folders with --resource, or pipe them with --stdin",
@@ -101,7 +117,9 @@ def _is_exception(document: Document) -> bool:
 def _setting(
     args: argparse.Namespace, now: datetime, objects: list[Object], targets: list[Object]
 ) -> Setting:
-    world = World(targets=Inventory(targets))
+    values = _values(args)
+    namespaces = {**namespaces_by_name(objects), **values.namespaces}
+    world = World(targets=Inventory(targets), namespaces=namespaces)
     if args.context_file:
         from .mocks import with_context
 
@@ -110,7 +128,7 @@ def _setting(
         now=now,
         seed=args.seed.encode(),
         user=_user(args),
-        values=_values(args),
+        values=values,
         world=world,
         namespace_labels=labels_by_namespace(objects),
     )

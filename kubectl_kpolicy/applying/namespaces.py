@@ -1,4 +1,4 @@
-"""Labels of namespaces, learnt from the Namespace objects that came with the input."""
+"""Namespaces and their labels, learnt from the Namespace objects that came with the input."""
 
 from __future__ import annotations
 
@@ -14,8 +14,13 @@ if TYPE_CHECKING:
 
 def labels_by_namespace(objects: Iterable[Object]) -> dict[str, Mapping[str, str]]:
     """Return the labels of every Namespace among `objects`, by its name."""
-    found: dict[str, Mapping[str, str]] = {}
-    for obj in objects:
-        if obj.get("kind") == "Namespace" and obj.get("apiVersion") == "v1":
-            found[name_of(obj)] = labels_of(obj)
-    return found
+    return {name: labels_of(obj) for name, obj in namespaces_by_name(objects).items()}
+
+
+def namespaces_by_name(objects: Iterable[Object]) -> dict[str, Object]:
+    """Return every Namespace among `objects`, by its name."""
+    return {
+        name_of(obj): obj
+        for obj in objects
+        if obj.get("kind") == "Namespace" and obj.get("apiVersion") == "v1"
+    }

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from engine.evaluate import Inputs, PolicySet, Trace, evaluate
+from engine.evaluate.policy_set import CLASSIC
 from engine.model import NOBODY, Review, RuleType
 from engine.record import field, record
 
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 
     from engine.evaluate import Answer, Evaluation, Lookup
     from engine.model import Object, Policy, PolicyException, RuleResult, UserInfo
+    from engine.model.celpolicies import Binding, CelException
 
+    from .payloads import Payload
     from .values import Values, ValueSet
 
 IN_ORDER = (RuleType.MUTATION, RuleType.IMAGE_VERIFY, RuleType.VALIDATION, RuleType.GENERATION)
@@ -78,13 +81,15 @@ class Processor:
     def __init__(
         self,
         policies: Sequence[Policy],
-        exceptions: Sequence[PolicyException] = (),
+        exceptions: Sequence[PolicyException | CelException] = (),
         *,
+        bindings: Sequence[Binding] = (),
         setting: Setting,
         trace: bool = False,
     ) -> None:
         self._policies = {policy.key: policy for policy in policies}
         self._exceptions = tuple(exceptions)
+        self._bindings = tuple(bindings)
         self._setting = setting
         self._trace = trace
         self.traces: list[Trace] = []
@@ -111,6 +116,14 @@ class Processor:
                     obj = made[-1].patched
         return answers
 
+    def judge(self, payload: Payload) -> list[PolicyAnswer]:
+        """Return the answers of the policies of a payload's mode on it; classic policies judge only objects."""
+        policies = self._set_of(tuple(one for one in self._ordered if one.kind not in CLASSIC))
+        review = Review(object=payload.value, operation="", payload=payload.mode)
+        evaluation = self._decide(policies, review, self._inputs({}), IN_ORDER)
+        self.traces = list(evaluation.traces)
+        return self._grouped(payload.shown, evaluation)
+
     def _batches(self, obj: Object, operation: str) -> Iterator[tuple[PolicySet, Values]]:
         """Yield runs of policies that see the same variables for this object; mostly that is one run of all."""
         values = self._setting.values
@@ -127,8 +140,13 @@ class Processor:
         self, policies: PolicySet, variables: Values, obj: Object, types: Sequence[RuleType]
     ) -> list[PolicyAnswer]:
         review = self._review(obj, variables)
+        evaluation = self._decide(policies, review, self._inputs(variables), types)
+        self.traces += evaluation.traces
+        return self._grouped(review.target or obj, evaluation)
+
+    def _inputs(self, variables: Values) -> Inputs:
         setting = self._setting
-        inputs = Inputs(
+        return Inputs(
             now=setting.now,
             seed=setting.seed,
             variables=variables,
@@ -136,9 +154,6 @@ class Processor:
             foreach_values=setting.values.foreach,
             answers=self._answers,
         )
-        evaluation = self._decide(policies, review, inputs, types)
-        self.traces += evaluation.traces
-        return self._grouped(review.target or obj, evaluation)
 
     def _decide(
         self, policies: PolicySet, review: Review, inputs: Inputs, types: Sequence[RuleType]
@@ -192,7 +207,7 @@ class Processor:
         key = tuple(map(id, policies))
         found = self._sets.get(key)
         if found is None:
-            found = self._sets[key] = PolicySet.compile(policies, self._exceptions)
+            found = self._sets[key] = PolicySet.compile(policies, self._exceptions, self._bindings)
         return found
 
 

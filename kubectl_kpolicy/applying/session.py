@@ -39,9 +39,6 @@ _LATER = {
     "cluster": "--cluster is not supported yet",
     "registry": "--registry is not supported yet",
     "git_branch": "git sources are not supported yet",
-    "json_payload": "--json is not supported yet: payload policies are CEL policies",
-    "http_payload": "--http-payload is not supported yet: payload policies are CEL policies",
-    "envoy_payload": "--envoy-payload is not supported yet: payload policies are CEL policies",
 }
 
 
@@ -75,6 +72,7 @@ class _Session:
         processor = Processor(
             inputs.loaded.policies,
             inputs.loaded.exceptions,
+            bindings=inputs.loaded.bindings,
             setting=inputs.setting,
             trace=args.explain,
         )
@@ -83,9 +81,11 @@ class _Session:
         for obj in inputs.objects:
             answers = processor.apply(obj)
             self._take(answers, narrator)
-            if args.explain:
-                stream = self._err if self._keeps_rows else self._out
-                print(*explained(obj, processor.traces, answers), sep="\n", file=stream)
+            self._explain(obj, processor, answers)
+        for payload in inputs.payloads:
+            answers = processor.judge(payload)
+            self._take(answers, narrator)
+            self._explain(payload.shown, processor, answers)
         self._clean_up(inputs)
         if narrator is not None:
             self._out.write(invalid_policies(refused))
@@ -96,6 +96,11 @@ class _Session:
             fail_on=args.fail_on, warn_code=args.warn_exit_code, warn_no_pass=args.warn_no_pass
         )
         return code or int(bool(refused) and not args.continue_on_error)
+
+    def _explain(self, obj: Object, processor: Processor, answers: Sequence[PolicyAnswer]) -> None:
+        if self._args.explain:
+            stream = self._err if self._keeps_rows else self._out
+            print(*explained(obj, processor.traces, answers), sep="\n", file=stream)
 
     def _problems(self, inputs: ApplyInputs, processor: Processor) -> list[str]:
         """Complain of policies that are left out; returns their names."""
@@ -125,7 +130,11 @@ class _Session:
             return None
         args = self._args
         if not args.stdin:
-            counted = (processor.rule_count, len(inputs.objects), len(inputs.loaded.exceptions))
+            counted = (
+                processor.rule_count,
+                len(inputs.objects) + len(inputs.payloads),
+                len(inputs.loaded.exceptions),
+            )
             self._out.write(header(*counted))
         return Narrator(
             self._out,

@@ -30,7 +30,7 @@ def explained(
             results.setdefault((result.policy, result.rule), []).append(result)
     yield resource_path(obj)
     for trace in traces:
-        yield f"  {trace.policy} / {trace.rule}"
+        yield f"  {trace.policy} / {trace.rule}" if trace.rule else f"  {trace.policy}"
         yield from (f"    {_line(step)}" for step in trace.steps)
         found = results.get((trace.policy, trace.rule), [])
         if not found and trace.steps and trace.steps[0].holds:

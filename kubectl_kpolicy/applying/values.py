@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from engine.lang.yaml import Document
+    from engine.model import Object
 
 _API_RESOURCE = {
     "group": TEXT, "version": TEXT, "kind": TEXT, "name": TEXT, "singularName": TEXT,
@@ -64,6 +65,7 @@ class ValueSet:
     foreach: Mapping[tuple[str, str], Mapping[str, Sequence[Any]]] = field(default_factory=dict)
     overrides: Values = field(default_factory=dict)
     namespace_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    namespaces: Mapping[str, Object] = field(default_factory=dict)
     parents: Mapping[GVK, Parent] = field(default_factory=dict)
 
     def for_policy(self, policy: str, resource: str) -> Values:
@@ -93,6 +95,7 @@ def values_of(spec: Mapping[str, Any], *, overrides: Values | None = None) -> Va
         foreach=_by_rule(rules, "foreachValues"),
         overrides=overrides or {},
         namespace_labels=_namespace_labels(spec),
+        namespaces={name_of(namespace): namespace for namespace in spec.get("namespaces") or ()},
         parents=_parents(spec.get("subresources") or ()),
     )
 

@@ -44,7 +44,7 @@ class World:
     """Everything that policies may ask for outside the object.
 
     `objects` are known to stand in the cluster, `targets` may be changed by mutate-existing rules and copied by generate
-    rules. `has_cluster` says that what is not among `objects` does not exist; otherwise it is unknown.
+    rules. `params` are parameters of policies, `namespaces` the Namespaces that objects live in. `has_cluster` says that what is not among `objects` does not exist; otherwise it is unknown.
     """
 
     objects: Inventory = field(default_factory=Inventory)
@@ -53,6 +53,8 @@ class World:
     calls: Sequence[Call] = ()
     entries: Mapping[str, Any] = field(default_factory=dict)
     has_cluster: bool = False
+    params: Inventory = field(default_factory=Inventory)
+    namespaces: Mapping[str, Any] = field(default_factory=dict)
 
     def answer(self, lookup: Lookup) -> Answer:
         """Return what is known about `lookup`."""
@@ -124,9 +126,14 @@ class World:
 
     def _object(self, lookup: ObjectLookup) -> Any:
         key = (lookup.api_version, lookup.kind, lookup.namespace, lookup.name)
-        found = self.targets.get(*key)
-        return self.objects.get(*key) if found is None else found
+        for known in (self.targets, self.params, self.objects):
+            found = known.get(*key)
+            if found is not None:
+                return found
+        return self.namespaces.get(lookup.name) if lookup.kind == "Namespace" else None
 
     def _objects(self, lookup: ListLookup) -> list[Any]:
-        found = self.targets.select(lookup)
-        return found + [obj for obj in self.objects.select(lookup) if obj not in found]
+        found: list[Any] = []
+        for known in (self.targets, self.params, self.objects):
+            found += [obj for obj in known.select(lookup) if obj not in found]
+        return found

@@ -50,6 +50,14 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="take exceptions from the policy files",
     )
+    add("--json", "--json-paths", dest="json_payload", action="append", default=[],
+        metavar="PATH", help="documents for policies whose evaluation mode is JSON")  # fmt: skip
+    add("--http-payload", action="append", default=[], metavar="PATH",
+        help="the same for mode HTTP")  # fmt: skip
+    add("--envoy-payload", action="append", default=[], metavar="PATH",
+        help="the same for mode Envoy")  # fmt: skip
+    add("--parameter-resource", dest="parameter_resources", action="append", default=[],
+        metavar="PATH", help="objects that policies take as params")  # fmt: skip
     add("--crd-paths", action="append", default=[], metavar="PATH",
         help="definitions of custom kinds")  # fmt: skip
     add("--validate", choices=("strict", "warn", "ignore"), default="strict",
@@ -109,12 +117,8 @@ def _add_later(parser: argparse.ArgumentParser) -> None:
     for short, name in (("-c", "--cluster"), ("", "--registry"), ("", "--cluster-wide-resources")):
         add(*filter(None, (short, name)), action="store_true", help=argparse.SUPPRESS)
     add("-b", "--git-branch", default="", help=argparse.SUPPRESS)
-    add("--json", "--json-paths", dest="json_payload", action="append", help=argparse.SUPPRESS)
-    add("--http-payload", action="append", help=argparse.SUPPRESS)
-    add("--envoy-payload", action="append", help=argparse.SUPPRESS)
     for name in ("-n", "--kubeconfig", "--context", "--username", "--password"):
         add(name, *(["--namespace"] if name == "-n" else []), default="", help=argparse.SUPPRESS)
-    add("--parameter-resource", action="append", help=argparse.SUPPRESS)
     add("--concurrent", type=int, default=1, help=argparse.SUPPRESS)
     add("--batch-size", type=int, default=100, help=argparse.SUPPRESS)
     add("--show-performance", action="store_true", help=argparse.SUPPRESS)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from engine.lang.yaml import Document
+    from engine.model import Policy
 
 STATUSES = ("pass", "fail", "skip", "warn", "error")
 OPERATIONS = ("", "CREATE", "UPDATE", "DELETE", "CONNECT")
@@ -76,6 +77,12 @@ class Expectation:
     generated: tuple[str, ...] = ()
     clone_source: str = ""
     policy_kind: str = ""
+
+    def is_of(self, policy: Policy) -> bool:
+        """Tell whether a policy is the one that is meant: by name or key, and by kind where a flag names one."""
+        return self.policy in (policy.key, policy.name) and (
+            self.policy_kind in ("", policy.kind, policy.kind.removeprefix("Namespaced"))
+        )
 
 
 @record

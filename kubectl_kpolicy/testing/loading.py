@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, Location
 from engine.model import NOBODY
-from engine.record import record
+from engine.record import record, replace
 from kubectl_kpolicy.applying.documents import Loaded, objects_of, sort_documents
 from kubectl_kpolicy.applying.inventory import Inventory
 from kubectl_kpolicy.applying.mocks import (
@@ -17,6 +17,8 @@ from kubectl_kpolicy.applying.mocks import (
     with_objects,
 )
 from kubectl_kpolicy.applying.names import identity
+from kubectl_kpolicy.applying.namespaces import namespaces_by_name
+from kubectl_kpolicy.applying.payloads import Payload, read_payloads
 from kubectl_kpolicy.applying.scope import Scopes
 from kubectl_kpolicy.applying.shapes import check_shape
 from kubectl_kpolicy.applying.sources import (
@@ -48,6 +50,7 @@ class Bench:
     case: TestCase
     loaded: Loaded
     objects: tuple[Object, ...]
+    payloads: tuple[Payload, ...]
     targets: tuple[Object, ...]
     scopes: Scopes
     values: ValueSet
@@ -95,16 +98,36 @@ def load_case(case: TestCase) -> Bench:
     cluster, definitions = _cluster(case)
     scopes = Scopes([*definitions, *(obj for obj in loaded.objects if is_definition(obj))])
     targets = _placed(case.paths("targetResources"), scopes)
+    objects = _unique(_placed(case.paths("resources"), scopes))
+    values = _values(case)
+    world = _world(case, [scopes.placed(obj) for obj in cluster], targets, scopes)
     return Bench(
         case=case,
         loaded=loaded,
-        objects=_unique(_placed(case.paths("resources"), scopes)),
+        objects=objects,
+        payloads=tuple(_payloads(case)),
         targets=targets,
         scopes=scopes,
-        values=_values(case),
+        values=values,
         user=_user(case),
-        world=_world(case, [scopes.placed(obj) for obj in cluster], targets, scopes),
+        world=replace(
+            world,
+            params=Inventory(_placed(case.paths("paramResources"), scopes)),
+            namespaces={**namespaces_by_name(objects), **values.namespaces},
+        ),
     )
+
+
+def _payloads(case: TestCase) -> list[Payload]:
+    keys = {
+        "jsonPayload": "JSON",
+        "jsonPayloads": "JSON",
+        "httpPayloads": "HTTP",
+        "envoyPayloads": "Envoy",
+    }
+    return [
+        payload for key, mode in keys.items() for payload in read_payloads(case.paths(key), mode)
+    ]
 
 
 def is_definition(obj: Object) -> bool:

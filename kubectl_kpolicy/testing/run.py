@@ -8,6 +8,7 @@ from engine.model import RuleResult
 from kubectl_kpolicy.applying.documents import objects_of
 from kubectl_kpolicy.applying.names import identity
 from kubectl_kpolicy.applying.namespaces import labels_by_namespace
+from kubectl_kpolicy.applying.payloads import KUBERNETES, mode_of
 from kubectl_kpolicy.applying.processor import PolicyAnswer, Processor, Setting
 from kubectl_kpolicy.applying.sources import files_at, read_file
 from kubectl_kpolicy.applying.values import variants
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Object, Policy
+    from kubectl_kpolicy.applying.payloads import Payload
 
     from .format import Expectation
     from .loading import Bench
@@ -63,6 +65,7 @@ class _Run:
         self._processor = Processor(
             loaded.policies,
             loaded.exceptions,
+            bindings=loaded.bindings,
             setting=Setting(
                 now=now,
                 user=bench.user,
@@ -90,9 +93,8 @@ class _Run:
         """Return reason and message where the policy of a result cannot answer at all."""
         loaded = self._bench.loaded
         later = next((item for item in loaded.unsupported if item.name == expected.policy), None)
-        if expected.policy_kind or (later and not self._policies(expected)):
-            kind = expected.policy_kind or (later.kind if later else "")
-            return NOT_EVALUATED, f"policies of kind {kind} are not evaluated by this version"
+        if later and not self._policies(expected):
+            return NOT_EVALUATED, f"policies of kind {later.kind} are not evaluated by this version"
         if not self._policies(expected):
             if loaded.problems:
                 problem = loaded.problems[0]
@@ -106,14 +108,13 @@ class _Run:
         return None
 
     def _policies(self, expected: Expectation) -> list[Policy]:
-        return [
-            policy
-            for policy in self._bench.loaded.policies
-            if expected.policy in (policy.key, policy.name)
-        ]
+        return [policy for policy in self._bench.loaded.policies if expected.is_of(policy)]
 
     def _rows(self, expected: Expectation, declared: Declared) -> Iterator[Row]:
         operation = self._operation(expected, declared)
+        if any(mode_of(policy) != KUBERNETES for policy in self._policies(expected)):
+            yield from self._payload_rows(expected, declared, operation)
+            return
         objects = [obj for obj in self._candidates(declared) if _is_declared(declared, obj)]
         if not objects:
             message = f"resource {declared.text} is not in the files of the test"
@@ -124,6 +125,31 @@ class _Run:
             yield from found
         else:
             yield silent_row(self._file, expected, declared, operation, objects[0])
+
+    def _payload_rows(
+        self, expected: Expectation, declared: Declared, operation: str
+    ) -> Iterator[Row]:
+        """Yield the row of a policy for documents that are no objects, which are declared by the names of their files."""
+        rows = [
+            self._payload_row(expected, declared, operation, payload)
+            for payload in self._bench.payloads
+            if declared.name in ("", payload.name)
+        ]
+        if rows:
+            yield next((row for row in rows if row.strict != OK), rows[0])
+        else:
+            message = f"payload {declared.text} is not in the files of the test"
+            yield missing_row(self._file, expected, declared, operation, NOT_FOUND, message)
+
+    def _payload_row(
+        self, expected: Expectation, declared: Declared, operation: str, payload: Payload
+    ) -> Row:
+        for answer in self._processor.judge(payload):
+            for result in answer.results:
+                if expected.is_of(answer.policy):
+                    found = _answered(payload.shown, answer, result)
+                    return answered_row(self._file, expected, declared, operation, found, "")
+        return silent_row(self._file, expected, declared, operation, payload.shown)
 
     def _candidates(self, declared: Declared) -> Sequence[Object]:
         """Return the objects that a name can mean; where none is named, those that policies were applied to."""
@@ -155,16 +181,10 @@ class _Run:
         if known is None:
             known = self._known[expected.operation] = self._apply(expected.operation)
         for answer, result in known.get(identity(obj), ()):
-            if expected.policy not in (answer.policy.key, answer.policy.name):
+            if not expected.is_of(answer.policy):
                 continue
-            if not expected.rule or result.rule in variants(expected.rule):
-                yield Answered(
-                    obj,
-                    shown_status(answer.policy, result),
-                    result.message,
-                    (*(target.after for target in result.targets), answer.patched),
-                    result.generated,
-                )
+            if _is_meant(expected, answer, result):
+                yield _answered(obj, answer, result)
 
     def _apply(self, operation: str) -> _Known:
         """Apply the policies to every object; answers are kept by trigger and by the targets that they change."""
@@ -194,6 +214,26 @@ class _Run:
             for file in files_at(bench.case.folder / path)
             for obj in objects_of(read_file(file))
         ]
+
+
+def _is_meant(expected: Expectation, answer: PolicyAnswer, result: RuleResult) -> bool:
+    """Tell whether a result is of the rule that is meant; the one answer of a CEL policy goes by the policy's name too."""
+    rule = expected.rule
+    return (
+        not rule
+        or result.rule in variants(rule)
+        or (not result.rule and rule == answer.policy.name)
+    )
+
+
+def _answered(obj: Object, answer: PolicyAnswer, result: RuleResult) -> Answered:
+    return Answered(
+        obj,
+        shown_status(answer.policy, result),
+        result.message,
+        (*(target.after for target in result.targets), answer.patched),
+        result.generated,
+    )
 
 
 def _is_declared(declared: Declared, obj: Object) -> bool:

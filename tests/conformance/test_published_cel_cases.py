@@ -12,6 +12,7 @@ import pytest
 from kubectl_kpolicy.testing.loading import Broken, find_cases, load_case
 from kubectl_kpolicy.testing.run import run_case
 from tests.conformance.published import (
+    cases_of_kinds,
     cases_with_cel_rules,
     file_and_number,
     is_excused,
@@ -22,6 +23,23 @@ pytestmark = pytest.mark.conformance
 MISSES = Path(__file__).with_name("cel-misses.json")
 GROUPS = {
     "validate.cel": (cases_with_cel_rules, 98, 1075, 0.99),
+    "ValidatingPolicy": (
+        lambda: cases_of_kinds("ValidatingPolicy", "PolicyException", "ClusterPolicy"),
+        100,
+        1019,
+        0.98,
+    ),
+    "native": (
+        lambda: cases_of_kinds(
+            "ValidatingAdmissionPolicy",
+            "ValidatingAdmissionPolicyBinding",
+            "MutatingAdmissionPolicy",
+            "MutatingAdmissionPolicyBinding",
+        ),
+        23,
+        45,
+        0.98,
+    ),
 }
 every_group = pytest.mark.parametrize("group", GROUPS)
 

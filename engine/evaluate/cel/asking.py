@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from engine.evaluate.lookups import ApiCallLookup, GlobalLookup, ImageLookup, ServiceLookup
 from engine.lang.cel import CelError, lookups
 
-from .kinds import resource_of
+from .resources import resource_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,8 @@ _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 def asker(inputs: Inputs, review: Review) -> Ask:
     """Return what answers an expression's questions: from the answers at hand, else by LookupNeeded.
 
-    An error or an absent answer is a CelError, so that the expression fails where it asked.
+    An error or an absent answer is a CelError, so that the expression fails where it asked. A namespaced policy
+    cannot call services at all, as upstream has it (row L-10).
     """
 
     def ask(question: Any) -> Any:
@@ -37,6 +38,8 @@ def asker(inputs: Inputs, review: Review) -> Ask:
             case lookups.MapKind(api_version=api_version, kind=kind):
                 group, _, version = api_version.rpartition("/")
                 return {"group": group, "version": version, "resource": resource_of(kind)}
+            case lookups.HttpCall() if inputs.within:
+                raise CelError("http calls are not available to namespaced policies")
             case lookups.AccessCheck():
                 return _access(question, inputs, review)
         lookup = _lookup(question)
@@ -45,9 +48,22 @@ def asker(inputs: Inputs, review: Review) -> Ask:
             raise CelError(answer.error)
         if answer.is_absent:
             raise CelError(f"{_named(lookup)} is not known here")
-        return answer.value
+        return _as_read(question, answer.value)
 
     return ask
+
+
+def _as_read(question: Any, value: Any) -> Any:
+    """Return an answer in the form that expressions read it: a response with its body, image data by CEL's names."""
+    if isinstance(question, lookups.HttpCall):
+        return {"body": value, "statusCode": 200}
+    if isinstance(question, lookups.ImageMetadata) and isinstance(value, dict):
+        return {
+            **value,
+            "config": value.get("configData"),
+            "imageIndex": value.get("manifestList"),
+        }
+    return value
 
 
 def _lookup(question: Any) -> Lookup:

@@ -15,7 +15,7 @@ from engine.lang.cel.functions.authorizing import Authorizer
 from engine.lang.chance import Chance
 
 from .asking import asker
-from .kinds import resource_of_review
+from .resources import resource_of_review
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -171,4 +171,5 @@ _LATER: dict[str, Callable[[Bindings], Any]] = {
     "namespaceObject": namespace_of,
     "authorizer": lambda _: Authorizer(),
     "variables": lambda bindings: Variables({}, bindings),
+    "exceptions": lambda _: {"allowedImages": [], "allowedValues": []},
 }

@@ -5,28 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError
-from engine.evaluate.answers import Answers, RuleAnswer, answered, errored
-from engine.model import Outcome, Status
+from engine.evaluate.answers import Answers, answered, errored
+from engine.model import Status
 
 from .bindings import NAMES, Bindings
-from .expressions import (
-    annotations_of,
-    compile_named,
-    compile_validations,
-    compile_variables,
-    failure_message,
-    unmet,
-)
-from .expressions import errored as reworded
+from .checks import compile_checks
+from .expressions import compile_named, compile_variables, unmet
 from .params import params_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from engine.evaluate.state import State
-    from engine.model import Json, Rule
-
-    from .expressions import Validation
+    from engine.model import Block, Json, Rule
 
     Handler = Callable[[State], Answers]
     Check = Callable[[Bindings], Answers]
@@ -37,7 +28,7 @@ def compile_cel_rule(rule: Rule) -> Handler:
     block = rule.validate or {}
     spec = block["cel"]
     variables = compile_variables(spec.get("variables") or (), NAMES)
-    check = _compile_check(rule, variables_of=spec, message=str(block.get("message") or ""))
+    check = _compile_check(rule, spec, str(block.get("message") or ""))
     kind, reference = spec.get("paramKind") or {}, spec.get("paramRef") or {}
 
     def on(state: State, params: Json = None) -> Answers:
@@ -52,24 +43,21 @@ def compile_cel_rule(rule: Rule) -> Handler:
             return errored("error in parameterized resource", error)
         answers = [on(state, params) for params in found]
         wrong = (one for one in answers if one[0].outcome.status is not Status.PASS)
-        return next(wrong, answers[0] if answers else _passed(rule))
+        return next(wrong, answers[0] if answers else answered(Status.PASS, _passed(rule)))
 
     return handle if kind else on
 
 
-def _passed(rule: Rule) -> Answers:
-    return answered(Status.PASS, f"Validation rule '{rule.name}' passed.")
+def _passed(rule: Rule) -> str:
+    return f"Validation rule '{rule.name}' passed."
 
 
-def _compile_check(rule: Rule, *, variables_of: Json, message: str) -> Check:
-    spec = variables_of
+def _compile_check(rule: Rule, spec: Block, message: str) -> Check:
+    """Compile preconditions and expressions; what cannot be evaluated is not met."""
     conditions = compile_named(rule.cel_preconditions, NAMES, place="celPreconditions")
-    validations = compile_validations(spec.get("expressions") or (), NAMES, message=message)
-    annotations = compile_named(
-        spec.get("auditAnnotations") or (), NAMES, place="auditAnnotations", key="key",
-        expression="valueExpression",
-    )  # fmt: skip
-    passed = _passed(rule)
+    checks = compile_checks(
+        spec, NAMES, expressions="expressions", message=message, passed=_passed(rule)
+    )
 
     def check(bindings: Bindings) -> Answers:
         if conditions:
@@ -78,31 +66,6 @@ def _compile_check(rule: Rule, *, variables_of: Json, message: str) -> Check:
                     return answered(Status.SKIP, "cel preconditions not met")
             except EngineError as error:
                 return answered(Status.FAIL, error.message)
-        for validation in validations:
-            missed = _missed(validation, bindings)
-            if missed is not None:
-                return _answer(Status.FAIL, missed, annotations_of(annotations, bindings))
-        if annotations:
-            told = annotations_of(annotations, bindings)
-            return _answer(Status.PASS, passed[0].outcome.message, told)
-        return passed
+        return checks.answer(bindings, error=Status.FAIL)
 
     return check
-
-
-def _missed(validation: Validation, bindings: Bindings) -> str | None:
-    """Return what is wrong by one validation; an expression that cannot be evaluated is not met."""
-    trace = bindings.trace
-    try:
-        value = bindings.value_of(validation.check)
-    except EvaluationError as error:
-        if trace is not None:
-            trace.add("expression", validation.source, False, error.message)
-        return reworded(validation.source, error).message
-    if trace is not None:
-        trace.add("expression", validation.source, value is True)
-    return None if value is True else failure_message(validation, bindings)
-
-
-def _answer(status: Status, message: str, properties: dict[str, str]) -> Answers:
-    return (RuleAnswer(Outcome(status, message, properties=properties)),)

@@ -1,0 +1,98 @@
+"""The validations of a policy asked in turn, up to the first that is not met, and the audit annotations after them.
+
+Rules, policies of Kyverno and native policies all ask alike; what an error means differs and is said by each of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.errors import EvaluationError
+from engine.evaluate.answers import RuleAnswer
+from engine.model import Outcome, Status
+from engine.record import record
+
+from .expressions import (
+    annotations_of,
+    compile_named,
+    compile_validations,
+    errored,
+    failure_message,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from engine.evaluate.answers import Answers
+    from engine.model import Block
+
+    from .bindings import Bindings
+    from .expressions import Named, Validation
+
+    Judge = Callable[[object], bool]
+
+Wrong = tuple[Status, str]
+"""FAIL with the message of what is not met, or ERROR with what went wrong."""
+
+
+@record
+class Checks:
+    """Validations and audit annotations; `passed` is the answer where all is met and nothing is to be noted."""
+
+    validations: tuple[Validation, ...]
+    annotations: tuple[Named, ...]
+    passed: Answers
+
+    def answer(self, bindings: Bindings, *, error: Status = Status.ERROR) -> Answers:
+        """Return the one answer for an object; `error` is the status of what cannot be evaluated."""
+        wrong = self.wrong(bindings)
+        if wrong is None and not self.annotations:
+            return self.passed
+        status, message = wrong or (Status.PASS, self.passed[0].outcome.message)
+        return (
+            RuleAnswer(
+                Outcome(
+                    error if status is Status.ERROR else status,
+                    message,
+                    properties=annotations_of(self.annotations, bindings),
+                )
+            ),
+        )
+
+    def wrong(self, bindings: Bindings) -> Wrong | None:
+        """Return what is wrong by the first validation that is not met; None when all are."""
+        env, trace = bindings.env, bindings.trace
+        for validation in self.validations:
+            try:
+                value = validation.check(bindings, env)
+            except EvaluationError as failure:
+                if trace is not None:
+                    trace.add("expression", validation.source, False, failure.message)
+                return Status.ERROR, errored(validation.source, failure).message
+            if trace is not None:
+                trace.add("expression", validation.source, value is True)
+            if value is not True:
+                return Status.FAIL, failure_message(validation, bindings)
+        return None
+
+
+def compile_checks(
+    block: Block,
+    names: Collection[str],
+    *,
+    expressions: str = "validations",
+    message: str = "",
+    passed: str = "",
+) -> Checks:
+    """Compile the validations under `expressions` and the audit annotations; raises PolicyError.
+
+    `message` stands in for validations without one; `passed` is said where all are met.
+    """
+    return Checks(
+        compile_validations(block.get(expressions) or (), names, message=message),
+        compile_named(
+            block.get("auditAnnotations") or (), names, place="auditAnnotations", key="key",
+            expression="valueExpression",
+        ),
+        (RuleAnswer(Outcome(Status.PASS, passed)),),
+    )  # fmt: skip

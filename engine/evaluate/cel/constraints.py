@@ -1,0 +1,171 @@
+"""Which reviews a policy written in CEL concerns: resource rules, selectors and exclusions, compiled once.
+
+The rules are those of the API server for admission policies and webhooks (`k8s.io/apiserver/pkg/admission/plugin/webhook`).
+They name resources where classic policies name kinds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.match import compile_selector
+from engine.record import record
+
+from .resources import resource_of_review
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from engine.model import Block, Json, Review
+
+    Test = Callable[[Review], bool]
+
+ANY = "*"
+
+
+@record
+class Constraints:
+    """Compiled match constraints, to be asked as the matcher of a rule is.
+
+    `kinds` is always open: a request says its resource, and no table knows every kind's.
+    """
+
+    applies: Test
+    tests: tuple[tuple[str, Test], ...]
+    kinds: frozenset[str] | None = None
+
+    def refusal(self, review: Review) -> str | None:
+        """Return the part of the constraints that keeps a review out, None when all let it in."""
+        return next(
+            (f"not matched by {name}" for name, test in self.tests if not test(review)), None
+        )
+
+
+def compile_constraints(
+    block: Block, *, namespace: str = "", open_without_rules: bool = False
+) -> Constraints:
+    """Compile `matchConstraints` or the `matchResources` of a binding; raises PolicyError for parts of a wrong type.
+
+    Without resource rules a binding concerns everything (`open_without_rules`), a policy nothing. A namespaced policy
+    concerns what is in its `namespace`.
+    """
+    tests: list[tuple[str, Test]] = [("evaluation.mode", lambda review: not review.payload)]
+    if namespace:
+        tests.append(
+            (f"the policy's namespace `{namespace}`", lambda review: review.namespace == namespace)
+        )
+    rules = block.get("resourceRules") or ()
+    if rules or not open_without_rules:
+        tests.append(("resourceRules", _any_of(rules)))
+    if block.get("excludeResourceRules"):
+        excluded = _any_of(block["excludeResourceRules"])
+        tests.append(("excludeResourceRules", lambda review: not excluded(review)))
+    if selector := block.get("namespaceSelector"):
+        tests.append(("namespaceSelector", _by_namespace(selector)))
+    if selector := block.get("objectSelector"):
+        tests.append(("objectSelector", _by_object(selector)))
+    return Constraints(_every(tests), tuple(tests))
+
+
+def compile_payload_constraints(mode: str) -> Constraints:
+    """Return the constraints of a policy that is asked of documents of one mode, whatever they hold."""
+    tests: tuple[tuple[str, Test], ...] = (
+        ("evaluation.mode", lambda review: review.payload == mode),
+    )
+    return Constraints(_every(tests), tests)
+
+
+def all_of(parts: Iterable[Constraints]) -> Constraints:
+    """Return constraints that hold where each of several holds."""
+    tests = tuple(test for part in parts for test in part.tests)
+    return Constraints(_every(tests), tests)
+
+
+def _every(tests: Iterable[tuple[str, Test]]) -> Test:
+    found = tuple(test for _, test in tests)
+    if len(found) == 2:
+        first, second = found
+        return lambda review: first(review) and second(review)
+    return lambda review: all(test(review) for test in found)
+
+
+def _any_of(rules: Iterable[Block]) -> Test:
+    tests = tuple(_rule(rule) for rule in rules)
+    if len(tests) == 1:
+        return tests[0]
+    return lambda review: any(test(review) for test in tests)
+
+
+def _rule(rule: Block) -> Test:
+    operations, groups = _set(rule.get("operations")), _set(rule.get("apiGroups"))
+    versions, names = _set(rule.get("apiVersions")), frozenset(rule.get("resourceNames") or ())
+    is_resource = _resources(rule.get("resources") or ())
+    scope = rule.get("scope") or ANY
+
+    def concerns(review: Review) -> bool:
+        return (
+            (operations is None or review.operation in operations)
+            and (groups is None or review.group in groups)
+            and (versions is None or review.version in versions)
+            and is_resource(review)
+            and (not names or review.name in names)
+            and (scope == ANY or (scope == "Namespaced") == _is_namespaced(review))
+        )
+
+    return concerns
+
+
+def _set(values: Iterable[str] | None) -> frozenset[str] | None:
+    """Return the values to find, None where everything will do: `*`, or nothing said at all."""
+    found = frozenset(values or (ANY,))
+    return None if ANY in found else found
+
+
+def _resources(texts: Collection[str]) -> Test:
+    """Compile resources: `pods`, `pods/log`, `pods/*`, `*/scale`, `*` (no subresource), `*/*`."""
+    plain = frozenset(text for text in texts if ANY not in text and "/" not in text)
+    if len(plain) == len(texts):
+        return lambda review: not review.subresource and resource_of_review(review) in plain
+    pairs = tuple((head, tail) for head, _, tail in (text.partition("/") for text in texts))
+
+    def concerns(review: Review) -> bool:
+        resource, subresource = resource_of_review(review), review.subresource
+        return any(head in (ANY, resource) and tail in (ANY, subresource) for head, tail in pairs)
+
+    return concerns
+
+
+def _is_namespaced(review: Review) -> bool:
+    return bool(review.namespace) and not _is_namespace(review)
+
+
+def _is_namespace(review: Review) -> bool:
+    return review.kind == "Namespace" and not review.group
+
+
+def _by_namespace(selector: Json) -> Test:
+    """Compile a namespace selector: a Namespace counts by its own labels, other cluster-wide objects always fit."""
+    fits = compile_selector(selector)
+
+    def selected(review: Review) -> bool:
+        if _is_namespace(review):
+            return fits(_labels(review.target))
+        return not review.namespace or fits(review.namespace_labels)
+
+    return selected
+
+
+def _by_object(selector: Json) -> Test:
+    """Compile an object selector: the new or the old object has to fit."""
+    fits = compile_selector(selector)
+
+    def selected(review: Review) -> bool:
+        return any(fits(_labels(obj)) for obj in (review.object, review.old_object) if obj)
+
+    return selected
+
+
+def _labels(obj: Json) -> Block:
+    metadata = obj.get("metadata") if isinstance(obj, dict) else None
+    found = metadata.get("labels") if isinstance(metadata, dict) else None
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,111 @@
+"""Exceptions of policies.kyverno.io: which cover a policy for one review, and what the others allow it to read (X-20).
+
+An exception without `images` and `allowedValues` takes an object out of a policy; one with them only lends its lists to
+the policy's expressions, as `exceptions.allowedImages` and `exceptions.allowedValues`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.cleanup.ttl import instant_of
+from engine.errors import EvaluationError
+from engine.exceptions.cover import NEVER_VALID, expires_at
+from engine.model import Status
+from engine.record import record
+
+from .bindings import NAMES
+from .expressions import compile_named, unmet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from engine.model import Policy
+    from engine.model.celpolicies import CelException
+
+    from .bindings import Bindings
+    from .expressions import Named
+
+
+@record
+class CompiledCelException:
+    """An exception ready to be asked; from `ends` on it covers nothing."""
+
+    exception: CelException
+    conditions: tuple[Named, ...]
+    ends: datetime | None
+
+    @property
+    def key(self) -> str:
+        """`namespace/name` of the exception."""
+        return self.exception.key
+
+    @property
+    def lends(self) -> bool:
+        """Whether it only lends its lists to the policy."""
+        return bool(self.exception.images or self.exception.allowed_values)
+
+    def covers(self, bindings: Bindings) -> bool:
+        """Tell whether it covers the object at hand now; conditions that cannot be evaluated are not met."""
+        if self.ends is not None and bindings.inputs.now >= self.ends:
+            return False
+        try:
+            return unmet(self.conditions, bindings) is None
+        except EvaluationError:
+            return False
+
+
+def compile_cel_exception(exception: CelException) -> CompiledCelException:
+    """Compile an exception; raises PolicyError for a condition that cannot work.
+
+    It ends at the earliest of `spec.expiresAt`, annotation and label; an instant that cannot be read ends it at once.
+    """
+    ends = [end for end in (_by_spec(exception), expires_at(exception)) if end is not None]
+    return CompiledCelException(
+        exception,
+        compile_named(exception.match_conditions, NAMES, place="matchConditions"),
+        min(ends, default=None),
+    )
+
+
+def _by_spec(exception: CelException) -> datetime | None:
+    if not exception.expires_at:
+        return None
+    return instant_of(exception.expires_at) or NEVER_VALID
+
+
+def naming(
+    exceptions: Iterable[CompiledCelException], policy: Policy
+) -> tuple[CompiledCelException, ...]:
+    """Return the exceptions written for a policy: by its name and kind, whatever its namespace (row X-22b)."""
+    wanted = (policy.name, policy.kind)
+    return tuple(item for item in exceptions if wanted in item.exception.references)
+
+
+def covering(
+    exceptions: Sequence[CompiledCelException], bindings: Bindings
+) -> tuple[CompiledCelException, ...]:
+    """Return the exceptions that take the object out of the policy; the lists of the others become `exceptions`."""
+    found = tuple(item for item in exceptions if item.covers(bindings))
+    if bindings.trace is not None:
+        for item in exceptions:
+            bindings.trace.add("exception", item.key, item in found)
+    lending = [item.exception for item in found if item.lends]
+    bindings["exceptions"] = lent(lending)
+    return tuple(item for item in found if not item.lends)
+
+
+def lent(exceptions: Iterable[CelException]) -> dict[str, Any]:
+    """Return what expressions read as `exceptions`."""
+    listed = tuple(exceptions)
+    return {
+        "allowedImages": [image for item in listed for image in item.images],
+        "allowedValues": [value for item in listed for value in item.allowed_values],
+    }
+
+
+def reported(exceptions: Sequence[CompiledCelException]) -> Status:
+    """Return the status of an excepted object: a pass where every exception that covers says so, else a skip."""
+    passes = all(item.exception.report_result == "pass" for item in exceptions)
+    return Status.PASS if passes else Status.SKIP

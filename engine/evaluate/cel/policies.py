@@ -1,0 +1,90 @@
+"""Policies written in CEL as compiled policies: what `PolicySet` holds for them beside the classic ones.
+
+Each kind has its module; it is loaded with the first policy of the kind.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.errors import EngineError, PolicyError
+from engine.evaluate.policy_set import CompiledPolicy
+from engine.evaluate.rules import CompiledRule
+from engine.model import Rule, RuleType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from engine.evaluate.rules import Handler
+    from engine.model import Policy
+    from engine.model.celpolicies import Binding
+
+    from .constraints import Constraints
+    from .exceptions import CompiledCelException
+
+VALIDATING = frozenset({"ValidatingPolicy", "NamespacedValidatingPolicy"})
+
+
+def compile_cel_policy(
+    policy: Policy,
+    exceptions: Sequence[CompiledCelException] = (),
+    bindings: Iterable[Binding] = (),
+) -> CompiledPolicy:
+    """Compile one policy with the exceptions and bindings that name it; raises EngineError for what cannot work.
+
+    A native policy that nothing binds is taken as bound everywhere: whoever must not do that leaves it out.
+    """
+    try:
+        return CompiledPolicy(policy, tuple(_rules(policy, exceptions, bindings)))
+    except EngineError as error:
+        if not error.at.file:
+            error.at = policy.at
+        raise
+
+
+def _rules(
+    policy: Policy, exceptions: Sequence[CompiledCelException], bindings: Iterable[Binding]
+) -> Iterable[CompiledRule]:
+    if policy.kind in VALIDATING:
+        from .validating import compile_validating
+
+        return compile_validating(policy, exceptions)
+    own = tuple(
+        binding
+        for binding in bindings
+        if binding.policy_name == policy.name and binding.policy_kind == policy.kind
+    )
+    if policy.kind == "ValidatingAdmissionPolicy":
+        from .admission import compile_admission
+
+        return compile_admission(policy, own)
+    if policy.kind == "MutatingAdmissionPolicy":
+        from .mutating import compile_mutating
+
+        return compile_mutating(policy, own)
+    raise PolicyError(f"policies of kind {policy.kind} are not evaluated by this version")
+
+
+def cel_rule(
+    policy: Policy,
+    name: str,
+    matcher: Constraints,
+    handle: Handler,
+    *,
+    type: RuleType = RuleType.VALIDATION,  # noqa: A002 - the name of the field
+    enforce: bool,
+) -> CompiledRule:
+    """Make the one rule that a policy, or a policy as bound by one binding, comes to."""
+    return CompiledRule(
+        policy=policy,
+        rule=Rule(name),
+        type=type,
+        matcher=matcher,
+        context=(),
+        preconditions=None,
+        properties={},
+        exceptions=(),
+        enforces=lambda _: enforce,
+        handle=handle,
+        is_plain=True,
+    )

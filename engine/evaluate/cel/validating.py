@@ -1,0 +1,129 @@
+"""ValidatingPolicy and NamespacedValidatingPolicy (row L-01): one answer for a policy, by the variant that fits the object.
+
+Order of what is asked: match constraints, match conditions, exceptions, validations up to the first that is not met.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.errors import EvaluationError
+from engine.evaluate.answers import NO_ANSWER, RuleAnswer, answered
+from engine.model import Outcome, Status
+from engine.record import record
+
+from .autogen import variants
+from .bindings import NAMES, Bindings
+from .checks import Checks, compile_checks
+from .constraints import Constraints, compile_constraints, compile_payload_constraints
+from .exceptions import covering, naming, reported
+from .expressions import compile_named, compile_variables, unmet
+from .policies import cel_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from engine.evaluate.answers import Answers
+    from engine.evaluate.rules import CompiledRule
+    from engine.evaluate.state import State
+    from engine.lang.cel import Program
+    from engine.model import Block, Policy
+
+    from .exceptions import CompiledCelException
+    from .expressions import Named
+
+_NAMES = NAMES | {"exceptions"}
+
+
+@record
+class _Compiled:
+    """One spec: the policy's own, or that of autogen."""
+
+    name: str
+    constraints: Constraints
+    conditions: tuple[Named, ...]
+    variables: Mapping[str, Program]
+    checks: Checks
+    ignores_errors: bool
+
+
+def compile_validating(
+    policy: Policy, exceptions: Sequence[CompiledCelException]
+) -> Iterable[CompiledRule]:
+    """Compile a policy into its one rule; raises PolicyError for an expression that cannot work."""
+    spec = policy.raw["spec"]
+    mode = (spec.get("evaluation") or {}).get("mode") or "Kubernetes"
+    compiled = tuple(_compiled(policy, spec, mode))
+    own = naming(exceptions, policy)
+    is_simple = len(compiled) == 1
+
+    def handle(state: State) -> Answers:
+        for one in compiled:
+            if is_simple or one.constraints.applies(state.review):
+                return _answer(one, own, state)
+        return NO_ANSWER
+
+    enforce = policy.failure_action == "Enforce"
+    return (cel_rule(policy, "", _any_of(compiled), handle, enforce=enforce),)
+
+
+def _any_of(compiled: Sequence[_Compiled]) -> Constraints:
+    """Return constraints that hold where those of any variant do; a refusal is told of the policy's own."""
+    first = compiled[0].constraints
+    if len(compiled) == 1:
+        return first
+    tests = tuple(one.constraints.applies for one in compiled)
+    return Constraints(lambda review: any(test(review) for test in tests), first.tests)
+
+
+def _compiled(policy: Policy, spec: Block, mode: str) -> Iterator[_Compiled]:
+    if mode != "Kubernetes":
+        yield _one("", spec, compile_payload_constraints(mode))
+        return
+    yield _one("", spec, _constraints(policy, spec))
+    for variant in variants(spec):
+        yield _one(variant.name, variant.spec, _constraints(policy, variant.spec))
+
+
+def _constraints(policy: Policy, spec: Block) -> Constraints:
+    return compile_constraints(spec.get("matchConstraints") or {}, namespace=policy.namespace)
+
+
+def _one(name: str, spec: Block, constraints: Constraints) -> _Compiled:
+    return _Compiled(
+        name=name,
+        constraints=constraints,
+        conditions=compile_named(
+            spec.get("matchConditions") or (), _NAMES, place="matchConditions"
+        ),
+        variables=compile_variables(spec.get("variables") or (), _NAMES),
+        checks=compile_checks(spec, _NAMES, passed="success"),
+        ignores_errors=spec.get("failurePolicy") == "Ignore",
+    )
+
+
+def _answer(one: _Compiled, exceptions: Sequence[CompiledCelException], state: State) -> Answers:
+    bindings = Bindings(state.review, state.inputs, one.variables, trace=state.trace)
+    if one.name and state.trace is not None:
+        state.trace.add("autogen", one.name)
+    if one.conditions:
+        try:
+            if unmet(one.conditions, bindings) is not None:
+                return NO_ANSWER
+        except EvaluationError as error:
+            if one.ignores_errors:
+                return NO_ANSWER
+            return _errored(error)
+    if exceptions and (found := covering(exceptions, bindings)):
+        return _excepted(found)
+    return one.checks.answer(bindings)
+
+
+def _errored(error: EvaluationError) -> Answers:
+    return answered(Status.ERROR, f"failed to evaluate match conditions: {error.message}")
+
+
+def _excepted(found: Sequence[CompiledCelException]) -> Answers:
+    keys = tuple(item.key for item in found)
+    message = f"rule is skipped due to policy exception: {', '.join(keys)}"
+    return (RuleAnswer(Outcome(reported(found), message), exceptions=keys),)

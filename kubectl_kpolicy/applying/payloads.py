@@ -1,0 +1,52 @@
+"""Documents that are no Kubernetes objects: JSON files, HTTP requests and Envoy checks that policies of their mode judge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.errors import DocumentError, Location
+from engine.record import record
+
+from .sources import read_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from engine.model import Object, Policy
+
+KUBERNETES = "Kubernetes"
+"""The mode of policies that judge objects."""
+
+
+@record
+class Payload:
+    """One document, the mode of the policies it is for, and the name by which results show it."""
+
+    mode: str
+    name: str
+    value: Object
+
+    @property
+    def shown(self) -> Object:
+        """What stands for the document in results, where an object has kind and name."""
+        return {"kind": self.mode, "metadata": {"name": self.name}}
+
+
+def read_payloads(paths: Iterable[str | Path], mode: str) -> list[Payload]:
+    """Read the payloads of one mode; raises DocumentError for a file that cannot be read or is no map."""
+    found = []
+    for path in map(Path, paths):
+        for document in read_file(path):
+            if not isinstance(document.value, dict):
+                at = Location(document.file, document.line)
+                raise DocumentError("a payload must be a map", at=at)
+            found.append(Payload(mode, path.name, document.value))
+    return found
+
+
+def mode_of(policy: Policy) -> str:
+    """Return the mode of the documents that a policy is for: `Kubernetes` for objects."""
+    spec = policy.raw.get("spec") or {}
+    evaluation = spec.get("evaluation") if policy.kind.endswith("ValidatingPolicy") else None
+    return str((evaluation or {}).get("mode") or KUBERNETES)
