@@ -1,0 +1,162 @@
+"""Answers all questions of one round at once, each under its own limits; what cannot be had is a failed answer.
+
+For webhook, loops and command line: `resolve` is what `controllers.runtime.evaluating` calls between two evaluations.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, Protocol
+
+from engine.errors import EngineError
+from engine.evaluate import (
+    Answer,
+    ApiCallLookup,
+    ConfigMapLookup,
+    GlobalLookup,
+    HostLookup,
+    ImageLookup,
+    ListLookup,
+    ObjectLookup,
+    ServiceLookup,
+    SignatureLookup,
+)
+
+from .addresses import is_public, literal
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+
+    from engine.evaluate import Lookup
+    from engine.images import ImageData
+    from engine.model import Json
+
+    from .cluster import ClusterSource
+    from .egress import Gate
+    from .services import ServiceSource
+
+PARALLEL = 32
+SECONDS = 20.0
+
+_log = logging.getLogger(__name__)
+_SHARED = (ServiceLookup, ImageLookup, SignatureLookup)
+"""Questions that several requests may have answered by one call. INVARIANT: none about the cluster, so that a request never
+sees the cluster as it was before that request."""
+
+
+class ImageSource(Protocol):
+    """Answers from registries."""
+
+    async def image(self, lookup: ImageLookup) -> Json:
+        """Return the map of an imageRegistry entry (row A-54)."""
+
+    async def signatures(self, lookup: SignatureLookup) -> ImageData:
+        """Return digest, signatures and attestations (row A-88)."""
+
+
+class EntrySource(Protocol):
+    """Answers from the global context."""
+
+    async def entry(self, lookup: GlobalLookup) -> Json:
+        """Return the data of an entry, or of its projection (row A-55)."""
+
+
+class Lookups:
+    """Answers questions from the sources there are; where there is none for a question, nobody is there to ask."""
+
+    def __init__(
+        self,
+        *,
+        cluster: ClusterSource | None = None,
+        services: ServiceSource | None = None,
+        images: ImageSource | None = None,
+        entries: EntrySource | None = None,
+        gate: Gate | None = None,
+        parallel: int = PARALLEL,
+        seconds: float = SECONDS,
+        also_close: tuple[Callable[[], Awaitable[None]], ...] = (),
+    ) -> None:
+        self._cluster, self._services = cluster, services
+        self._images, self._entries, self._gate = images, entries, gate
+        self._room = asyncio.Semaphore(parallel)
+        self._seconds = seconds
+        self._also_close = also_close
+        self._running: dict[Lookup, asyncio.Task[Answer]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Lookups {len(self._running)} under way>"
+
+    async def resolve(self, lookups: Collection[Lookup]) -> Mapping[Lookup, Answer]:
+        """Return an answer to each of `lookups`; nothing is raised for what a server or a policy does."""
+        wanted = list(lookups)
+        answers = await asyncio.gather(*(self._one(lookup) for lookup in wanted))
+        return dict(zip(wanted, answers, strict=True))
+
+    async def close(self) -> None:
+        """Stop what is under way, and release connections."""
+        for task in list(self._running.values()):
+            task.cancel()
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        for close in self._also_close:
+            await close()
+        if self._gate is not None:
+            await self._gate.close()
+
+    async def _one(self, lookup: Lookup) -> Answer:
+        if not isinstance(lookup, _SHARED):
+            return await self._answer(lookup)
+        task = self._running.get(lookup)
+        if task is None:
+            task = self._running[lookup] = asyncio.create_task(self._answer(lookup))
+            task.add_done_callback(lambda _: self._running.pop(lookup, None))
+        # Whoever asked first may be gone before the others have their answer.
+        return await asyncio.shield(task)
+
+    async def _answer(self, lookup: Lookup) -> Answer:
+        source = self._source(lookup)
+        if source is None:
+            return Answer.absent()
+        try:
+            async with asyncio.timeout(self._seconds):
+                async with self._room:
+                    return Answer.found(await source)
+        except EngineError as error:
+            return Answer.failed(error.message)
+        except TimeoutError:
+            return Answer.failed("there was no answer in time")
+        except Exception:
+            # Foreign data is decoded behind this border; a mistake there must fail one rule, not the process.
+            _log.exception("a look-up broke: %s", type(lookup).__name__)
+            return Answer.failed("the answer could not be read")
+        finally:
+            source.close()
+
+    def _source(self, lookup: Lookup) -> Coroutine[Any, Any, Any] | None:
+        """Return the call that answers, None where there is nobody to ask."""
+        match lookup:
+            case ConfigMapLookup() if self._cluster:
+                return self._cluster.config_map(lookup)
+            case ApiCallLookup() if self._cluster:
+                return self._cluster.call(lookup)
+            case ObjectLookup() if self._cluster:
+                return self._cluster.object(lookup)
+            case ListLookup() if self._cluster:
+                return self._cluster.objects(lookup)
+            case ServiceLookup() if self._services:
+                return self._services.call(lookup)
+            case ImageLookup() if self._images:
+                return self._images.image(lookup)
+            case SignatureLookup() if self._images:
+                return self._images.signatures(lookup)
+            case GlobalLookup() if self._entries:
+                return self._entries.entry(lookup)
+            case HostLookup() if self._gate:
+                return _is_external(self._gate, lookup.host)
+        return None
+
+
+async def _is_external(gate: Gate, host: str) -> bool:
+    """Tell whether a host name leads outside; one private address among public ones keeps it inside (row F-08)."""
+    found = [literal(text) for text in await gate.addresses_of(host)]
+    return bool(found) and all(address is not None and is_public(address) for address in found)

@@ -1,0 +1,142 @@
+"""Answers from the API server: ConfigMaps, calls, objects and lists, through a Client and with its rights.
+
+Whether a rule may ask at all was decided by the engine (row A-25); here a question is kept from being more than a
+question: only GET and POST, and no POST that could leave something behind.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from controllers.kube.client import PAGE
+from controllers.kube.errors import NotFound
+from controllers.kube.kinds import CONFIG_MAPS
+from controllers.kube.paths import checked_path, segments
+from controllers.kube.selectors import text_of
+from engine.lang import json, wildcard
+
+from .errors import OutsideError, shown
+
+if TYPE_CHECKING:
+    from controllers.kube.client import Client
+    from controllers.kube.kinds import Discovery, Kind
+    from engine.evaluate import ApiCallLookup, ConfigMapLookup, ListLookup, ObjectLookup
+    from engine.model import Json, Object
+
+MOST_BYTES = 10 * 1024 * 1024
+SECONDS = 10.0
+MOST_OBJECTS = 20_000
+_REVIEW_GROUPS = ("authorization.k8s.io", "authentication.k8s.io")
+
+
+class ClusterSource:
+    """Answers from one cluster; `most_bytes` bounds what a call may return (row A-52)."""
+
+    def __init__(
+        self,
+        client: Client,
+        discovery: Discovery,
+        *,
+        most_bytes: int = MOST_BYTES,
+        seconds: float = SECONDS,
+    ) -> None:
+        self._client = client
+        self._discovery = discovery
+        self._most_bytes = most_bytes
+        self._seconds = seconds
+
+    async def config_map(self, lookup: ConfigMapLookup) -> Object:
+        """Return a ConfigMap; raises KubeError."""
+        return await self._client.get(CONFIG_MAPS, lookup.name, lookup.namespace)
+
+    async def call(self, lookup: ApiCallLookup) -> Json:
+        """Return the decoded answer to a call; raises KubeError, OutsideError."""
+        method = lookup.method.upper()
+        if method not in ("GET", "POST"):
+            raise OutsideError(f"method `{shown(method)}` is not allowed: a call is GET or POST")
+        path = checked_path(lookup.url_path)
+        body = None
+        if method == "POST":
+            path = _without_effect(path)
+            body = json.load(lookup.body) if lookup.body else {}
+        return await self._client.raw(
+            method, path, body, limit=self._most_bytes, timeout=self._seconds
+        )
+
+    async def object(self, lookup: ObjectLookup) -> Object | None:
+        """Return an object, None where there is none; raises KubeError, and OutsideError for a kind that is not known."""
+        kind = (await self._kinds(lookup.api_version, lookup.kind))[0]
+        try:
+            return await self._client.get(kind, lookup.name, lookup.namespace)
+        except NotFound:
+            return None
+
+    async def objects(self, lookup: ListLookup) -> list[Object]:
+        """Return the objects that fit; raises KubeError, OutsideError."""
+        kinds = await self._kinds(lookup.api_version, lookup.kind)
+        selector = text_of(json.load(lookup.selector)) if lookup.selector else ""
+        found: list[Object] = []
+        for kind in kinds:
+            found += await self._listed(kind, lookup, selector)
+        return found
+
+    async def _listed(self, kind: Kind, lookup: ListLookup, selector: str) -> list[Object]:
+        is_exact = bool(lookup.namespace) and not wildcard.has_wildcard(lookup.namespace)
+        namespace = lookup.namespace if is_exact and kind.namespaced else ""
+        exact_name = "" if wildcard.has_wildcard(lookup.name) else lookup.name
+        fields = f"metadata.name={exact_name}" if exact_name else ""
+        found: list[Object] = []
+        resume = ""
+        while True:
+            page = await self._client.list(
+                kind,
+                namespace,
+                label_selector=selector,
+                field_selector=fields,
+                limit=PAGE,
+                resume=resume,
+            )
+            found += [obj for obj in page.items if _fits(obj, lookup, kind)]
+            resume = page.resume
+            if len(found) > MOST_OBJECTS:
+                raise OutsideError(f"there are more than {MOST_OBJECTS} {kind}")
+            if not resume:
+                return found
+
+    async def _kinds(self, api_version: str, kind: str) -> list[Kind]:
+        """Return the kinds meant, at least one, asking the server again where none is known yet."""
+        found = self._known(api_version, kind)
+        if not found:
+            await self._discovery.refresh()
+            found = self._known(api_version, kind)
+        if not found:
+            raise OutsideError(f"the server has no kind `{shown(api_version)}/{shown(kind)}`")
+        return found
+
+    def _known(self, api_version: str, kind: str) -> list[Kind]:
+        if api_version and not wildcard.has_wildcard(api_version):
+            found = self._discovery.find(api_version, kind)
+            return [found] if found else []
+        group, _, version = api_version.rpartition("/")
+        return self._discovery.matching(group or "*", version or "*", kind, preferred=True)
+
+
+def _fits(obj: Object, lookup: ListLookup, kind: Kind) -> bool:
+    metadata: dict[str, Any] = obj.get("metadata") or {}
+    fits_name = not lookup.name or wildcard.match(lookup.name, str(metadata.get("name") or ""))
+    if not kind.namespaced or not lookup.namespace:
+        return fits_name
+    return fits_name and wildcard.match(lookup.namespace, str(metadata.get("namespace") or ""))
+
+
+def _without_effect(path: str) -> str:
+    """Return the path of a POST that stores nothing: reviews never do, everything else is asked as a dry run.
+
+    A look-up may be repeated, and is part of requests that are dry runs themselves; it must not leave anything behind.
+    """
+    parts = segments(path)
+    if parts[-1].endswith("reviews") and len(parts) > 2 and parts[1] in _REVIEW_GROUPS:
+        return path
+    plain, _, query = path.partition("?")
+    kept = [pair for pair in query.split("&") if pair and not pair.lower().startswith("dryrun")]
+    return f"{plain}?{'&'.join([*kept, 'dryRun=All'])}"
