@@ -40,7 +40,7 @@ def compile_call(compiler: Compiler, node: Call) -> Closure:
     if node.name == "size":
         return _size(closures[0], fitting, node)
     only = fitting[0]
-    if len(fitting) == 1 and not only.env and not only.variadic:
+    if len(fitting) == 1 and not (only.env or only.variadic or only.cost):
         if len(closures) == 1:
             return _one(closures[0], only, node)
         if len(closures) == 2:
@@ -158,7 +158,8 @@ def _any(arguments: tuple[Closure, ...], overloads: tuple[Overload, ...], node: 
                 break
         else:
             raise _refused(node, values)
-        frame[1].charge(sum(len(value) for value in values if type(value) in _SIZED) // _LONG)
+        sizes = sum(len(value) for value in values if type(value) in _SIZED)
+        frame[1].charge(overload.cost + sizes // _LONG)
         try:
             return overload.run(frame[1], *values) if overload.env else overload.run(*values)
         except EvaluationError as error:

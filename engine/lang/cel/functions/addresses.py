@@ -14,7 +14,7 @@ from .registry import KINDS, Library
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LIBRARY: Final = Library("ip")
+LIBRARY: Final = Library("ip", cost=40)
 _LONGEST: Final = 64
 
 

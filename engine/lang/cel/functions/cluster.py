@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from engine.lang.cel.env import CelEnv
 
-LIBRARY: Final = Library("kyverno")
+LIBRARY: Final = Library("kyverno", cost=60)
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
 

@@ -41,7 +41,10 @@ _SIGNATURE: Final = re.compile(r"([\w.@]+)\(([^)]*)\) -> (\w+)")
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """One way to call a function. `kinds` begin with the receiver of a method; `run` takes the env first if `env`."""
+    """One way to call a function. `kinds` begin with the receiver of a method; `run` takes the env first if `env`.
+
+    `cost` is charged for each call, beside what the lengths of the arguments cost.
+    """
 
     name: str
     is_method: bool
@@ -51,6 +54,7 @@ class Overload:
     variadic: bool
     signature: str
     library: str
+    cost: int = 0
 
     def accepts(self, count: int) -> bool:
         """Return whether so many arguments, receiver included, can be given."""
@@ -71,22 +75,28 @@ def _is_open(value: Any, types: tuple[type, ...]) -> bool:
 
 
 class Library:
-    """A named set of functions."""
+    """A named set of functions; `cost` is that of each call, in nodes visited, where a function names no other."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, cost: int = 0) -> None:
         self.name = name
+        self.cost = cost
         self.overloads: list[Overload] = []
 
-    def add(self, *signatures: str, env: bool = False) -> Callable[[_F], _F]:
+    def add(
+        self, *signatures: str, env: bool = False, cost: int | None = None
+    ) -> Callable[[_F], _F]:
         """Declare the decorated function under one or more signatures; with `env` it takes the CelEnv first."""
+        price = self.cost if cost is None else cost
 
         def register(run: _F) -> _F:
-            self.overloads.extend(self._overload(text, run, env=env) for text in signatures)
+            self.overloads.extend(self._overload(text, run, price, env=env) for text in signatures)
             return run
 
         return register
 
-    def _overload(self, signature: str, run: Callable[..., Any], *, env: bool) -> Overload:
+    def _overload(
+        self, signature: str, run: Callable[..., Any], cost: int, *, env: bool
+    ) -> Overload:
         found = _SIGNATURE.fullmatch(signature)
         assert found is not None, signature
         receiver, _, method = found[1].rpartition(".")
@@ -98,4 +108,4 @@ class Library:
             kinds = (*kinds[:-1], kinds[-1].removesuffix("..."))
         assert all(kind in KINDS for kind in kinds), signature
         name = method if is_method else found[1]
-        return Overload(name, is_method, kinds, run, env, variadic, signature, self.name)
+        return Overload(name, is_method, kinds, run, env, variadic, signature, self.name, cost)

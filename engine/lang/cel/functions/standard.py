@@ -177,7 +177,7 @@ def _string_of_bytes(value: bytes) -> str:
         raise CelError("invalid UTF-8 in bytes, cannot convert to string") from error
 
 
-@LIBRARY.add("string(timestamp) -> string")
+@LIBRARY.add("string(timestamp) -> string", cost=30)
 def time_text(moment: Timestamp) -> str:
     """Return the text of a moment: RFC 3339 in UTC, with as many fractions as needed."""
     text = gotime.Instant(moment.ns).rfc3339()
@@ -213,7 +213,7 @@ def _timestamp_of_seconds(seconds: int) -> Timestamp:
     return timestamp(seconds * SECOND)
 
 
-@LIBRARY.add("timestamp(string) -> timestamp")
+@LIBRARY.add("timestamp(string) -> timestamp", cost=60)
 def read_time(text: str) -> Timestamp:
     """Read a moment of RFC 3339. Raises CelError."""
     if not _RFC3339.fullmatch(text):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import tzinfo
 
-LIBRARY: Final = Library("standard")
+LIBRARY: Final = Library("standard", cost=30)
 _FIXED: Final = re.compile(r"([+-]?)([0-9]{2}):([0-9]{2})", re.ASCII)
 _ZONE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
