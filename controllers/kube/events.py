@@ -66,7 +66,7 @@ class Recorder:
 
     `must_keep` tells which Events a policy matches: those are neither counted together nor dropped, and written again
     while the server cannot be asked. Without `counts_equal` no notes are counted together. `dropped` counts what was lost
-    for lack of room or because the server refused it.
+    for lack of room or because the server refused it; `on_drop` hears of each, with its reason.
     """
 
     def __init__(
@@ -79,6 +79,7 @@ class Recorder:
         most_queued: int = MOST_QUEUED,
         counts_equal: bool = True,
         suffix: Callable[[], str] | None = None,
+        on_drop: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._client = client
         self._instance = instance[:_LONGEST_INSTANCE]
@@ -88,6 +89,7 @@ class Recorder:
         self._counts_equal = counts_equal
         self._backoff = Backoff()
         self._suffix = suffix
+        self._on_drop = on_drop
         self._queue: deque[tuple[Note, Object, bool]] = deque()
         self._written: OrderedDict[Note, tuple[float, str, str, int]] = OrderedDict()
         self._arrived = asyncio.Event()
@@ -106,7 +108,7 @@ class Recorder:
         event = self._event(note)
         is_kept = self.must_keep(event)
         if len(self._queue) >= self._most and not is_kept:
-            self.dropped += 1
+            self._drop(note)
             return
         self._queue.append((note, event, is_kept))
         self._idle.clear()
@@ -144,7 +146,11 @@ class Recorder:
                 self._queue.appendleft((note, event, is_kept))
                 await self._clock.sleep(max(self._backoff.next(), error.retry_after or 0.0))
                 return
-            self.dropped += 1
+            self._drop(note)
+
+    def _drop(self, note: Note) -> None:
+        self.dropped += 1
+        self._on_drop(note.reason)
 
     async def _counted(self, note: Note) -> bool:
         """Count a note on the Event that says the same; False when there is none."""

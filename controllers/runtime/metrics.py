@@ -55,6 +55,12 @@ HISTOGRAMS: dict[str, tuple[str, ...]] = {
 GAUGES: dict[str, tuple[str, ...]] = {
     "kyverno_policy_rule_info_total": (*_RULE[:7], "status_ready"),
     "kyverno_ttl_controller_info": ("resource_group", "resource_version", "resource_resource"),
+    "kpolicy_ttl_rights_missing": (
+        "resource_group",
+        "resource_version",
+        "resource_resource",
+        "verb",
+    ),
     "kyverno_info": ("version",),
     "kpolicy_exceptions_in_force": ("exception",),
     "kpolicy_exception_expiry_timestamp_seconds": ("exception",),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from controllers.kube.kinds import POLICY_EXCEPTIONS
 from controllers.kube.workqueue import WorkQueue
+from controllers.loops.counting import counted
 from controllers.store.events import about_exception
 from controllers.store.exceptions import exception_key
 from engine.errors import EngineError
@@ -38,8 +39,9 @@ class ExceptionSweep:
         listeners.append(self._changed)
         for one in self._surroundings.snapshot.exceptions:
             self.queue.add(one.key)
+        work = counted(self._surroundings.metrics, "exceptions", self.queue, self._look)
         try:
-            await self.queue.run(self._look, on_error=_failed)
+            await self.queue.run(work, on_error=_failed)
         finally:
             listeners.remove(self._changed)
 

@@ -7,12 +7,14 @@ right before the next, so that two runs are never the same one.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from controllers.kube import Conflict, Forbidden, NotFound
 from controllers.kube.kinds import CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.announcing import announce
+from controllers.loops.counting import counted
 from controllers.loops.rules import kinds_in, served
 from controllers.store.events import about_object, cleaned_up
 from engine.cleanup import compile_cleanup, plan
@@ -51,8 +53,11 @@ class CleanupLoop:
         informers = self._surroundings.informers
         stores = {kind: informers.acquire(kind) for kind in KINDS}
         stops = [store.on_change(self._listener(kind)) for kind, store in stores.items()]
+        work = counted(
+            self._surroundings.metrics, "cleanup", self.queue, partial(self._look, stores)
+        )
         try:
-            await self.queue.run(lambda place: self._look(stores, place), on_error=_failed)
+            await self.queue.run(work, on_error=_failed)
         finally:
             for stop in stops:
                 stop()

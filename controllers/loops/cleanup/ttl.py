@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from controllers.kube import Forbidden, KubeError
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
+from controllers.loops.counting import counted
 from controllers.store.events import about_object
 from engine.cleanup import TTL_LABEL, due_at, propagation
 from engine.errors import EngineError, EvaluationError
@@ -46,9 +47,10 @@ class TtlLoop:
 
     async def run(self) -> None:
         """Work until cancelled."""
+        work = counted(self._surroundings.metrics, "ttl", self.queue, self._look)
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self.queue.run(self._look, workers=2, on_error=_failed))
+                group.create_task(self.queue.run(work, workers=2, on_error=_failed))
                 group.create_task(self._follow())
         finally:
             for kind in list(self._watched):

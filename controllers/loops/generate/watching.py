@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from controllers.kube import KubeError
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
+from controllers.loops.counting import counted
 from controllers.loops.rules import (
     is_unaffected,
     kinds_cloned,
@@ -53,8 +54,9 @@ class SyncWatch:
 
     async def run(self) -> None:
         """Work until cancelled."""
+        work = counted(self._surroundings.metrics, "synchronize", self.queue, self._look)
         try:
-            await self.queue.run(self._look, workers=4, on_error=_failed)
+            await self.queue.run(work, workers=4, on_error=_failed)
         finally:
             for watch in list(self._watches):
                 await self._release(watch)

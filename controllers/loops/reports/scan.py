@@ -17,6 +17,7 @@ import orjson
 
 from controllers.kube.kinds import NAMESPACES
 from controllers.kube.workqueue import WorkQueue
+from controllers.loops.counting import counted
 from controllers.loops.rules import kinds_named, served
 from controllers.runtime.lanes import is_trigger
 from controllers.store.namespaces import labels_of
@@ -73,11 +74,12 @@ class BackgroundScan:
         listeners = self._surroundings.world.on_change
         listeners.append(self._world_changed)
         self._changes.add("")
+        scan = counted(self._surroundings.metrics, "background-scan", self.queue, self._scan)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._changes.run(self._look, on_error=_failed))
                 workers = self._surroundings.options.scan_workers
-                group.create_task(self.queue.run(self._scan, workers=workers, on_error=_failed))
+                group.create_task(self.queue.run(scan, workers=workers, on_error=_failed))
                 group.create_task(self._again())
         finally:
             listeners.remove(self._world_changed)

@@ -14,6 +14,7 @@ from controllers.kube.kinds import UPDATE_REQUESTS
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.announcing import announce
+from controllers.loops.counting import counted
 from controllers.loops.rules import find_rule
 from controllers.store.events import GENERATE as GENERATE_SOURCE
 from controllers.store.events import MUTATE as MUTATE_SOURCE
@@ -51,9 +52,10 @@ class Consumer:
         selection = Selection(namespace=surroundings.namespace)
         self._store = surroundings.informers.acquire(UPDATE_REQUESTS, selection)
         stop = self._store.on_change(self._changed)
+        work = counted(surroundings.metrics, "update-request", self.queue, self._work)
         try:
             await self.queue.run(
-                self._work, workers=surroundings.options.request_workers, on_error=_unforeseen
+                work, workers=surroundings.options.request_workers, on_error=_unforeseen
             )
         finally:
             stop()

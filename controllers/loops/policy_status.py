@@ -1,0 +1,151 @@
+"""Writes the status of policies: Ready, the rules that autogen adds, how many rules of each kind (rows A-04, W-04).
+
+A policy is Ready once the webhook configurations ask for it as it stands, not when it was merely read. Nothing but the status
+is ever written, so that what people applied stays what they applied.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from controllers.kube import NotFound
+from controllers.kube.kinds import CLUSTER_POLICIES, POLICIES
+from controllers.kube.workqueue import WorkQueue
+from controllers.store.policies import (
+    content_hash,
+    policy_key,
+    read_policy,
+    same_status,
+    status_of,
+)
+from engine.errors import EngineError
+from engine.model import Policy
+
+from .counting import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from controllers.kube import Kind
+    from controllers.kube.store import Change, Store
+    from controllers.runtime.process import Configured
+    from controllers.runtime.world import Change as WorldChange
+    from engine.model import Json, Object
+
+    from .surroundings import Surroundings
+
+NOT_READY = "Not Ready"
+_Place = tuple["Kind", str, str]
+_log = logging.getLogger(__name__)
+
+
+class PolicyStatus:
+    """Keeps the status of all policies. `run` it as a task on the leader.
+
+    `configured` tells what the webhook configurations ask for; None where nobody keeps them, then a policy is Ready when it
+    is in force.
+    """
+
+    def __init__(self, surroundings: Surroundings, configured: Configured | None = None) -> None:
+        self._surroundings = surroundings
+        self._configured = configured
+        self._stores: dict[Kind, Store] = {}
+        self.queue: WorkQueue[_Place] = WorkQueue(clock=surroundings.clock, least=0.2, most=60.0)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        surroundings = self._surroundings
+        kinds = (CLUSTER_POLICIES, POLICIES)
+        self._stores = {kind: surroundings.informers.acquire(kind) for kind in kinds}
+        stops = [store.on_change(partial(self._changed, kind)) for kind, store in self._stores.items()]  # fmt: skip
+        surroundings.world.on_change.append(self._world_changed)
+        if self._configured is not None:
+            self._configured.on_change.append(self._all)
+        work = counted(surroundings.metrics, "policy-status", self.queue, self._look)
+        try:
+            await self.queue.run(work, on_error=_failed)
+        finally:
+            surroundings.world.on_change.remove(self._world_changed)
+            if self._configured is not None:
+                self._configured.on_change.remove(self._all)
+            for kind, stop in zip(kinds, stops, strict=True):
+                stop()
+                await surroundings.informers.release(kind)
+
+    def _changed(self, kind: Kind, change: Change) -> None:
+        if change.new is not None:
+            self.queue.add((kind, *change.key))
+
+    def _world_changed(self, change: WorldChange) -> None:
+        if change.kind in self._stores:
+            metadata = change.object["metadata"]
+            self.queue.add((change.kind, metadata.get("namespace") or "", metadata["name"]))
+
+    def _all(self) -> None:
+        for kind, store in self._stores.items():
+            for namespace, name in store.keys():  # noqa: SIM118 - a Store, not a dict
+                self.queue.add((kind, namespace, name))
+
+    async def _look(self, place: _Place) -> None:
+        """Write a status that is not what it should be; raises KubeError, then it is tried again."""
+        kind, namespace, name = place
+        obj = self._stores[kind].get(name, namespace)
+        if obj is None:
+            return
+        obj = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
+        old = obj.get("status") or {}
+        status = _as_long_as_before(self._status(obj), old)
+        if same_status(status, old):
+            return
+        if not status["autogen"]:
+            status["autogen"] = {"rules": None}
+        try:
+            await self._surroundings.client.patch(
+                kind, name, namespace, {"status": status}, subresource="status"
+            )
+        except NotFound:
+            return
+
+    def _status(self, obj: Object) -> dict[str, Any]:
+        now = self._surroundings.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        key = policy_key(obj)
+        try:
+            policy = read_policy(obj)
+        except EngineError as error:
+            metadata = obj["metadata"]
+            nothing = Policy(str(obj["kind"]), str(metadata["name"]))
+            return status_of(nothing, error.message, now)
+        return status_of(policy, self._why_not_ready(key, obj), now)
+
+    def _why_not_ready(self, key: str, obj: Object) -> str:
+        """Return why a policy is not enforced as it stands, empty when it is."""
+        snapshot = self._surroundings.snapshot
+        problem = snapshot.problems.get(key)
+        if problem is not None:
+            return problem.message
+        compiled = snapshot.compiled.get(key)
+        if compiled is None:
+            return NOT_READY
+        if self._configured is None:
+            return ""
+        is_asked = self._configured.policies.get(key) == content_hash(obj)
+        return "" if is_asked else NOT_READY
+
+
+def _as_long_as_before(status: dict[str, Any], old: Mapping[str, Json]) -> dict[str, Any]:
+    """Return a status whose condition keeps the time at which it began to say what it says."""
+    for before in old.get("conditions") or ():
+        [condition] = status["conditions"]
+        if before.get("type") == "Ready" and before.get("status") == condition["status"]:
+            since = before.get("lastTransitionTime") or condition["lastTransitionTime"]
+            return {**status, "conditions": [{**condition, "lastTransitionTime": since}]}
+    return status
+
+
+def _failed(place: _Place, error: Exception) -> None:
+    if isinstance(error, EngineError):
+        _log.warning("status of %s %s: %s", place[0], "/".join(place[1:]), error.message)
+    else:
+        _log.error("status of %s %s", place[0], "/".join(place[1:]), exc_info=error)

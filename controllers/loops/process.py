@@ -1,0 +1,119 @@
+"""The loops of one process put together: what every process runs, and what only the leader does."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from controllers.kube.events import Recorder
+
+from .announcing import awaited_in
+from .cleanup.exceptions import ExceptionSweep
+from .cleanup.policies import CleanupLoop
+from .cleanup.ttl import TtlLoop
+from .generate.policies import PolicyWatch
+from .generate.watching import SyncWatch
+from .policy_status import PolicyStatus
+from .reports.scan import BackgroundScan
+from .reports.sweeping import ReportSweep
+from .requests.consumer import Consumer
+from .requests.work import Worker
+from .sink import LoopSink
+from .surroundings import Options, Surroundings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator
+
+    from controllers.runtime.metrics import Labels
+    from controllers.runtime.process import Configured, Runtime
+
+
+def surroundings_of(runtime: Runtime) -> Surroundings:
+    """Return what loops stand in, from what the process stands on."""
+    given, metrics = runtime.options, runtime.metrics
+    recorder = Recorder(
+        runtime.client,
+        runtime.identity,
+        clock=runtime.clock,
+        must_keep=awaited_in(runtime.world),
+        counts_equal=False,
+        on_drop=lambda reason: metrics.count("kyverno_events_dropped", (reason,)),
+    )
+    return Surroundings(
+        world=runtime.world,
+        client=runtime.client,
+        clock=runtime.clock,
+        resolver=runtime.resolver,
+        metrics=metrics,
+        informers=runtime.informers,
+        recorder=recorder,
+        key=runtime.key,
+        namespace=runtime.namespace,
+        instance=runtime.identity,
+        trust=runtime.trust,
+        options=Options(
+            background_scan=given.background_scan,
+            scan_interval=given.scan_interval,
+            scan_workers=given.scan_workers,
+            ttl_interval=given.ttl_interval,
+            omitted_events=given.omitted_events,
+        ),
+    )
+
+
+class ProcessLoops:
+    """See `controllers.runtime.process.Loops`."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._surroundings = surroundings_of(runtime)
+        is_kept = runtime.options.serves and not runtime.options.observe_only
+        self._configured: Configured | None = runtime.configured if is_kept else None
+        self.sink = LoopSink(self._surroundings)
+
+    async def run(self) -> None:
+        """Write what the webhook hands over, until cancelled."""
+        await self.sink.run()
+
+    async def lead(self) -> None:
+        """Act on the cluster until cancelled.
+
+        Made anew each time, because while somebody else led nothing that was remembered stayed true.
+        """
+        async with asyncio.TaskGroup() as group:
+            for run in self._loops():
+                group.create_task(run())
+
+    def _loops(self) -> list[Callable[[], Coroutine[None, None, None]]]:
+        surroundings = self._surroundings
+        worker = Worker(surroundings, self.sink.pending)
+        sync = SyncWatch(surroundings, worker.generator)
+        ttl = TtlLoop(surroundings)
+        _show_ttl(surroundings, ttl)
+        loops = [
+            Consumer(surroundings, worker).run,
+            sync.run,
+            PolicyWatch(surroundings, worker.generator, sync).run,
+            CleanupLoop(surroundings).run,
+            ttl.run,
+            ExceptionSweep(surroundings).run,
+            ReportSweep(surroundings).run,
+            PolicyStatus(surroundings, self._configured).run,
+        ]
+        if surroundings.options.background_scan:
+            loops.append(BackgroundScan(surroundings).run)
+        return list(loops)
+
+
+def _show_ttl(surroundings: Surroundings, ttl: TtlLoop) -> None:
+    """Let the gauges of the TTL loop be read from it."""
+
+    def watched() -> Iterator[tuple[Labels, float]]:
+        for kind, count in ttl.watched():
+            yield (kind.group, kind.version, kind.plural), float(count)
+
+    def missing() -> Iterator[tuple[Labels, float]]:
+        for kind, verb in ttl.rights.all_missing():
+            yield (kind.group, kind.version, kind.plural, verb), 1.0
+
+    surroundings.metrics.gauge("kyverno_ttl_controller_info", watched)
+    surroundings.metrics.gauge("kpolicy_ttl_rights_missing", missing)
