@@ -53,7 +53,10 @@ def _account(namespace: str) -> Object:
 
 
 def _collected(part: str) -> Object:
-    """Return the ClusterRole that collects the rights of a part by every set of labels in use for them."""
+    """Return the ClusterRole that collects the rights of a part by every set of labels in use for them.
+
+    It names no rules: those are the cluster's to fill in, and naming them would make a second installation a conflict.
+    """
     selectors = [
         {"matchLabels": {f"rbac.kyverno.io/aggregate-to-{part}": "true"}},
         {"matchLabels": _labels(part)},
@@ -70,7 +73,6 @@ def _collected(part: str) -> Object:
     return {
         **_head("ClusterRole", f"kyverno:{part}", {**_INSTANCE}),
         "aggregationRule": {"clusterRoleSelectors": selectors},
-        "rules": [],
     }
 
 

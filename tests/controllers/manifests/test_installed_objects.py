@@ -27,7 +27,7 @@ def _rules() -> list[dict[str, Any]]:
         rule
         for one in rbac.roles()
         if one["kind"] in {"ClusterRole", "Role"}
-        for rule in one["rules"]
+        for rule in one.get("rules", ())
     ]
 
 
@@ -142,7 +142,9 @@ def test_no_role_has_wildcards_or_ways_to_more_rights() -> None:
 
 def test_secrets_are_read_in_the_own_namespace_only() -> None:
     cluster = [one for one in rbac.roles() if one["kind"] == "ClusterRole"]
-    assert not [one for one in cluster for rule in one["rules"] if "secrets" in rule["resources"]]
+    assert not [
+        one for one in cluster for rule in one.get("rules", ()) if "secrets" in rule["resources"]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -175,6 +177,10 @@ def test_every_collected_role_reaches_the_one_service_account() -> None:
         assert binding["subjects"] == [
             {"kind": "ServiceAccount", "name": rbac.SERVICE_ACCOUNT, "namespace": "kyverno"}
         ]  # fmt: skip
+
+
+def test_a_collecting_role_leaves_its_rules_to_the_cluster() -> None:
+    assert not [one for one in _named("ClusterRole") if "aggregationRule" in one and "rules" in one]
 
 
 def test_namespace_admins_do_not_write_exceptions() -> None:
