@@ -104,9 +104,11 @@ class Caller:
 
     def _context(self, bundle: str) -> ssl.SSLContext:
         if bundle not in self._contexts:
-            made = ssl.create_default_context(
-                cadata=base64.b64decode(bundle).decode() if bundle else None
-            )
+            made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            if bundle:
+                made.load_verify_locations(cadata=base64.b64decode(bundle).decode())
+            else:
+                made.load_default_certs()
             if self.certificate:
                 made.load_cert_chain(*self.certificate)
             self._contexts[bundle] = made

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from controllers.sandbox.custom.definitions import STORAGE
 from controllers.sandbox.objects.strategies import CRD_FINALIZER
 
-from .writing import change, delete
+from .writing import change, delete, set_status
 
 if TYPE_CHECKING:
     from controllers.sandbox.cluster import Cluster
@@ -16,10 +17,11 @@ BY = "crd-controller"
 
 
 async def reconcile(cluster: Cluster, definition: Object) -> None:
-    """Delete the objects of a CRD that is to go, and let it go when none is left."""
-    if not definition["metadata"].get("deletionTimestamp"):
-        return
+    """Keep the status of a CRD; delete the objects of one that is to go, and let it go when none is left."""
     spec = definition["spec"]
+    if not definition["metadata"].get("deletionTimestamp"):
+        set_status(cluster, STORAGE, definition, _status(definition))
+        return
     storage = f"{spec['group']}/{spec['names']['plural']}"
     resource = cluster.registry.by_storage(storage)
     for obj in cluster.store.list(storage) if resource else ():
@@ -34,3 +36,12 @@ async def reconcile(cluster: Cluster, definition: Object) -> None:
         return {**held, "metadata": {**held["metadata"], "finalizers": kept}}
 
     await change(cluster, crds, definition, make, by=BY)
+
+
+def _status(definition: Object) -> Object:
+    spec, status = definition["spec"], definition.get("status") or {}
+    stored = list(status.get("storedVersions") or ())
+    stored += [
+        one["name"] for one in spec["versions"] if one.get("storage") and one["name"] not in stored
+    ]
+    return {**status, "acceptedNames": spec["names"], "storedVersions": stored}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from controllers.sandbox.clock import parse_instant
 from controllers.sandbox.errors import ApiError
@@ -95,7 +96,7 @@ async def _report(cluster: Cluster, obj: Object, by: str, failure: ApiError) -> 
     }
     event = {
         "metadata": {
-            "name": f"{meta['name']}.{abs(hash(failure.message)):x}"[:200],
+            "name": f"{meta['name'][:200]}.{crc32(failure.message.encode()):08x}",
             "namespace": meta["namespace"],
         },
         "involvedObject": about,

@@ -240,6 +240,41 @@ def _definition(obj: Object) -> Iterator[Cause]:
             )
 
 
+def _webhooks(obj: Object) -> Iterator[Cause]:
+    for number, hook in enumerate(obj.get("webhooks") or ()):
+        where = f"webhooks[{number}]"
+        name = hook.get("name", "")
+        if not _SUBDOMAIN.fullmatch(name) or name.count(".") < 2:
+            yield invalid_field(
+                f"{where}.name",
+                name,
+                "should be a domain with at least three segments separated by dots",
+            )
+        effects = ["None", "NoneOnDryRun"]
+        if not hook.get("sideEffects"):
+            yield required_field(f"{where}.sideEffects", "must specify one of None, NoneOnDryRun")
+        elif hook["sideEffects"] not in effects:
+            yield unsupported_field(f"{where}.sideEffects", hook["sideEffects"], effects)
+        if not hook.get("admissionReviewVersions"):
+            yield required_field(
+                f"{where}.admissionReviewVersions", "must specify one of v1, v1beta1"
+            )
+        if not 1 <= hook.get("timeoutSeconds", 10) <= 30:
+            why = "the timeout value must be between 1 and 30 seconds"
+            yield invalid_field(f"{where}.timeoutSeconds", hook["timeoutSeconds"], why)
+        yield from _client(hook.get("clientConfig") or {}, f"{where}.clientConfig")
+
+
+def _client(config: Object, where: str) -> Iterator[Cause]:
+    url, service = config.get("url"), config.get("service")
+    if bool(url) == bool(service):
+        yield required_field(where, "exactly one of url or service is required")
+    elif url and not str(url).startswith("https://"):
+        yield invalid_field(f"{where}.url", url, "'https' is the only allowed URL scheme")
+    elif service and not (service.get("name") and service.get("namespace")):
+        yield required_field(f"{where}.service.name", "a service needs a name and a namespace")
+
+
 _RULES: dict[str, Callable[[Object], Iterator[Cause]]] = {
     "Pod": _pod,
     "Deployment": _workload,
@@ -254,4 +289,6 @@ _RULES: dict[str, Callable[[Object], Iterator[Cause]]] = {
     "ConfigMap": _config_map,
     "Secret": _config_map,
     "CustomResourceDefinition": _definition,
+    "MutatingWebhookConfiguration": _webhooks,
+    "ValidatingWebhookConfiguration": _webhooks,
 }

@@ -279,6 +279,8 @@ def _system_fields(call: Call, current: Object, new: Object) -> Object:
         status = {"status": new["status"]} if "status" in new else {}
         return {**made, "metadata": meta, **status}
     made = {**new, "metadata": meta}
+    if call.resource.storage == "/namespaces" and call.subresource != "finalize":
+        made["spec"] = current.get("spec", {})
     if call.resource.has_status and call.subresource != "ephemeralcontainers":
         made.pop("status", None)
         if "status" in current:

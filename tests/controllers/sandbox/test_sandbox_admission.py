@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import orjson
+import pytest
 from aiohttp import web
 
 from .serving import Api, config_map, pod, run
@@ -238,17 +239,40 @@ def test_a_webhook_that_takes_too_long_has_failed(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
-def test_a_dry_run_never_reaches_a_webhook_with_side_effects(tmp_path: Path) -> None:
+def test_a_dry_run_is_said_to_be_one_and_side_effects_are_not_accepted(tmp_path: Path) -> None:
     async def test(api: Api) -> None:
         async with webhook(api) as hook:
-            await hook.install(api, sideEffects="Some")
-            status, refusal = await api("POST", f"{MAPS}?dryRun=All", config_map())
-            assert (status, "does not support dry run" in refusal["message"]) == (400, True)
-            assert hook.asked == []
-            await api("DELETE", f"{HOOKS}/validatingwebhookconfigurations/w")
+            wrong = hook.configuration(sideEffects="Some")
+            status, refusal = await api("POST", f"{HOOKS}/validatingwebhookconfigurations", wrong)
+            assert status == 422
+            assert 'webhooks[0].sideEffects: Unsupported value: "Some"' in refusal["message"]
             await hook.install(api, name="n", sideEffects="NoneOnDryRun")
             await api.post(f"{MAPS}?dryRun=All", config_map())
             assert hook.asked[0]["dryRun"] is True
+            assert hook.asked[0]["options"]["dryRun"] == ["All"]
+
+    run(tmp_path, test)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", "short"),
+        ("admissionReviewVersions", []),
+        ("timeoutSeconds", 31),
+        ("clientConfig", {"url": "http://127.0.0.1/"}),
+        ("clientConfig", {}),
+        ("clientConfig", {"service": {"name": "x"}}),
+    ],
+)
+def test_a_webhook_that_could_not_be_called_is_refused(
+    tmp_path: Path, field: str, value: Any
+) -> None:
+    async def test(api: Api) -> None:
+        made = Webhook(1, "").configuration()
+        made["webhooks"][0][field] = value
+        status, refusal = await api("POST", f"{HOOKS}/validatingwebhookconfigurations", made)
+        assert (status, f"webhooks[0].{field}" in refusal["message"]) == (422, True)
 
     run(tmp_path, test)
 
