@@ -1,0 +1,38 @@
+"""Time-boxed exceptions on request: who may ask for what, who must agree, and what state a grant is in at an instant.
+
+Pure tables and decisions over `kpolicy.io/v1alpha1` GrantPolicy and Grant, for the controller that keeps their status, the
+webhook, the commands and the console. A request is written once; afterwards only decisions are added to it, each under the
+name of who makes it, which an admission policy of the API server itself sees to.
+"""
+
+from __future__ import annotations
+
+from .approvals import Standing, may_approve, standing
+from .cause import exception_of
+from .lifecycle import FINAL, Facts, GrantStatus, next_status
+from .model import Approvers, Decision, Grant, GrantPolicy, parse_grant, parse_grant_policy
+from .requests import Circumstances, Refusal, chosen_policy, refusals
+from .spans import length_of, length_text
+
+__all__ = [
+    "FINAL",
+    "Approvers",
+    "Circumstances",
+    "Decision",
+    "Facts",
+    "Grant",
+    "GrantPolicy",
+    "GrantStatus",
+    "Refusal",
+    "Standing",
+    "chosen_policy",
+    "exception_of",
+    "length_of",
+    "length_text",
+    "may_approve",
+    "next_status",
+    "parse_grant",
+    "parse_grant_policy",
+    "refusals",
+    "standing",
+]

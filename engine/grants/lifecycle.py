@@ -1,0 +1,185 @@
+"""The state of a grant at an instant: one pure table, which the controller writes down and everybody else can recompute.
+
+    draft -> pending -> (scheduled) -> active -> expired | revoked | dropped | idle-expired | exhausted
+                  -> denied | withdrawn | timed-out
+
+INVARIANT: final states stay, whatever clocks and decisions say later, and instants that are once set are never changed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from engine.record import record, replace
+
+from .approvals import standing
+from .model import instant_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+    from typing import Any
+
+    from .model import Grant, GrantPolicy
+    from .requests import Refusal
+
+FINAL: Final = frozenset(
+    {"expired", "revoked", "dropped", "idle-expired", "exhausted", "denied", "withdrawn", "timed-out"}
+)  # fmt: skip
+OPEN: Final = frozenset({"pending", "scheduled", "active"})
+
+
+@record
+class GrantStatus:
+    """What the controller writes under `status`; instants are None until they are settled."""
+
+    state: str = "draft"
+    approval_ends_at: datetime | None = None
+    starts_at: datetime | None = None
+    expires_at: datetime | None = None
+    ended_at: datetime | None = None
+    ended_by: str = ""
+    message: str = ""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing can follow."""
+        return self.state in FINAL
+
+    def fields(self) -> dict[str, str]:
+        """Return the status as the API stores it."""
+        given = {
+            "state": self.state,
+            "approvalDeadline": _text(self.approval_ends_at),
+            "startsAt": _text(self.starts_at),
+            "expiresAt": _text(self.expires_at),
+            "endedAt": _text(self.ended_at),
+            "endedBy": self.ended_by,
+            "message": self.message,
+        }
+        return {key: value for key, value in given.items() if value}
+
+
+@record
+class Facts:
+    """What counts beside the grant itself: the instant, uses of its exception, refusals of the request."""
+
+    now: datetime
+    uses: int = 0
+    last_used_at: datetime | None = None
+    refusals: tuple[Refusal, ...] = ()
+
+
+def status_of(grant: Grant) -> GrantStatus:
+    """Return the status that is written down so far."""
+    stored: Mapping[str, Any] = grant.status
+    return GrantStatus(
+        state=str(stored.get("state") or "draft"),
+        approval_ends_at=_instant(stored, "approvalDeadline"),
+        starts_at=_instant(stored, "startsAt"),
+        expires_at=_instant(stored, "expiresAt"),
+        ended_at=_instant(stored, "endedAt"),
+        ended_by=str(stored.get("endedBy", "")),
+        message=str(stored.get("message", "")),
+    )
+
+
+def next_status(grant: Grant, policy: GrantPolicy | None, facts: Facts) -> GrantStatus:
+    """Return the status at `facts.now`; the same one where nothing changes. `policy` is the one that the request falls under."""
+    status = status_of(grant)
+    for _ in range(len(_STEPS)):
+        if status.is_final or status.state not in _STEPS:
+            break
+        following = _STEPS[status.state](grant, policy, facts, status)
+        if following.state == status.state:
+            return following
+        status = following
+    return status
+
+
+def _draft(
+    grant: Grant, policy: GrantPolicy | None, facts: Facts, status: GrantStatus
+) -> GrantStatus:
+    if policy is None or facts.refusals:
+        why = "; ".join(map(str, facts.refusals)) or "refused: no grant policy fits"
+        return _end(status, "denied", facts.now, "kpolicy", why)
+    asked_at = grant.created_at or facts.now
+    return replace(status, state="pending", approval_ends_at=asked_at + policy.approval_for)
+
+
+def _pending(
+    grant: Grant, policy: GrantPolicy | None, facts: Facts, status: GrantStatus
+) -> GrantStatus:
+    if ended := _ended_by_hand(grant, facts, status, {"withdraw": "withdrawn"}):
+        return ended
+    if status.approval_ends_at is not None and facts.now >= status.approval_ends_at:
+        return _end(
+            status, "timed-out", status.approval_ends_at, "kpolicy", "nobody decided in time"
+        )
+    if policy is None:
+        return _end(status, "denied", facts.now, "kpolicy", "its grant policy is gone")
+    votes = standing(grant, policy)
+    if votes.denied_by:
+        return _end(status, "denied", facts.now, votes.denied_by, "")
+    if not (votes.is_approved or grant.emergency):
+        return status
+    # Whole seconds, because that is what the API stores and everybody recomputes from.
+    starts_at = max(facts.now, grant.start_at or facts.now).replace(microsecond=0)
+    return replace(
+        status, state="scheduled", starts_at=starts_at, expires_at=starts_at + grant.for_
+    )
+
+
+def _scheduled(
+    grant: Grant, _: GrantPolicy | None, facts: Facts, status: GrantStatus
+) -> GrantStatus:
+    by_hand = {"withdraw": "withdrawn", "drop": "dropped", "revoke": "revoked"}
+    if ended := _ended_by_hand(grant, facts, status, by_hand):
+        return ended
+    due = status.starts_at is not None and facts.now >= status.starts_at
+    return replace(status, state="active") if due else status
+
+
+def _active(grant: Grant, _: GrantPolicy | None, facts: Facts, status: GrantStatus) -> GrantStatus:
+    if status.expires_at is None or facts.now >= status.expires_at:
+        return _end(status, "expired", status.expires_at or facts.now, "kpolicy", "")
+    if ended := _ended_by_hand(grant, facts, status, {"drop": "dropped", "revoke": "revoked"}):
+        return ended
+    if grant.uses and facts.uses >= grant.uses:
+        return _end(status, "exhausted", facts.now, "kpolicy", f"used {facts.uses} times")
+    idle_at = _idle_at(grant, facts, status)
+    if idle_at is not None and facts.now >= idle_at:
+        return _end(status, "idle-expired", idle_at, "kpolicy", "not used for too long")
+    return status
+
+
+_STEPS: Final = {"draft": _draft, "pending": _pending, "scheduled": _scheduled, "active": _active}
+
+
+def _idle_at(grant: Grant, facts: Facts, status: GrantStatus) -> datetime | None:
+    since = facts.last_used_at or status.starts_at
+    return since + grant.idle_for if since is not None and grant.idle_for else None
+
+
+def _ended_by_hand(
+    grant: Grant, facts: Facts, status: GrantStatus, states: Mapping[str, str]
+) -> GrantStatus | None:
+    """End a grant on the first decision that can: requesters withdraw and drop their own, others revoke."""
+    for one in grant.decisions:
+        own = one.by == grant.requester
+        if one.verdict in states and own is (one.verdict != "revoke"):
+            return _end(status, states[one.verdict], facts.now, one.by, one.comment)
+    return None
+
+
+def _end(status: GrantStatus, state: str, at: datetime, by: str, message: str) -> GrantStatus:
+    return replace(status, state=state, ended_at=at, ended_by=by, message=message)
+
+
+def _instant(stored: Mapping[str, Any], key: str) -> datetime | None:
+    value = stored.get(key)
+    return instant_of(value) if isinstance(value, str) else None
+
+
+def _text(at: datetime | None) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ") if at is not None else ""

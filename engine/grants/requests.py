@@ -1,0 +1,164 @@
+"""Whether somebody may ask for a grant as it is written, and if not, which limit says so and what would be possible.
+
+Asked by the webhook when a Grant is created, by the controller before it becomes pending, and by `grant request` and the
+wizard before anything is written, so that people learn the limits from the form and not from a refusal.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.errors import EvaluationError
+from engine.lang import regex, wildcard
+from engine.record import record
+
+from .spans import length_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+
+    from .model import Grant, GrantPolicy
+
+
+@record
+class Refusal:
+    """One reason against a request: the limit, and the next possible step."""
+
+    message: str
+    help: str = ""
+
+    def __str__(self) -> str:
+        return f"refused: {self.message}" + (f"; {self.help}" if self.help else "")
+
+
+@record
+class Circumstances:
+    """What counts beside the request: the requester's open grants, and when the last one like it ended."""
+
+    now: datetime
+    open_grants: int = 0
+    last_end_at: datetime | None = None
+
+
+def chosen_policy(
+    grant: Grant, policies: Iterable[GrantPolicy], circumstances: Circumstances
+) -> tuple[GrantPolicy | None, tuple[Refusal, ...]]:
+    """Return the first grant policy by name that allows the request, or the refusals of the one that is nearest to it."""
+    nearest: tuple[GrantPolicy | None, tuple[Refusal, ...]] = (None, (_nobody(grant),))
+    for policy in sorted(policies, key=lambda one: one.name):
+        if not _concerns(policy, grant):
+            continue
+        found = refusals(grant, policy, circumstances)
+        if not found:
+            return policy, ()
+        if nearest[0] is None or len(found) < len(nearest[1]):
+            nearest = (policy, found)
+    return nearest
+
+
+def refusals(
+    grant: Grant, policy: GrantPolicy, circumstances: Circumstances
+) -> tuple[Refusal, ...]:
+    """Return everything that a grant policy has against a request; nothing means that it may be made."""
+    return (
+        *_length(grant, policy),
+        *_words(grant, policy),
+        *_breadth(grant, policy),
+        *_limits(grant, policy, circumstances),
+    )
+
+
+def _nobody(grant: Grant) -> Refusal:
+    return Refusal(
+        f"no grant policy lets `{grant.requester}` ask for `{grant.policy}` in namespace `{grant.namespace}`",
+        "`kubectl kpolicy whoami` shows what you may ask for",
+    )
+
+
+def _concerns(policy: GrantPolicy, grant: Grant) -> bool:
+    return (
+        _matches(policy.policies, grant.policy)
+        and all(_matches(policy.rules, rule) for rule in grant.rules or ("*",))
+        and _matches(policy.namespaces, grant.namespace)
+        and _may_ask(policy, grant)
+    )
+
+
+def _matches(patterns: Iterable[str], text: str) -> bool:
+    return any(wildcard.match(pattern, text) for pattern in patterns)
+
+
+def _may_ask(policy: GrantPolicy, grant: Grant) -> bool:
+    everybody = not policy.users and not policy.groups
+    named = grant.requester in policy.users
+    return everybody or named or not grant.requester_groups.isdisjoint(policy.groups)
+
+
+def _length(grant: Grant, policy: GrantPolicy) -> Iterator[Refusal]:
+    if grant.emergency and policy.emergency_for is None:
+        yield Refusal(f"grantpolicy/{policy.name} has no emergency path", "ask without --emergency")
+        return
+    most = policy.max_for
+    if grant.emergency and policy.emergency_for is not None:
+        most = min(most, policy.emergency_for)
+    if grant.for_ > most:
+        text = length_text(most)
+        kind = "emergency maximum" if grant.emergency else "maximum"
+        yield Refusal(
+            f"duration {length_text(grant.for_)} exceeds {kind} {text} of grantpolicy/{policy.name}",
+            f"try --for {text}",
+        )
+
+
+def _words(grant: Grant, policy: GrantPolicy) -> Iterator[Refusal]:
+    given = len(grant.reason.strip())
+    if given < policy.min_reason:
+        yield Refusal(
+            f"the reason has {given} characters, grantpolicy/{policy.name} asks for {policy.min_reason}",
+            "say in --reason why the rule cannot hold",
+        )
+    if policy.ticket and not _is_ticket(policy.ticket, grant.ticket):
+        yield Refusal(
+            f"ticket `{grant.ticket}` is not of the form `{policy.ticket}` of grantpolicy/{policy.name}",
+            "name one with --ticket",
+        )
+
+
+def _is_ticket(pattern: str, text: str) -> bool:
+    try:
+        return regex.compile(f"^(?:{pattern})$").search(text)
+    except EvaluationError:
+        return False
+
+
+def _breadth(grant: Grant, policy: GrantPolicy) -> Iterator[Refusal]:
+    if policy.wildcards:
+        return
+    wide = not grant.target and not grant.selector
+    if wide or any(map(wildcard.has_wildcard, (grant.target, grant.kind, *grant.rules))):
+        yield Refusal(
+            f"grantpolicy/{policy.name} allows no wildcards in kind, name or rule",
+            "name the object, as Deployment/web",
+        )
+
+
+def _limits(grant: Grant, policy: GrantPolicy, circumstances: Circumstances) -> Iterator[Refusal]:
+    if policy.max_open and circumstances.open_grants >= policy.max_open:
+        yield Refusal(
+            f"`{grant.requester}` has {circumstances.open_grants} open grants, the limit of grantpolicy/{policy.name} "
+            f"is {policy.max_open}",
+            "withdraw or drop one first",
+        )
+    if policy.max_uses and not 0 < grant.uses <= policy.max_uses:
+        yield Refusal(
+            f"{grant.uses or 'unlimited'} uses exceed the {policy.max_uses} of grantpolicy/{policy.name}",
+            f"try --uses {policy.max_uses}",
+        )
+    ended = circumstances.last_end_at
+    if ended is not None and circumstances.now < ended + policy.cool_down_for:
+        left = ended + policy.cool_down_for - circumstances.now
+        yield Refusal(
+            f"the last such grant ended less than {length_text(policy.cool_down_for)} ago",
+            f"ask again in {length_text(left)}",
+        )

@@ -1,0 +1,328 @@
+"""Grants from the request to their end, at instants that the test sets."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import PolicyError
+from engine.grants import (
+    FINAL,
+    Circumstances,
+    Facts,
+    chosen_policy,
+    exception_of,
+    length_of,
+    length_text,
+    may_approve,
+    next_status,
+    parse_grant,
+    parse_grant_policy,
+    refusals,
+    standing,
+)
+from engine.grants.lifecycle import OPEN
+
+NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+def grant(*decisions, status=None, **spec):
+    return parse_grant(
+        {
+            "apiVersion": "kpolicy.io/v1alpha1",
+            "kind": "Grant",
+            "metadata": {"name": "g", "namespace": "shop", "uid": "u-1", "creationTimestamp": "2026-03-02T12:00:00Z"},
+            "spec": {
+                "requester": "ada",
+                "policy": "no-root",
+                "rules": ["run-as-non-root"],
+                "target": {"kind": "Deployment", "name": "web"},
+                "duration": "4h",
+                "reason": "the image is rebuilt on Monday",
+                **spec,
+                "decisions": list(decisions),
+            },
+            "status": status or {},
+        }
+    )  # fmt: skip
+
+
+def policy(name="default", **spec):
+    spec = {"approvers": [{"groups": ["leads"], "users": ["bob", "cyd"]}], **spec}
+    return parse_grant_policy({"metadata": {"name": name}, "spec": spec})
+
+
+def vote(by, verdict="approve", *groups):
+    return {"by": by, "verdict": verdict, "groups": list(groups)}
+
+
+def run(*decisions, at=NOW, rules=None, facts=None, **spec):
+    """Return the status at an instant, of a grant that was last looked at when it was made."""
+    rules = rules or policy()
+    first = next_status(grant(**spec), rules, Facts(NOW))
+    asked = grant(*decisions, status=first.fields(), **spec)
+    return next_status(asked, rules, Facts(at, **(facts or {})))
+
+
+def test_a_request_waits_for_its_approvers_until_the_time_of_its_policy():
+    status = run()
+
+    assert status.state == "pending"
+    assert status.approval_ends_at == NOW + timedelta(days=1)
+
+
+def test_a_request_that_nobody_decides_times_out_at_that_very_instant():
+    assert run(at=NOW + timedelta(hours=23, minutes=59)).state == "pending"
+    assert run(at=NOW + timedelta(days=1)).state == "timed-out"
+    assert run(at=NOW + timedelta(days=9)).ended_at == NOW + timedelta(days=1)
+
+
+def test_an_approval_that_comes_too_late_counts_for_nothing():
+    assert run(vote("bob"), at=NOW + timedelta(days=1)).state == "timed-out"
+
+
+def test_an_approved_grant_runs_from_the_approval_for_the_time_asked():
+    status = run(vote("bob"), at=NOW + HOUR)
+
+    assert status.state == "active"
+    assert (status.starts_at, status.expires_at) == (NOW + HOUR, NOW + 5 * HOUR)
+
+
+def test_a_start_in_the_future_is_waited_for():
+    later = {"startAt": "2026-03-02T15:00:00Z"}
+
+    assert run(vote("bob"), **later).state == "scheduled"
+    assert run(vote("bob"), **later).expires_at == NOW + 7 * HOUR
+    started = grant(vote("bob"), status=run(vote("bob"), **later).fields(), **later)
+    assert next_status(started, policy(), Facts(NOW + 3 * HOUR)).state == "active"
+
+
+def test_an_active_grant_ends_at_its_instant_and_not_before():
+    active = grant(vote("bob"), status=run(vote("bob")).fields())
+
+    assert next_status(active, None, Facts(NOW + 4 * HOUR - timedelta(seconds=1))).state == "active"
+    ended = next_status(active, None, Facts(NOW + 4 * HOUR))
+    assert (ended.state, ended.ended_at) == ("expired", NOW + 4 * HOUR)
+
+
+def test_an_end_is_where_it_was_even_when_the_controller_slept_through_it():
+    active = grant(vote("bob"), status=run(vote("bob")).fields())
+
+    assert next_status(active, None, Facts(NOW + timedelta(days=3))).ended_at == NOW + 4 * HOUR
+
+
+@pytest.mark.parametrize(
+    ("decision", "state"),
+    [
+        (vote("ada", "drop"), "dropped"),
+        (vote("bob", "revoke"), "revoked"),
+        (vote("ada", "revoke"), "active"),
+        (vote("bob", "drop"), "active"),
+    ],
+    ids=["own drop", "revoked by another", "own revoke is none", "another cannot drop"],
+)
+def test_who_may_end_an_active_grant(decision, state):
+    active = grant(vote("bob"), decision, status=run(vote("bob")).fields())
+
+    assert next_status(active, policy(), Facts(NOW + HOUR)).state == state
+
+
+def test_only_the_requester_withdraws():
+    assert run(vote("ada", "withdraw")).state == "withdrawn"
+    assert run(vote("bob", "withdraw")).state == "pending"
+
+
+def test_uses_and_idleness_end_a_grant_early():
+    active = grant(vote("bob"), status=run(vote("bob")).fields(), uses=2, idle="1h")
+
+    assert next_status(active, policy(), Facts(NOW, uses=1)).state == "active"
+    assert next_status(active, policy(), Facts(NOW, uses=2)).state == "exhausted"
+    assert next_status(active, policy(), Facts(NOW + HOUR)).state == "idle-expired"
+    used = Facts(NOW + HOUR, uses=1, last_used_at=NOW + HOUR / 2)
+    assert next_status(active, policy(), used).state == "active"
+
+
+@pytest.mark.parametrize("final", sorted(FINAL))
+def test_a_final_state_is_final(final):
+    over = grant(vote("bob"), vote("ada", "drop"), status={"state": final})
+
+    for at in (NOW, NOW + 100 * HOUR):
+        assert next_status(over, policy(), Facts(at)).state == final
+
+
+def test_a_refused_request_is_denied_with_the_reasons():
+    asked = grant(duration="8h")
+    why = refusals(asked, policy(maxDuration="4h"), Circumstances(NOW))
+    status = next_status(asked, policy(), Facts(NOW, refusals=why))
+
+    assert status.state == "denied"
+    assert status.message == (
+        "refused: duration 8h exceeds maximum 4h of grantpolicy/default; try --for 4h"
+    )
+
+
+def test_an_emergency_needs_no_approver_but_a_policy_that_has_the_path():
+    path = policy(emergency={"maxDuration": "1h"})
+
+    assert run(rules=path, emergency=True, duration="1h").state == "active"
+    assert "no emergency path" in str(
+        refusals(grant(emergency=True), policy(), Circumstances(NOW))[0]
+    )
+    assert "emergency maximum 1h" in str(
+        refusals(grant(emergency=True, duration="2h"), path, Circumstances(NOW))[0]
+    )
+
+
+def test_nobody_approves_an_own_request_in_any_group():
+    assert run(vote("ada", "approve", "leads")).state == "pending"
+    assert not may_approve("ada", frozenset({"leads"}), grant(), policy())
+
+
+def test_service_accounts_never_approve():
+    robot = "system:serviceaccount:ci:bot"
+
+    assert run(vote(robot, "approve", "leads")).state == "pending"
+
+
+def test_strangers_neither_approve_nor_deny():
+    assert run(vote("eve")).state == "pending"
+    assert run(vote("eve", "deny")).state == "pending"
+    assert run(vote("bob", "deny")).state == "denied"
+
+
+def test_several_approvals_are_by_several_people():
+    two = policy(approvers=[{"users": ["bob", "cyd"], "count": 2}])
+
+    assert standing(grant(vote("bob"), vote("bob")), two).missing == (1,)
+    assert standing(grant(vote("bob"), vote("cyd")), two).is_approved
+
+
+def test_one_person_counts_on_one_level_and_is_placed_where_needed():
+    levels = policy(approvers=[{"users": ["bob", "cyd"]}, {"users": ["bob"]}])
+
+    assert standing(grant(vote("bob")), levels).missing in ((1, 0), (0, 1))
+    assert standing(grant(vote("bob"), vote("cyd")), levels).is_approved
+    assert standing(grant(vote("cyd"), vote("bob")), levels).is_approved
+
+
+def test_a_policy_without_approvers_grants_at_once():
+    assert run(rules=policy(approvers=[])).state == "active"
+
+
+@pytest.mark.parametrize(
+    ("spec", "rules", "text"),
+    [
+        ({"reason": "short"}, {}, "the reason has 5 characters, grantpolicy/default asks for 10"),
+        ({}, {"ticket": {"pattern": "OPS-[0-9]+"}}, "ticket `` is not of the form `OPS-[0-9]+`"),
+        ({"ticket": "OPS-1x"}, {"ticket": {"pattern": "OPS-[0-9]+"}}, "ticket `OPS-1x` is not"),
+        ({"target": {"kind": "Pod", "name": "web-*"}}, {}, "allows no wildcards"),
+        ({"target": {"kind": "Pod"}}, {}, "allows no wildcards"),
+        ({"rules": ["*"]}, {}, "allows no wildcards"),
+        ({}, {"limits": {"uses": 3}}, "unlimited uses exceed the 3"),
+        ({"uses": 4}, {"limits": {"uses": 3}}, "4 uses exceed the 3"),
+    ],
+)  # fmt: skip
+def test_each_limit_names_itself(spec, rules, text):
+    found = refusals(grant(**spec), policy(**rules), Circumstances(NOW))
+
+    assert len(found) == 1
+    assert text in found[0].message
+    assert found[0].help
+
+
+def test_open_grants_and_cool_down_are_limited():
+    rules = policy(limits={"openPerUser": 2, "coolDown": "1h"})
+
+    assert not refusals(grant(), rules, Circumstances(NOW, 1, NOW - HOUR))
+    assert "has 2 open grants" in refusals(grant(), rules, Circumstances(NOW, 2))[0].message
+    early = refusals(grant(), rules, Circumstances(NOW, 0, NOW - HOUR / 2))
+    assert early[0].help == "ask again in 30m"
+
+
+def test_the_first_policy_that_allows_is_chosen_and_else_the_nearest_refuses():
+    short, long = policy("a-short", maxDuration="1h"), policy("b-long", maxDuration="8h")
+    other = policy("0-other", namespaces=["bank"])
+
+    assert chosen_policy(grant(), [long, short, other], Circumstances(NOW))[0] is long
+    found, why = chosen_policy(grant(reason="x", duration="9h"), [short, long], Circumstances(NOW))
+    assert (found, len(why)) == (short, 2)
+    assert "no grant policy lets `ada`" in str(chosen_policy(grant(), [other], Circumstances(NOW))[1][0])  # fmt: skip
+
+
+def test_requesters_are_named_or_in_a_group():
+    rules = policy(requesters={"users": ["dan"], "groups": ["shop"]})
+
+    assert chosen_policy(grant(), [rules], Circumstances(NOW))[0] is None
+    assert chosen_policy(grant(requesterGroups=["shop"]), [rules], Circumstances(NOW))[0] is rules
+
+
+def test_the_exception_covers_that_rule_and_object_until_that_instant():
+    made = exception_of(grant(), NOW + HOUR)
+
+    assert made["metadata"]["annotations"]["kpolicy.io/expires-at"] == "2026-03-02T13:00:00Z"
+    assert made["metadata"]["labels"]["cleanup.kyverno.io/ttl"] == "2026-03-02T130000Z"
+    assert made["metadata"]["ownerReferences"][0]["uid"] == "u-1"
+    assert made["spec"]["exceptions"] == [
+        {"policyName": "no-root", "ruleNames": ["run-as-non-root", "autogen-run-as-non-root"]}
+    ]
+    assert made["spec"]["match"]["any"][0]["resources"] == {
+        "kinds": ["Deployment"],
+        "namespaces": ["shop"],
+        "names": ["web"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("duration", "soon"), ("duration", "-1h"), ("duration", ""), ("startAt", "tomorrow"), ("uses", -1), ("uses", "3"), ("idle", 5)],
+)  # fmt: skip
+def test_a_field_that_cannot_be_read_is_named(field, value):
+    with pytest.raises(PolicyError, match=field):
+        grant(**{field: value})
+
+
+@given(st.integers(min_value=1, max_value=400 * 86_400))
+def test_lengths_are_read_as_they_are_written(seconds):
+    length = timedelta(seconds=seconds)
+
+    assert length_of(length_text(length)) == length
+
+
+@given(st.integers(0, 10**8), st.integers(1, 400 * 86_400))
+def test_the_expiry_is_exact_for_any_start_and_length(offset, seconds):
+    at = NOW + timedelta(seconds=offset)
+    text = length_text(timedelta(seconds=seconds))
+    asked = grant(vote("bob"), duration=text, status={"state": "pending"})
+    status = next_status(asked, policy(maxDuration="400d"), Facts(at))
+
+    assert status.expires_at == at + timedelta(seconds=seconds)
+
+
+@given(
+    st.lists(
+        st.builds(
+            vote,
+            st.sampled_from(["ada", "bob", "cyd", "eve", "system:serviceaccount:a:b"]),
+            st.sampled_from(["approve", "deny", "withdraw", "drop", "revoke", "dance"]),
+            st.sampled_from(["leads", "staff"]),
+        ),
+        max_size=6,
+    ),
+    st.lists(st.integers(0, 40 * 3600), max_size=6),
+)
+def test_whatever_is_decided_whenever_states_only_go_forward(decisions, moments):
+    order = {"draft": 0, "pending": 1, "scheduled": 2, "active": 3, **dict.fromkeys(FINAL, 4)}
+    status, seen = {}, []
+    for number, seconds in enumerate(sorted(moments)):
+        asked = grant(*decisions[: number + 1], status=status)
+        found = next_status(asked, policy(), Facts(NOW + timedelta(seconds=seconds)))
+        status = found.fields()
+        seen.append(found)
+
+    assert [order[one.state] for one in seen] == sorted(order[one.state] for one in seen)
+    assert len({one.expires_at for one in seen if one.expires_at}) <= 1
+    assert all(one.state in FINAL | OPEN for one in seen)
