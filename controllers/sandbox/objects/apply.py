@@ -50,7 +50,8 @@ def apply_object(shape: Shape, live: Object, applied: Object, writer: Writer) ->
     for one in kept:
         dropped -= from_fields(one.get("fieldsV1"))
     made = _merge(shape, live, applied)
-    for path in sorted(dropped, key=len, reverse=True):
+    # an item of a list goes before its fields, by whose keys it is found
+    for path in sorted(dropped, key=len):
         made = _remove(shape, made, path)
     record = entry(
         writer.manager, "Apply", writer.api_version, writer.subresource, writer.stamp, set(wanted)
