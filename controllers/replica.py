@@ -18,7 +18,7 @@ from controllers.runtime.feed import options_message, packed
 from controllers.runtime.figures import show_world
 from controllers.runtime.watching import KindsInStep, Watches
 from controllers.runtime.workers import Workers, reserved_port
-from controllers.starting import clock_of, loops_of, make_runtime
+from controllers.starting import clock_of, loops_of, make_runtime, settle_memory
 from controllers.webhook.keeping import Keeper, foreign_webhooks
 from controllers.webhook.secrets import ensure_certificates, watch_certificates
 from controllers.webhook.server import Routes, WebhookServer
@@ -189,6 +189,7 @@ class Replica:
             listed.clear()
         if self._workers is not None:
             await self._workers.wait_ready()
+        settle_memory()
         _log.info("ready")
         self.ready.set()
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from controllers.kube.informers import Informers
 from controllers.replica import connected
 from controllers.runtime.feed import Channel, options_in, take_over, unpacked
-from controllers.starting import clock_of, loops_of, make_runtime
+from controllers.starting import clock_of, loops_of, make_runtime, settle_memory
 from controllers.webhook.certificates import Pair
 from controllers.webhook.serving import Serving
 
@@ -106,6 +106,7 @@ async def work(fd: int) -> None:
         runtime, pair_in(setup), sink=loops.sink, port=setup["port"], shared_port=True
     )
     await serving.start()
+    runtime.world.on_listed.append(lambda _: settle_memory() if runtime.world.is_ready else None)
     try:
         await Worker(channel, client, runtime, serving).run()
     finally:

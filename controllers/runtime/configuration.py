@@ -51,12 +51,43 @@ class ResourceFilter:
         return wildcard.match(self.namespace, namespace) and wildcard.match(self.name, name)
 
 
+class Filters:
+    """Resource filters by kind, because every request is held against all of them."""
+
+    def __init__(self, filters: Iterable[ResourceFilter] = ()) -> None:
+        self._by_kind: dict[str, list[ResourceFilter]] = {}
+        self._open: list[tuple[str, ResourceFilter]] = []
+        for one in filters:
+            if not wildcard.has_wildcard(one.kind.kind):
+                self._by_kind.setdefault(one.kind.kind, []).append(one)
+            elif wildcard.has_wildcard(one.namespace):
+                self._open.append(("", one))
+            else:
+                self._open.append((one.namespace, one))
+
+    def match(self, review: Review, namespace: str, name: str) -> bool:
+        """Tell whether one of the filters matches an object."""
+        kind = review.kind
+        for one in self._by_kind.get(kind, ()):
+            if one.matches(review, namespace, name):
+                return True
+        for place, one in self._open:
+            if place and place != namespace and kind != "Namespace":
+                continue
+            if one.matches(review, namespace, name):
+                return True
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class Names:
     """Wildcard names that are left out, and those (written `!name`) that are not, whatever else says."""
 
     excluded: tuple[str, ...] = ()
     included: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.excluded)
 
     def includes(self, names: Iterable[str]) -> bool:
         """Tell whether one of the names is expressly kept in."""
@@ -85,9 +116,15 @@ class Configuration:
     webhook_annotations: Mapping[str, str] = field(default_factory=dict)
     webhook_labels: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    _index: Filters = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_index", Filters(self.filters))
 
     def excludes_user(self, review: Review) -> bool:
         """Tell whether requests of this user are never put before policies (row W-10)."""
+        if not (self.usernames or self.groups or self.roles or self.cluster_roles):
+            return False
         user = review.user
         asked = (
             (self.usernames, (user.username,)),
@@ -101,7 +138,7 @@ class Configuration:
 
     def filters_out(self, review: Review, namespace: str, name: str) -> bool:
         """Tell whether objects like this one are never put before policies."""
-        return any(one.matches(review, namespace, name) for one in self.filters)
+        return self._index.match(review, namespace, name)
 
 
 def read_configuration(config_map: Object | None) -> Configuration:

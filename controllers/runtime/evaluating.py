@@ -37,13 +37,16 @@ async def evaluate_with(
     inputs: Inputs,
     *,
     types: Collection[RuleType] = IN_ORDER,
+    first: Evaluation | None = None,
 ) -> Evaluation:
     """Return the evaluation in which nothing is missing; raises LimitError when questions never end.
+
+    `first` is what the engine said before anything was looked up, where the caller has asked already.
 
     INVARIANT: no result is given while a rule still waits for an answer, so that a look-up which fails to come cannot
     pass for a rule that had nothing to say.
     """
-    found = evaluate(policies, review, inputs, types=types)
+    found = first or evaluate(policies, review, inputs, types=types)
     for _ in range(MOST_ROUNDS):
         if not found.missing:
             return found

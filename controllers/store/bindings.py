@@ -16,9 +16,10 @@ _ACCOUNT = "system:serviceaccount:"
 
 
 class Bindings:
-    """RoleBindings and ClusterRoleBindings by subject."""
+    """RoleBindings and ClusterRoleBindings by subject; `version` grows with every change."""
 
     def __init__(self) -> None:
+        self.version = 0
         self._grants: dict[str, tuple[str, bool, tuple[str, ...]]] = {}
         self._by_subject: dict[str, set[str]] = {}
 
@@ -37,6 +38,7 @@ class Bindings:
 
     def remove(self, obj: Object) -> None:
         """Forget a binding."""
+        self.version += 1
         key = _key(obj)
         for subject in self._grants.pop(key, ("", False, ()))[2]:
             keys = self._by_subject.get(subject, set())

@@ -45,11 +45,10 @@ def read_request(body: bytes) -> dict[str, Any]:
 
 
 def user_of(
-    request: Mapping[str, Json],
+    info: Mapping[str, Json],
     roles_of: Callable[[str, Sequence[str]], tuple[tuple[str, ...], tuple[str, ...]]],
 ) -> UserInfo:
-    """Return who asks, with the roles that `roles_of` knows."""
-    info = request["userInfo"]
+    """Return who asks, from a request's `userInfo`, with the roles that `roles_of` knows."""
     username = str(info.get("username") or "")
     groups = tuple(map(str, info.get("groups") or ()))
     roles, cluster_roles = roles_of(username, groups)

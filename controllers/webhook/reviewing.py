@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from controllers.kube import KubeError, NotFound
 from controllers.kube.kinds import NAMESPACES
@@ -19,10 +19,11 @@ from controllers.runtime.entropy import seed_of
 from controllers.runtime.evaluating import evaluate_with
 from controllers.runtime.gate import Gate, Overloaded
 from controllers.runtime.lanes import FAIL, failure_policy_of
+from controllers.runtime.metrics import MOST_SERIES
 from controllers.runtime.sink import NoSink, Verdict
 from controllers.store.namespaces import labels_of
 from engine.errors import EngineError
-from engine.evaluate import Inputs
+from engine.evaluate import Inputs, evaluate
 from engine.record import replace
 
 from . import envelope
@@ -38,10 +39,11 @@ if TYPE_CHECKING:
     from controllers.runtime.evaluating import Resolver
     from controllers.runtime.lanes import Lane
     from controllers.runtime.metrics import Metrics
-    from controllers.runtime.sink import Sink, Stage
+    from controllers.runtime.sink import Sink, Stage, Trigger
     from controllers.runtime.world import World
+    from engine.evaluate import Evaluation, PolicySet
     from engine.manifests import Trust
-    from engine.model import Json, Review, RuleResult
+    from engine.model import Json, Review, RuleResult, UserInfo
 
 MARGIN = 0.5
 """Seconds kept back from the caller's time-out, so that our answer is there before it gives up."""
@@ -49,6 +51,7 @@ MARGIN = 0.5
 NOT_READY = "the policy engine is not ready: not all policies are known yet"
 OVERLOADED = "the policy engine has more requests than it can decide; try again later"
 
+_MOST_USERS = 4096
 _log = logging.getLogger(__name__)
 
 
@@ -90,6 +93,9 @@ class Reviewer:
         self._gate = Gate(limits.running, limits.waiting)
         self._trust = trust
         self._own_users = own_users
+        self._users: dict[tuple[Any, ...], UserInfo] = {}
+        self._users_at = -1
+        self._labels: dict[Any, tuple[str, ...]] = {}
 
     async def review(self, stage: Stage, lane_name: str, body: bytes, budget: float) -> bytes:
         """Return the answer to an AdmissionReview; raises DocumentError when the body is none.
@@ -118,25 +124,59 @@ class Reviewer:
         self, stage: Stage, lane_name: str, request: Mapping[str, Json], budget: float
     ) -> bytes:
         uid = request["uid"]
+        if budget <= 0:
+            raise Overloaded
         if not self._world.is_ready:
             return self._failed("not ready", failure_policy_of(lane_name), request, NOT_READY)
         lane = self._world.policies.snapshot.lanes.get(lane_name)
-        user = envelope.user_of(request, self._world.bindings.roles)
+        user = self._user(request["userInfo"])
         review = envelope.review_of_request(request, user, self._world.parent_kind)
         if lane is None or not _concerns(stage, lane, review.kind):
             return envelope.allowed(uid)
         if is_filtered(self._world, review, request):
             return envelope.allowed(uid)
-        async with asyncio.timeout(budget), self._gate:
-            review = await self._with_labels(review, request)
-            act = self._mutate if stage == "mutate" else self._validate
-            return await act(lane, review, request)
+        if review.kind != "Namespace" and request.get("namespace"):
+            review = await self._with_labels(review, request["namespace"], budget)
+        act = self._mutate if stage == "mutate" else self._validate
+        return await act(lane, review, request, budget)
 
-    async def _validate(self, lane: Lane, review: Review, request: Mapping[str, Json]) -> bytes:
+    def _user(self, info: Mapping[str, Json]) -> UserInfo:
+        """Return who asks; the same few components ask most, so users are remembered while bindings stay as they are."""
+        bindings = self._world.bindings
+        if bindings.version != self._users_at or len(self._users) > _MOST_USERS:
+            self._users, self._users_at = {}, bindings.version
+        key = (info.get("username"), info.get("uid"), *(info.get("groups") or ()))
+        if info.get("extra"):
+            return envelope.user_of(info, bindings.roles)
+        user = self._users.get(key)
+        if user is None:
+            user = self._users[key] = envelope.user_of(info, bindings.roles)
+        return user
+
+    async def _evaluated(
+        self, policies: PolicySet, review: Review, inputs: Inputs, budget: float
+    ) -> Evaluation:
+        """Return what policies say; only an evaluation that must ask outside waits, and only such ones are counted."""
+        found = evaluate(policies, review, inputs)
+        if not found.missing:
+            return found
+        async with asyncio.timeout(budget), self._gate:
+            return await evaluate_with(self._resolver, policies, review, inputs, first=found)
+
+    async def _validate(
+        self, lane: Lane, review: Review, request: Mapping[str, Json], budget: float
+    ) -> bytes:
         inputs = self._inputs(request)
-        found = await evaluate_with(self._resolver, lane.blocking, review, inputs)
+        found = await self._evaluated(lane.blocking, review, inputs, budget)
         ruling = rule_on_validation(lane, review, found.results)
-        triggers = () if ruling.denial else triggers_of(lane.triggers, review, self._own_users)
+        if review.dry_run:
+            return self._answer(request, ruling)
+        triggers: tuple[Trigger, ...] = ()
+        if not ruling.denial and lane.triggers.for_kind(review.kind):
+            triggers = triggers_of(lane.triggers, review, self._own_users)
+        audit = None if ruling.denial or not lane.audit.for_kind(review.kind) else lane.audit
+        if not (found.results or triggers or audit):
+            return self._answer(request, ruling)
         verdict = Verdict(
             allowed=not ruling.denial,
             stage="validate",
@@ -146,16 +186,18 @@ class Reviewer:
             request=request,
             triggers=triggers,
         )
-        if triggers and not review.dry_run:
-            await self._sink.triggered(review, verdict)
-        if not review.dry_run:
-            audit = lane if verdict.allowed else None
+        if triggers:
+            async with asyncio.timeout(budget):
+                await self._sink.triggered(review, verdict)
+        if found.results or audit:
             self._hand_over(review, found.results, verdict, audit, inputs)
         return self._answer(request, ruling)
 
-    async def _mutate(self, lane: Lane, review: Review, request: Mapping[str, Json]) -> bytes:
+    async def _mutate(
+        self, lane: Lane, review: Review, request: Mapping[str, Json], budget: float
+    ) -> bytes:
         inputs = self._inputs(request)
-        found = await evaluate_with(self._resolver, lane.mutate, review, inputs)
+        found = await self._evaluated(lane.mutate, review, inputs, budget)
         ruling = rule_on_mutation(lane, review, found.results, found.patched)
         if not review.dry_run and found.results:
             verdict = Verdict(
@@ -182,61 +224,57 @@ class Reviewer:
             now=self._clock.now(), seed=seed_of(self._key, request["uid"]), trust=self._trust
         )
 
-    async def _with_labels(self, review: Review, request: Mapping[str, Json]) -> Review:
+    async def _with_labels(self, review: Review, namespace: str, budget: float) -> Review:
         """Return the review with its namespace's labels; raises KubeError when nobody can say what they are."""
-        namespace = str(request.get("namespace") or "")
-        if not namespace or review.kind == "Namespace":
-            return review
         labels = self._world.namespaces.labels(namespace)
         if labels is None:
-            try:
-                labels = labels_of(await self._client.get(NAMESPACES, namespace))
-            except NotFound:
-                labels = {}
-            except KubeError as error:
-                text = f"the labels of namespace `{namespace}` cannot be read: {error.message}"
-                raise error.reworded(text) from error
-        return replace(review, namespace_labels=labels)
+            async with asyncio.timeout(budget), self._gate:
+                labels = await self._asked_labels(namespace)
+        return replace(review, namespace_labels=labels) if labels else review
+
+    async def _asked_labels(self, namespace: str) -> Mapping[str, str]:
+        try:
+            return labels_of(await self._client.get(NAMESPACES, namespace))
+        except NotFound:
+            return {}
+        except KubeError as error:
+            text = f"the labels of namespace `{namespace}` cannot be read: {error.message}"
+            raise error.reworded(text) from error
 
     def _hand_over(
         self,
         review: Review,
         results: Sequence[RuleResult],
         verdict: Verdict,
-        audit: Lane | None,
+        audit: PolicySet | None,
         inputs: Inputs,
     ) -> None:
         """Queue what comes after the answer: audit policies of an allowed request, figures, and the sink."""
-        asks_more = audit is not None and bool(audit.audit.for_kind(review.kind))
-        if not (results or asks_more):
-            return
 
         async def work() -> None:
-            found = list(results)
-            if audit is not None and asks_more:
-                later = await evaluate_with(self._resolver, audit.audit, review, inputs)
-                found += later.results
+            found = results
+            if audit is not None:
+                later = await evaluate_with(self._resolver, audit, review, inputs)
+                found = [*results, *later.results]
             self._count(review, found)
-            if self._has_sink:
+            if self._has_sink and found:
                 await self._sink.results(review, found, verdict)
 
         self._afterwork.add(work)
 
     def _count(self, review: Review, results: Sequence[RuleResult]) -> None:
+        count, known = self._metrics.count, self._labels
         place = (review.kind, review.namespace or "-", review.operation.lower())
         for result in results:
-            namespace, _, name = result.policy.rpartition("/")
-            mode = "enforce" if result.enforce else "audit"
-            kind = "namespaced" if namespace else "cluster"
-            policy = (name, namespace or "-", kind, mode, "true", result.rule, result.type.value)
-            self._metrics.count(
-                "kyverno_policy_results",
-                (*policy, result.status.value, "admission_request", *place),
-            )
+            shape = (result.policy, result.rule, result.status, result.enforce, place)
+            labels = known.get(shape)
+            if labels is None:
+                if len(known) >= MOST_SERIES:
+                    known.clear()
+                labels = known[shape] = _labels_of(result, place)
+            count("kyverno_policy_results", labels)
             for exception in result.exceptions:
-                self._metrics.count(
-                    "kpolicy_exceptions_used", (exception, result.policy, result.rule)
-                )
+                count("kpolicy_exceptions_used", (exception, result.policy, result.rule))
 
     def _measure(
         self, stage: Stage, request: Mapping[str, Json], is_allowed: bool, seconds: float
@@ -262,6 +300,15 @@ class Reviewer:
     def _refused(self, reason: str, answer: bytes) -> bytes:
         self._metrics.count("kpolicy_reviews_refused", (reason,))
         return answer
+
+
+def _labels_of(result: RuleResult, place: tuple[str, str, str]) -> tuple[str, ...]:
+    """Return the labels of a result's figure (row W-41)."""
+    namespace, _, name = result.policy.rpartition("/")
+    mode = "enforce" if result.enforce else "audit"
+    kind = "namespaced" if namespace else "cluster"
+    policy = (name, namespace or "-", kind, mode, "true", result.rule, result.type.value)
+    return (*policy, result.status.value, "admission_request", *place)
 
 
 def budget_of(timeout: float) -> float:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote
 
 from aiohttp import web
 
@@ -31,6 +32,9 @@ BODY_SECONDS = 5.0
 KEEP_ALIVE_SECONDS = 120.0
 DEFAULT_TIMEOUT = 10.0
 LONGEST_TIMEOUT = 30.0
+MOST_AT_ONCE = 256
+"""Requests under way; whoever comes on top of them is given no time, which is a refusal in words."""
+
 JSON = "application/json"
 
 
@@ -38,8 +42,8 @@ JSON = "application/json"
 class Routes:
     """What a server answers.
 
-    `reviews` by first path segment are given the rest of the path, the body and the seconds they have; `pages` by whole
-    path give status and text.
+    `reviews` by first path segment are given the rest of the path, the body and the seconds they have, 0 where there are
+    too many requests; `pages` by whole path give status and text.
     """
 
     reviews: Mapping[str, Callable[[str, bytes, float], Awaitable[bytes]]] = field(
@@ -59,6 +63,7 @@ class WebhookServer:
         port: int = 0,
         tls: ssl.SSLContext | None = None,
         shared_port: bool = False,
+        most_at_once: int = MOST_AT_ONCE,
     ) -> None:
         self._routes = routes
         self._host, self._port = host or None, port
@@ -66,6 +71,8 @@ class WebhookServer:
         self._shared_port = shared_port
         self._runner: web.ServerRunner | None = None
         self._is_draining = False
+        self._most_at_once = most_at_once
+        self._under_way = 0
 
     @property
     def port(self) -> int:
@@ -135,14 +142,22 @@ class WebhookServer:
             return 415, b"bodies are read as they are", "text/plain"
         loop = asyncio.get_running_loop()
         began = loop.time()
-        body = await self._body(request)
-        budget = budget_of(_timeout(request)) - (loop.time() - began)
-        return 200, await review(unquote(rest), body, max(budget, 0.0)), JSON
+        self._under_way += 1
+        try:
+            body = await self._body(request)
+            budget = budget_of(_timeout(request.rel_url.query_string)) - (loop.time() - began)
+            if self._under_way > self._most_at_once:
+                budget = 0.0
+            return 200, await review(unquote(rest), body, max(budget, 0.0)), JSON
+        finally:
+            self._under_way -= 1
 
     async def _body(self, request: web.BaseRequest) -> bytes:
         length = request.content_length
         if length is not None and length > LARGEST_BODY:
             raise web.HTTPRequestEntityTooLarge(LARGEST_BODY, length)
+        if request.content.is_eof():
+            return await request.read()
         async with asyncio.timeout(BODY_SECONDS):
             return await request.read()
 
@@ -160,12 +175,11 @@ class WebhookServer:
         )
 
 
-def _timeout(request: web.BaseRequest) -> float:
-    """Return the seconds the caller waits, from `?timeout=10s` (A10)."""
-    text = request.rel_url.query_string
-    if not text:
-        return DEFAULT_TIMEOUT
-    nanoseconds = duration.parse(request.rel_url.query.get("timeout", ""))
+@lru_cache(maxsize=64)
+def _timeout(query: str) -> float:
+    """Return the seconds the caller waits, from `timeout=10s` (A10)."""
+    given = parse_qs(query).get("timeout", [""])[0]
+    nanoseconds = duration.parse(given)
     if nanoseconds is None or nanoseconds <= 0:
         return DEFAULT_TIMEOUT
     return min(nanoseconds / 1e9, LONGEST_TIMEOUT)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from . import engine_cost, process_cost, subjects
+from . import engine_cost, process_cost, subjects, webhook_cost
 
 ENGINE_GATES = {
     "16 Pod Security policies, bytes to results": 12.0,
@@ -18,13 +18,20 @@ PROCESS_GATES = {
     "kpolicy --help": 6.0,
     "apply, 19 policy files x 1 Pod": 10.0,
 }
+WEBHOOK_GATES = {
+    "nothing matches": 2.2,
+    "one validates": 2.8,
+    "one mutates": 3.2,
+    "16 validate": 5.0,
+}
+WEBHOOK_MEMORY = 90.0
 PODS_GATE = 1.2
 MEMORY_GATE = 150.0
 
 
 def main() -> int:
     """Run everything, print it, and return 1 when a ratio is over its gate."""
-    over = [*_engine(), *_processes()]
+    over = [*_engine(), *_webhook(), *_processes()]
     for text in over:
         print(f"over its gate: {text}", file=sys.stderr)
     return 1 if over else 0
@@ -45,6 +52,26 @@ def _engine() -> list[str]:
         _line(name, f"{value * 1e6:9.1f} µs", ratio, gate)
         if gate is not None and ratio > gate:
             over.append(f"{name}: {ratio:.2f} x")
+    return over
+
+
+def _webhook() -> list[str]:
+    print(
+        f"\nwebhook over HTTPS, {webhook_cost.CONNECTIONS} connections that stay open, one core"
+        " (processor time of a review, beside the server that only decodes)"
+    )
+    found = webhook_cost.measure()
+    yardstick = found["decode"].cost
+    over = []
+    for name, figures in found.items():
+        ratio, gate = figures.cost / yardstick, WEBHOOK_GATES.get(name)
+        waits = f"p50 {figures.wait(0.5):5.1f} p99 {figures.wait(0.99):5.1f} ms"
+        shown = f"{figures.rate:6.0f}/s {waits} {figures.memory:5.1f} MiB {figures.cost:6.0f} µs"
+        _line(name, shown, ratio, gate, width=20)
+        if gate is not None and ratio > gate:
+            over.append(f"webhook, {name}: {ratio:.2f} x")
+        if figures.memory > WEBHOOK_MEMORY:
+            over.append(f"webhook, {name}: {figures.memory:.0f} MiB")
     return over
 
 
@@ -69,9 +96,9 @@ def _processes() -> list[str]:
     return over
 
 
-def _line(name: str, figure: str, ratio: float, gate: float | None) -> None:
+def _line(name: str, figure: str, ratio: float, gate: float | None, *, width: int = 48) -> None:
     limit = f" (gate {gate:g} x)" if gate is not None else ""
-    print(f"  {name:<48} {figure}  {ratio:7.2f} x{limit}")
+    print(f"  {name:<{width}} {figure}  {ratio:7.2f} x{limit}")
 
 
 if __name__ == "__main__":

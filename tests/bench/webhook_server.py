@@ -1,0 +1,124 @@
+"""`python -m tests.bench.webhook_server KIND`: a webhook server on one core, for the benchmark to send reviews to.
+
+`decode` only decodes and allows, on the same server: the yardstick. The others are the webhook with policies of one kind.
+Prints its port, then answers until its input ends; `/memory` is its peak memory in KiB.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+from controllers.kube import Discovery, SystemClock
+from controllers.kube.fake import FakeClient
+from controllers.kube.informers import Informers
+from controllers.kube.kinds import CLUSTER_POLICIES, NAMESPACES
+from controllers.runtime.afterwork import Afterwork
+from controllers.runtime.metrics import Metrics
+from controllers.runtime.options import Options
+from controllers.runtime.process import Runtime
+from controllers.runtime.world import WATCHED, World
+from controllers.starting import settle_memory
+from controllers.webhook import envelope
+from controllers.webhook.certificates import Certificates, first_certificates
+from controllers.webhook.server import Routes, WebhookServer
+from controllers.webhook.serving import Serving
+from controllers.webhook.tls import ServerTls
+from engine.evaluate import Answer
+from engine.lang.yaml import load_all
+
+from . import subjects
+
+KINDS = ("decode", "nothing matches", "one validates", "one mutates", "16 validate")
+
+
+def policies(kind: str) -> list[dict[str, Any]]:
+    """Return the policies of one kind of server, all of them enforced."""
+    if kind == "16 validate":
+        return [_enforced(document.value) for path in subjects.STANDARDS for document in load_all(path.read_text())]  # fmt: skip
+    rule: dict[str, Any] = {"name": "r", "match": {"any": [{"resources": {"kinds": ["Pod"]}}]}}
+    if kind == "nothing matches":
+        rule["match"]["any"][0]["resources"]["namespaces"] = ["elsewhere"]
+    if kind == "one mutates":
+        rule["mutate"] = {"patchStrategicMerge": {"metadata": {"labels": {"+(app.kubernetes.io/name)": "x"}}}}  # fmt: skip
+    else:
+        rule["validate"] = {
+            "message": "m",
+            "pattern": {"metadata": {"labels": {"app.kubernetes.io/name": "?*"}}},
+        }
+    made = {"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "p"}, "spec": {"rules": [rule]}}  # fmt: skip
+    return [_enforced(made)]
+
+
+def _enforced(policy: dict[str, Any]) -> dict[str, Any]:
+    rules = [
+        {**rule, "validate": {**rule["validate"], "failureAction": "Enforce"}}
+        if "validate" in rule
+        else rule
+        for rule in policy["spec"]["rules"]
+    ]
+    return {**policy, "spec": {**policy["spec"], "rules": rules}}
+
+
+class _NobodyToAsk:
+    async def resolve(self, lookups: Any) -> dict[Any, Answer]:
+        return {one: Answer.failed("nobody to ask") for one in lookups}
+
+
+async def _webhook(kind: str, certificates: Certificates) -> tuple[int, Any]:
+    client, clock, metrics = FakeClient(), SystemClock(), Metrics()
+    world = World(Discovery(client), metrics)
+    for policy in policies(kind):
+        world.put(CLUSTER_POLICIES, policy)
+    for index in range(40):
+        world.put(NAMESPACES, {"metadata": {"name": f"team-{index}", "labels": {"a": "b"}}})
+    for one in WATCHED:
+        world.listed(one)
+    assert not world.policies.snapshot.problems
+    runtime = Runtime(
+        client, clock, world, metrics, _NobodyToAsk(), Informers(client), Afterwork(metrics),
+        b"k" * 32, options=Options(host="127.0.0.1", port=0),
+    )  # fmt: skip
+    runtime.afterwork.start()
+    serving = Serving(runtime, certificates.leaf, sink=None)
+    await serving.start()
+    return serving.port, serving
+
+
+async def _decoding(certificates: Certificates) -> tuple[int, Any]:
+    async def review(_rest: str, body: bytes, _budget: float) -> bytes:
+        return envelope.allowed(envelope.read_request(body)["uid"])
+
+    server = WebhookServer(
+        Routes({"validate": review, "mutate": review}),
+        host="127.0.0.1",
+        tls=ServerTls(certificates.leaf).context,
+    )
+    await server.start()
+    return server.port, server
+
+
+def _peak() -> int:
+    with open("/proc/self/status") as status:  # noqa: PTH123 - one line of a file that is none
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+
+async def main(kind: str) -> None:
+    """Serve until standard input ends, then print the peak memory."""
+    certificates = first_certificates(["127.0.0.1"], datetime.now(UTC))
+    if kind == "decode":
+        port, _held = await _decoding(certificates)
+    else:
+        port, _held = await _webhook(kind, certificates)
+    settle_memory()
+    print(port, flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    print(_peak(), flush=True)
+
+
+if __name__ == "__main__":
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    asyncio.run(main(sys.argv[1]))
