@@ -26,6 +26,7 @@ COMMANDS = {
     "lint": "check policies for mistakes before a cluster sees them",
     "explain": "show why a policy decides as it does for an object",
     "jp": "try JMESPath expressions with the functions policies have",
+    "cel": "try CEL expressions with the functions policies have",
     "create": "print a new exception, test, values or user-info file",
     "sign": "sign manifests",
     "verify": "verify the signatures of manifests",

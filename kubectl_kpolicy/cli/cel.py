@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 HELP = "try CEL expressions with the functions policies have"
 EXAMPLES = {
@@ -70,21 +70,36 @@ def run(args: argparse.Namespace) -> int:
             code=2,
         )
     expressions = [*_lines(args.query), *args.expressions]
-    if not expressions:
+    if not any(map(str.strip, expressions)):
         return _refuse(
             "no expression given", "give one as an argument or a file with `-q FILE`", code=2
         )
-    return _parse(expressions) if args.verb == "parse" else _query(args, expressions)
+    if args.verb == "query":
+        bindings = _bindings(args.input)
+        if args.output == "typed":
+            for expression in expressions:
+                print(_typed(expression, bindings))
+            return 0
+        return _each(expressions, lambda expression: _plain(_evaluate(expression, bindings)))
+    return _each(expressions, _tree)
 
 
-def _query(args: argparse.Namespace, expressions: Sequence[str]) -> int:
-    bindings = _bindings(args.input)
-    if args.output == "typed":
-        for expression in expressions:
-            print(_typed(expression, bindings))
-        return 0
-    for expression in expressions:
-        print(f"# {expression}\n{_plain(_evaluate(expression, bindings))}")
+def _each(expressions: Iterable[str], answer: Callable[[str], str]) -> int:
+    """Print an answer below each expression; point at the place of the first that has none, and return 1."""
+    from engine.errors import EngineError
+    from engine.lang.cel.errors import pointed
+    from kubectl_kpolicy.output.diagnostics import report, visible
+
+    for expression in filter(str.strip, expressions):
+        try:
+            print(f"# {expression}\n{answer(expression)}")
+        except EngineError as error:
+            sys.stdout.flush()
+            report(error)
+            place = pointed(expression, getattr(error, "position", -1))
+            if place:
+                print(visible(place), file=sys.stderr)
+            return 1
     return 0
 
 
@@ -120,14 +135,19 @@ def _typed(expression: str, bindings: dict[str, Any]) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Return a value as JSON; types that JSON does not have are written as texts."""
-    from engine.lang.cel import CelEnv
+    """Return a value as JSON; types that JSON does not have are written as texts, or typed where they have none."""
+    from engine.lang.cel import CelEnv, CelError
     from engine.lang.cel.functions.encodings import plain
+    from engine.lang.cel.typed import encode
     from engine.lang.gotext import compact_json
 
     from .jp import indented
 
-    return indented(compact_json(plain(CelEnv(), value)))
+    try:
+        shown = plain(CelEnv(), value)
+    except CelError:
+        shown = encode(value)
+    return indented(compact_json(shown))
 
 
 def _bindings(path: str) -> dict[str, Any]:
@@ -135,10 +155,9 @@ def _bindings(path: str) -> dict[str, Any]:
     if not path:
         return {}
     from engine.errors import DocumentError, Location
-    from engine.lang import yaml
     from engine.lang.cel.typed import decode
 
-    given = yaml.load(_bytes(path), file=path)
+    given = _document(_bytes(path), path)
     if given is None:
         return {}
     if not isinstance(given, dict):
@@ -146,12 +165,21 @@ def _bindings(path: str) -> dict[str, Any]:
     return {name: decode(value) for name, value in given.items()}
 
 
-def _parse(expressions: Sequence[str]) -> int:
+def _document(text: bytes, path: str) -> Any:
+    """Return the value of JSON, whose `1.0` stays a double, else of YAML as Kubernetes reads it."""
+    from engine.errors import DocumentError
+    from engine.lang import json, yaml
+
+    try:
+        return json.load(text, file=path)
+    except DocumentError:
+        return yaml.load(text, file=path)
+
+
+def _tree(expression: str) -> str:
     from engine.lang.cel.outline import outline
 
-    for expression in expressions:
-        print(f"# {expression}\n{outline(expression)}\n")
-    return 0
+    return f"{outline(expression)}\n"
 
 
 def _functions(names: Sequence[str]) -> int:
@@ -177,12 +205,11 @@ def _functions(names: Sequence[str]) -> int:
 
 
 def _lines(paths: Sequence[str]) -> Iterator[str]:
-    """Yield the expressions of files: every line that is not empty."""
+    """Yield the lines of files; an empty one stays, so that typed results stand on the line of their expression."""
     from engine.lang.yaml.read import decode
 
     for path in paths:
-        text = decode(_bytes(path), path)
-        yield from (line for line in text.split("\n") if line.strip())
+        yield from decode(_bytes(path), path).removesuffix("\n").split("\n")
 
 
 def _bytes(path: str) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from .ast import Chain, Literal, Unary
+from .ast import Chain, ListLiteral, Literal, Unary
 from .comparisons import comparable, contains, equal, ordering
 from .errors import CelError, no_overload
 from .values import (
@@ -100,6 +100,8 @@ def compile_chain(compiler: Compiler, node: Chain) -> Closure:
         return _fold(compiler, node)
     if operator in ("==", "!="):
         return _equality(compiler, node, part, negated=operator == "!=")
+    if operator == "in" and (texts := _texts(part)) is not None:
+        return _among(compiler.compile(node.first), texts)
     left, right = compiler.compile(node.first), compiler.compile(part)
     if operator in _RELATIONS:
         return _relation(left, right, operator, at)
@@ -111,6 +113,28 @@ def compile_chain(compiler: Compiler, node: Chain) -> Closure:
             return operation(one, other, frame[1])
         except CelError as error:
             raise located(error, at) from None
+
+    return run
+
+
+def _texts(part: Any) -> frozenset[str] | None:
+    """Return the texts of a list that holds nothing but literal texts, None for anything else."""
+    if not isinstance(part, ListLiteral):
+        return None
+    texts: list[str] = []
+    for item, is_optional in part.items:
+        if is_optional or not isinstance(item, Literal) or type(item.value) is not str:
+            return None
+        texts.append(item.value)
+    return frozenset(texts)
+
+
+def _among(left: Closure, texts: frozenset[str]) -> Closure:
+    """Look a value up in constant texts, which nothing but a text equals."""
+
+    def run(frame: Frame) -> bool:
+        value = left(frame)
+        return type(value) is str and value in texts
 
     return run
 
@@ -144,9 +168,20 @@ def _equality(compiler: Compiler, node: Chain, part: Any, *, negated: bool) -> C
     if isinstance(part, Literal) and type(part.value) in (str, bool, type(None)):
         return _equal_to(left, part.value, negated=negated)
     right = compiler.compile(part)
+    if isinstance(part, Literal) and type(part.value) is int:
+        return _equal_to_int(left, part.value, negated=negated)
 
     def run(frame: Frame) -> bool:
         return equal(left(frame), right(frame), frame[1]) is not negated
+
+    return run
+
+
+def _equal_to_int(left: Closure, constant: int, *, negated: bool) -> Closure:
+    def run(frame: Frame) -> bool:
+        value = left(frame)
+        same = value == constant if type(value) is int else equal(value, constant, frame[1])
+        return same is not negated
 
     return run
 

@@ -14,7 +14,7 @@ from .arithmetic import located
 from .ast import Call, Ident, Node, Select
 from .errors import CelError, no_overload
 from .functions.registry import KINDS, Overload
-from .selection import MISSING, optional_chain, path_of
+from .selection import optional_chain, path_of
 from .values import type_name
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ _SIZED: Final = (str, list, dict, bytes)
 def compile_call(compiler: Compiler, node: Call) -> Closure:
     """Compile a call. Raises CelSyntaxError for functions that do not exist."""
     if node.name == "orValue" and len(node.arguments) == 1 and node.target is not None:
-        chain = optional_chain(compiler, node.target)
+        chain = optional_chain(compiler, node.target, node.arguments[0])
         if chain is not None:
-            return _or_value(chain, compiler.compile(node.arguments[0]))
+            return chain
     overloads, arguments = _resolve(compiler, node)
     closures = tuple(compiler.compile(argument) for argument in arguments)
     fitting = tuple(overload for overload in overloads if overload.accepts(len(closures)))
@@ -46,16 +46,6 @@ def compile_call(compiler: Compiler, node: Call) -> Closure:
         if len(closures) == 2:
             return _two(closures[0], closures[1], only, node)
     return _any(closures, fitting, node)
-
-
-def _or_value(chain: Closure, otherwise: Closure) -> Closure:
-    """Compile `e.?a.?b.orValue(x)`, which needs no optional value in between."""
-
-    def call(frame: Frame) -> Any:
-        value = chain(frame)
-        return otherwise(frame) if value is MISSING else value
-
-    return call
 
 
 def _resolve(compiler: Compiler, node: Call) -> tuple[tuple[Overload, ...], list[Node]]:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from engine.errors import NOWHERE, EngineError, EvaluationError, Location
 
+_BEFORE = 60
+"""Characters of a line shown before the place of an error, and after it."""
+
 
 class CelSyntaxError(EngineError):
     """Text that is no expression; `position` counts characters from 0, `line` and `column` from 1."""
@@ -39,6 +42,17 @@ def place(source: str, position: int) -> tuple[int, int]:
     """Return line and column, both from 1, of a character of a text."""
     before = source[: max(position, 0)]
     return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+
+
+def pointed(source: str, position: int) -> str:
+    """Return the line of a character with a mark below it, for people; nothing where the position is unknown."""
+    if not 0 <= position <= len(source):
+        return ""
+    line, column = place(source, position)
+    start = max(0, column - 1 - _BEFORE)
+    shown = source.split("\n")[line - 1][start : start + 2 * _BEFORE]
+    blank = "".join("\t" if char == "\t" else " " for char in shown[: column - 1 - start])
+    return f"  {shown}\n  {blank}^"
 
 
 def no_overload(name: str, position: int = -1) -> CelError:

@@ -225,10 +225,15 @@ def _spellings(name: str) -> tuple[str, ...]:
     return (name, _ESCAPED.sub(lambda found: _ESCAPES[found[1]], name))
 
 
-def optional_chain(compiler: Compiler, node: Node) -> Closure | None:
-    """Compile `e.?a.b.?c` to a closure that gives the value or MISSING; None when it is no such chain.
+def _missing(_frame: Frame) -> Any:
+    return MISSING
 
-    What follows an optional selection is optional too, so no step has to make an optional value.
+
+def optional_chain(compiler: Compiler, node: Node, otherwise: Node | None = None) -> Closure | None:
+    """Compile `e.?a.b.?c` to a closure that gives the value or that of `otherwise`; None when it is no such chain.
+
+    What follows an optional selection is optional too, so no step has to make an optional value. Without `otherwise` a
+    field that is not there is MISSING.
     """
     steps: list[Select] = []
     first = 0
@@ -238,22 +243,34 @@ def optional_chain(compiler: Compiler, node: Node) -> Closure | None:
         node = node.operand
     if not first:
         return None
-    base = compiler.compile(steps[first - 1].operand)
-    return _chain(base, tuple((step.field, step) for step in reversed(steps[:first])))
+    operand = steps[first - 1].operand
+    base, slot = compiler.compile(operand), _plain_local(compiler, operand)
+    instead = _missing if otherwise is None else compiler.compile(otherwise)
+    return _chain(base, slot, tuple(_step(step) for step in reversed(steps[:first])), instead)
 
 
-def _chain(base: Closure, steps: tuple[tuple[str, Select], ...]) -> Closure:
+def _step(node: Select) -> tuple[str, bool, Select]:
+    """Return a step's name, and whether a map has the field by that name or not at all."""
+    return node.field, len(_spellings(node.field)) == 1, node
+
+
+def _chain(
+    base: Closure, slot: int, steps: tuple[tuple[str, bool, Select], ...], otherwise: Closure
+) -> Closure:
     def read(frame: Frame) -> Any:
-        value = base(frame)
-        for name, node in steps:
-            if type(value) is dict and name in value:
-                value = value[name]
-                continue
+        value = frame[slot] if slot else base(frame)
+        for name, is_plain, node in steps:
+            if type(value) is dict:
+                if name in value:
+                    value = value[name]
+                    continue
+                if is_plain:
+                    return otherwise(frame)
             value = lookup(value, name, node)
             if type(value) is Optional:
                 value = value.value if value.present else MISSING
             if value is MISSING:
-                return MISSING
+                return otherwise(frame)
         return value
 
     return read

@@ -16,6 +16,8 @@ from .errors import CelError
 from .functions.standard import read_time, span_text, time_text
 from .program import compile as compile_text
 from .values import (
+    MAX_INT,
+    MIN_INT,
     NONE,
     TYPES,
     CelType,
@@ -90,6 +92,8 @@ def decode(given: Any) -> Any:
     """Return the value of typed or plain JSON. Raises CelError for typed JSON that holds no such value."""
     if isinstance(given, list):
         return [decode(item) for item in given]
+    if type(given) is int and not MIN_INT <= given <= MAX_INT:
+        return float(given)
     if not isinstance(given, dict):
         return given
     if given.keys() == {"type", "value"} and given["type"] in _READERS:
