@@ -1,0 +1,24 @@
+"""One-time codes without storage: what a code is bound to, how it is made, and whether a text that somebody brings is one.
+
+A code is a keyed hash of everything it may be used for, so that a denial can hand one out without writing anything, and a
+code seen by somebody else is of no use to them. That it works only once is the caller's part: it creates an object named
+`use_name(code)` and the first one wins.
+"""
+
+from __future__ import annotations
+
+from .binding import Binding, fingerprint
+from .minting import Key, mint, slot_of, verify
+from .text import canonical, shown, use_name
+
+__all__ = [
+    "Binding",
+    "Key",
+    "canonical",
+    "fingerprint",
+    "mint",
+    "shown",
+    "slot_of",
+    "use_name",
+    "verify",
+]
