@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import sys
 
-from . import engine_cost, process_cost, subjects, webhook_cost
+from . import cel_cost, engine_cost, process_cost, subjects, webhook_cost
 
 ENGINE_GATES = {
     "16 Pod Security policies, bytes to results": 12.0,
+    "16 Pod Security policies in CEL, review decoded": 10.0,
     "one simple rule, review decoded": 0.5,
 }
 PROCESS_GATES = {
@@ -18,6 +19,8 @@ PROCESS_GATES = {
     "kpolicy --help": 6.0,
     "apply, 19 policy files x 1 Pod": 10.0,
 }
+CEL_GATES = {cel_cost.WHOLE: 10.0}
+CEL_MEMORY = 8.0
 WEBHOOK_GATES = {
     "nothing matches": 2.2,
     "one validates": 2.8,
@@ -31,7 +34,7 @@ MEMORY_GATE = 150.0
 
 def main() -> int:
     """Run everything, print it, and return 1 when a ratio is over its gate."""
-    over = [*_engine(), *_webhook(), *_processes()]
+    over = [*_engine(), *_cel(), *_webhook(), *_processes()]
     for text in over:
         print(f"over its gate: {text}", file=sys.stderr)
     return 1 if over else 0
@@ -53,6 +56,25 @@ def _engine() -> list[str]:
         if gate is not None and ratio > gate:
             over.append(f"{name}: {ratio:.2f} x")
     return over
+
+
+def _cel() -> list[str]:
+    print("\nCEL (ratios to `orjson.loads` of the same review; compiling of new texts)")
+    cost = cel_cost.measure()
+    yardstick = cost.seconds["orjson.loads of the review"]
+    over = []
+    for name, value in cost.seconds.items():
+        ratio, gate = value / yardstick, CEL_GATES.get(name)
+        _line(name, f"{value * 1e6:9.1f} µs", ratio, gate)
+        if gate is not None and ratio > gate:
+            over.append(f"{name}: {ratio:.2f} x")
+    print(f"  a compiled expression holds {cost.memory:.1f} KiB on average")
+    theirs = cost.seconds.get(cel_cost.THEIRS)
+    if theirs is not None and cost.seconds[cel_cost.OURS] > theirs:
+        over.append("one CEL expression takes longer than with cel-expr-python")
+    return over + (
+        [f"a CEL expression holds {cost.memory:.1f} KiB"] if cost.memory > CEL_MEMORY else []
+    )
 
 
 def _webhook() -> list[str]:
