@@ -38,7 +38,10 @@ NOTHING: Mapping[str, str] = {}
 
 @record
 class CompiledRule:
-    """A rule of one policy, ready for any object."""
+    """A rule of one policy, ready for any object.
+
+    `usual` is the answer that its handler gives to most objects, that very tuple, and `usual_results` what it comes to.
+    """
 
     policy: Policy
     rule: Rule
@@ -51,6 +54,8 @@ class CompiledRule:
     enforces: Enforces
     handle: Handler
     is_plain: bool
+    usual: Answers | None = None
+    usual_results: tuple[RuleResult, ...] = ()
 
 
 def type_of(rule: Rule) -> RuleType:
@@ -114,7 +119,10 @@ def run_rule(compiled: CompiledRule, state: State) -> tuple[RuleResult, ...]:
     covering: tuple[CompiledException, ...] = ()
     try:
         if compiled.is_plain and not state.inputs.rule_values:
-            return _results(compiled, state, compiled.handle(state))
+            answers = compiled.handle(state)
+            if answers is compiled.usual and state.trace is None:
+                return compiled.usual_results
+            return _results(compiled, state, answers)
         early = _before(compiled, state)
         if early is not None:
             return _results(compiled, state, early)
@@ -225,17 +233,18 @@ def _result(
     outcome: Outcome = answer.outcome
     if state.trace is not None:
         state.trace.add("result", outcome.message, None, outcome.status.value)
+    # by position, in the order of the fields: names cost more than all the rest
     return RuleResult(
-        policy=compiled.policy.key,
-        rule=compiled.rule.name,
-        type=compiled.type,
-        status=outcome.status,
-        message=outcome.message,
-        path=outcome.path,
-        enforce=compiled.enforces(state.review),
-        properties={**properties, **outcome.properties} if properties else outcome.properties,
-        exceptions=exceptions or answer.exceptions,
-        patched=answer.patched,
-        targets=answer.targets,
-        generated=answer.generated,
+        compiled.policy.key,
+        compiled.rule.name,
+        compiled.type,
+        outcome.status,
+        outcome.message,
+        outcome.path,
+        compiled.enforces(state.review),
+        {**properties, **outcome.properties} if properties else outcome.properties,
+        exceptions or answer.exceptions,
+        answer.patched,
+        answer.targets,
+        answer.generated,
     )

@@ -71,6 +71,16 @@ class Review:
         return found if isinstance(found, dict) else {}
 
     @cached_property
+    def resource(self) -> str:
+        """The resource that the request is about, without its subresource: what it says, else what the kind suggests."""
+        given = self.request.get("resource")
+        if isinstance(given, dict) and given.get("resource"):
+            return str(given["resource"])
+        from .resources import resource_of
+
+        return resource_of(self.kind)
+
+    @cached_property
     def name(self) -> str:
         """Name of `target`; its generateName while it has no name (row A-34)."""
         return str(self.metadata.get("name") or self.metadata.get("generateName") or "")

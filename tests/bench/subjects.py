@@ -9,6 +9,7 @@ import orjson
 
 SAMPLES = Path(__file__).parents[2] / "controllers" / "manifests" / "samples"
 STANDARDS = sorted((SAMPLES / "pod-security-standards").glob("*.yaml"))
+STANDARDS_IN_CEL = Path(__file__).with_name("pod_security_cel.yaml")
 PRACTICES = sorted((SAMPLES / "best-practices").glob("*.yaml"))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import NO_ANSWER, errored
+from engine.evaluate.answers import NO_ANSWER, answered, errored
 from engine.model import Status
 from engine.record import record
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from .expressions import Named
 
     Ask = Callable[[Bindings], Answers]
+
+_PASSED = answered(Status.PASS, "")
 
 
 @record
@@ -94,7 +96,7 @@ def found_params(prepared: Prepared, binding: Binding | None, state: State) -> t
 def compile_admission(policy: Policy, bindings: Sequence[Binding]) -> Iterable[CompiledRule]:
     """Compile a policy as each binding binds it; raises PolicyError for an expression that cannot work."""
     prepared = prepare(policy)
-    checks = compile_checks(policy.raw["spec"], NAMES)
+    checks = compile_checks(policy.raw["spec"], NAMES, passed=_PASSED)
     on_error = Status.ERROR if prepared.ignores_errors else Status.FAIL
 
     def ask(bound: Bindings) -> Answers:

@@ -11,46 +11,38 @@ from typing import TYPE_CHECKING, Any
 
 from engine.evaluate.lookups import ApiCallLookup, GlobalLookup, ImageLookup, ServiceLookup
 from engine.lang.cel import CelError, lookups
-
-from .resources import resource_of
+from engine.model.resources import resource_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from engine.evaluate.inputs import Inputs
     from engine.evaluate.lookups import Lookup
     from engine.model import Review
 
-    Ask = Callable[[Any], Any]
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
-def asker(inputs: Inputs, review: Review) -> Ask:
-    """Return what answers an expression's questions: from the answers at hand, else by LookupNeeded.
+def answered(question: Any, inputs: Inputs, review: Review) -> Any:
+    """Answer an expression's question from the answers at hand; raises LookupNeeded for one that is not among them.
 
     An error or an absent answer is a CelError, so that the expression fails where it asked. A namespaced policy
     cannot call services at all, as upstream has it (row L-10).
     """
-
-    def ask(question: Any) -> Any:
-        match question:
-            case lookups.MapKind(api_version=api_version, kind=kind):
-                group, _, version = api_version.rpartition("/")
-                return {"group": group, "version": version, "resource": resource_of(kind)}
-            case lookups.HttpCall() if inputs.within:
-                raise CelError("http calls are not available to namespaced policies")
-            case lookups.AccessCheck():
-                return _access(question, inputs, review)
-        lookup = _lookup(question)
-        answer = inputs.ask(lookup)
-        if answer.error:
-            raise CelError(answer.error)
-        if answer.is_absent:
-            raise CelError(f"{_named(lookup)} is not known here")
-        return _as_read(question, answer.value)
-
-    return ask
+    match question:
+        case lookups.MapKind(api_version=api_version, kind=kind):
+            group, _, version = api_version.rpartition("/")
+            return {"group": group, "version": version, "resource": resource_of(kind)}
+        case lookups.HttpCall() if inputs.within:
+            raise CelError("http calls are not available to namespaced policies")
+        case lookups.AccessCheck():
+            return _access(question, inputs, review)
+    lookup = _lookup(question)
+    answer = inputs.ask(lookup)
+    if answer.error:
+        raise CelError(answer.error)
+    if answer.is_absent:
+        raise CelError(f"{_named(lookup)} is not known here")
+    return _as_read(question, answer.value)
 
 
 def _as_read(question: Any, value: Any) -> Any:

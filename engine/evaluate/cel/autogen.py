@@ -33,6 +33,7 @@ class Variant:
     """A policy's spec for other resources than those it was written for."""
 
     name: str
+    resources: tuple[str, ...]
     spec: Block
 
 
@@ -87,7 +88,7 @@ def _variant(spec: Block, name: str, resources: list[str], path: str) -> Variant
     ]
     changed: dict[str, Any] = {key: spec[key] for key in _REWRITTEN if spec.get(key)}
     made = {**spec, **_moved(changed, path), "matchConstraints": {"resourceRules": rules}}
-    return Variant(name, made)
+    return Variant(name, tuple(resources), made)
 
 
 def _moved(blocks: dict[str, Any], path: str) -> dict[str, Any]:

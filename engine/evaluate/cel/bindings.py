@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import EvaluationError
 from engine.evaluate.lookups import ObjectLookup
-from engine.lang.cel import CelEnv, CelError
+from engine.lang.cel import DEFAULT_BUDGET, CelEnv, CelError
 from engine.lang.cel.functions.authorizing import Authorizer
 from engine.lang.chance import Chance
 
-from .asking import asker
-from .resources import resource_of_review
+from .asking import answered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,11 +52,13 @@ class Bindings(dict[str, Any]):
         params: Json = None,
         trace: Trace | None = None,
     ) -> None:
-        super().__init__(object=review.object, oldObject=review.old_object, params=params)
+        self["object"] = review.object
+        self["oldObject"] = review.old_object
+        self["params"] = params
         self.review = review
         self.inputs = inputs
         self.trace = trace
-        self.env = CelEnv(inputs.now, ask=asker(inputs, review), chance=Chance(inputs.seed))
+        self.env = CelEnv(inputs.now, DEFAULT_BUDGET, self.ask, Chance(inputs.seed))
         if variables:
             self["variables"] = Variables(variables, self)
 
@@ -67,6 +68,10 @@ class Bindings(dict[str, Any]):
             raise KeyError(name)
         value = self[name] = make(self)
         return value
+
+    def ask(self, question: Any) -> Any:
+        """Answer what an expression asks of the world outside."""
+        return answered(question, self.inputs, self.review)
 
     def value_of(self, program: Program) -> Any:
         """Evaluate a program; raises CelError."""
@@ -92,7 +97,7 @@ class Variables(dict[str, Any]):
         program = self._programs.get(name)
         if program is None:
             raise KeyError(name)
-        if name in self._errors:
+        if self._errors and name in self._errors:
             raise self._errors[name]
         if name in self._under_way:
             raise CelError(f"variable `{name}` depends on itself")
@@ -116,7 +121,7 @@ def request_of(bindings: Bindings) -> dict[str, Json]:
     resource = {
         "group": review.group,
         "version": review.version,
-        "resource": resource_of_review(review),
+        "resource": review.resource,
     }
     made: dict[str, Json] = {
         "uid": "",

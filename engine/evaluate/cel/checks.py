@@ -82,7 +82,7 @@ def compile_checks(
     *,
     expressions: str = "validations",
     message: str = "",
-    passed: str = "",
+    passed: Answers,
 ) -> Checks:
     """Compile the validations under `expressions` and the audit annotations; raises PolicyError.
 
@@ -94,5 +94,5 @@ def compile_checks(
             block.get("auditAnnotations") or (), names, place="auditAnnotations", key="key",
             expression="valueExpression",
         ),
-        (RuleAnswer(Outcome(Status.PASS, passed)),),
+        passed,
     )  # fmt: skip

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 from engine.match import compile_selector
 from engine.record import record
 
-from .resources import resource_of_review
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
@@ -56,7 +54,7 @@ def compile_constraints(
         )
     rules = block.get("resourceRules") or ()
     if rules or not open_without_rules:
-        tests.append(("resourceRules", _any_of(rules)))
+        tests.insert(1, ("resourceRules", _any_of(rules)))
     if block.get("excludeResourceRules"):
         excluded = _any_of(block["excludeResourceRules"])
         tests.append(("excludeResourceRules", lambda review: not excluded(review)))
@@ -64,7 +62,9 @@ def compile_constraints(
         tests.append(("namespaceSelector", _by_namespace(selector)))
     if selector := block.get("objectSelector"):
         tests.append(("objectSelector", _by_object(selector)))
-    return Constraints(_every(tests), tuple(tests))
+    # a resource rule asks for an object itself, so that one test less is called
+    asked = tests[1:] if rules else tests
+    return Constraints(_every(asked), tuple(tests))
 
 
 def compile_payload_constraints(mode: str) -> Constraints:
@@ -83,10 +83,19 @@ def all_of(parts: Iterable[Constraints]) -> Constraints:
 
 def _every(tests: Iterable[tuple[str, Test]]) -> Test:
     found = tuple(test for _, test in tests)
+    if len(found) == 1:
+        return found[0]
     if len(found) == 2:
         first, second = found
         return lambda review: first(review) and second(review)
-    return lambda review: all(test(review) for test in found)
+
+    def holds(review: Review) -> bool:
+        for test in found:  # noqa: SIM110 - a generator costs as much as the tests
+            if not test(review):
+                return False
+        return True
+
+    return holds
 
 
 def _any_of(rules: Iterable[Block]) -> Test:
@@ -104,7 +113,8 @@ def _rule(rule: Block) -> Test:
 
     def concerns(review: Review) -> bool:
         return (
-            (operations is None or review.operation in operations)
+            not review.payload
+            and (operations is None or review.operation in operations)
             and (groups is None or review.group in groups)
             and (versions is None or review.version in versions)
             and is_resource(review)
@@ -125,11 +135,11 @@ def _resources(texts: Collection[str]) -> Test:
     """Compile resources: `pods`, `pods/log`, `pods/*`, `*/scale`, `*` (no subresource), `*/*`."""
     plain = frozenset(text for text in texts if ANY not in text and "/" not in text)
     if len(plain) == len(texts):
-        return lambda review: not review.subresource and resource_of_review(review) in plain
+        return lambda review: not review.subresource and review.resource in plain
     pairs = tuple((head, tail) for head, _, tail in (text.partition("/") for text in texts))
 
     def concerns(review: Review) -> bool:
-        resource, subresource = resource_of_review(review), review.subresource
+        resource, subresource = review.resource, review.subresource
         return any(head in (ANY, resource) and tail in (ANY, subresource) for head, tail in pairs)
 
     return concerns

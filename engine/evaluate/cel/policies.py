@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError, PolicyError
 from engine.evaluate.policy_set import CompiledPolicy
 from engine.evaluate.rules import CompiledRule
-from engine.model import Rule, RuleType
+from engine.model import Rule, RuleResult, RuleType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from engine.evaluate.answers import Answers
     from engine.evaluate.rules import Handler
     from engine.model import Policy
     from engine.model.celpolicies import Binding
@@ -73,8 +74,18 @@ def cel_rule(
     *,
     type: RuleType = RuleType.VALIDATION,  # noqa: A002 - the name of the field
     enforce: bool,
+    usual: Answers | None = None,
 ) -> CompiledRule:
-    """Make the one rule that a policy, or a policy as bound by one binding, comes to."""
+    """Make the one rule that a policy, or a policy as bound by one binding, comes to.
+
+    `usual` is the very answer of objects that meet the policy: its result is made here, once.
+    """
+    outcome = usual[0].outcome if usual else None
+    made = (
+        (RuleResult(policy.key, name, type, outcome.status, outcome.message, enforce=enforce),)
+        if outcome
+        else ()
+    )
     return CompiledRule(
         policy=policy,
         rule=Rule(name),
@@ -87,4 +98,6 @@ def cel_rule(
         enforces=lambda _: enforce,
         handle=handle,
         is_plain=True,
+        usual=usual,
+        usual_results=made,
     )

@@ -56,7 +56,11 @@ def _compile_check(rule: Rule, spec: Block, message: str) -> Check:
     """Compile preconditions and expressions; what cannot be evaluated is not met."""
     conditions = compile_named(rule.cel_preconditions, NAMES, place="celPreconditions")
     checks = compile_checks(
-        spec, NAMES, expressions="expressions", message=message, passed=_passed(rule)
+        spec,
+        NAMES,
+        expressions="expressions",
+        message=message,
+        passed=answered(Status.PASS, _passed(rule)),
     )
 
     def check(bindings: Bindings) -> Answers:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .expressions import Named
 
 _NAMES = NAMES | {"exceptions"}
+_PASSED = answered(Status.PASS, "success")
 
 
 @record
@@ -40,6 +41,7 @@ class _Compiled:
     """One spec: the policy's own, or that of autogen."""
 
     name: str
+    resources: tuple[str, ...]
     constraints: Constraints
     conditions: tuple[Named, ...]
     variables: Mapping[str, Program]
@@ -55,25 +57,28 @@ def compile_validating(
     mode = (spec.get("evaluation") or {}).get("mode") or "Kubernetes"
     compiled = tuple(_compiled(policy, spec, mode))
     own = naming(exceptions, policy)
-    is_simple = len(compiled) == 1
+    first, others = compiled[0], {name: one for one in compiled[1:] for name in one.resources}
 
     def handle(state: State) -> Answers:
-        for one in compiled:
-            if is_simple or one.constraints.applies(state.review):
-                return _answer(one, own, state)
-        return NO_ANSWER
+        one = others.get(state.review.resource, first) if others else first
+        return _answer(one, own, state)
 
     enforce = policy.failure_action == "Enforce"
-    return (cel_rule(policy, "", _any_of(compiled), handle, enforce=enforce),)
+    return (cel_rule(policy, "", _any_of(first, others), handle, enforce=enforce, usual=_PASSED),)
 
 
-def _any_of(compiled: Sequence[_Compiled]) -> Constraints:
-    """Return constraints that hold where those of any variant do; a refusal is told of the policy's own."""
-    first = compiled[0].constraints
-    if len(compiled) == 1:
-        return first
-    tests = tuple(one.constraints.applies for one in compiled)
-    return Constraints(lambda review: any(test(review) for test in tests), first.tests)
+def _any_of(first: _Compiled, others: Mapping[str, _Compiled]) -> Constraints:
+    """Return constraints that hold where those of the variant for a resource do.
+
+    A refusal is told of the policy's own constraints. Each variant is for resources that no other one is for.
+    """
+    own = first.constraints.applies
+    if not others:
+        return first.constraints
+    tests = {name: one.constraints.applies for name, one in others.items()}
+    return Constraints(
+        lambda review: tests.get(review.resource, own)(review), first.constraints.tests
+    )
 
 
 def _compiled(policy: Policy, spec: Block, mode: str) -> Iterator[_Compiled]:
@@ -82,22 +87,26 @@ def _compiled(policy: Policy, spec: Block, mode: str) -> Iterator[_Compiled]:
         return
     yield _one("", spec, _constraints(policy, spec))
     for variant in variants(spec):
-        yield _one(variant.name, variant.spec, _constraints(policy, variant.spec))
+        constraints = _constraints(policy, variant.spec)
+        yield _one(variant.name, variant.spec, constraints, variant.resources)
 
 
 def _constraints(policy: Policy, spec: Block) -> Constraints:
     return compile_constraints(spec.get("matchConstraints") or {}, namespace=policy.namespace)
 
 
-def _one(name: str, spec: Block, constraints: Constraints) -> _Compiled:
+def _one(
+    name: str, spec: Block, constraints: Constraints, resources: tuple[str, ...] = ()
+) -> _Compiled:
     return _Compiled(
         name=name,
+        resources=resources,
         constraints=constraints,
         conditions=compile_named(
             spec.get("matchConditions") or (), _NAMES, place="matchConditions"
         ),
         variables=compile_variables(spec.get("variables") or (), _NAMES),
-        checks=compile_checks(spec, _NAMES, passed="success"),
+        checks=compile_checks(spec, _NAMES, passed=_PASSED),
         ignores_errors=spec.get("failurePolicy") == "Ignore",
     )
 

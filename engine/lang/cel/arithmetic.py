@@ -212,6 +212,8 @@ def _add(one: Any, other: Any, env: CelEnv) -> Any:
     if kind is type(other):
         if kind is int:
             return whole(one + other)
+        if kind is list and not other:
+            return one
         if kind in (str, bytes, list):
             env.charge((len(one) + len(other)) // 8)
             return one + other

@@ -6,10 +6,6 @@ A request of the API server says its resource. For objects from files it is work
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from engine.model import Json, Review
 
 _ALREADY_PLURAL = frozenset({"endpoints", "podmetrics", "nodemetrics"})
 
@@ -25,11 +21,3 @@ def resource_of(kind: str) -> str:
     if name.endswith("y"):
         return "gateways" if name == "gateway" else name[:-1] + "ies"
     return name + "s"
-
-
-def resource_of_review(review: Review) -> str:
-    """Return the resource that a review is about, without its subresource."""
-    given: Json = review.request.get("resource")
-    if isinstance(given, dict) and given.get("resource"):
-        return str(given["resource"])
-    return resource_of(review.kind)
