@@ -58,12 +58,12 @@ def _checker(policy: CleanupPolicy, inputs: ApplyInputs) -> Callable[[Object], b
     def holds(obj: Object) -> bool:
         for _ in range(MAX_LOOKUPS):
             scope = Scope({"target": obj}, Env(now=inputs.setting.now))
-            given = Inputs(now=inputs.setting.now, answers=answers)
+            given = Inputs(now=inputs.setting.now, answers=answers, within=policy.namespace)
             load_context(entries, scope, given)
             try:
                 return conditions(scope, None).holds
             except LookupNeeded as needed:
-                answers[needed.lookup] = inputs.setting.world.answer(needed.lookup)
+                answers.update(inputs.setting.world.answers((needed.lookup,)))
         return False
 
     return holds

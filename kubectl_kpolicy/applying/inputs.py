@@ -15,7 +15,7 @@ from .namespaces import labels_by_namespace, namespaces_by_name
 from .payloads import Payload, read_payloads
 from .processor import Setting
 from .scope import Scopes
-from .sources import first_document, read_paths
+from .sources import ADDRESSES, first_document, read_paths
 from .user import read_user
 from .values import ValueSet, parse_sets, read_values, values_of
 from .world import World
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from engine.lang.yaml import Document
     from engine.model import Object, UserInfo
+
+    from .outside import Outside
 
 POLICY_EXCEPTION = ("kyverno.io", "PolicyException")
 
@@ -41,13 +43,22 @@ class ApplyInputs:
     payloads: list[Payload]
 
 
-def load_inputs(args: argparse.Namespace, now: datetime, *, strict: bool = True) -> ApplyInputs:
-    """Load what the flags name; raises EngineError for what cannot be read. `strict` refuses unknown policy fields."""
-    loaded = sort_documents(read_paths(split(args.policies)), strict=strict)
+def load_inputs(
+    args: argparse.Namespace,
+    now: datetime,
+    *,
+    strict: bool = True,
+    outside: Outside | None = None,
+) -> ApplyInputs:
+    """Load what the flags name; raises EngineError for what cannot be read.
+
+    `strict` refuses unknown policy fields; `outside` is the cluster and the registries where the flags name any.
+    """
+    loaded = sort_documents(read_paths(_places(args, args.policies)), strict=strict)
     if not args.exceptions_within_policies:
         loaded.exceptions.clear()
     documents = _resource_documents(args)
-    given = read_paths(split(args.exceptions))
+    given = read_paths(_places(args, args.exceptions))
     if args.exceptions_with_resources:
         given += [found for found in documents if _is_exception(found)]
         documents = [found for found in documents if not _is_exception(found)]
@@ -56,7 +67,13 @@ def load_inputs(args: argparse.Namespace, now: datetime, *, strict: bool = True)
     loaded.bindings.extend(extra.bindings)
     loaded.problems.extend(extra.problems)
     objects = objects_of(documents)
-    targets = objects_of(read_paths(split(args.target_resources)))
+    namespaces: list[Object] = []
+    if outside is not None and args.cluster:
+        from .live import live_objects
+
+        objects += live_objects(outside, loaded, args, named=_names(args))
+        namespaces = outside.namespaces()
+    targets = objects_of(read_paths(_places(args, args.target_resources)))
     scopes = Scopes(
         obj
         for obj in (*objects, *targets, *objects_of(read_paths(split(args.crd_paths))))
@@ -64,9 +81,28 @@ def load_inputs(args: argparse.Namespace, now: datetime, *, strict: bool = True)
     )
     placed = [scopes.placed(obj) for obj in objects]
     params = [scopes.placed(o) for o in objects_of(read_paths(split(args.parameter_resources)))]
-    setting = _setting(args, now, placed, [scopes.placed(o) for o in targets])
-    world = replace(setting.world, params=Inventory(params))
+    setting = _setting(args, now, [*namespaces, *placed], [scopes.placed(o) for o in targets])
+    world = replace(setting.world, params=Inventory(params), outside=outside)
     return ApplyInputs(loaded, placed, replace(setting, world=world), _payloads(args))
+
+
+def _places(args: argparse.Namespace, paths: Iterable[str]) -> list[str]:
+    """Return local paths, with everything that lies elsewhere fetched."""
+    listed = split(paths)
+    if not any(path.startswith(ADDRESSES) for path in listed):
+        return listed
+    from .remote import localised
+
+    return localised(listed, getattr(args, "git_branch", ""))
+
+
+def _names(args: argparse.Namespace) -> list[str]:
+    """Return the values of --resource that are no files: with --cluster those are names of objects in it."""
+    return [path for path in split(args.resources) if not _is_place(path)]
+
+
+def _is_place(path: str) -> bool:
+    return path.startswith(ADDRESSES) or Path(path).exists()
 
 
 def _payloads(args: argparse.Namespace) -> list[Payload]:
@@ -82,15 +118,20 @@ def _payloads(args: argparse.Namespace) -> list[Payload]:
 
 
 def _resource_documents(args: argparse.Namespace) -> list[Document]:
-    paths = split(args.resources)
+    is_live = getattr(args, "cluster", False)
+    paths = [path for path in split(args.resources) if not is_live or _is_place(path)]
     if args.stdin:
         paths.append("-")
-    if not paths and not (args.json_payload or args.http_payload or args.envoy_payload):
+    if (
+        not paths
+        and not is_live
+        and not (args.json_payload or args.http_payload or args.envoy_payload)
+    ):
         raise DocumentError(
             "no resources given",
             help="name files or folders with --resource, or pipe them with --stdin",
         )
-    return read_paths(paths)
+    return read_paths(_places(args, paths))
 
 
 def split(paths: Iterable[str]) -> list[str]:

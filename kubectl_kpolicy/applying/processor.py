@@ -163,8 +163,7 @@ class Processor:
             evaluation = evaluate(policies, review, inputs, types=types, trace=self._trace)
             if not evaluation.missing:
                 break
-            for lookup in evaluation.missing:
-                self._answers[lookup] = self._setting.world.answer(lookup)
+            self._answers |= self._setting.world.answers(evaluation.missing)
         return evaluation
 
     def _grouped(self, obj: Object, evaluation: Evaluation) -> list[PolicyAnswer]:

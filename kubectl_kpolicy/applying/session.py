@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
 
@@ -27,35 +28,45 @@ from .yamltext import dump
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from engine.model import Object
 
+    from .outside import Outside
     from .processor import PolicyAnswer
     from .rows import Row
-
-_LATER = {
-    "cluster": "--cluster is not supported yet",
-    "registry": "--registry is not supported yet",
-    "git_branch": "git sources are not supported yet",
-}
 
 
 def run_command(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:
     """Run `kubectl kpolicy apply` and return its exit code."""
-    for flag, message in _LATER.items():
-        if getattr(args, flag, None):
-            raise EngineError(message, help="name files and folders with --resource")
-    with collector_off():
-        return _Session(args, out, err).run()
+    with collector_off(), asking(args) as outside:
+        return _Session(args, out, err, outside).run()
+
+
+@contextmanager
+def asking(args: argparse.Namespace) -> Iterator[Outside | None]:
+    """Give what asks the cluster and the registries that the flags name, None where they name none; close it afterwards."""
+    if not (args.cluster or args.registry):
+        yield None
+        return
+    from .outside import Outside
+
+    outside = Outside(args)
+    try:
+        yield outside
+    finally:
+        outside.close()
 
 
 class _Session:
     """One run of the command."""
 
-    def __init__(self, args: argparse.Namespace, out: TextIO, err: TextIO) -> None:
+    def __init__(
+        self, args: argparse.Namespace, out: TextIO, err: TextIO, outside: Outside | None
+    ) -> None:
         self._args = args
+        self._outside = outside
         self._out, self._err = out, err
         self._now = datetime.now(UTC)
         self._format, path = _output(args)
@@ -68,7 +79,8 @@ class _Session:
 
     def run(self) -> int:
         args = self._args
-        inputs = load_inputs(args, self._now, strict=args.validate == "strict")
+        strict = args.validate == "strict"
+        inputs = load_inputs(args, self._now, strict=strict, outside=self._outside)
         processor = Processor(
             inputs.loaded.policies,
             inputs.loaded.exceptions,

@@ -1,7 +1,7 @@
 """Files, folders and standard input as decoded documents: the only reading that `apply`, `test` and `explain` do.
 
 A file is read and decoded once per process: hundreds of test cases name the same files, and each decoded value is shared
-because nobody changes it. Git and registry addresses are refused here, in one place and in one wording.
+because nobody changes it. Addresses are refused here; where they may stand, `remote` fetched them before.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from engine.lang.yaml import Document
 
 STDIN = "-"
+ADDRESSES = ("http://", "https://", "git@", "ssh://", "file://", "git://", "oci://")
+"""How what lies elsewhere begins; see `remote`."""
 SUFFIXES = (".yaml", ".yml", ".json")
 
 _read: dict[tuple[str, int, int], tuple[Document, ...]] = {}
@@ -58,10 +60,9 @@ def _is_document(file: Path, folder: Path) -> bool:
 
 def refuse_remote(path: str) -> None:
     """Raise DocumentError where `path` is an address rather than a path."""
-    if path.startswith(("http://", "https://", "git@", "git://", "ssh://", "oci://")):
+    if path.startswith(ADDRESSES):
         raise DocumentError(
-            f"cannot read `{path}`: git, web and registry sources are not supported yet",
-            help="fetch it first, and name the local file or folder",
+            f"cannot read `{path}`: this must be a local file or folder", help="fetch it first"
         )
 
 

@@ -6,7 +6,7 @@ stand in, as in Kyverno's CLI without a cluster.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.evaluate import (
     Answer,
@@ -22,9 +22,10 @@ from engine.evaluate import (
 from engine.record import field, record
 
 from .inventory import Inventory
+from .names import identity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from engine.evaluate import Lookup
 
@@ -37,6 +38,13 @@ class Call:
     method: str
     status: int
     body: Any
+
+
+class Resolver(Protocol):
+    """Somebody who can really be asked: a cluster, a registry."""
+
+    def resolve(self, lookups: Sequence[Lookup]) -> Mapping[Lookup, Answer]:
+        """Return an answer to each of `lookups`."""
 
 
 @record
@@ -55,6 +63,30 @@ class World:
     has_cluster: bool = False
     params: Inventory = field(default_factory=Inventory)
     namespaces: Mapping[str, Any] = field(default_factory=dict)
+    outside: Resolver | None = None
+
+    def answers(self, lookups: Iterable[Lookup]) -> dict[Lookup, Answer]:
+        """Return an answer to each of `lookups`: what was given by hand, else what is outside, where that may be asked."""
+        found = {lookup: self.answer(lookup) for lookup in lookups}
+        if self.outside is None:
+            return found
+        unknown = [lookup for lookup, answer in found.items() if not self._knows(lookup, answer)]
+        asked = self.outside.resolve(unknown) if unknown else {}
+        for lookup, answer in asked.items():
+            if not answer.is_absent:
+                found[lookup] = _with_own(found[lookup], answer)
+        return found
+
+    def _knows(self, lookup: Lookup, answer: Answer) -> bool:
+        """Tell whether an answer is somebody's word, and not only that nobody gave one."""
+        match lookup:
+            case ApiCallLookup(method=method, url_path=url):
+                return self._prepared(method, url) is not None or answer.value is not None
+            case ServiceLookup(method=method, url=url):
+                return self._prepared(method, url) is not None
+            case ListLookup():
+                return False
+        return answer.value is not None
 
     def answer(self, lookup: Lookup) -> Answer:
         """Return what is known about `lookup`."""
@@ -137,3 +169,11 @@ class World:
         for known in (self.targets, self.params, self.objects):
             found += [obj for obj in known.select(lookup) if obj not in found]
         return found
+
+
+def _with_own(own: Answer, asked: Answer) -> Answer:
+    """Return what was asked for, with objects that were given by hand in the place of those of the same identity."""
+    if not isinstance(own.value, list) or not isinstance(asked.value, list):
+        return asked
+    known = {identity(obj) for obj in own.value}
+    return Answer.found(own.value + [obj for obj in asked.value if identity(obj) not in known])

@@ -1,4 +1,4 @@
-"""`kubectl kpolicy apply`: policies on objects from files, without a cluster (rows K-02 and K-03)."""
+"""`kubectl kpolicy apply`: policies on objects from files or of a cluster (rows K-02 and K-03)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "apply policies to resources from files and show what they decide"
+SUMMARY = "apply policies to resources from files or a cluster and show what they decide"
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -20,12 +20,16 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         epilog="example: kubectl kpolicy apply policies/ --resource pod.yaml --explain",
     )
     parser.add_argument(
-        "policies", nargs="+", metavar="POLICY", help="files or folders; - reads standard input"
+        "policies",
+        nargs="+",
+        metavar="POLICY",
+        help="files, folders, git or web addresses; - reads standard input",
     )
     add_inputs(parser)
     _add_outputs(parser)
     _add_verdicts(parser)
-    _add_later(parser)
+    _add_cluster(parser)
+    _add_unused(parser)
     parser.set_defaults(run=run)
 
 
@@ -109,16 +113,26 @@ def _add_verdicts(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_later(parser: argparse.ArgumentParser) -> None:
-    """Add upstream's flags for sources that this version refuses, and those without meaning here."""
+def _add_cluster(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("-c", "--cluster", action="store_true",
+        help="look at the objects of a cluster, and ask it what policies ask; --resource then also takes names")  # fmt: skip
+    add("-n", "--namespace", default="", help="of the cluster only the objects of this namespace")
+    add("--cluster-wide-resources", action="store_true",
+        help="with --namespace, also objects that live in no namespace")  # fmt: skip
+    add("--kubeconfig", default="", metavar="FILE", help="kubeconfig that names the cluster")
+    add("--context", default="", metavar="NAME", help="context of the kubeconfig")
+    add("--registry", action="store_true", help="ask image registries, as docker is logged in")
+    add("-b", "--git-branch", default="", metavar="NAME", help="branch of git addresses")
+
+
+def _add_unused(parser: argparse.ArgumentParser) -> None:
+    """Add upstream's flags that have no meaning here."""
     import argparse
 
     add = parser.add_argument
-    for short, name in (("-c", "--cluster"), ("", "--registry"), ("", "--cluster-wide-resources")):
-        add(*filter(None, (short, name)), action="store_true", help=argparse.SUPPRESS)
-    add("-b", "--git-branch", default="", help=argparse.SUPPRESS)
-    for name in ("-n", "--kubeconfig", "--context", "--username", "--password"):
-        add(name, *(["--namespace"] if name == "-n" else []), default="", help=argparse.SUPPRESS)
+    for name in ("--username", "--password"):
+        add(name, default="", help=argparse.SUPPRESS)
     add("--concurrent", type=int, default=1, help=argparse.SUPPRESS)
     add("--batch-size", type=int, default=100, help=argparse.SUPPRESS)
     add("--show-performance", action="store_true", help=argparse.SUPPRESS)

@@ -21,7 +21,13 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         epilog="example: kubectl kpolicy test . --fail-only",
     )
     add = parser.add_argument
-    add("paths", nargs="*", default=["."], metavar="PATH", help="test files, or folders to search")
+    add(
+        "paths",
+        nargs="*",
+        default=["."],
+        metavar="PATH",
+        help="test files, or folders or git addresses to search",
+    )
     add("-f", "--file-name", default="kyverno-test.yaml", help="name of test files in folders")
     add("-t", "--test-case-selector", default="", metavar="policy=P,rule=R,resource=N",
         help="look at matching rows only; names take wildcards")  # fmt: skip
@@ -39,8 +45,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     add("--require-tests", action="store_true", help="fail when no test was found")
     add("--strict", action="store_true",
         help="fail also where no rule answered but pass, fail, warn or error is expected")  # fmt: skip
-    add("-b", "--git-branch", default="", help="not supported yet: branch of a git source")
-    add("--registry", action="store_true", help="not supported yet: ask image registries")
+    add("-b", "--git-branch", default="", metavar="NAME", help="branch of git addresses")
+    add("--registry", action="store_true", help="ask image registries, as docker is logged in")
     parser.set_defaults(run=run)
 
 

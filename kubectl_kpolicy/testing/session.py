@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from engine.errors import EngineError
+from engine.record import replace
 from kubectl_kpolicy.applying.boxes import Brush
-from kubectl_kpolicy.applying.sources import collector_off, refuse_remote
+from kubectl_kpolicy.applying.session import asking
+from kubectl_kpolicy.applying.sources import ADDRESSES, collector_off
 from kubectl_kpolicy.output.color import wanted
 from kubectl_kpolicy.output.diagnostics import report
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from kubectl_kpolicy.applying.outside import Outside
+
     from .format import TestCase
     from .selector import Selector
     from .verdict import Row
@@ -30,26 +34,25 @@ if TYPE_CHECKING:
 
 def run_command(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:
     """Run `kubectl kpolicy test` and return its exit code: 1 where a row misses or a test cannot be read."""
-    if args.registry:
-        raise EngineError(
-            "--registry is not supported yet", help="prepare image data in a context file"
-        )
-    if args.git_branch:
-        raise EngineError(
-            "git sources are not supported yet", help="clone it first, and name the folder"
-        )
     selector = parse_selector(args.test_case_selector)
-    with collector_off():
-        return _Session(args, selector, out, err).run()
+    args.cluster = False
+    with collector_off(), asking(args) as outside:
+        return _Session(args, selector, out, err, outside).run()
 
 
 class _Session:
     """One run of the command: what was asked for, and the rows so far."""
 
     def __init__(
-        self, args: argparse.Namespace, selector: Selector, out: TextIO, err: TextIO
+        self,
+        args: argparse.Namespace,
+        selector: Selector,
+        out: TextIO,
+        err: TextIO,
+        outside: Outside | None,
     ) -> None:
         self._args = args
+        self._outside = outside
         self._selector = selector
         self._out, self._err = out, err
         self._now = datetime.now(UTC)
@@ -60,9 +63,7 @@ class _Session:
         self._cases = 0
 
     def run(self) -> int:
-        for path in self._args.paths:
-            refuse_remote(path)
-        for case in find_cases(map(Path, self._args.paths), self._args.file_name):
+        for case in find_cases(map(Path, self._places()), self._args.file_name):
             if isinstance(case, Broken):
                 self._broken += 1
                 report(case.error, err=self._err)
@@ -74,6 +75,14 @@ class _Session:
             raise EngineError("no test was found", help=f"tests are called {self._args.file_name}")
         return 1 if self._broken or any(self._failed(row) for row in self._rows) else 0
 
+    def _places(self) -> list[str]:
+        paths: list[str] = self._args.paths
+        if not any(path.startswith(ADDRESSES) for path in paths):
+            return paths
+        from kubectl_kpolicy.applying.remote import localised
+
+        return localised(paths, self._args.git_branch)
+
     def _failed(self, row: Row) -> bool:
         return (row.strict if self._args.strict else row.verdict) != OK
 
@@ -82,6 +91,7 @@ class _Session:
         self._say(f"Loading test {case.name} ( {file} ) ...")
         try:
             bench = load_case(case)
+            bench = replace(bench, world=replace(bench.world, outside=self._outside))
             self._introduce(bench)
             rows = run_case(bench, now=self._now, file=file, selector=self._selector)
         except EngineError as error:

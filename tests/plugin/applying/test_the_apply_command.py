@@ -292,21 +292,6 @@ def test_unknown_policy_fields_can_be_a_warning_or_nothing(files, capsys):
     assert _apply(capsys, *words, "--validate", "ignore")[::2] == (0, "")
 
 
-@pytest.mark.parametrize("flag", ["--cluster", "--registry", "--git-branch=main"])
-def test_sources_of_a_later_version_are_refused(files, capsys, flag):
-    files()
-    code, out, err = _apply(capsys, "require.yaml", "-r", "objects.yaml", flag)
-    assert (code, out) == (1, "")
-    assert "not supported yet" in err
-
-
-def test_addresses_are_refused(files, capsys):
-    files()
-    code, _, err = _apply(capsys, "https://example.com/p.yaml", "-r", "objects.yaml")
-    assert code == 1
-    assert "not supported yet" in err
-
-
 def test_no_resources_are_refused(files, capsys):
     files()
     code, _, err = _apply(capsys, "require.yaml")

@@ -227,19 +227,6 @@ def test_other_formats_say_the_same(suite, capsys):
     assert ET.fromstring(text).find("testsuite").attrib["failures"] == "1"
 
 
-@pytest.mark.parametrize("words", [["--registry"], ["--git-branch", "main"]])
-def test_sources_that_are_not_there_yet_are_refused(capsys, tmp_path, words):
-    code, _, err = _run(capsys, str(tmp_path), *words)
-    assert code == 1
-    assert "not supported yet" in err
-
-
-def test_a_git_address_is_refused(capsys):
-    code, _, err = _run(capsys, "https://github.com/kyverno/policies")
-    assert code == 1
-    assert "not supported yet" in err
-
-
 def test_values_of_one_resource_do_not_reach_another(suite, capsys, tmp_path):
     (tmp_path / "policy.yaml").write_text(
         POLICY.replace(
