@@ -29,13 +29,15 @@ class TargetConditions:
         self._entries = compile_context(policy.context)
         self._resolver = resolver
         self._now = inputs.now
+        self._within = policy.namespace
         self._answers: dict[Lookup, Answer] = {}
 
     async def hold(self, target: Object) -> bool:
         """Tell whether they hold for an object; raises EvaluationError, LimitError."""
         for _ in range(MOST_LOOKUPS):
             scope = Scope({"target": target}, Env(now=self._now))
-            load_context(self._entries, scope, Inputs(now=self._now, answers=self._answers))
+            given = Inputs(now=self._now, answers=self._answers, within=self._within)
+            load_context(self._entries, scope, given)
             try:
                 return self._conditions(scope, None).holds
             except LookupNeeded as needed:
