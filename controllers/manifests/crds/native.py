@@ -1,0 +1,149 @@
+"""Our own kinds, `kpolicy.io/v1alpha1`: grants of time-boxed exceptions, one-time codes and their uses, the audit trail.
+
+The fields of GrantPolicy and Grant are those that `engine.grants` reads. Who may write which of them is not said here but in
+`controllers.manifests.guards`, because a schema does not know who asks.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.parse.schema import Flag, Free, ListOf, Shape, Text, Whole
+
+from .kinds import Column, CustomKind
+
+GROUP: Final = "kpolicy.io"
+VERSION: Final = "v1alpha1"
+VERDICTS: Final = ("approve", "deny", "withdraw", "drop", "revoke")
+CODE_MODES: Final = ("off", "acknowledge", "approve")
+
+_TEXT, _FLAG, _FREE = Text(), Flag(), Free()
+_COUNT: Final = Whole(least=0)
+_TEXTS: Final = ListOf(_TEXT)
+_PEOPLE: Final = Shape({"users": _TEXTS, "groups": _TEXTS})
+_REASON: Final = Text(longest=1024)
+_TARGET: Final = Shape({"kind": _TEXT, "name": _TEXT, "selector": Shape({}, open=True)}, ("kind",))
+_OBJECT: Final = Shape(dict.fromkeys(("apiVersion", "kind", "namespace", "name", "uid"), _TEXT))
+
+GRANT_POLICY: Final = Shape(
+    {
+        "policies": _TEXTS,
+        "rules": _TEXTS,
+        "namespaces": _TEXTS,
+        "requesters": _PEOPLE,
+        "approvers": ListOf(Shape({**_PEOPLE.fields, "count": Whole(least=1)})),
+        "maxDuration": _TEXT,
+        "approvalTimeout": _TEXT,
+        "reason": Shape({"minLength": _COUNT}),
+        "ticket": Shape({"pattern": _TEXT}),
+        "wildcards": _FLAG,
+        "limits": Shape({"openPerUser": _COUNT, "uses": _COUNT, "coolDown": _TEXT}),
+        "emergency": Shape({"maxDuration": _TEXT}),
+        "codes": Shape({"mode": Text(enum=CODE_MODES), "duration": _TEXT}),
+    }
+)
+REQUEST_FIELDS: Final = (
+    "requester", "requesterGroups", "policy", "rules", "target", "duration", "reason", "ticket", "startAt", "uses", "idle",
+    "emergency", "extends", "approvers", "block",
+)  # fmt: skip
+"""What a request says; nobody changes it afterwards."""
+
+DECISION: Final = Shape(
+    {"by": _TEXT, "verdict": Text(enum=VERDICTS), "comment": _REASON, "groups": _TEXTS},
+    ("by", "verdict"),
+)
+GRANT: Final = Shape(
+    {
+        "requester": _TEXT,
+        "requesterGroups": _TEXTS,
+        "policy": _TEXT,
+        "rules": _TEXTS,
+        "target": _TARGET,
+        "duration": _TEXT,
+        "reason": _REASON,
+        "ticket": _TEXT,
+        "startAt": _TEXT,
+        "uses": _COUNT,
+        "idle": _TEXT,
+        "emergency": _FLAG,
+        "extends": _TEXT,
+        "approvers": _TEXTS,
+        "block": _TEXT,
+        "decisions": ListOf(DECISION),
+    },
+    ("requester", "policy", "target", "duration"),
+)
+GRANT_STATUS: Final = Shape(
+    {
+        **dict.fromkeys(
+            ("state", "grantPolicy", "approvalDeadline", "startsAt", "expiresAt", "endedAt", "endedBy", "message", "lastUsedAt"),
+            _TEXT,
+        ),
+        "uses": _COUNT,
+        "exception": _OBJECT,
+        "reach": _FREE,
+    }
+)  # fmt: skip
+_BINDING: Final = Shape({"policy": _TEXT, "rules": _TEXTS, "object": _OBJECT})
+CODE: Final = Shape(
+    {
+        "user": _TEXT,
+        "issuedBy": _TEXT,
+        "expiresAt": _TEXT,
+        "binding": _BINDING,
+        "verifier": _TEXT,
+        "grant": _TEXT,
+        "reason": _REASON,
+    },
+    ("user", "expiresAt", "binding", "verifier"),
+)
+CODE_STATUS: Final = Shape(
+    {"state": _TEXT, "uses": _COUNT, "tries": _COUNT, "usedBy": _TEXT, "usedAt": _TEXT}
+)
+USE: Final = Shape(
+    {
+        "user": _TEXT,
+        "code": _TEXT,
+        "binding": _BINDING,
+        "object": _OBJECT,
+        "fingerprint": _TEXT,
+        "usedAt": _TEXT,
+        "mac": _TEXT,
+    },
+    ("user", "usedAt"),
+)
+USE_STATUS: Final = Shape({"state": _TEXT, "confirmedAt": _TEXT, "message": _TEXT})
+SEGMENT: Final = Shape(
+    {"records": ListOf(Shape({}, open=True)), "mac": _TEXT, "sealed": _FLAG}, ("records",)
+)
+
+_AGE: Final = Column("Age", ".metadata.creationTimestamp", "date")
+
+
+def _columns(**paths: str) -> tuple[Column, ...]:
+    return (*(Column(name, path) for name, path in paths.items()), _AGE)
+
+
+KINDS: Final[tuple[CustomKind, ...]] = (
+    CustomKind(
+        GROUP, "GrantPolicy", "grantpolicies", "gpol", {VERSION: {"spec": GRANT_POLICY}},
+        _columns(Max=".spec.maxDuration", Codes=".spec.codes.mode"), is_namespaced=False, has_status=False,
+    ),
+    CustomKind(
+        GROUP, "Grant", "grants", "gr", {VERSION: {"spec": GRANT, "status": GRANT_STATUS}},
+        _columns(State=".status.state", Policy=".spec.policy", Kind=".spec.target.kind", Target=".spec.target.name",
+                 Requester=".spec.requester", Expires=".status.expiresAt"),
+    ),
+    CustomKind(
+        GROUP, "OneTimeCode", "onetimecodes", "otc", {VERSION: {"spec": CODE, "status": CODE_STATUS}},
+        _columns(State=".status.state", User=".spec.user", Policy=".spec.binding.policy", Expires=".spec.expiresAt"),
+    ),
+    CustomKind(
+        GROUP, "CodeUse", "codeuses", "cu", {VERSION: {"spec": USE, "status": USE_STATUS}},
+        _columns(State=".status.state", User=".spec.user", Policy=".spec.binding.policy"),
+    ),
+    CustomKind(
+        GROUP, "AuditSegment", "auditsegments", "aseg", {VERSION: {"spec": SEGMENT}},
+        (Column("Sealed", ".spec.sealed", "boolean"), _AGE), has_status=False,
+    ),
+)  # fmt: skip

@@ -1,0 +1,136 @@
+"""Admission policies of the API server itself that guard our kinds, so that they hold while every one of our pods is down.
+
+ValidatingAdmissionPolicy with a binding each. They pin who asks and who decides to who is authenticated, and let nothing be
+changed afterwards: four eyes, exceptions that only ever get shorter, uses and sealed records that stay as they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .crds.native import GROUP, REQUEST_FIELDS, VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from engine.model import Object
+
+ME = "request.userInfo.username"
+_CREATE, _UPDATE = "oldObject == null", "oldObject != null"
+_DECISIONS = "(has(object.spec.decisions) ? object.spec.decisions : [])"
+_BEFORE = "(has(oldObject.spec.decisions) ? oldObject.spec.decisions : [])"
+_EXPIRY = "kpolicy.io/expires-at"
+_GRANT = "kpolicy.io/grant"
+
+
+def guards() -> list[Object]:
+    """Return the policies and their bindings, in the order in which to install them."""
+    found = (_grants(), _exceptions(), _uses(), _segments())
+    return [obj for policy in found for obj in (policy, _bound(policy))]
+
+
+def _grants() -> Object:
+    fixed = " && ".join(f"object.spec.?{name} == oldObject.spec.?{name}" for name in REQUEST_FIELDS)
+    added = f"{_DECISIONS}.filter(d, !(d in {_BEFORE}))"
+    return _policy(
+        "kpolicy-grants",
+        _rule(GROUP, VERSION, "grants", "CREATE", "UPDATE"),
+        [
+            (f"{_UPDATE} || object.spec.requester == {ME}", "spec.requester must be who creates the grant"),
+            (f"{_UPDATE} || object.spec.?requesterGroups.orValue([]).all(g, g in request.userInfo.groups)",
+             "spec.requesterGroups must be groups of who creates the grant"),
+            (f"{_UPDATE} || size({_DECISIONS}) == 0", "a new grant has no decisions"),
+            (f"{_CREATE} || ({fixed})", "a request cannot be changed; withdraw it and make another one"),
+            (f"{_CREATE} || {_BEFORE}.all(d, d in {_DECISIONS})", "decisions cannot be changed or taken back"),
+            (f"{_CREATE} || size({_DECISIONS}) <= size({_BEFORE}) + 1", "one decision at a time"),
+            (f"{_CREATE} || {added}.all(d, d.by == {ME})", "a decision is made in one's own name"),
+            (f"{_CREATE} || {added}.all(d, d.?groups.orValue([]).all(g, g in request.userInfo.groups))",
+             "a decision names only groups of who makes it"),
+            (f"{_CREATE} || {added}.all(d, d.verdict != 'approve' || {ME} != oldObject.spec.requester)",
+             "nobody approves an own request"),
+            (f"{_CREATE} || {added}.all(d, d.verdict != 'approve' || !{ME}.startsWith('system:serviceaccount:'))",
+             "a service account cannot approve"),
+        ],
+    )  # fmt: skip
+
+
+def _exceptions() -> Object:
+    """Guard the exceptions that grants cause: neither longer nor wider, for whoever may edit exceptions."""
+    before = f"oldObject.metadata.?annotations[?'{_EXPIRY}'].orValue('')"
+    after = f"object.metadata.?annotations[?'{_EXPIRY}'].orValue('')"
+    owned = f"oldObject.metadata.?annotations[?'{_GRANT}'].hasValue()"
+    return _policy(
+        "kpolicy-granted-exceptions",
+        _rule("kyverno.io", "*", "policyexceptions", "UPDATE"),
+        [
+            (f"{after} != '' && timestamp({after}) <= timestamp({before})",
+             "the end of a granted exception can only come nearer; extend the grant instead"),
+            (f"object.metadata.?annotations[?'{_GRANT}'] == oldObject.metadata.?annotations[?'{_GRANT}']",
+             "a granted exception stays with its grant"),
+            ("object.spec == oldObject.spec", "a granted exception cannot be changed; make another grant"),
+        ],
+        conditions=[{"name": "granted", "expression": owned}],
+    )  # fmt: skip
+
+
+def _uses() -> Object:
+    return _policy(
+        "kpolicy-code-uses",
+        _rule(GROUP, VERSION, "codeuses", "UPDATE"),
+        [("object.spec == oldObject.spec", "the record of a use cannot be changed")],
+    )
+
+
+def _segments() -> Object:
+    grows = "oldObject.spec.records.all(r, r in object.spec.records)"
+    return _policy(
+        "kpolicy-audit-segments",
+        _rule(GROUP, VERSION, "auditsegments", "UPDATE"),
+        [
+            ("!oldObject.spec.?sealed.orValue(false) || object.spec == oldObject.spec",
+             "a sealed segment cannot be changed"),
+            (grows, "records cannot be changed or removed"),
+        ],
+    )  # fmt: skip
+
+
+def _rule(group: str, version: str, resource: str, *operations: str) -> Object:
+    return {
+        "apiGroups": [group],
+        "apiVersions": [version],
+        "operations": list(operations),
+        "resources": [resource],
+    }
+
+
+def _policy(
+    name: str,
+    rule: Object,
+    checks: Iterable[tuple[str, str]],
+    conditions: Iterable[Object] = (),
+) -> Object:
+    spec: Object = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [
+            {"expression": expression, "message": message, "reason": "Forbidden"}
+            for expression, message in checks
+        ],
+    }
+    if listed := list(conditions):
+        spec["matchConditions"] = listed
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name, "annotations": {"kpolicy.io/owner": "kpolicy"}},
+        "spec": spec,
+    }
+
+
+def _bound(policy: Object) -> Object:
+    name = policy["metadata"]["name"]
+    return {
+        **policy,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
+    }

@@ -1,0 +1,146 @@
+"""What the API server's own policies let people do to grants, exceptions, uses and the audit trail, judged by the CEL engine."""
+
+from __future__ import annotations
+
+import pytest
+
+from controllers.manifests.guards import guards
+from engine.lang import cel
+
+POLICIES = {obj["metadata"]["name"]: obj for obj in guards() if obj["kind"].endswith("Policy")}
+
+
+def refused(name, user, obj, old=None, groups=()):
+    """Return the messages of the checks that refuse, nothing where the policy does not concern the request."""
+    spec = POLICIES[name]["spec"]
+    bindings = {
+        "object": obj,
+        "oldObject": old,
+        "request": {"userInfo": {"username": user, "groups": list(groups)}},
+    }
+    conditions = spec.get("matchConditions", ())
+    if not all(cel.compile(one["expression"])(bindings) for one in conditions):
+        return []
+    return [
+        check["message"]
+        for check in spec["validations"]
+        if cel.compile(check["expression"])(bindings) is not True
+    ]
+
+
+def grant(*decisions, **changes):
+    spec = {
+        "requester": "ada", "requesterGroups": ["shop"], "policy": "no-root", "rules": ["a"],
+        "target": {"kind": "Pod", "name": "web"}, "duration": "1h", "reason": "because", **changes,
+    }  # fmt: skip
+    return {"spec": {**spec, "decisions": list(decisions)} if decisions else spec}
+
+
+def vote(by, verdict="approve", **more):
+    return {"by": by, "verdict": verdict, **more}
+
+
+def test_a_grant_is_asked_for_in_one_s_own_name():
+    assert refused("kpolicy-grants", "ada", grant(), groups=["shop", "all"]) == []
+    assert refused("kpolicy-grants", "eve", grant(), groups=["shop"]) != []
+    assert refused("kpolicy-grants", "ada", grant(), groups=["all"]) != []
+    assert refused("kpolicy-grants", "ada", grant(vote("ada")), groups=["shop"]) != []
+
+
+def test_somebody_else_approves():
+    assert refused("kpolicy-grants", "bob", grant(vote("bob")), grant()) == []
+    assert refused("kpolicy-grants", "ada", grant(vote("ada")), grant()) == [
+        "nobody approves an own request"
+    ]
+
+
+@pytest.mark.parametrize("verdict", ["withdraw", "drop"])
+def test_requesters_may_take_their_request_back(verdict):
+    assert refused("kpolicy-grants", "ada", grant(vote("ada", verdict)), grant()) == []
+
+
+def test_nobody_decides_in_another_name_or_with_groups_of_others():
+    assert refused("kpolicy-grants", "ada", grant(vote("bob")), grant()) != []
+    named = grant(vote("bob", groups=["leads"]))
+    assert refused("kpolicy-grants", "bob", named, grant(), groups=["leads"]) == []
+    assert refused("kpolicy-grants", "bob", named, grant(), groups=["shop"]) != []
+
+
+def test_service_accounts_do_not_approve():
+    robot = "system:serviceaccount:ci:bot"
+
+    assert refused("kpolicy-grants", robot, grant(vote(robot)), grant()) == [
+        "a service account cannot approve"
+    ]
+
+
+def test_decisions_are_added_one_at_a_time_and_stay():
+    one, two = vote("bob"), vote("cyd", comment="fine")
+
+    assert refused("kpolicy-grants", "cyd", grant(one, two), grant(one)) == []
+    assert refused("kpolicy-grants", "cyd", grant(two), grant(one)) != []
+    assert refused("kpolicy-grants", "cyd", grant(), grant(one)) != []
+    assert refused("kpolicy-grants", "cyd", grant(two, vote("cyd", "deny")), grant()) != []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"duration": "9h"}, {"reason": "other"}, {"target": {"kind": "Pod", "name": "*"}}, {"policy": "other"}, {"rules": ["b"]},
+        {"requester": "bob"}, {"ticket": "T-1"}, {"emergency": True}, {"uses": 3}, {"startAt": "2026-01-01T00:00:00Z"},
+        {"idle": "1h"}, {"extends": "x"}, {"approvers": ["eve"]}, {"block": "b"}, {"requesterGroups": []},
+    ],
+    ids=lambda change: next(iter(change)),
+)  # fmt: skip
+def test_a_request_cannot_be_changed_by_anybody(change):
+    for user in ("ada", "bob", "system:admin"):
+        assert refused("kpolicy-grants", user, grant(**change), grant()) != []
+
+
+def exception(expires, spec="x", grant_name="shop/g"):
+    annotations = {"kpolicy.io/expires-at": expires} if expires else {}
+    if grant_name:
+        annotations["kpolicy.io/grant"] = grant_name
+    return {"metadata": {"annotations": annotations}, "spec": {"exceptions": spec}}
+
+
+def test_a_granted_exception_only_gets_shorter():
+    name, old = "kpolicy-granted-exceptions", exception("2026-03-01T12:00:00Z")
+
+    assert refused(name, "eve", exception("2026-03-01T12:00:00Z"), old) == []
+    assert refused(name, "eve", exception("2026-03-01T11:00:00Z"), old) == []
+    assert refused(name, "eve", exception("2026-03-01T12:00:01Z"), old) != []
+    assert refused(name, "eve", exception(""), old) != []
+    assert refused(name, "eve", exception("2026-03-01T12:00:00Z", spec="y"), old) != []
+    assert refused(name, "eve", exception("2026-03-01T12:00:00Z", grant_name=""), old) != []
+
+
+def test_exceptions_without_a_grant_are_left_alone():
+    old = exception("", grant_name="")
+
+    assert refused("kpolicy-granted-exceptions", "eve", exception("", "y", ""), old) == []
+    assert refused("kpolicy-granted-exceptions", "eve", {"metadata": {}}, {"metadata": {}}) == []
+
+
+def test_the_record_of_a_use_stays_as_it_is():
+    old = {"spec": {"user": "ada"}}
+
+    assert refused("kpolicy-code-uses", "root", {"spec": {"user": "ada"}, "status": {}}, old) == []
+    assert refused("kpolicy-code-uses", "root", {"spec": {"user": "eve"}}, old) != []
+
+
+def test_audit_records_are_only_added_and_not_after_the_seal():
+    name, one = "kpolicy-audit-segments", {"seq": 1}
+    old = {"spec": {"records": [one]}}
+
+    assert refused(name, "root", {"spec": {"records": [one, {"seq": 2}]}}, old) == []
+    assert refused(name, "root", {"spec": {"records": [{"seq": 2}]}}, old) != []
+    sealed = {"spec": {"records": [one], "sealed": True, "mac": "m"}}
+    assert refused(name, "root", {"spec": {**sealed["spec"], "records": [one, one]}}, sealed) != []
+
+
+def test_every_guard_is_bound_and_refuses_when_it_cannot_be_judged():
+    bound = {obj["spec"]["policyName"] for obj in guards() if obj["kind"].endswith("Binding")}
+
+    assert bound == set(POLICIES)
+    assert {obj["spec"]["failurePolicy"] for obj in POLICIES.values()} == {"Fail"}
