@@ -94,13 +94,9 @@ class Workers:
 
     async def run(self) -> None:
         """Keep the workers running until cancelled, then end them."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                for number in range(self._count):
-                    group.create_task(self._keep(number))
-        finally:
-            for worker in self._workers.values():
-                _end(worker.process)
+        async with asyncio.TaskGroup() as group:
+            for number in range(self._count):
+                group.create_task(self._keep(number))
 
     async def stop(self, seconds: float) -> None:
         """Let the workers finish what they answer; whoever does not within the time is ended."""
@@ -119,10 +115,10 @@ class Workers:
                     group.create_task(self._listen(number, worker))
                     group.create_task(self._watch(worker))
             finally:
-                _end(worker.process)
                 del self._workers[number]
                 worker.channel.close()
-            status = await worker.process.wait()
+                _end(worker.process)
+                status = await worker.process.wait()
             _log.warning(
                 "worker %d ended with status %d and is replaced", worker.process.pid, status
             )

@@ -1,0 +1,149 @@
+"""The small parts: bounded queues, figures, chance, evaluation with answers from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from typing import Any
+
+import pytest
+
+from controllers.kube import KubeError
+from controllers.kube.fake import FakeClient
+from controllers.kube.kinds import SECRETS
+from controllers.runtime import metrics as figures
+from controllers.runtime.afterwork import Afterwork
+from controllers.runtime.entropy import SECRET_NAME, fixed_key, seed_of, shared_key
+from controllers.runtime.evaluating import evaluate_with
+from controllers.runtime.gate import Gate, Overloaded
+from controllers.runtime.metrics import Metrics
+from controllers.store.policies import read_policy
+from engine.errors import LimitError
+from engine.evaluate import Answer, Inputs, PolicySet
+from engine.model import review_of
+
+ADMISSION = ("Pod", "shop", "create", "true", "validate")
+
+
+def test_a_gate_lets_some_run_some_wait_and_refuses_the_rest() -> None:
+    async def go() -> None:
+        gate, release = Gate(1, 1), asyncio.Event()
+
+        async def work() -> None:
+            async with gate:
+                await release.wait()
+
+        first, second = asyncio.create_task(work()), asyncio.create_task(work())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert gate.waiting == 1
+        with pytest.raises(Overloaded):
+            await work()
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
+        assert gate.waiting == 0
+        third = asyncio.create_task(work())
+        release.set()
+        await asyncio.gather(first, third)
+
+    asyncio.run(go())
+
+
+def test_work_goes_on_after_one_piece_of_it_broke() -> None:
+    async def go() -> None:
+        done = []
+        afterwork = Afterwork(Metrics(), workers=1)
+        afterwork.start()
+
+        async def broken() -> None:
+            raise RuntimeError
+
+        async def fine() -> None:
+            done.append(1)
+
+        assert afterwork.add(broken)
+        assert afterwork.add(fine)
+        await afterwork.finish()
+        await afterwork.stop()
+        assert done == [1]
+
+    asyncio.run(go())
+
+
+def test_figures_are_shown_under_upstreams_names() -> None:
+    metrics = Metrics()
+    metrics.count("kyverno_admission_requests", ADMISSION)
+    metrics.took("kyverno_admission_review_duration_seconds", ADMISSION, 0.02)
+    metrics.gauge("kyverno_info", lambda: [(("1",), 1.0)])
+    text = metrics.exposition().decode()
+
+    assert 'kyverno_admission_requests_total{request_allowed="true",request_webhook="validate",resource_kind="Pod"' in text  # fmt: skip
+    assert 'le="0.025"' in text
+    assert "kyverno_admission_review_duration_seconds_sum" in text
+    assert 'kyverno_info{version="1"} 1.0' in text
+    with pytest.raises(KeyError):
+        metrics.gauge("nobody_knows", list)
+
+
+def test_label_values_from_requests_cannot_fill_the_memory(monkeypatch: Any) -> None:
+    monkeypatch.setattr(figures, "MOST_SERIES", 2)
+    metrics = Metrics()
+    for number in range(5):
+        metrics.count("kpolicy_reviews_refused", (str(number),))
+        metrics.took("kyverno_http_requests_duration_seconds", ("GET", str(number)), 1)
+
+    assert metrics.value("kpolicy_reviews_refused", ("overflow",)) == 3
+    assert b'http_url="overflow"' in metrics.exposition()
+
+
+def test_figures_of_workers_are_added_to_those_of_their_parent() -> None:
+    parent, worker = Metrics(), Metrics()
+    for metrics in (parent, worker, worker):
+        metrics.count("kyverno_admission_requests", ADMISSION)
+        metrics.took("kyverno_admission_review_duration_seconds", ADMISSION, 0.02)
+    parent.show("worker 0", worker.dump())
+    parent.show("worker 0", worker.dump())
+    lines = parent.exposition().decode().splitlines()
+
+    assert [line.rpartition(" ")[2] for line in lines if line.startswith("kyverno_admission_requests_total")] == ["3.0"]  # fmt: skip
+    assert [line.rpartition(" ")[2] for line in lines if line.startswith("kyverno_admission_review_duration_seconds_count")] == ["3.0"]  # fmt: skip
+
+
+def test_every_replica_draws_from_one_key_that_nobody_can_guess() -> None:
+    async def go() -> None:
+        client = FakeClient()
+        first = await shared_key(client, "kyverno")
+        assert first == await shared_key(client, "kyverno")
+        assert len(first) == 32
+        assert first != await shared_key(FakeClient(), "kyverno")
+        secret = await client.get(SECRETS, SECRET_NAME, "kyverno")
+        await client.update(SECRETS, {**secret, "data": {"key": base64.b64encode(b"short").decode()}})  # fmt: skip
+        with pytest.raises(KubeError, match="does not hold a key"):
+            await shared_key(client, "kyverno")
+
+    asyncio.run(go())
+
+
+def test_seeds_follow_from_key_and_request_alone() -> None:
+    key = fixed_key("a")
+
+    assert seed_of(key, "1") == seed_of(key, "1")
+    assert len({seed_of(key, "1"), seed_of(key, "2"), seed_of(fixed_key("b"), "1")}) == 3
+
+
+def test_answers_that_never_satisfy_end_in_an_error() -> None:
+    rule = {
+        "name": "r",
+        "match": {"any": [{"resources": {"kinds": ["Pod"]}}]},
+        "context": [{"name": "c", "configMap": {"name": "a", "namespace": "b"}}],
+        "validate": {"message": "{{ c.data.x }}", "deny": {"conditions": {"all": [{"key": "{{ c.data.x }}", "operator": "Equals", "value": "1"}]}}},
+    }  # fmt: skip
+    policy = read_policy({"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "p"}, "spec": {"rules": [rule]}})  # fmt: skip
+    review = review_of({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}})
+
+    class Forgetful:
+        async def resolve(self, _lookups: Any) -> dict[Any, Answer]:
+            return {}
+
+    with pytest.raises(LimitError):
+        asyncio.run(evaluate_with(Forgetful(), PolicySet.compile([policy]), review, Inputs()))

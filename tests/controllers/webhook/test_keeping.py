@@ -1,0 +1,282 @@
+"""What the leader keeps: configurations in step with policies, repaired when others change them, certificates renewed in order."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from controllers.kube import Conflict, Discovery, Invalid, ManualClock, Unreachable
+from controllers.kube.clock import settle
+from controllers.kube.fake import FakeClient
+from controllers.kube.informers import Informers
+from controllers.kube.kinds import (
+    CLUSTER_POLICIES,
+    MUTATING_WEBHOOKS,
+    SECRETS,
+    VALIDATING_WEBHOOKS,
+)
+from controllers.runtime.afterwork import Afterwork
+from controllers.runtime.metrics import Metrics
+from controllers.runtime.options import Options
+from controllers.runtime.process import Runtime
+from controllers.runtime.world import WATCHED, World
+from controllers.store.policies import content_hash
+from controllers.webhook.certificates import expiry, is_usable, trusts
+from controllers.webhook.keeping import OVERLAP, Keeper, foreign_webhooks
+from controllers.webhook.secrets import (
+    ensure_certificates,
+    secret_name,
+    stored_certificates,
+    watch_certificates,
+)
+
+from .staging import NOW, policy
+
+VALIDATING = "kyverno-resource-validating-webhook-cfg"
+NAMES = ["kyverno-svc.kyverno.svc"]
+
+
+class Kept:
+    """A keeper on a client in memory, and what it loaded."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock(NOW)
+        self.client = FakeClient(clock=self.clock)
+        metrics = Metrics()
+        discovery = Discovery(self.client)
+        self.world = World(discovery, metrics)
+        self.informers = Informers(self.client, clock=self.clock)
+        self.runtime = Runtime(
+            self.client,
+            self.clock,
+            self.world,
+            metrics,
+            None,
+            self.informers,
+            Afterwork(metrics),
+            b"k" * 32,
+            options=Options(),
+        )  # type: ignore[arg-type] # fmt: skip - nothing is looked up here
+        self.loaded: list[Any] = []
+        self.keeper = Keeper(self.runtime, NAMES, "", self.loaded.append)
+
+    def put(self, obj: dict[str, Any]) -> None:
+        self.world.put(CLUSTER_POLICIES, obj)
+
+    async def webhooks(self) -> list[str]:
+        found = await self.client.get(VALIDATING_WEBHOOKS, VALIDATING)
+        return [one["name"] for one in found["webhooks"]]
+
+    async def bundle(self) -> bytes:
+        found = await self.client.get(VALIDATING_WEBHOOKS, VALIDATING)
+        return base64.b64decode(found["webhooks"][0]["clientConfig"]["caBundle"])
+
+
+@asynccontextmanager
+async def kept(*, ready: bool = True, leads: bool = True):
+    stage = Kept()
+    await stage.world.discovery.refresh()
+    if ready:
+        for kind in WATCHED:
+            stage.world.listed(kind)
+    task = asyncio.create_task(stage.keeper.lead()) if leads else None
+    try:
+        yield stage
+    finally:
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        await stage.informers.close()
+
+
+def run(test: Any, **options: Any) -> None:
+    async def go() -> None:
+        async with kept(**options) as stage:
+            await test(stage)
+
+    asyncio.run(go())
+
+
+def test_policies_are_asked_for_and_that_is_told() -> None:
+    async def test(stage: Kept) -> None:
+        await stage.clock.advance(1)
+        assert await stage.webhooks() == []
+        stage.put(policy())
+        assert stage.runtime.configured.policies == {}
+        await stage.clock.advance(1)
+        assert await stage.webhooks() == ["validate.kyverno.svc-fail"]
+        assert stage.runtime.configured.policies == {"team": content_hash(policy())}
+        stage.world.remove(CLUSTER_POLICIES, policy())
+        await stage.clock.advance(1)
+        assert await stage.webhooks() == []
+        assert stage.runtime.configured.policies == {}
+
+    run(test)
+
+
+def test_nothing_is_written_before_all_policies_are_known() -> None:
+    async def test(stage: Kept) -> None:
+        await stage.clock.advance(10)
+        assert stage.client.stored(VALIDATING_WEBHOOKS) == []
+        for kind in WATCHED:
+            stage.world.listed(kind)
+        await stage.clock.advance(1)
+        assert len(stage.client.stored(VALIDATING_WEBHOOKS)) == 5
+
+    run(test, ready=False)
+
+
+def test_nothing_is_written_twice() -> None:
+    async def test(stage: Kept) -> None:
+        stage.put(policy())
+        await stage.clock.advance(1)
+        await settle()
+        stage.client.calls.clear()
+        stage.keeper.mark()
+        await stage.clock.advance(1)
+        assert {call.verb for call in stage.client.calls} <= {"get", "watch"}
+
+    run(test)
+
+
+@pytest.mark.parametrize("harm", ["webhooks", "label", "deleted"])
+def test_what_others_change_is_put_right(harm: str) -> None:
+    async def test(stage: Kept) -> None:
+        stage.put(policy())
+        await stage.clock.advance(1)
+        found = await stage.client.get(VALIDATING_WEBHOOKS, VALIDATING)
+        if harm == "webhooks":
+            await stage.client.update(VALIDATING_WEBHOOKS, {**found, "webhooks": []})
+        elif harm == "label":
+            labels = {**found["metadata"]["labels"], "mine": "x"}
+            weak = [{**found["webhooks"][0], "failurePolicy": "Ignore"}]
+            await stage.client.update(VALIDATING_WEBHOOKS, {**found, "webhooks": weak, "metadata": {**found["metadata"], "labels": labels}})  # fmt: skip
+        else:
+            await stage.client.delete(VALIDATING_WEBHOOKS, VALIDATING)
+        await stage.clock.advance(5)
+        after = await stage.client.get(VALIDATING_WEBHOOKS, VALIDATING)
+        assert after["webhooks"][0]["failurePolicy"] == "Fail"
+        assert harm != "label" or after["metadata"]["labels"]["mine"] == "x"
+
+    run(test)
+
+
+def test_a_server_that_fails_is_tried_again() -> None:
+    async def test(stage: Kept) -> None:
+        stage.put(policy())
+        stage.client.fail("create", Unreachable("no answer"), resource=MUTATING_WEBHOOKS.plural)
+        await stage.clock.advance(1)
+        assert stage.runtime.configured.policies == {}
+        await stage.clock.advance(10)
+        assert "team" in stage.runtime.configured.policies
+
+    run(test)
+
+
+def test_match_conditions_that_no_server_takes_do_not_stop_other_policies() -> None:
+    async def test(stage: Kept) -> None:
+        condition = {"name": "x", "expression": "broken("}
+        stage.put(policy())
+        stage.put(policy("fine", webhookConfiguration={"matchConditions": [condition]}))
+        refused = Invalid("compilation failed")
+        stage.client.fail("create", refused, resource=VALIDATING_WEBHOOKS.plural)
+        stage.client.fail("update", refused, resource=VALIDATING_WEBHOOKS.plural, times=9)
+        await stage.clock.advance(1)
+        assert await stage.webhooks() == ["validate.kyverno.svc-fail"]
+        assert list(stage.runtime.configured.policies) == ["team"]
+
+    run(test)
+
+
+def test_everybody_ends_up_with_the_certificates_of_whoever_came_first() -> None:
+    async def go() -> None:
+        client = FakeClient()
+        one, other = await asyncio.gather(*(ensure_certificates(client, "kyverno", NAMES, NOW) for _ in range(2)))  # fmt: skip
+        kept_ = await stored_certificates(client, "kyverno")
+        assert kept_ in (one, other)
+        assert kept_ == await ensure_certificates(client, "kyverno", NAMES, NOW)
+
+    asyncio.run(go())
+
+
+def test_certificates_nobody_can_use_are_made_anew() -> None:
+    async def go() -> None:
+        client = FakeClient()
+        first = await ensure_certificates(client, "kyverno", NAMES, NOW)
+        name = secret_name("tls-pair", "kyverno")
+        secret = await client.get(SECRETS, name, "kyverno")
+        await client.update(SECRETS, {**secret, "data": {"tls.crt": "!", "tls.key": "!"}})
+        assert await stored_certificates(client, "kyverno") is None
+        second = await ensure_certificates(client, "kyverno", NAMES, NOW)
+        assert second != first
+        later = NOW + timedelta(days=400)
+        third = await ensure_certificates(client, "kyverno", NAMES, later)
+        assert is_usable(third, later)
+
+    asyncio.run(go())
+
+
+def test_through_years_of_renewals_whoever_trusts_the_configurations_trusts_the_server() -> None:
+    async def test(stage: Kept) -> None:
+        stage.put(policy())
+        await stage.clock.advance(5)
+        for _ in range(60):
+            for pause in (3600 * 24 * 10, OVERLAP / 2, OVERLAP, OVERLAP):
+                await stage.clock.advance(pause)
+                stage.keeper.mark()
+                await stage.clock.advance(0.3)
+                leaf = stage.loaded[-1].leaf.certificate
+                assert trusts(await stage.bundle(), leaf)
+                assert expiry(leaf) > stage.clock.now()
+
+    run(test)
+
+
+def test_a_new_pair_reaches_replicas_that_only_watch() -> None:
+    async def test(stage: Kept) -> None:
+        seen: list[Any] = []
+        first = await ensure_certificates(stage.client, "kyverno", NAMES, NOW)
+        watch_certificates(stage.informers, "kyverno", seen.append)
+        await settle()
+        assert seen == [first.leaf]
+        await stage.clock.advance(1)
+        name = secret_name("tls-pair", "kyverno")
+        secret = await stage.client.get(SECRETS, name, "kyverno")
+        await stage.client.update(SECRETS, {**secret, "data": {"tls.crt": "", "tls.key": ""}})
+        await settle()
+        assert seen == [first.leaf]
+
+    run(test, leads=False)
+
+
+def test_webhooks_of_kyverno_itself_are_noticed_and_ours_are_not() -> None:
+    async def test(stage: Kept) -> None:
+        await stage.keeper.bring_in_step()
+        assert await foreign_webhooks(stage.client) == []
+        foreign = {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "MutatingWebhookConfiguration",
+            "metadata": {"name": "kyverno-verify", "labels": {"webhook.kyverno.io/managed-by": "kyverno"}},
+            "webhooks": [{"name": "x"}],
+        }  # fmt: skip
+        await stage.client.create(MUTATING_WEBHOOKS, foreign)
+        assert await foreign_webhooks(stage.client) == ["kyverno-verify"]
+
+    run(test, leads=False)
+
+
+def test_a_conflict_ends_the_round_and_says_so() -> None:
+    async def test(stage: Kept) -> None:
+        await stage.keeper.bring_in_step()
+        stage.put(policy())
+        stage.client.fail("update", Conflict("somebody was quicker"))
+        with pytest.raises(Conflict):
+            await stage.keeper.bring_in_step()
+        assert stage.runtime.configured.policies == {}
+
+    run(test, leads=False)
