@@ -43,6 +43,8 @@ _log = logging.getLogger(__name__)
 _SHARED = (ServiceLookup, ImageLookup, SignatureLookup)
 """Questions that several requests may have answered by one call. INVARIANT: none about the cluster, so that a request never
 sees the cluster as it was before that request."""
+_SLOW = (*_SHARED, HostLookup, GlobalLookup)
+"""Questions whose answers others are in no hurry to give; they wait for each other, and the cluster's for none of them."""
 
 
 class ImageSource(Protocol):
@@ -79,7 +81,7 @@ class Lookups:
     ) -> None:
         self._cluster, self._services = cluster, services
         self._images, self._entries, self._gate = images, entries, gate
-        self._room = asyncio.Semaphore(parallel)
+        self._room, self._outside = asyncio.Semaphore(parallel), asyncio.Semaphore(parallel)
         self._seconds = seconds
         self._also_close = also_close
         self._running: dict[Lookup, asyncio.Task[Answer]] = {}
@@ -119,7 +121,7 @@ class Lookups:
             return Answer.absent()
         try:
             async with asyncio.timeout(self._seconds):
-                async with self._room:
+                async with self._outside if isinstance(lookup, _SLOW) else self._room:
                     return Answer.found(await source)
         except EngineError as error:
             return Answer.failed(error.message)

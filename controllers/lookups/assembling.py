@@ -58,7 +58,7 @@ def for_cluster(
     image. Close it when done; `informers` that are handed in stay open.
     """
     gate = Gate(rules)
-    cluster = ClusterSource(client, discovery, most_bytes=most_bytes)
+    cluster = ClusterSource(client, discovery, most_bytes=most_bytes, clock=clock)
     services = ServiceSource(gate)
     read = secret_reader(client, namespace, always=pull_secrets, clock=clock)
     registry = Registry(gate, secrets=read, clock=clock)

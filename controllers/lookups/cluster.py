@@ -16,9 +16,11 @@ from controllers.kube.selectors import text_of
 from engine.lang import json, wildcard
 
 from .errors import OutsideError, shown
+from .kinds import FreshKinds
 
 if TYPE_CHECKING:
     from controllers.kube.client import Client
+    from controllers.kube.clock import Clock
     from controllers.kube.kinds import Discovery, Kind
     from engine.evaluate import ApiCallLookup, ConfigMapLookup, ListLookup, ObjectLookup
     from engine.model import Json, Object
@@ -39,9 +41,10 @@ class ClusterSource:
         *,
         most_bytes: int = MOST_BYTES,
         seconds: float = SECONDS,
+        clock: Clock | None = None,
     ) -> None:
         self._client = client
-        self._discovery = discovery
+        self._fresh = FreshKinds(discovery, clock)
         self._most_bytes = most_bytes
         self._seconds = seconds
 
@@ -105,20 +108,18 @@ class ClusterSource:
 
     async def _kinds(self, api_version: str, kind: str) -> list[Kind]:
         """Return the kinds meant, at least one, asking the server again where none is known yet."""
-        found = self._known(api_version, kind)
-        if not found:
-            await self._discovery.refresh()
-            found = self._known(api_version, kind)
+        found = await self._fresh.find(lambda known: _matching(known, api_version, kind))
         if not found:
             raise OutsideError(f"the server has no kind `{shown(api_version)}/{shown(kind)}`")
         return found
 
-    def _known(self, api_version: str, kind: str) -> list[Kind]:
-        if api_version and not wildcard.has_wildcard(api_version):
-            found = self._discovery.find(api_version, kind)
-            return [found] if found else []
-        group, _, version = api_version.rpartition("/")
-        return self._discovery.matching(group or "*", version or "*", kind, preferred=True)
+
+def _matching(known: Discovery, api_version: str, kind: str) -> list[Kind]:
+    if api_version and not wildcard.has_wildcard(api_version):
+        found = known.find(api_version, kind)
+        return [found] if found else []
+    group, _, version = api_version.rpartition("/")
+    return known.matching(group or "*", version or "*", kind, preferred=True)
 
 
 def _fits(obj: Object, lookup: ListLookup, kind: Kind) -> bool:

@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
+from engine.errors import EngineError
 from engine.lang import wildcard
 
+from . import addresses
 from .addresses import Network, address_refusal, is_numeric, literal, name_refusal
 from .errors import EgressError, OutsideError, UnreachableError, shown
 from .trust import trust_of
@@ -32,6 +36,7 @@ SECONDS = 10.0
 MOST_BYTES = 10 * 1024 * 1024
 _CONNECT_SECONDS = 5.0
 _MOST_CONNECTIONS, _MOST_PER_HOST = 64, 8
+_MOST_RESOLVERS = 8
 _LONGEST_URL = 8192
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _OURS = frozenset(
@@ -64,6 +69,21 @@ class EgressRules:
 
 
 DEFAULT_RULES = EgressRules()
+
+
+def read_rules(
+    *,
+    networks: Iterable[str] = (),
+    hosts: Iterable[str] = (),
+    plain_registries: Iterable[str] = (),
+    namespaced_services: bool = False,
+) -> EgressRules:
+    """Make rules of an operator's texts; raises EngineError for a network that is none."""
+    try:
+        allowed = addresses.networks(networks)
+    except ValueError as error:
+        raise EngineError(f"cannot read an egress network: {error}") from error
+    return EgressRules(allowed, tuple(hosts), frozenset(plain_registries), namespaced_services)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,9 +279,20 @@ class _Resolver(aiohttp.abc.AbstractResolver):
 
 
 async def _system_resolve(host: str, port: int) -> list[str]:
+    """Look a name up in a thread of its own pool: name servers that hang must not hold up whoever else needs a thread."""
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port or None, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(info[4][0]) for info in found))
+    found = await loop.run_in_executor(_resolvers(), _addresses_of, host, port)
+    return list(dict.fromkeys(found))
+
+
+@cache
+def _resolvers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_MOST_RESOLVERS, thread_name_prefix="kpolicy-names")
+
+
+def _addresses_of(host: str, port: int) -> list[str]:
+    found = socket.getaddrinfo(host, port or None, type=socket.SOCK_STREAM)
+    return [str(info[4][0]) for info in found]
 
 
 def _parsed(text: str) -> URL:

@@ -20,6 +20,7 @@ from engine.lang.gotext import compact_json
 from engine.lang.jmes.env import Env
 
 from .errors import EgressError, OutsideError, shown
+from .kinds import FreshKinds
 
 if TYPE_CHECKING:
     from controllers.kube.clock import Clock
@@ -62,7 +63,7 @@ class Entries:
         clock: Clock | None = None,
     ) -> None:
         self._informers = informers
-        self._discovery = discovery
+        self._fresh = FreshKinds(discovery, clock)
         self._cluster, self._services = cluster, services
         self._clock: Clock = clock or SystemClock()
         self._called: dict[str, _Called] = {}
@@ -111,10 +112,7 @@ class Entries:
 
     async def _kind(self, resource: Object) -> Kind:
         place = tuple(str(resource.get(key) or "") for key in ("group", "resource", "version"))
-        found = self._discovery.of_resource(*place)
-        if found is None:
-            await self._discovery.refresh()
-            found = self._discovery.of_resource(*place)
+        found = await self._fresh.find(lambda known: known.of_resource(*place))
         if found is None:
             raise OutsideError(f"the server has no resource `{shown('/'.join(place))}`")
         return found

@@ -123,6 +123,22 @@ def test_questions_are_asked_together() -> None:
     run(scenario())
 
 
+def test_slow_registries_do_not_keep_the_cluster_waiting() -> None:
+    async def scenario() -> None:
+        images, client = SlowImages(), FakeClient(config_map("a"))
+        source = ClusterSource(client, Discovery(client))
+        lookups = Lookups(images=images, cluster=source, parallel=1)
+        slow = [asyncio.ensure_future(lookups.resolve([ImageLookup(name)])) for name in "ab"]
+        while not images.asked:
+            await asyncio.sleep(0)
+        found = await lookups.resolve([ConfigMapLookup("dev", "a")])
+        assert not found[ConfigMapLookup("dev", "a")].error
+        images.go.set()
+        await asyncio.gather(*slow)
+
+    run(scenario())
+
+
 def test_one_call_answers_all_who_ask_at_the_same_time_and_survives_the_first() -> None:
     async def scenario() -> None:
         images = SlowImages()

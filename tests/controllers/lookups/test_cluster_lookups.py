@@ -125,6 +125,20 @@ def test_a_kind_that_nobody_has_is_an_error() -> None:
         run(Scene().source.object(ObjectLookup("v9", "Thing", "dev", "a")))
 
 
+def test_a_kind_that_nobody_has_is_not_searched_for_with_every_question() -> None:
+    async def scenario() -> None:
+        client = FakeClient()
+        source = ClusterSource(client, Discovery(client), clock=client.clock)
+        for seconds, searches in ((0, 1), (29, 1), (2, 2)):
+            await client.clock.advance(seconds)
+            with pytest.raises(OutsideError):
+                await source.object(ObjectLookup("v9", "Thing", "dev", "a"))
+            roots = [call for call in client.calls if call.name == "/api"]
+            assert len(roots) == searches
+
+    run(scenario())
+
+
 def test_lists_take_wildcards_and_selectors() -> None:
     scene = Scene(pod("a", team="x"), pod("b"), pod("a", "ops"), pod("c", "dev-2", team="x"))
 

@@ -11,8 +11,9 @@ import pytest
 from aiohttp import web
 
 from controllers.lookups.addresses import address_refusal, is_public, literal, networks
-from controllers.lookups.egress import EgressRules, Gate, Request
+from controllers.lookups.egress import EgressRules, Gate, Request, read_rules
 from controllers.lookups.errors import EgressError, OutsideError, UnreachableError
+from engine.errors import EngineError
 from tests.controllers.kube.apiserver import answering, run, serving
 
 HERE = EgressRules(networks=networks(("127.0.0.1/32",)))
@@ -130,6 +131,18 @@ def test_only_named_hosts_are_called_where_hosts_are_named() -> None:
     assert gate.checked("https://a.example.com/x").host == "a.example.com"
     with pytest.raises(EgressError, match="not among the allowed hosts"):
         gate.checked("https://example.org/")
+
+
+def test_operators_write_rules_as_texts() -> None:
+    rules = read_rules(networks=["10.0.0.0/8", "::1"], hosts=["*.a"], plain_registries=["r:5000"])
+
+    assert address_refusal(literal("::1"), rules.networks) == ""
+    assert rules.is_plain("r:5000")
+    assert not rules.is_plain("r:5001")
+    assert not rules.is_plain("r.127.0.0.1")
+    assert rules.is_plain("localhost:5000")
+    with pytest.raises(EngineError, match="cannot read an egress network"):
+        read_rules(networks=["10.0.0.1/8"])
 
 
 def test_private_networks_are_where_services_live() -> None:
