@@ -34,14 +34,18 @@ RESERVED: Final = frozenset(
         "while",
     ]
 )
+_SPACE: Final = re.compile(r"(?:[ \t\r\n\f]++|//[^\n]*+)*+")
 _TOKEN: Final = re.compile(
     r"""
-    (?P<space>(?:[ \t\r\n\f]+|//[^\n]*)+)
-  | (?P<text>[bB]?[rR]?(?:\"{3}|'{3}|"|'))
+    (?:[ \t\r\n\f]++|//[^\n]*+)*+  # what stands between words goes with the next one: half the matches
+  (?:
+    (?P<text>[bB]?[rR]?(?:\"{3}|'{3}|"|'))
   | (?P<number>0x[0-9a-fA-F]+[uU]?|(?:[0-9]+\.[0-9]+|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|[0-9]+[uU]?)
   | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
   | (?P<escaped>`[A-Za-z0-9_.\-/ ]+`)
   | (?P<mark>&&|\|\||==|!=|<=|>=|[-+*/%<>!?:.,()\[\]{}])
+  | (?P<end>\Z)
+  )
     """,
     re.VERBOSE,
 )
@@ -70,27 +74,31 @@ def tokenize(source: str) -> list[Token]:
     if len(source) > MAX_SOURCE:
         raise CelSyntaxError(f"expression is longer than {MAX_SOURCE} characters")
     tokens: list[Token] = []
-    at = 0
-    while at < len(source):
-        found = _TOKEN.match(source, at)
+    kind, end = "", 0
+    while kind != "end":
+        found = _TOKEN.match(source, end)
         if found is None:
-            raise CelSyntaxError(f"token recognition error at: `{source[at]}`", source, at)
-        kind, end = str(found.lastgroup), found.end()
+            raise _unknown(source, end)
+        kind = str(found.lastgroup)
+        at, end = found.span(kind)
         if kind == "text":
             end = _text_end(source, found)
-        if kind != "space":
-            text = source[at:end]
-            tokens.append(Token(text if kind == "mark" else kind, text, at))
-        at = end
-    tokens.append(Token("end", "", len(source)))
+        text = source[at:end]
+        tokens.append(Token(text if kind == "mark" else kind, text, at))
     return tokens
 
 
+def _unknown(source: str, after: int) -> CelSyntaxError:
+    space = _SPACE.match(source, after)
+    at = space.end() if space else after
+    return CelSyntaxError(f"token recognition error at: `{source[at]}`", source, at)
+
+
 def _text_end(source: str, opening: re.Match[str]) -> int:
-    start = opening.group()
+    start = opening["text"]
     quote = start.lstrip("rRbB")
     raw = "r" in start[: len(start) - len(quote)].lower()
     found = _ENDS[quote, raw].match(source, opening.end())
     if found is None:
-        raise CelSyntaxError("text literal has no end", source, opening.start())
+        raise CelSyntaxError("text literal has no end", source, opening.start("text"))
     return found.end()
