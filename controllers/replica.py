@@ -64,6 +64,7 @@ class Replica:
             await self._refuse_company()
             runtime = await make_runtime(self._options, self._client, self._clock, informers)
             self.runtime = runtime
+            stack.push_async_callback(runtime.close)
             runtime.afterwork.start()
             stack.push_async_callback(runtime.afterwork.stop)
             show_world(runtime.metrics, runtime.world, runtime.clock)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import gc
-import logging
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from controllers.kube import Discovery, Kind, KubeError, SystemClock
+from controllers.lookups.assembling import for_cluster
 from controllers.runtime.afterwork import Afterwork
 from controllers.runtime.entropy import fixed_key, shared_key
 from controllers.runtime.metrics import Metrics
-from controllers.runtime.process import NoLoops, Runtime
+from controllers.runtime.process import Runtime
 from controllers.runtime.world import World
 
 if TYPE_CHECKING:
@@ -20,12 +20,11 @@ if TYPE_CHECKING:
 
     from controllers.kube import Client, Clock
     from controllers.kube.informers import Informers
-    from controllers.runtime.evaluating import Resolver
     from controllers.runtime.options import Options
     from controllers.runtime.process import Loops
+    from engine.manifests import Trust
 
 SELF = Kind("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", False)
-_log = logging.getLogger(__name__)
 
 
 class ClockAhead(SystemClock):
@@ -63,32 +62,32 @@ async def make_runtime(
     world = World(
         discovery, metrics, exceptions=options.exceptions, force_ignore=options.force_ignore
     )
+    lookups = for_cluster(
+        client, discovery, namespace=options.namespace, informers=informers, clock=clock
+    )
     return Runtime(
         client=client,
         clock=clock,
         world=world,
         metrics=metrics,
-        resolver=_resolver(client, discovery),
+        resolver=lookups,
         informers=informers,
         afterwork=Afterwork(metrics),
         key=key or await _key(options, client),
         namespace=options.namespace,
         identity=options.identity or "kpolicy",
         user=user or await _user(client),
+        trust=_trust(options),
         options=options,
+        also_close=(lookups.close,),
     )
 
 
 def loops_of(runtime: Runtime) -> Loops:
     """Return the loops of a process."""
-    from controllers import loops
+    from controllers.loops import start
 
-    start: Any = getattr(loops, "start", None)
-    if start is None:
-        _log.warning("there are no loops; requests are answered and nothing else is done")
-        return NoLoops()
-    made: Loops = start(runtime)
-    return made
+    return start(runtime)
 
 
 def settle_memory() -> None:
@@ -114,8 +113,11 @@ async def _user(client: Client) -> str:
     return ""
 
 
-def _resolver(client: Client, discovery: Discovery) -> Resolver:
-    from controllers.lookups.answering import Lookups
-    from controllers.lookups.cluster import ClusterSource
+def _trust(options: Options) -> Trust | None:
+    """Return the trust in keyless signatures that was asked for; raises EngineError for a file that holds none."""
+    if options.trusted_root is None:
+        return None
+    from engine.lang import json
+    from engine.manifests import Trust
 
-    return Lookups(cluster=ClusterSource(client, discovery))
+    return Trust.from_json(json.load(options.trusted_root.read_text()))

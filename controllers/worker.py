@@ -113,6 +113,7 @@ async def work(fd: int) -> None:
         await runtime.afterwork.stop()
         beside.cancel()
         await asyncio.gather(beside, return_exceptions=True)
+        await runtime.close()
         await informers.close()
         await client.close()
 

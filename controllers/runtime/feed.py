@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 Message = dict[str, Any]
 LARGEST = 256 * 1024 * 1024
+_PATHS = ("kubeconfig", "trusted_root")
 _KINDS = {str(kind): kind for kind in WATCHED}
 
 
@@ -101,17 +103,18 @@ def take_over(world: World, message: Message) -> bool:
 def options_message(options: Options) -> Message:
     """Return options as a message."""
     made = asdict(options)
-    made["kubeconfig"] = str(options.kubeconfig) if options.kubeconfig else None
+    for name in _PATHS:
+        path = getattr(options, name)
+        made[name] = str(path.absolute()) if path else None
     made["roles"], made["omitted_events"] = sorted(options.roles), sorted(options.omitted_events)
     return made
 
 
 def options_in(message: Message) -> Options:
     """Return the options of a message."""
-    from pathlib import Path
-
     given = dict(message)
-    given["kubeconfig"] = Path(given["kubeconfig"]) if given["kubeconfig"] else None
+    for name in _PATHS:
+        given[name] = Path(given[name]) if given[name] else None
     given["exceptions"] = ExceptionRules(**given["exceptions"])
     given["roles"] = frozenset(given["roles"])
     given["omitted_events"] = frozenset(given["omitted_events"])

@@ -38,6 +38,7 @@ class Options:
     server_url: str = ""
     workers: int = 1
     seed: str = ""
+    trusted_root: Path | None = None
     identity: str = ""
     observe_only: bool = False
     force_ignore: bool = False
@@ -80,6 +81,7 @@ def read_options(arguments: Sequence[str], environment: Mapping[str, str] = os.e
         server_url=given.server_url,
         workers=given.workers,
         seed=given.seed,
+        trusted_root=given.trusted_root,
         identity=given.identity or _identity(environment),
         observe_only=given.observe_only,
         force_ignore=given.force_ignore,
@@ -111,6 +113,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--server-url", default="", metavar="URL", help="where the API server reaches us, outside a cluster; `auto` is this port on 127.0.0.1")  # fmt: skip
     add("--workers", type=_workers, default=1, help="processes that answer requests; 0 answers in this one (%(default)s)")  # fmt: skip
     add("--seed", default="", help="fix what policies draw by chance; for tests and demonstrations only")  # fmt: skip
+    add("--trusted-root", type=Path, metavar="FILE", help="keys of a Sigstore instance, for keyless signatures")  # fmt: skip
     add("--identity", default="", help="name of this replica")
     add("--observe-only", action="store_true", help="write no webhook configurations, so that nothing is enforced")  # fmt: skip
     add("--drain", dest="drain_seconds", type=_seconds, default=5.0, metavar="DURATION", help="how long requests are still answered once told to stop (5s)")  # fmt: skip

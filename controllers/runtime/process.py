@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from .options import Options
-from .sink import NoSink, Sink
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from controllers.kube import Client, Clock
     from controllers.kube.informers import Informers
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from .afterwork import Afterwork
     from .evaluating import Resolver
     from .metrics import Metrics
+    from .sink import Sink
     from .world import World
 
 
@@ -71,6 +71,12 @@ class Runtime:
     trust: Trust | None = None
     options: Options = field(default_factory=Options)
     configured: Configured = field(default_factory=Configured)
+    also_close: tuple[Callable[[], Awaitable[None]], ...] = ()
+
+    async def close(self) -> None:
+        """Release what was opened for this runtime."""
+        for close in self.also_close:
+            await close()
 
     @property
     def own_users(self) -> frozenset[str]:
@@ -91,16 +97,3 @@ class Loops(Protocol):
 
     async def lead(self) -> None:
         """Do what only the leader does, until cancelled."""
-
-
-class NoLoops:
-    """Loops that do nothing, for processes that only answer."""
-
-    def __init__(self) -> None:
-        self.sink: Sink = NoSink()
-
-    async def run(self) -> None:
-        """Do nothing."""
-
-    async def lead(self) -> None:
-        """Do nothing."""

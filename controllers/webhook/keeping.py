@@ -182,11 +182,17 @@ def _kind_of(document: Object) -> Kind:
 
 
 def _merged(old: Object, document: Object) -> Object:
-    """Return the configuration as it is to be, with what others added to its metadata."""
+    """Return the configuration as it is to be, with what others added to its metadata.
+
+    A server leaves out an empty list.
+    """
     metadata = dict(old.get("metadata") or {})
     for part in ("labels", "annotations"):
         metadata[part] = {**(metadata.get(part) or {}), **document["metadata"][part]}
-    return {**old, "metadata": metadata, "webhooks": document["webhooks"]}
+    wanted = {**old, "metadata": metadata}
+    if document["webhooks"] or old.get("webhooks"):
+        wanted["webhooks"] = document["webhooks"]
+    return wanted
 
 
 def _digests(snapshot: Snapshot, left_out: set[str]) -> dict[str, str]:

@@ -26,6 +26,7 @@ from controllers.runtime.options import Options
 from controllers.runtime.process import Runtime
 from controllers.runtime.world import WATCHED, World
 from controllers.store.policies import content_hash
+from controllers.webhook import keeping
 from controllers.webhook.certificates import expiry, is_usable, trusts
 from controllers.webhook.keeping import OVERLAP, Keeper, foreign_webhooks
 from controllers.webhook.secrets import (
@@ -221,11 +222,15 @@ def test_certificates_nobody_can_use_are_made_anew() -> None:
     asyncio.run(go())
 
 
-def test_through_years_of_renewals_whoever_trusts_the_configurations_trusts_the_server() -> None:
+def test_through_years_of_renewals_whoever_trusts_the_configurations_trusts_the_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(keeping, "RENEWAL_CHECK", 3600.0 * 24 * 5)
+
     async def test(stage: Kept) -> None:
         stage.put(policy())
         await stage.clock.advance(5)
-        for _ in range(60):
+        for _ in range(75):
             for pause in (3600 * 24 * 10, OVERLAP / 2, OVERLAP, OVERLAP):
                 await stage.clock.advance(pause)
                 stage.keeper.mark()
