@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from .exceptions import CompiledCelException
     from .expressions import Named
+    from .verdicts import Verdicts
 
 _NAMES = NAMES | {"exceptions"}
 _PASSED = answered(Status.PASS, "success")
@@ -45,7 +46,7 @@ class _Compiled:
     constraints: Constraints
     conditions: tuple[Named, ...]
     variables: Mapping[str, Program]
-    checks: Checks
+    checks: Checks | Verdicts
     ignores_errors: bool
 
 
@@ -83,7 +84,7 @@ def _any_of(first: _Compiled, others: Mapping[str, _Compiled]) -> Constraints:
 
 def _compiled(policy: Policy, spec: Block, mode: str) -> Iterator[_Compiled]:
     if mode != "Kubernetes":
-        yield _one("", spec, compile_payload_constraints(mode))
+        yield _one("", spec, compile_payload_constraints(mode), mode=mode)
         return
     yield _one("", spec, _constraints(policy, spec))
     for variant in variants(spec):
@@ -96,7 +97,11 @@ def _constraints(policy: Policy, spec: Block) -> Constraints:
 
 
 def _one(
-    name: str, spec: Block, constraints: Constraints, resources: tuple[str, ...] = ()
+    name: str,
+    spec: Block,
+    constraints: Constraints,
+    resources: tuple[str, ...] = (),
+    mode: str = "",
 ) -> _Compiled:
     return _Compiled(
         name=name,
@@ -106,9 +111,18 @@ def _one(
             spec.get("matchConditions") or (), _NAMES, place="matchConditions"
         ),
         variables=compile_variables(spec.get("variables") or (), _NAMES),
-        checks=compile_checks(spec, _NAMES, passed=_PASSED),
+        checks=_checks(spec, mode),
         ignores_errors=spec.get("failurePolicy") == "Ignore",
     )
+
+
+def _checks(spec: Block, mode: str) -> Checks | Verdicts:
+    """Compile validations: for requests they give responses, otherwise they are true or not."""
+    if mode not in ("HTTP", "Envoy"):
+        return compile_checks(spec, _NAMES, passed=_PASSED)
+    from .verdicts import compile_verdicts
+
+    return compile_verdicts(spec, _NAMES, passed=_PASSED)
 
 
 def _answer(one: _Compiled, exceptions: Sequence[CompiledCelException], state: State) -> Answers:

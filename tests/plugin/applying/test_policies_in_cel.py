@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from kubectl_kpolicy.entry import main
 
+REPO = Path(__file__).parents[3]
 POLICY = """\
 apiVersion: policies.kyverno.io/v1
 kind: ValidatingPolicy
@@ -124,3 +129,33 @@ def test_a_policy_that_does_not_compile_is_refused_and_named(run):
 
     assert code == 1
     assert "`validations[0]` does not compile" in err
+
+
+CLASSIC = """\
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: labels}
+spec:
+  rules:
+  - name: team
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    validate: {message: a team is needed, pattern: {metadata: {labels: {team: "?*"}}}}
+"""
+PROBE = """
+import sys
+from kubectl_kpolicy.entry import main
+main(["apply", "p.yaml", "-r", "o.yaml"])
+print(sum(name.startswith(("engine.lang.cel", "engine.evaluate.cel", "engine.parse.celpolicies")) for name in sys.modules))
+"""
+
+
+@pytest.mark.parametrize(("policy", "is_loaded"), [(CLASSIC, False), (POLICY, True)])
+def test_the_code_of_cel_is_loaded_with_the_first_policy_of_it(tmp_path, policy, is_loaded):
+    (tmp_path / "p.yaml").write_text(policy)
+    (tmp_path / "o.yaml").write_text(OBJECT)
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE], cwd=tmp_path, capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(REPO)},
+    )  # fmt: skip
+
+    assert (int(done.stdout.splitlines()[-1]) > 0) is is_loaded

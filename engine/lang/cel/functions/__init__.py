@@ -28,7 +28,7 @@ _MODULES: Final = {
     "format": ("formats",),
     "semver": ("semvers",),
     "authorizer": ("authorizing",),
-    "kyverno": ("cluster", "imagenames", "encodings", "instants"),
+    "kyverno": ("cluster", "imagenames", "encodings", "instants", "responses"),
 }
 NAMES: Final = tuple(_MODULES)
 """All libraries, in the order in which they are shown."""
