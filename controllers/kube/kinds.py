@@ -91,12 +91,17 @@ UPDATE_REQUESTS = Kind("kyverno.io", "v2", "updaterequests", "UpdateRequest")
 GLOBAL_CONTEXT_ENTRIES = Kind("kyverno.io", "v2beta1", "globalcontextentries", "GlobalContextEntry", False)  # fmt: skip
 POLICY_REPORTS = Kind("wgpolicyk8s.io", "v1alpha2", "policyreports", "PolicyReport")
 CLUSTER_POLICY_REPORTS = Kind("wgpolicyk8s.io", "v1alpha2", "clusterpolicyreports", "ClusterPolicyReport", False)  # fmt: skip
+GRANT_POLICIES = Kind("kpolicy.io", "v1alpha1", "grantpolicies", "GrantPolicy", False)
+GRANTS = Kind("kpolicy.io", "v1alpha1", "grants", "Grant")
+ONE_TIME_CODES = Kind("kpolicy.io", "v1alpha1", "onetimecodes", "OneTimeCode")
+CODE_USES = Kind("kpolicy.io", "v1alpha1", "codeuses", "CodeUse")
+AUDIT_SEGMENTS = Kind("kpolicy.io", "v1alpha1", "auditsegments", "AuditSegment")
 
 WELL_KNOWN = (
     NAMESPACES, PODS, CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, EVENTS, LEASES, CRDS, ROLES, ROLE_BINDINGS,
     CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS, CLUSTER_POLICIES, POLICIES,
     POLICY_EXCEPTIONS, CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES, UPDATE_REQUESTS, GLOBAL_CONTEXT_ENTRIES,
-    POLICY_REPORTS, CLUSTER_POLICY_REPORTS,
+    POLICY_REPORTS, CLUSTER_POLICY_REPORTS, GRANT_POLICIES, GRANTS, ONE_TIME_CODES, CODE_USES, AUDIT_SEGMENTS,
 )  # fmt: skip
 """Kinds that this project itself reads or writes."""
 

@@ -1,0 +1,207 @@
+"""Brings each grant into the state that the engine's table gives for now, and its exception with it.
+
+INVARIANT: the trail is written before the status and the status before the exception, so that no exception ever exists whose
+end is not settled, and nothing happens that the trail does not know. After a crash anywhere the next look goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from controllers.kube import AlreadyExists, NotFound
+from controllers.kube.kinds import GRANT_POLICIES, GRANTS, POLICY_EXCEPTIONS
+from controllers.kube.workqueue import WorkQueue
+from controllers.loops.cleanup.deleting import LONGEST_SLEEP, delete
+from controllers.loops.counting import counted
+from engine.errors import EngineError
+from engine.grants import (
+    FINAL,
+    Circumstances,
+    Facts,
+    chosen_policy,
+    exception_of,
+    next_status,
+    parse_grant,
+    parse_grant_policy,
+)
+from engine.grants.lifecycle import OPEN, status_of
+from engine.grants.model import instant_of
+
+from .records import records_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from controllers.kube.store import Change, Store
+    from controllers.loops.surroundings import Surroundings
+    from controllers.store.audit import AuditTrail
+    from engine.grants import Grant, GrantPolicy, GrantStatus, Refusal
+    from engine.model import Object
+
+_Place = tuple[str, str]
+_log = logging.getLogger(__name__)
+
+
+class GrantLoop:
+    """Keeps all grants. `run` it as a task on the leader."""
+
+    def __init__(self, surroundings: Surroundings, trail: AuditTrail) -> None:
+        self._surroundings, self._trail = surroundings, trail
+        self._grants: Store | None = None
+        self._policies: Store | None = None
+        self.queue: WorkQueue[_Place] = WorkQueue(clock=surroundings.clock, least=0.2, most=60.0)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        informers = self._surroundings.informers
+        self._grants, self._policies = informers.acquire(GRANTS), informers.acquire(GRANT_POLICIES)
+        stops = [
+            self._grants.on_change(self._changed),
+            self._policies.on_change(lambda _: self._open_ones()),
+        ]
+        work = counted(self._surroundings.metrics, "grants", self.queue, self._look)
+        try:
+            await self.queue.run(work, on_error=_failed)
+        finally:
+            for stop in stops:
+                stop()
+            await informers.release(GRANTS)
+            await informers.release(GRANT_POLICIES)
+
+    def _changed(self, change: Change) -> None:
+        if change.new is not None:
+            self.queue.add(change.key)
+
+    def _open_ones(self) -> None:
+        """Look at grants again whose policy may have come, gone or changed."""
+        for obj in self._all_grants():
+            if _state(obj) not in FINAL:
+                metadata = obj["metadata"]
+                self.queue.add((metadata.get("namespace") or "", metadata["name"]))
+
+    def _all_grants(self) -> Iterator[Object]:
+        store = self._grants
+        if store is not None:
+            yield from (obj for key in store.keys() if (obj := store.get(key[1], key[0])))  # noqa: SIM118 - a Store, not a dict
+
+    async def _look(self, place: _Place) -> None:
+        """Bring one grant up to now; raises KubeError, then it is tried again."""
+        namespace, name = place
+        obj = self._grants.get(name, namespace) if self._grants is not None else None
+        if obj is None:
+            return
+        grant = parse_grant(obj)
+        before, now = status_of(grant), self._surroundings.clock.now()
+        policy, refusals = self._policy_of(grant, now)
+        facts = Facts(now, int(grant.status.get("uses") or 0), _used_at(grant), refusals)
+        status = next_status(grant, policy, facts)
+        if status != before:
+            for entry in records_of(grant, status, now):
+                await self._trail.record(entry)
+            await self._write(grant, status, policy)
+        await self._match_exception(grant, status)
+        self._come_again(place, grant, status, now)
+
+    def _policy_of(
+        self, grant: Grant, now: datetime
+    ) -> tuple[GrantPolicy | None, tuple[Refusal, ...]]:
+        """Return the grant policy that a request falls under: chosen once, then kept."""
+        readable = [found for obj in self._policy_objects() if (found := _readable(obj))]
+        chosen = str(grant.status.get("grantPolicy") or "")
+        if chosen:
+            return next((one for one in readable if one.name == chosen), None), ()
+        return chosen_policy(grant, readable, self._circumstances(grant, now))
+
+    def _policy_objects(self) -> list[Object]:
+        store = self._policies
+        if store is None:
+            return []
+        return [obj for key in store.keys() if (obj := store.get(key[1], key[0]))]  # noqa: SIM118 - a Store, not a dict
+
+    def _circumstances(self, grant: Grant, now: datetime) -> Circumstances:
+        own = [
+            obj
+            for obj in self._all_grants()
+            if obj["spec"].get("requester") == grant.requester
+            and obj["metadata"].get("uid") != grant.uid
+        ]
+        ended = [
+            at
+            for obj in own
+            if obj["spec"].get("policy") == grant.policy
+            and (at := instant_of(str((obj.get("status") or {}).get("endedAt") or "")))
+        ]
+        return Circumstances(now, sum(_state(obj) in OPEN for obj in own), max(ended, default=None))
+
+    async def _write(self, grant: Grant, status: GrantStatus, policy: GrantPolicy | None) -> None:
+        fields: dict[str, Any] = status.fields()
+        if policy is not None and status.state != "denied":
+            fields["grantPolicy"] = policy.name
+        try:
+            await self._surroundings.client.patch(
+                GRANTS, grant.name, grant.namespace, {"status": fields}, subresource="status"
+            )
+        except NotFound:
+            return
+
+    async def _match_exception(self, grant: Grant, status: GrantStatus) -> None:
+        """Let the exception be there exactly while the grant is active."""
+        if status.state == "active" and status.expires_at is not None:
+            try:
+                await self._surroundings.client.create(
+                    POLICY_EXCEPTIONS, exception_of(grant, status.expires_at)
+                )
+            except AlreadyExists:
+                return
+        elif status.is_final:
+            await self._remove_exception(grant)
+
+    async def _remove_exception(self, grant: Grant) -> None:
+        name = f"grant-{grant.name}"
+        try:
+            found = await self._surroundings.client.get(POLICY_EXCEPTIONS, name, grant.namespace)
+        except NotFound:
+            return
+        owners = found["metadata"].get("ownerReferences") or ()
+        if any(one.get("uid") == grant.uid for one in owners):
+            about = {"kind": "Grant", "namespace": grant.namespace, "name": grant.name, "uid": grant.uid}  # fmt: skip
+            await delete(
+                self._surroundings,
+                POLICY_EXCEPTIONS,
+                found,
+                {"apiVersion": GRANTS.api_version, **about},
+            )
+
+    def _come_again(self, place: _Place, grant: Grant, status: GrantStatus, now: datetime) -> None:
+        instants = [status.approval_ends_at, status.starts_at, status.expires_at]
+        if status.state == "active" and grant.idle_for is not None:
+            last = _used_at(grant) or status.starts_at
+            instants.append(last + grant.idle_for if last is not None else None)
+        waits = [(at - now).total_seconds() for at in instants if at is not None and at > now]
+        if waits and not status.is_final:
+            self.queue.add_after(place, min(*waits, LONGEST_SLEEP))
+
+
+def _readable(obj: Object) -> GrantPolicy | None:
+    try:
+        return parse_grant_policy(obj)
+    except EngineError as error:
+        _log.warning("%s", error.message)
+        return None
+
+
+def _state(obj: Object) -> str:
+    return str((obj.get("status") or {}).get("state") or "draft")
+
+
+def _used_at(grant: Grant) -> datetime | None:
+    return instant_of(str(grant.status.get("lastUsedAt") or ""))
+
+
+def _failed(place: _Place, error: Exception) -> None:
+    if isinstance(error, EngineError):
+        _log.warning("grant %s: %s", "/".join(place), error.message)
+    else:
+        _log.error("grant %s", "/".join(place), exc_info=error)

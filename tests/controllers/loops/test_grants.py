@@ -1,0 +1,220 @@
+"""Grants in a cluster of memory: the state that is written, the exception beside it, and the trail of both."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from controllers.kube import Unreachable
+from controllers.kube.kinds import AUDIT_SEGMENTS, GRANTS, POLICY_EXCEPTIONS
+from controllers.loops.grants import GrantLoop
+from controllers.store.audit import MOST_RECORDS, AuditTrail
+from engine.audit import segment_of, verify
+
+from .staging import NOW, Scene, scene
+
+KEY = b"s" * 32
+HOUR = 3600
+
+
+def grant_policy(name: str = "default", **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "kpolicy.io/v1alpha1", "kind": "GrantPolicy", "metadata": {"name": name},
+        "spec": {"approvers": [{"users": ["bob", "cyd"]}], "maxDuration": "8h", **spec},
+    }  # fmt: skip
+
+
+def grant(name: str = "web", *decisions: dict[str, str], **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "kpolicy.io/v1alpha1", "kind": "Grant",
+        "metadata": {"name": name, "namespace": "shop", "creationTimestamp": NOW.strftime("%Y-%m-%dT%H:%M:%SZ")},
+        "spec": {
+            "requester": "ada", "policy": "no-root", "rules": ["r"], "target": {"kind": "Deployment", "name": "web"},
+            "duration": "4h", "reason": "image is rebuilt on Monday", "decisions": list(decisions), **spec,
+        },
+    }  # fmt: skip
+
+
+def vote(by: str, verdict: str = "approve") -> dict[str, str]:
+    return {"by": by, "verdict": verdict}
+
+
+def run(play: Any, *objects: Any) -> None:
+    async def within() -> None:
+        async with scene(*objects) as made:
+            start(made)
+            await made.rest()
+            await play(made)
+
+    asyncio.run(asyncio.wait_for(within(), 20))
+
+
+def start(made: Scene) -> None:
+    trail = AuditTrail(made.client, "kyverno", KEY)
+    made.start(GrantLoop(made.surroundings, trail).run())
+
+
+def state(made: Scene, name: str = "web") -> str:
+    return made.stored(GRANTS, name, "shop")["status"]["state"]
+
+
+def decide(made: Scene, *decisions: dict[str, str], name: str = "web") -> None:
+    stored = made.stored(GRANTS, name, "shop")
+    made.put({**stored, "spec": {**stored["spec"], "decisions": list(decisions)}})
+
+
+def exceptions(made: Scene) -> list[str]:
+    return [one["metadata"]["name"] for one in made.stored(POLICY_EXCEPTIONS)]
+
+
+def trail_of(made: Scene) -> list[tuple[str, str]]:
+    segments = made.stored(AUDIT_SEGMENTS)
+    assert verify([segment_of(one) for one in segments], (), KEY) == []
+    return [(one["verb"], one["actor"]) for each in segments for one in each["spec"]["records"]]
+
+
+def test_an_approved_grant_has_its_exception_until_its_end_and_the_trail_tells_it():
+    async def play(made: Scene) -> None:
+        assert (state(made), exceptions(made)) == ("pending", [])
+        decide(made, vote("bob"))
+        await made.rest()
+        assert (state(made), exceptions(made)) == ("active", ["grant-web"])
+        [made_exception] = made.stored(POLICY_EXCEPTIONS)
+        assert (
+            made_exception["metadata"]["ownerReferences"][0]["uid"]
+            == made.stored(GRANTS, "web", "shop")["metadata"]["uid"]
+        )
+        await made.rest(4 * HOUR)
+        assert (state(made), exceptions(made)) == ("expired", [])
+        assert trail_of(made) == [
+            ("request", "ada"),
+            ("approve", "bob"),
+            ("active", "kpolicy"),
+            ("expired", "kpolicy"),
+        ]
+
+    run(play, grant_policy(), grant())  # fmt: skip
+
+
+def test_nothing_happens_on_an_own_approval():
+    async def play(made: Scene) -> None:
+        decide(made, vote("ada"))
+        await made.rest()
+        assert (state(made), exceptions(made)) == ("pending", [])
+
+    run(play, grant_policy(approvers=[{"users": ["ada", "bob"]}]), grant())
+
+
+def test_a_revoked_grant_loses_its_exception_at_once():
+    async def play(made: Scene) -> None:
+        decide(made, vote("bob"))
+        await made.rest()
+        decide(made, vote("bob"), vote("cyd", "revoke"))
+        await made.rest()
+        assert (state(made), exceptions(made)) == ("revoked", [])
+        assert trail_of(made)[-1] == ("revoked", "cyd")
+
+    run(play, grant_policy(), grant())
+
+
+def test_a_request_beyond_the_limits_is_denied_in_words():
+    async def play(made: Scene) -> None:
+        status = made.stored(GRANTS, "web", "shop")["status"]
+        assert status["state"] == "denied"
+        assert "exceeds maximum 8h of grantpolicy/default; try --for 8h" in status["message"]
+        assert exceptions(made) == []
+
+    run(play, grant_policy(), grant(duration="9h"))
+
+
+def test_a_request_that_nobody_decides_times_out():
+    async def play(made: Scene) -> None:
+        await made.rest(2 * HOUR)
+        assert state(made) == "timed-out"
+        decide(made, vote("bob"))
+        await made.rest()
+        assert (state(made), exceptions(made)) == ("timed-out", [])
+
+    run(play, grant_policy(approvalTimeout="2h"), grant())
+
+
+def test_an_exception_that_somebody_deleted_comes_back_with_the_next_look():
+    async def play(made: Scene) -> None:
+        decide(made, vote("bob"))
+        await made.rest()
+        [found] = made.stored(POLICY_EXCEPTIONS)
+        made.take(found)
+        await made.rest(60)
+        assert exceptions(made) == ["grant-web"]
+
+    run(play, grant_policy(), grant())
+
+
+def test_an_exception_of_the_same_name_that_is_not_the_grant_s_is_left_alone():
+    foreign = {
+        "apiVersion": "kyverno.io/v2", "kind": "PolicyException", "metadata": {"name": "grant-web", "namespace": "shop"},
+        "spec": {"exceptions": [], "match": {}},
+    }  # fmt: skip
+
+    async def play(made: Scene) -> None:
+        decide(made, vote("ada", "withdraw"))
+        await made.rest()
+        assert (state(made), exceptions(made)) == ("withdrawn", ["grant-web"])
+
+    run(play, grant_policy(), grant(), foreign)
+
+
+def test_open_grants_count_against_the_limit():
+    async def play(made: Scene) -> None:
+        made.put(grant("second"))
+        await made.rest()
+        assert state(made, "second") == "denied"
+        assert "has 1 open grants" in made.stored(GRANTS, "second", "shop")["status"]["message"]
+
+    run(play, grant_policy(limits={"openPerUser": 1}), grant())
+
+
+def test_after_a_crash_between_trail_and_status_nothing_is_told_twice():
+    async def play(made: Scene) -> None:
+        real, failures = made.client.patch, 2
+
+        async def patch(*given: Any, **named: Any) -> Any:
+            nonlocal failures
+            if failures:
+                failures -= 1
+                raise Unreachable("connection lost", status=0)
+            return await real(*given, **named)
+
+        made.client.patch = patch
+        decide(made, vote("bob"))
+        await made.rest(5)
+        await made.rest(60)
+        assert (state(made), exceptions(made)) == ("active", ["grant-web"])
+        assert trail_of(made) == [("request", "ada"), ("approve", "bob"), ("active", "kpolicy")]
+
+    run(play, grant_policy(), grant())
+
+
+def test_a_new_leader_goes_on_with_the_trail():
+    async def play(made: Scene) -> None:
+        made.tasks.pop().cancel()
+        start(made)
+        await made.rest()
+        decide(made, vote("bob"))
+        await made.rest()
+        assert [verb for verb, _ in trail_of(made)] == ["request", "approve", "active"]
+
+    run(play, grant_policy(), grant())
+
+
+def test_a_full_segment_is_sealed_and_followed_by_another():
+    async def play(made: Scene) -> None:
+        trail = AuditTrail(made.client, "kyverno", KEY)
+        for number in range(MOST_RECORDS + 2):
+            await trail.record({"id": f"n{number}", "actor": "x", "verb": "v"})
+        first, second = sorted(made.stored(AUDIT_SEGMENTS), key=lambda one: one["metadata"]["name"])
+        assert (len(first["spec"]["records"]), first["spec"]["sealed"]) == (MOST_RECORDS, True)
+        assert not second["spec"]["sealed"]
+        assert len(trail_of(made)) == len(first["spec"]["records"]) + len(second["spec"]["records"])
+
+    run(play)
