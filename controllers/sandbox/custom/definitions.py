@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from controllers.sandbox.errors import bad_request
 from controllers.sandbox.kinds import Registry, Resource
 from controllers.sandbox.schema.unknown import prune
 
@@ -56,6 +57,8 @@ class Custom:
     def prune(self, obj: Object) -> tuple[Object, list[str]]:
         """Return an object without fields that the schema does not have, and their paths."""
         made, unknown = structural.prune(self.schema, obj)
+        if not isinstance(made.get("metadata") or {}, dict):
+            raise bad_request("metadata: it is not an object")
         meta, more = prune(_META, made.get("metadata") or {})
         return {**made, "metadata": meta}, [*unknown, *(f"metadata.{path}" for path in more)]
 

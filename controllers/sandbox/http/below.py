@@ -18,8 +18,9 @@ from controllers.sandbox.errors import (
 from controllers.sandbox.objects import delete as deleting
 from controllers.sandbox.objects import write
 from controllers.sandbox.objects.patches import JSON_PATCH, json_patch, merge_patch
+from controllers.sandbox.schema.unknown import prune
 
-from .resources import Body, act, patch
+from .resources import Body, act, patch, whole
 from .tables import json_path
 
 if TYPE_CHECKING:
@@ -50,23 +51,27 @@ async def act_below(call: Call, body: Body) -> tuple[int, Object]:
         raise no_such_path()
     match name, call.verb:
         case "token", "create":
-            return 201, _token(call, body.value or {})
+            return 201, _token(call, _or_empty(body))
         case "eviction", "create":
-            return 201, await _evict(call, body.value or {})
+            return 201, await _evict(call, _or_empty(body))
         case "binding", "create":
-            return 201, await _bind(call, body.value or {})
+            return 201, await _bind(call, _or_empty(body))
         case "finalize", "update":
-            return 200, await _finalize(call, body.value)
+            return 200, await _finalize(call, whole(body))
         case (("ephemeralcontainers" | "resize"), _):
             return await _part_of_pod(call, body)
     raise method_not_allowed()
+
+
+def _or_empty(body: Body) -> Object:
+    return {} if body.value is None else whole(body)
 
 
 async def _status(call: Call, body: Body) -> tuple[int, Object]:
     if call.verb == "get":
         return 200, write.current_of(call)
     if call.verb == "update":
-        return 200, await write.update(call, lambda _: body.value)
+        return 200, await write.update(call, lambda _: whole(body))
     if call.verb == "patch":
         return await patch(call, body)
     raise method_not_allowed()
@@ -87,7 +92,8 @@ async def _scale(call: Call, body: Body) -> tuple[int, Object]:
 
     def change(current: Object) -> Object:
         scale = _changed_scale(_scale_of(call, current), call, body)
-        replicas = (scale.get("spec") or {}).get("replicas", 0)
+        spec = scale.get("spec") if isinstance(scale, dict) else None
+        replicas = spec.get("replicas", 0) if isinstance(spec, dict) else None
         if not isinstance(replicas, int) or replicas < 0:
             raise bad_request("spec.replicas: must be a number that is not negative")
         return _set(current, steps, replicas)
@@ -103,11 +109,11 @@ def _set(value: Any, steps: list[str], new: Any) -> Object:
 
 def _changed_scale(scale: Object, call: Call, body: Body) -> Object:
     if call.verb == "update":
-        return dict(body.value or {})
+        return whole(body)
     if body.content_type == JSON_PATCH:
         made: Object = json_patch(scale, body.value)
         return made
-    merged: Object = merge_patch(scale, body.value)
+    merged: Object = merge_patch(scale, whole(body))
     return merged
 
 
@@ -137,7 +143,7 @@ def _scale_of(call: Call, obj: Object) -> Object:
 
 def _token(call: Call, request: Object) -> Object:
     account = write.current_of(call)
-    spec = request.get("spec") or {}
+    spec = _typed("authentication.v1.TokenRequest", request).get("spec") or {}
     seconds = spec.get("expirationSeconds") or _USUAL
     if seconds < _SHORTEST:
         text = f"may not specify a duration less than {_SHORTEST // 60} minutes"
@@ -170,6 +176,10 @@ def _token(call: Call, request: Object) -> Object:
     }
 
 
+def _typed(name: str, body: Object) -> Object:
+    return prune(name, {"kind": name.rpartition(".")[2], **body})[0]
+
+
 async def _evict(call: Call, eviction: Object) -> Object:
     options = deleting.read_options(eviction.get("deleteOptions"))
     await deleting.delete(call.on(subresource="", verb="delete"), options)
@@ -177,13 +187,13 @@ async def _evict(call: Call, eviction: Object) -> Object:
 
 
 async def _bind(call: Call, binding: Object) -> Object:
-    node = (binding.get("target") or {}).get("name", "")
+    node = (_typed("core.v1.Binding", binding).get("target") or {}).get("name", "")
     await write.update(call, lambda pod: {**pod, "spec": {**pod["spec"], "nodeName": node}})
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
-async def _finalize(call: Call, body: Any) -> Object:
-    finalizers = ((body or {}).get("spec") or {}).get("finalizers") or []
+async def _finalize(call: Call, body: Object) -> Object:
+    finalizers = (write.read_body(call, body).get("spec") or {}).get("finalizers") or []
 
     def change(current: Object) -> Object:
         return {**current, "spec": {**(current.get("spec") or {}), "finalizers": finalizers}}

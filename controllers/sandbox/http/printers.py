@@ -44,6 +44,10 @@ def _selector(path: str) -> Cell:
     return lambda obj, _: _pairs((find(obj) or [{}])[0])
 
 
+def _spec(obj: Object) -> Any:
+    return obj.get("spec") or {}
+
+
 def _pairs(selector: Any) -> str:
     labels = selector.get("matchLabels", {} if "matchExpressions" in selector else selector)
     return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or "<none>"
@@ -100,7 +104,7 @@ def _job_duration(obj: Object, now: datetime) -> str:
 
 
 def _service_ports(obj: Object, _: datetime) -> str:
-    ports = (obj.get("spec") or {}).get("ports") or ()
+    ports = _spec(obj).get("ports") or ()
     shown = [
         f"{one['port']}{':' + str(one['nodePort']) if one.get('nodePort') else ''}/{one.get('protocol', 'TCP')}"
         for one in ports
@@ -126,7 +130,8 @@ def _event_text(obj: Object, _: datetime) -> str:
 def _node_status(obj: Object, _: datetime) -> str:
     conditions = (obj.get("status") or {}).get("conditions") or ()
     ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
-    return "Ready" if ready else "NotReady"
+    shown = "Ready" if ready else "NotReady"
+    return f"{shown},SchedulingDisabled" if _spec(obj).get("unschedulable") else shown
 
 
 def _named(*kinds: str) -> Cell:
@@ -236,7 +241,7 @@ BUILTIN: dict[str, tuple[Column, ...]] = {
     "batch/cronjobs": (
         Column("Schedule", _at(".spec.schedule")),
         Column("Timezone", _at(".spec.timeZone", "<none>")),
-        Column("Suspend", lambda obj, _: str(bool(obj["spec"].get("suspend")))),
+        Column("Suspend", lambda obj, _: str(bool(_spec(obj).get("suspend")))),
         Column("Active", _count(".status.active"), "integer"),
         Column(
             "Last Schedule",
@@ -264,12 +269,12 @@ BUILTIN: dict[str, tuple[Column, ...]] = {
         Column("Class", _at(".spec.ingressClassName", "<none>")),
         Column("Hosts", _named(".rules[*].host")),
         Column("Address", _at(".status.loadBalancer.ingress[0].ip")),
-        Column("Ports", lambda obj, _: "80, 443" if obj["spec"].get("tls") else "80"),
+        Column("Ports", lambda obj, _: "80, 443" if _spec(obj).get("tls") else "80"),
         AGE,
     ),
     "policy/poddisruptionbudgets": (
-        Column("Min Available", lambda obj, _: str(obj["spec"].get("minAvailable", "N/A"))),
-        Column("Max Unavailable", lambda obj, _: str(obj["spec"].get("maxUnavailable", "N/A"))),
+        Column("Min Available", lambda obj, _: str(_spec(obj).get("minAvailable", "N/A"))),
+        Column("Max Unavailable", lambda obj, _: str(_spec(obj).get("maxUnavailable", "N/A"))),
         _number("Allowed Disruptions", ".status.disruptionsAllowed"),
         AGE,
     ),

@@ -50,7 +50,7 @@ async def act(call: Call, body: Body) -> tuple[int, Object | read.Page]:
         case "create":
             return 201, await _create(call, body)
         case "update":
-            return 200, await write.update(call, lambda _: _whole(body))
+            return 200, await write.update(call, lambda _: whole(body))
         case "patch":
             return await patch(call, body)
         case "delete":
@@ -62,11 +62,12 @@ async def act(call: Call, body: Body) -> tuple[int, Object | read.Page]:
 
 async def _create(call: Call, body: Body) -> Object:
     if call.resource.review:
-        return answer(call, write.read_body(call, _whole(body)))
-    return await write.create(call, _whole(body))
+        return answer(call, write.read_body(call, whole(body)))
+    return await write.create(call, whole(body))
 
 
-def _whole(body: Body) -> Object:
+def whole(body: Body) -> Object:
+    """Return the object that a body is. ApiError 400 for anything else."""
     if not isinstance(body.value, dict):
         raise bad_request("the request has no body that holds an object")
     return body.value
@@ -75,7 +76,7 @@ def _whole(body: Body) -> Object:
 async def patch(call: Call, body: Body) -> tuple[int, Object]:
     """Patch an object, or create it by server-side apply; return the HTTP status and the object."""
     if body.content_type == APPLY:
-        return await _apply(call, _whole(body))
+        return await _apply(call, whole(body))
     return 200, await write.update(call, change_of(call, body))
 
 
@@ -86,10 +87,10 @@ def change_of(call: Call, body: Body) -> Callable[[Object], Object]:
         case t if t == JSON_PATCH:
             return lambda current: json_patch(current, value)
         case t if t == MERGE:
-            return lambda current: merge_patch(current, _whole(body))
+            return lambda current: merge_patch(current, whole(body))
         case t if t in {STRATEGIC, "", "application/json"} and call.resource.custom is None:
             shape = shape_of(call.resource)
-            return lambda current: strategic_merge(shape, current, _whole(body))
+            return lambda current: strategic_merge(shape, current, whole(body))
     raise unsupported_media(_PATCHES)
 
 
@@ -98,11 +99,11 @@ async def _apply(call: Call, wanted: Object) -> tuple[int, Object]:
         raise bad_request(
             "PatchOptions.meta.k8s.io: fieldManager: Required value: is required for apply patch"
         )
-    if (wanted.get("metadata") or {}).get("managedFields"):
-        raise bad_request("metadata.managedFields must be nil")
     writer = write.writer(call, force=call.query.get("force") == "true")
     shape = shape_of(call.resource)
     wanted = write.read_body(call, wanted)
+    if wanted["metadata"].get("managedFields"):
+        raise bad_request("metadata.managedFields must be nil")
     wanted = {**wanted, "metadata": {**wanted["metadata"], "name": call.name}}
     store, resource = call.cluster.store, call.resource
     if store.get(resource.storage, call.namespace, call.name) is None and not call.subresource:

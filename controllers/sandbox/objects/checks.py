@@ -49,6 +49,7 @@ KEY_TEXT = (
     "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
 _LABEL_NAMED = {"Namespace", "Service"}
+_CONDITION_NAMES = frozenset(("object", "oldObject", "request", "authorizer"))
 _FREE_NAMED = {"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"}
 
 
@@ -234,6 +235,8 @@ def _definition(obj: Object) -> Iterator[Cause]:
         why = "must have exactly one version marked as storage version"
         yield invalid_field("spec.versions", {}, why)
     for number, version in enumerate(versions):
+        if not version.get("name"):
+            yield required_field(f"spec.versions[{number}].name")
         if not (version.get("schema") or {}).get("openAPIV3Schema"):
             yield required_field(
                 f"spec.versions[{number}].schema.openAPIV3Schema", "schemas are required"
@@ -263,6 +266,26 @@ def _webhooks(obj: Object) -> Iterator[Cause]:
             why = "the timeout value must be between 1 and 30 seconds"
             yield invalid_field(f"{where}.timeoutSeconds", hook["timeoutSeconds"], why)
         yield from _client(hook.get("clientConfig") or {}, f"{where}.clientConfig")
+        for place, condition in enumerate(hook.get("matchConditions") or ()):
+            yield from _condition(condition, f"{where}.matchConditions[{place}]")
+
+
+def _condition(condition: Object, where: str) -> Iterator[Cause]:
+    from engine.errors import EngineError
+    from engine.lang.cel import compile as compiled
+
+    text = condition.get("expression", "")
+    if not text:
+        yield required_field(f"{where}.expression")
+        return
+    try:
+        foreign = compiled(text).names - _CONDITION_NAMES
+    except EngineError as error:
+        yield invalid_field(f"{where}.expression", text, f"compilation failed: {error.message}")
+        return
+    if foreign:
+        why = f"compilation failed: undeclared reference to '{min(foreign)}'"
+        yield invalid_field(f"{where}.expression", text, why)
 
 
 def _client(config: Object, where: str) -> Iterator[Cause]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from controllers.sandbox.errors import ApiError, bad_request, conflict, forbidden
+from controllers.sandbox.schema.unknown import prune
 from controllers.sandbox.store import Stale
 
 from .versions import presented
@@ -120,4 +121,5 @@ def read_options(body: Any) -> Object:
         return {}
     if not isinstance(body, dict):
         raise bad_request("the body is no DeleteOptions")
-    return {key: value for key, value in body.items() if key not in {"kind", "apiVersion"}}
+    given = {key: value for key, value in body.items() if key not in {"kind", "apiVersion"}}
+    return prune("meta.v1.DeleteOptions", {"kind": "DeleteOptions", **given})[0]

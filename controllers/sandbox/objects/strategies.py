@@ -128,7 +128,7 @@ def _pod(_: Cluster, obj: Object) -> Object:
 
 def _crd(_: Cluster | None, obj: Object) -> Object:
     """Accept names and establish at once; the finalizer lets the objects go before their definition."""
-    meta, spec = obj["metadata"], obj["spec"]
+    meta, spec = obj["metadata"], obj.get("spec") or {}
     stamp = meta.get("creationTimestamp")
     conditions = [
         {
@@ -143,11 +143,15 @@ def _crd(_: Cluster | None, obj: Object) -> Object:
             ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
         )
     ]
-    stored = [one["name"] for one in spec.get("versions") or () if one.get("storage")]
+    stored = [one.get("name") for one in spec.get("versions") or () if one.get("storage")]
     finalizers = meta.get("finalizers") or []
     if not meta.get("deletionTimestamp") and CRD_FINALIZER not in finalizers:
         meta = {**meta, "finalizers": [*finalizers, CRD_FINALIZER]}
-    status = {"acceptedNames": spec["names"], "conditions": conditions, "storedVersions": stored}
+    status = {
+        "acceptedNames": spec.get("names"),
+        "conditions": conditions,
+        "storedVersions": stored,
+    }
     return {**obj, "metadata": meta, "status": status}
 
 

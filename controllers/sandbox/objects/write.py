@@ -21,6 +21,7 @@ from controllers.sandbox.errors import (
     invalid,
     invalid_field,
     not_found,
+    required_field,
 )
 from controllers.sandbox.store import Stale
 
@@ -163,6 +164,9 @@ def _born(call: Call, obj: Object) -> Object:
     meta = {**obj["metadata"], "uid": str(uuid.uuid4())}
     if not meta.get("name") and meta.get("generateName"):
         meta["name"] = meta["generateName"][:58] + suffix()
+    if not meta.get("name"):
+        cause = required_field("metadata.name", "name or generateName is required")
+        raise invalid(call.resource.kind, call.resource.group, "", [cause])
     meta["creationTimestamp"] = call.cluster.clock.stamp()
     if counts_generations(call.resource):
         meta["generation"] = 1

@@ -48,15 +48,25 @@ def _value(kind: str, value: Any, path: str, top: str, unknown: list[str]) -> An
             raise _mismatch(value, path, top, "map")
         inner = item_type(kind)
         return {
-            key: _value(inner, item, f"{path}.{key}" if path else key, top, unknown)
+            key: _item(inner, item, f"{path}.{key}" if path else key, top, unknown)
             for key, item in value.items()
         }
     if kind.startswith(("[]", "items:")):
         if not isinstance(value, list):
             raise _mismatch(value, path, top, "list")
         inner = item_type(kind)
-        return [_value(inner, v, f"{path}[{n}]", top, unknown) for n, v in enumerate(value)]
+        return [_item(inner, v, f"{path}[{n}]", top, unknown) for n, v in enumerate(value)]
     return _fields(kind, value, path, top, unknown)
+
+
+_NULLS: dict[str, Any] = {"string": "", "bool": False, "int32": 0, "int64": 0, "quantity": "0"}
+
+
+def _item(kind: str, value: Any, path: str, top: str, unknown: list[str]) -> Any:
+    """Return what a map or list holds; null is the type's zero, as Go reads it."""
+    if value is None:
+        return _NULLS.get(kind, {} if struct(kind) else None)
+    return _value(kind, value, path, top, unknown)
 
 
 def _fields(kind: str, value: Any, path: str, top: str, unknown: list[str]) -> Any:
