@@ -7,27 +7,10 @@ anchored; the default registry is written in front of names that have none.
 
 from __future__ import annotations
 
-import re
 from functools import cached_property, lru_cache
 
-from engine.errors import EvaluationError
+from engine.lang import imagetext
 from engine.record import record
-
-_PATH_LIMIT = 255
-_TEXT_LIMIT = 4096
-_SHOWN = 300
-
-_DOMAIN_PART = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
-_DOMAIN = rf"(?:{_DOMAIN_PART}(?:\.{_DOMAIN_PART})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
-_PATH_PART = r"[a-z0-9]+(?:(?:__|[._]|-+)[a-z0-9]+)*"
-_DIGEST = r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}"
-_REFERENCE = re.compile(
-    rf"(?:(?P<domain>{_DOMAIN})/)?(?P<path>{_PATH_PART}(?:/{_PATH_PART})*)"
-    rf"(?::(?P<tag>\w[\w.-]{{0,127}}))?(?:@(?P<digest>{_DIGEST}))?",
-    re.ASCII,
-)
-_HEX_LENGTHS = {"sha256": 64, "sha384": 96, "sha512": 128}
-_LOWER_HEX = frozenset("0123456789abcdef")
 
 
 @record
@@ -98,54 +81,4 @@ def parse_reference(text: str, defaults: RegistryDefaults = DOCKER_HUB) -> Image
 
     Raise EvaluationError with Kyverno's text when it is none: `bad image: …: repository name must be lowercase`.
     """
-    full = _with_registry(text, defaults.registry)
-    found = _REFERENCE.fullmatch(full) if len(full) <= _TEXT_LIMIT else None
-    if found is None:
-        raise _bad_image(full, defaults, _grammar_reason(full))
-    registry, path = found["domain"] or "", found["path"]
-    tag, digest = found["tag"] or "", found["digest"] or ""
-    reason = _digest_reason(digest) if len(path) <= _PATH_LIMIT else _TOO_LONG
-    if reason:
-        raise _bad_image(full, defaults, reason)
-    if not tag and not digest:
-        tag = "latest"
-    if full != text and not defaults.mutate:
-        registry = ""
-    return ImageReference(registry, path, tag, digest)
-
-
-_TOO_LONG = f"repository name must not be more than {_PATH_LIMIT} characters"
-
-
-def _with_registry(text: str, registry: str) -> str:
-    first, slash, _ = text.partition("/")
-    is_host = "." in first or ":" in first or first == "localhost" or first.lower() != first
-    return text if slash and is_host else f"{registry}/{text}"
-
-
-def _grammar_reason(full: str) -> str:
-    if len(full) <= _TEXT_LIMIT and _REFERENCE.fullmatch(full.lower()):
-        return "repository name must be lowercase"
-    return "invalid reference format"
-
-
-def _digest_reason(digest: str) -> str:
-    if not digest:
-        return ""
-    algorithm, _, encoded = digest.partition(":")
-    length = _HEX_LENGTHS.get(algorithm)
-    if length is None:
-        is_plain = algorithm == algorithm.lower()
-        return "unsupported digest algorithm" if is_plain else "invalid checksum digest format"
-    if len(encoded) != length:
-        return "invalid checksum digest length"
-    return "" if _LOWER_HEX.issuperset(encoded) else "invalid checksum digest format"
-
-
-def _bad_image(full: str, defaults: RegistryDefaults, reason: str) -> EvaluationError:
-    shown = full if len(full) <= _SHOWN else full[:_SHOWN] + "…"
-    mutate = "true" if defaults.mutate else "false"
-    return EvaluationError(
-        f"bad image: {shown}, defaultRegistry: {defaults.registry}, "
-        f"enableDefaultRegistryMutation: {mutate}: {reason}"
-    )
+    return ImageReference(*imagetext.parse(text, defaults.registry, mutate=defaults.mutate))
