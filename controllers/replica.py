@@ -21,7 +21,7 @@ from controllers.runtime.workers import Workers, reserved_port
 from controllers.starting import clock_of, loops_of, make_runtime, settle_memory
 from controllers.webhook.keeping import Keeper, foreign_webhooks
 from controllers.webhook.secrets import ensure_certificates, watch_certificates
-from controllers.webhook.server import Routes, WebhookServer
+from controllers.webhook.server import LONGEST_TIMEOUT, Routes, WebhookServer
 from controllers.webhook.serving import Serving, names_for
 from engine.errors import EngineError
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 LEASE = "kyverno"
 RETRY = 2.0
+AFTERWORK = 5.0
+"""Seconds that what comes after the last answers may take."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -49,6 +52,7 @@ class Replica:
         self._serving: Serving | None = None
         self._workers: Workers | None = None
         self._held: socket.socket | None = None
+        self._election: asyncio.Task[None] | None = None
         self.runtime: Runtime | None = None
         self.ready = asyncio.Event()
         self.stop = asyncio.Event()
@@ -76,6 +80,7 @@ class Replica:
             await self._serve_metrics(stack, runtime)
             tasks = await self._tasks(stack, runtime, watches, kinds, loops)
             await self._until_stopped(tasks)
+            await self._drain(runtime)
 
     async def _refuse_company(self) -> None:
         """Refuse to act on policies that Kyverno acts on (design 4)."""
@@ -105,9 +110,10 @@ class Replica:
                 leads.append(keeper.lead)
         if self._options.loops:
             leads.append(loops.lead)
-        if leads:
-            works.append(self._elect(runtime, leads))
         tasks = [asyncio.create_task(work) for work in works]
+        if leads:
+            self._election = asyncio.create_task(self._elect(runtime, leads))
+            tasks.append(self._election)
         stack.push_async_callback(_ended, tasks)
         return tasks
 
@@ -244,16 +250,21 @@ class Replica:
                     task.result()
         finally:
             stopped.cancel()
-        await self._drain()
 
-    async def _drain(self) -> None:
-        """Answer for a while yet, so that callers find another replica first."""
+    async def _drain(self, runtime: Runtime) -> None:
+        """Let another replica lead, and answer for a while yet, so that callers find another one first."""
         _log.info("stopping")
+        if self._election is not None:
+            await _ended([self._election])
         if self._serving is not None:
             self._serving.drain()
             await self._clock.sleep(self._options.drain_seconds)
+            await self._serving.stop()
         if self._workers is not None:
-            await self._workers.stop(self._options.drain_seconds + 30)
+            await self._workers.stop(self._options.drain_seconds + LONGEST_TIMEOUT)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(AFTERWORK):
+                await runtime.afterwork.finish()
 
 
 async def _forever() -> None:
@@ -271,18 +282,19 @@ def _warn(kind: object, problem: str) -> None:
         _log.warning("%s cannot be watched: %s", kind, problem)
 
 
-async def connected(options: Options) -> Client:
-    """Return a client for what the options say; raises EngineError."""
+async def connected(options: Options, clock: Clock) -> Client:
+    """Return a client for what the options say, which tells `clock` the server's time; raises EngineError."""
     from controllers.kube import connect, load_access
 
-    return connect(load_access(options.kubeconfig, options.context or None))
+    return connect(load_access(options.kubeconfig, options.context or None), clock=clock)
 
 
 async def serve(options: Options, *, stop: asyncio.Event | None = None) -> None:
     """Run a replica until `stop`; raises EngineError when it cannot start."""
-    client = await connected(options)
+    clock = clock_of(options)
+    client = await connected(options, clock)
     try:
-        replica = Replica(options, client)
+        replica = Replica(options, client, clock=clock)
         if stop is not None:
             replica.stop = stop
         await replica.run()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gc
 from contextlib import suppress
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from controllers.kube import Discovery, Kind, KubeError, SystemClock
+from controllers.kube import Discovery, Kind, KubeError
+from controllers.kube.clock import ServerClock
 from controllers.lookups.assembling import for_cluster
 from controllers.runtime.afterwork import Afterwork
 from controllers.runtime.entropy import fixed_key, shared_key
@@ -16,8 +16,6 @@ from controllers.runtime.process import Runtime
 from controllers.runtime.world import World
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from controllers.kube import Client, Clock
     from controllers.kube.informers import Informers
     from controllers.runtime.options import Options
@@ -27,20 +25,9 @@ if TYPE_CHECKING:
 SELF = Kind("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", False)
 
 
-class ClockAhead(SystemClock):
-    """The machine's clock, moved forward."""
-
-    def __init__(self, seconds: float) -> None:
-        self._ahead = timedelta(seconds=seconds)
-
-    def now(self) -> datetime:
-        """Return the moved instant, aware, in UTC."""
-        return super().now() + self._ahead
-
-
-def clock_of(options: Options) -> Clock:
-    """Return the clock that options ask for."""
-    return ClockAhead(options.clock_ahead) if options.clock_ahead else SystemClock()
+def clock_of(options: Options) -> ServerClock:
+    """Return the clock of a process: the machine's, or the API server's where that is later."""
+    return ServerClock(options.clock_ahead or 0.0)
 
 
 async def make_runtime(

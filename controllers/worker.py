@@ -10,10 +10,11 @@ import asyncio
 import logging
 import signal
 import socket
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube.informers import Informers
-from controllers.replica import connected
+from controllers.replica import AFTERWORK, connected
 from controllers.runtime.feed import Channel, options_in, take_over, unpacked
 from controllers.starting import clock_of, loops_of, make_runtime, settle_memory
 from controllers.webhook.certificates import Pair
@@ -54,6 +55,9 @@ class Worker:
         self._serving.drain()
         await asyncio.sleep(self._runtime.options.drain_seconds)
         await self._serving.stop()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(AFTERWORK):
+                await self._runtime.afterwork.finish()
 
     def _take(self, message: Message) -> None:
         if take_over(self._runtime.world, message):
@@ -94,7 +98,8 @@ async def work(fd: int) -> None:
     logging.basicConfig(
         level=options.log_level.upper(), format="%(levelname)s %(name)s %(message)s"
     )
-    client, clock = await connected(options), clock_of(options)
+    clock = clock_of(options)
+    client = await connected(options, clock)
     informers = Informers(client, clock=clock)
     runtime = await make_runtime(
         options, client, clock, informers, key=unpacked(setup["key"]), user=setup["user"]

@@ -10,6 +10,7 @@ import heapq
 import itertools
 import time
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import Protocol
 
 
@@ -40,6 +41,39 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         """Return after so many seconds."""
         await asyncio.sleep(max(seconds, 0))
+
+
+class ServerClock(SystemClock):
+    """The later of the machine's time and the API server's, which says its own with every answer.
+
+    Instants in objects are the server's, so they are compared with its time; a machine whose clock is behind must not
+    honour what has ended (security.md, T26). `ahead` (seconds) starts it later than the machine, for tests and demonstrations.
+    """
+
+    TOLERATED = 2.0
+    """Seconds that an answer's date may differ without meaning anything: it has whole seconds, and takes its time."""
+
+    def __init__(self, ahead: float = 0.0) -> None:
+        self._ahead = ahead
+        self.skew = 0.0
+
+    def __repr__(self) -> str:
+        return f"<ServerClock {self._ahead + max(self.skew, 0.0):+.1f} s>"
+
+    def now(self) -> datetime:
+        """Return the later of both instants, aware, in UTC."""
+        return super().now() + timedelta(seconds=self._ahead + max(self.skew, 0.0))
+
+    def observe(self, date: str) -> None:
+        """Take notice of the `Date` of an answer that has just come (RFC 9110); one that is none changes nothing."""
+        try:
+            told = parsedate_to_datetime(date)
+        except ValueError:
+            return
+        if told.tzinfo is None:
+            return
+        skew = (told - datetime.now(UTC)).total_seconds() - self._ahead
+        self.skew = skew if abs(skew) > self.TOLERATED else 0.0
 
 
 class ManualClock:

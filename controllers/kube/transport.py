@@ -16,7 +16,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from . import tls
-from .clock import SystemClock
+from .clock import ServerClock, SystemClock
 from .errors import Invalid, KubeError, Unauthorized, Unreachable, error_of
 
 if TYPE_CHECKING:
@@ -138,6 +138,8 @@ class Transport:
             )
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             raise unreachable(self.access.server, error) from error
+        if isinstance(self._clock, ServerClock):
+            self._clock.observe(response.headers.get("Date", ""))
         if response.status < 300:
             return response
         raise await self._refusal(response)

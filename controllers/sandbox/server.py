@@ -11,6 +11,8 @@ import fcntl
 import os
 import ssl
 from contextlib import asynccontextmanager
+from email.utils import format_datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -149,8 +151,14 @@ def _only_one(folder: Path) -> Iterator[None]:
 
 def _runner(cluster: Cluster) -> web.AppRunner:
     app = web.Application(client_max_size=_LARGEST_BODY)
+    app.on_response_prepare.append(partial(_dated, cluster.clock))
     app.router.add_route("*", "/{path:.*}", Handler(cluster).__call__)
     return web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.2)
+
+
+async def _dated(clock: Clock, _: web.Request, response: web.StreamResponse) -> None:
+    """Say the sandbox's own time with every answer, as clients compare theirs with the server's."""
+    response.headers["Date"] = format_datetime(clock.now(), usegmt=True)
 
 
 async def _listen(cluster: Cluster, runner: web.AppRunner, files: pki.Files, port: int) -> int:
