@@ -68,6 +68,7 @@ class Workers:
         self._command = command
         self._workers: dict[int, _Worker] = {}
         self._changed = asyncio.Event()
+        self._is_stopping = False
         world.on_change.append(self._on_change)
         world.on_listed.append(lambda kind: self.tell({"t": "LISTED", "k": str(kind)}))
 
@@ -99,7 +100,8 @@ class Workers:
                 group.create_task(self._keep(number))
 
     async def stop(self, seconds: float) -> None:
-        """Let the workers finish what they answer; whoever does not within the time is ended."""
+        """Let the workers finish what they answer; whoever does not within the time is ended when `run` is."""
+        self._is_stopping = True
         self.tell({"t": "STOP"})
         waiting = [worker.process.wait() for worker in self._workers.values()]
         with suppress(TimeoutError):
@@ -107,7 +109,7 @@ class Workers:
                 await asyncio.gather(*waiting)
 
     async def _keep(self, number: int) -> None:
-        while True:
+        while not self._is_stopping:
             worker = await self._started()
             self._workers[number] = worker
             try:

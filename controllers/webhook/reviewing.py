@@ -117,7 +117,9 @@ class Reviewer:
         except Exception:
             _log.exception("a review failed")
             answer = self._failed("error", failure_policy, request, "the policy engine failed")
-        self._measure(stage, request, b'"allowed":true' in answer, time.perf_counter() - began)
+        self._measure(
+            stage, lane_name, request, b'"allowed":true' in answer, time.perf_counter() - began
+        )
         return answer
 
     async def _decide(
@@ -277,8 +279,16 @@ class Reviewer:
                 count("kpolicy_exceptions_used", (exception, result.policy, result.rule))
 
     def _measure(
-        self, stage: Stage, request: Mapping[str, Json], is_allowed: bool, seconds: float
+        self,
+        stage: Stage,
+        lane_name: str,
+        request: Mapping[str, Json],
+        is_allowed: bool,
+        seconds: float,
     ) -> None:
+        place = ("POST", f"/{stage}/{lane_name}")
+        self._metrics.count("kyverno_http_requests", place)
+        self._metrics.took("kyverno_http_requests_duration_seconds", place, seconds)
         labels = (
             str(request["kind"].get("kind") or ""),
             str(request.get("namespace") or "-"),

@@ -11,7 +11,9 @@ import aiohttp
 import orjson
 
 from controllers.webhook.certificates import expiry, new_leaf
-from controllers.webhook.server import LARGEST_BODY, Routes
+from controllers.webhook.reviewing import OVERLOADED
+from controllers.webhook.server import LARGEST_BODY, Routes, WebhookServer
+from controllers.webhook.tls import ServerTls
 
 from .staging import body, made_certificates, pod, policy, serving, staged
 
@@ -194,3 +196,41 @@ def test_certificates_made_today_are_valid_for_their_terms() -> None:
     days = (expiry(certificates.leaf.certificate) - datetime.now(UTC)).days
 
     assert 148 <= days <= 150
+
+
+def test_requests_on_top_of_what_can_be_decided_are_refused_in_words_and_others_are_not() -> None:
+    async def go() -> None:
+        async with staged(policy()) as stage:
+            release, entered = asyncio.Event(), asyncio.Event()
+
+            async def slow(rest: str, sent: bytes, budget: float) -> bytes:
+                if budget > 0:
+                    entered.set()
+                    await release.wait()
+                return await stage.reviewer.review("validate", rest, sent, budget)
+
+            certificates = made_certificates()
+            server = WebhookServer(
+                Routes({"validate": slow}),
+                host="127.0.0.1",
+                tls=ServerTls(certificates.leaf).context,
+                most_at_once=1,
+            )
+            await server.start()
+            trusting = ssl.create_default_context(cadata=certificates.bundle.decode())
+            async with aiohttp.ClientSession(
+                f"https://127.0.0.1:{server.port}", connector=aiohttp.TCPConnector(ssl=trusting)
+            ) as session:
+                good = body(pod(labels={"team": "blue"}))
+                first = asyncio.create_task(session.post("/validate/fail", data=good))
+                await entered.wait()
+                second = await session.post("/validate/fail", data=good)
+                response = (await second.json())["response"]
+                assert (second.status, response["allowed"]) == (200, False)
+                assert response["status"]["message"] == OVERLOADED
+                assert "Retry-After" not in second.headers
+                release.set()
+                assert (await (await first).json())["response"]["allowed"] is True
+            await server.stop()
+
+    asyncio.run(go())
