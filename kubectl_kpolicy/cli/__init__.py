@@ -32,10 +32,23 @@ COMMANDS = {
     "verify": "verify the signatures of manifests",
     "install": "print what runs kpolicy in a cluster, for kubectl apply",
     "uninstall": "print what to remove from a cluster, for kubectl delete, webhooks first",
+    "tui": "the console: violations, grants, codes, clean-ups and audit in a terminal",
+    "status": "how things stand, in a few numbers",
+    "violations": "what fails which policy, and what was denied",
+    "policies": "which policies are in force, and how their results count",
+    "exceptions": "who is let through until when, and what is wrong with that",
+    "cleanup": "what will be deleted when; preview, postpone, skip, pause",
+    "audit": "who did what: read, check and export the records",
+    "report": "violations, grants or compliance as a file for others",
+    "whoami": "who you are to the cluster, and what you may do",
+    "doctor": "check everything that policies, grants and the console rest on",
+    "config": "the configuration file: view, locate, validate, init",
+    "spec": "commands, flags and exit codes for machines",
     "sandbox": "an API server of your own on this machine, to try policies in",
     "version": "print the version",
     "completion": "print a completion script for a shell",
 }
+_HELPS = ("-h", "--help")
 GLOBAL_FLAGS = ("--color", "--help", "--quiet", "--verbose")
 
 
@@ -46,6 +59,24 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         options["conflict_handler"] = "resolve"
         super().__init__(prog, allow_abbrev=False, **options)
+
+    usual = ""
+    """The verb that is meant where none is given; empty for commands without verbs."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse words, the usual verb put in front where the first word is none."""
+        words = sys.argv[1:] if args is None else list(args)
+        if self.usual and not (words and (words[0] in _HELPS or words[0] in self._verbs())):
+            words.insert(0, self.usual)
+        return super().parse_known_args(words, namespace)
+
+    def _verbs(self) -> set[str]:
+        return {
+            name
+            for action in self._actions
+            if isinstance(action, argparse._SubParsersAction)  # noqa: SLF001 - argparse names it nowhere else
+            for name in action.choices
+        }
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong and where help is, and exit with 2."""

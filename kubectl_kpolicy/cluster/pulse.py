@@ -58,7 +58,7 @@ def _admission(world: World, now: datetime) -> Iterator[Gauge]:
     rows = blocks.block_rows(world, now)
     hour = [row for row in rows if _within(row.moment("time"), now, timedelta(hours=-1))]
     trend = by_hour((row.moment("time") for row in rows), now)
-    yield Gauge("blocks", "blocks, last hour", sum(_count(row) for row in hour), "blocks", "time<1h",
+    yield Gauge("blocks", "blocks 1h", sum(_count(row) for row in hour), "blocks", "time<1h",
                 "warning" if hour else "plain", trend)  # fmt: skip
 
 
@@ -67,8 +67,8 @@ def _grants(world: World, now: datetime) -> Iterator[Gauge]:
     states = Counter(row.text("state") for row in rows)
     soon = [row for row in rows if row.cells["state"] == "active" and _within(row.moment("left"), now, timedelta(hours=1))]  # fmt: skip
     yield Gauge("active", "active grants", states["active"], "grants", "state=active", "success")
-    yield Gauge("pending", "pending approvals", states["pending"], "inbox", "", _warn(states["pending"]))  # fmt: skip
-    yield Gauge("ending", "grants ending < 1h", len(soon), "grants", "state=active left<1h", _warn(len(soon)))  # fmt: skip
+    yield Gauge("pending", "pending", states["pending"], "inbox", "", _warn(states["pending"]))  # fmt: skip
+    yield Gauge("ending", "ending <1h", len(soon), "grants", "state=active left<1h", _warn(len(soon)))  # fmt: skip
     out = [row for row in codes.code_rows(world, now) if row.cells["state"] in ("issued", "active", "unused")]  # fmt: skip
     yield Gauge("codes", "codes out", len(out), "codes", "state=issued,active,unused")
 
@@ -76,11 +76,11 @@ def _grants(world: World, now: datetime) -> Iterator[Gauge]:
 def _endings(world: World, now: datetime) -> Iterator[Gauge]:
     rows = cleanup.cleanup_rows(world, now)
     soon = [row for row in rows if _within(row.moment("left"), now, timedelta(hours=1))]
-    yield Gauge("cleanup", "cleanups < 1h", len(soon), "cleanup", "left<1h")
+    yield Gauge("cleanup", "cleanups <1h", len(soon), "cleanup", "left<1h")
     troubled = [row for row in exceptions.exception_rows(world, now) if row.cells["drift"]]
-    yield Gauge("drift", "exceptions to review", len(troubled), "exceptions", 'drift!=""', _warn(len(troubled)))  # fmt: skip
+    yield Gauge("drift", "to review", len(troubled), "exceptions", 'drift!=""', _warn(len(troubled)))  # fmt: skip
     recent = [row for row in audit.audit_rows(world, now) if _within(row.moment("time"), now, timedelta(hours=-24))]  # fmt: skip
-    yield Gauge("audit", "audit records, 24h", len(recent), "audit", "time<24h")
+    yield Gauge("audit", "audit 24h", len(recent), "audit", "time<24h")
 
 
 def by_hour(instants: Iterable[datetime | None], now: datetime) -> tuple[int, ...]:

@@ -1,0 +1,245 @@
+"""Asking for a grant: the draft that a form fills in, what is required, how far it reaches, and where it is handed in.
+
+`ReportDesk` answers from what was read anyway, so that a form works on a recording and on a cluster without kpolicy's
+controllers; handing in is for whoever can (`submit`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Protocol
+
+from engine.errors import EngineError
+from engine.lang import wildcard
+from engine.record import record, replace
+from kubectl_kpolicy.cluster.moments import length_of, span
+from kubectl_kpolicy.cluster.violations import all_rows, is_failure
+from kubectl_kpolicy.cluster.world import items, part, word
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+    from datetime import timedelta
+
+    from engine.model import Object
+    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.cluster.world import World
+
+LEAST_REASON = 10
+"""Characters of a reason where no GrantPolicy says otherwise: enough that `.` and `test` are refused."""
+
+
+@record
+class Draft:
+    """What is asked for, as typed."""
+
+    policy: str = ""
+    rule: str = ""
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+    length: str = "1h"
+    reason: str = ""
+    ticket: str = ""
+    start: str = ""
+    uses: str = ""
+    emergency: bool = False
+
+
+@record
+class Requirements:
+    """What a request has to meet, as people read it before they ask."""
+
+    source: str = ""
+    longest: timedelta | None = None
+    approvers: str = ""
+    least_reason: int = LEAST_REASON
+    ticket: str = ""
+    limits: str = ""
+
+
+@record
+class Reach:
+    """What a grant lets through: rows that turn, rows that stay red, and whether objects yet to come would fit."""
+
+    flips: tuple[str, ...] = ()
+    stays: int = 0
+    later: str = ""
+
+
+class GrantDesk(Protocol):
+    """Where requests are prepared and handed in."""
+
+    def requirements(self, draft: Draft) -> Requirements:
+        """Return what this request has to meet."""
+
+    def reach(self, draft: Draft) -> Reach:
+        """Return what it would let through now and later."""
+
+    async def try_out(self, draft: Draft) -> str:
+        """Let the server judge the request without making it; return its verdict."""
+
+    async def submit(self, draft: Draft) -> str:
+        """Make the request and return what became of it; raises EngineError."""
+
+
+def draft_of(row: Row | None) -> Draft:
+    """Return a draft for what a row shows."""
+    if row is None:
+        return Draft()
+    kind, _, name = row.text("resource").partition("/")
+    return Draft(
+        policy=row.text("policy"),
+        rule=row.text("rule"),
+        kind=row.text("kind") or kind,
+        name=row.text("name") if "resource" not in row.cells else name,
+        namespace=row.text("namespace"),
+    )
+
+
+def manifest(draft: Draft) -> Object:
+    """Return the Grant that a draft stands for."""
+    spec: Object = {
+        "policy": draft.policy,
+        "rule": draft.rule or "*",
+        "target": {"kind": draft.kind, "name": draft.name},
+        "duration": draft.length,
+        "reason": draft.reason,
+    }
+    optional = {"ticket": draft.ticket, "startAt": draft.start}
+    spec.update({key: value for key, value in optional.items() if value})
+    if draft.uses.isdigit():
+        spec["uses"] = int(draft.uses)
+    if draft.emergency:
+        spec["emergency"] = True
+    slug = re.sub(r"[^a-z0-9]+", "-", f"{draft.name}-{draft.policy}".lower()).strip("-")[:50]
+    return {
+        "apiVersion": "kpolicy.io/v1alpha1",
+        "kind": "Grant",
+        "metadata": {"generateName": f"{slug}-", "namespace": draft.namespace or "default"},
+        "spec": spec,
+    }
+
+
+def command(draft: Draft) -> str:
+    """Return the command line that asks for the same."""
+    import shlex
+
+    words = ["kubectl kpolicy grant request", shlex.quote(f"{draft.policy}/{draft.rule or '*'}"), shlex.quote(f"{draft.kind}/{draft.name}")]  # fmt: skip
+    flags = {"-n": draft.namespace, "--for": draft.length, "--reason": draft.reason, "--ticket": draft.ticket, "--start": draft.start, "--uses": draft.uses}  # fmt: skip
+    words += [f"{flag} {shlex.quote(value)}" for flag, value in flags.items() if value]
+    return " ".join([*words, *(["--emergency"] if draft.emergency else [])])
+
+
+def refusals(draft: Draft, required: Requirements) -> list[str]:
+    """Return why a draft would be refused, each naming rule, limit and next step; nothing when it would not."""
+    return list(_refusals(draft, required))
+
+
+def _refusals(draft: Draft, required: Requirements) -> Iterator[str]:
+    if not draft.policy or not draft.kind or not draft.name:
+        yield "name a policy and an object, such as `require-labels/check-team` and `Deployment/web`"
+    length = length_of(draft.length)
+    if length is None or not length:
+        yield f"`{draft.length}` is no length of time; try `2h` or `30m`"
+    elif required.longest is not None and length > required.longest:
+        most = span(required.longest.total_seconds())
+        yield f"duration {draft.length} exceeds maximum {most} of {required.source}; try {most}"
+    if len(draft.reason.strip()) < required.least_reason:
+        yield f"the reason has {len(draft.reason.strip())} of at least {required.least_reason} characters"
+    if required.ticket and not _fits(required.ticket, draft.ticket):
+        yield f"a ticket like `{required.ticket}` is required"
+
+
+def _fits(pattern: str, text: str) -> bool:
+    from engine.lang import regex
+
+    try:
+        return regex.compile(f"^(?:{pattern})$").search(text)
+    except EngineError:
+        return bool(text)
+
+
+class ReportDesk:
+    """See the module. `hand_in` makes the Grant (with `dry_run` only judges it) and returns the server's words."""
+
+    def __init__(
+        self, world: World, hand_in: Callable[[Object, bool], Awaitable[str]] | None = None
+    ) -> None:
+        self._world = world
+        self._hand_in = hand_in
+
+    def __repr__(self) -> str:
+        return f"<ReportDesk {'open' if self._hand_in else 'closed'} over {self._world!r}>"
+
+    def requirements(self, draft: Draft) -> Requirements:
+        """Return what the first GrantPolicy that covers the draft asks for; house rules where none does."""
+        for policy in self._world.objects("grantpolicies"):
+            if _covers(policy, draft):
+                return _required(policy)
+        return Requirements(approvers="as the cluster's GrantPolicy says")
+
+    def reach(self, draft: Draft) -> Reach:
+        """Return which failing rows the draft covers, by report."""
+        flips, stays = [], 0
+        for row in all_rows(self._world):
+            if not is_failure(row) or row.text("policy") != draft.policy:
+                continue
+            place = f"{row.text('namespace')}/{row.text('resource')}"
+            if _matches(draft, row):
+                flips.append(f"{place}  {row.text('rule')}")
+            else:
+                stays += 1
+        later = f"{draft.kind}/{draft.name}" if wildcard.has_wildcard(draft.name) else ""
+        return Reach(tuple(flips), stays, later)
+
+    async def try_out(self, draft: Draft) -> str:
+        """Return the server's verdict, or why none can be had."""
+        if self._hand_in is None:
+            return "not tried: no cluster with kpolicy's controllers behind this"
+        try:
+            await self._hand_in(manifest(draft), True)
+        except EngineError as error:
+            return f"refused: {error.message}"
+        return "accepted (dry run)"
+
+    async def submit(self, draft: Draft) -> str:
+        """Hand the request in; raises EngineError."""
+        if self._hand_in is None:
+            raise EngineError(
+                "grants need kpolicy's controllers",
+                help="kubectl kpolicy install crds | kubectl apply -f -",
+            )
+        return await self._hand_in(manifest(draft), False)
+
+
+def _covers(policy: Object, draft: Draft) -> bool:
+    names = part(policy, "spec").get("policies") or ["*"]
+    places = part(policy, "spec").get("namespaces") or ["*"]
+    return any(wildcard.match(str(name), draft.policy) for name in names) and any(
+        wildcard.match(str(place), draft.namespace) for place in places
+    )
+
+
+def _required(policy: Object) -> Requirements:
+    spec = part(policy, "spec")
+    approvals = items(spec, "approvals")
+    texts = [f"{word(one, 'count') or '1'} of {word(one, 'from') or 'anybody else'}" for one in approvals]  # fmt: skip
+    least = part(spec, "reason").get("minLength")
+    made = Requirements(
+        source=f"grantpolicy/{word(policy, 'metadata', 'name')}",
+        longest=length_of(word(spec, "maxDuration")),
+        approvers=" and ".join(texts) or "a second person",
+        ticket=word(spec, "ticket", "pattern"),
+        limits=word(spec, "limits", "openPerUser"),
+    )
+    return replace(made, least_reason=least) if isinstance(least, int) else made
+
+
+def _matches(draft: Draft, row: Row) -> bool:
+    kind, _, name = row.text("resource").partition("/")
+    return (
+        (draft.rule in ("", "*") or wildcard.match(draft.rule, row.text("rule")))
+        and row.text("namespace") == draft.namespace
+        and draft.kind in (kind, "*")
+        and wildcard.match(draft.name, name)
+    )

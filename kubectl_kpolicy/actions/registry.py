@@ -1,0 +1,162 @@
+"""What an action is, and how the console finds the one a key means on a screen.
+
+An action knows its help, how dangerous it is, which rights it needs and which command line does the same. Nothing here knows a
+terminal library, so commands can use it as well.
+"""
+
+from __future__ import annotations
+
+import shlex
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from engine.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from kubectl_kpolicy.cluster.rows import Row
+
+
+class Danger(IntEnum):
+    """What an action can do at worst."""
+
+    LOOKS = 0
+    """It only shows something else."""
+    ASKS = 1
+    """It opens a form; nothing changes before that is confirmed."""
+    CHANGES = 2
+    """It changes the cluster and can be taken back."""
+    DESTROYS = 3
+    """It ends or deletes something; a dialog asks with the effect."""
+
+
+@record
+class Right:
+    """A right that the API server must give, as in a SelfSubjectAccessReview."""
+
+    verb: str
+    resource: str
+    group: str = ""
+    subresource: str = ""
+
+    def __str__(self) -> str:
+        name = f"{self.resource}.{self.group}" if self.group else self.resource
+        return f"{self.verb} {name}" + (f"/{self.subresource}" if self.subresource else "")
+
+
+@record
+class Action:
+    """One thing to do. `screens` are where it is offered (none: everywhere); `command` has row cells in braces.
+
+    `footer` orders what the footer shows (0: not there); `bulk` says that it takes all marked rows at once.
+    """
+
+    id: str
+    title: str
+    help: str
+    keys: tuple[str, ...]
+    danger: Danger
+    command: str
+    rights: tuple[Right, ...] = ()
+    screens: tuple[str, ...] = ()
+    needs_row: bool = False
+    bulk: bool = False
+    footer: int = 0
+
+    @property
+    def changes(self) -> bool:
+        """Whether it changes the cluster, and is therefore off in read-only mode."""
+        return self.danger >= Danger.CHANGES
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether it leads to a change, at once or through a form."""
+        return self.danger >= Danger.ASKS and bool(self.rights)
+
+
+class Registry:
+    """All actions, with the keys that people gave them; asked by screen and key."""
+
+    def __init__(
+        self, actions: Iterable[Action], keymap: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
+        self._actions = {action.id: action for action in actions}
+        self._keys = dict(keymap or {})
+        self._by_key: dict[tuple[str, str], Action] = {}
+        for action in self._actions.values():
+            for screen in action.screens or ("",):
+                for key in self.keys(action):
+                    self._by_key.setdefault((screen, key), action)
+
+    def __iter__(self) -> Iterator[Action]:
+        return iter(self._actions.values())
+
+    def keys(self, action: Action) -> tuple[str, ...]:
+        """Return the keys of an action, remapped ones in place of its own."""
+        given = self._keys.get(action.id)
+        return action.keys if given is None else tuple(given)
+
+    def get(self, name: str) -> Action | None:
+        """Return an action by its id."""
+        return self._actions.get(name)
+
+    def of_key(self, screen: str, key: str) -> Action | None:
+        """Return what a key does on a screen: the screen's own action first."""
+        return self._by_key.get((screen, key)) or self._by_key.get(("", key))
+
+    def on(self, screen: str) -> list[Action]:
+        """Return what can be done on a screen: its own actions, then those of every screen."""
+        own = [one for one in self._actions.values() if screen in one.screens]
+        return [*own, *(one for one in self._actions.values() if not one.screens)]
+
+    def footer(self, screen: str) -> list[Action]:
+        """Return the actions for a footer, the most wanted first."""
+        return sorted((one for one in self.on(screen) if one.footer), key=lambda one: one.footer)
+
+    def clashes(self) -> list[str]:
+        """Return a sentence for each key that means two things on one screen."""
+        found = []
+        screens = {screen for one in self._actions.values() for screen in one.screens}
+        for screen in sorted(screens) or [""]:
+            taken: dict[str, str] = {}
+            for action in self.on(screen):
+                for key in self.keys(action):
+                    if key in taken:
+                        found.append(f"`{key}` is both `{taken[key]}` and `{action.id}` on {screen}")  # fmt: skip
+                    taken.setdefault(key, action.id)
+        return found
+
+
+def command_line(action: Action, rows: Sequence[Row], **words: str) -> str:
+    """Return the command line that does the same, one for each row, joined by ` && `; values are quoted for a shell."""
+    lines = [_filled(action.command, row, words) for row in rows] or [
+        _filled(action.command, None, words)
+    ]
+    return " && ".join(dict.fromkeys(lines))
+
+
+def _filled(template: str, row: Row | None, words: Mapping[str, str]) -> str:
+    """Fill in a template; a part in brackets goes when one of its cells is empty."""
+    made = template
+    while "[" in made:
+        head, _, rest = made.partition("[")
+        inner, _, tail = rest.partition("]")
+        text = _braces(inner, row, words)
+        made = f"{head}{text if text is not None else ''}{tail}"
+    return " ".join((_braces(made, row, words, needed=True) or "").split("\0"))
+
+
+def _braces(
+    text: str, row: Row | None, words: Mapping[str, str], *, needed: bool = False
+) -> str | None:
+    """Replace `{name}`; None when a name has no value, unless `needed`: then its name in capitals stands there."""
+    made = ""
+    while "{" in text:
+        head, _, rest = text.partition("{")
+        name, _, text = rest.partition("}")
+        value = words.get(name) or (row.text(name) if row is not None else "")
+        if not value and not needed:
+            return None
+        made += head + (shlex.quote(value) if value else name.upper())
+    return made + text

@@ -1,0 +1,120 @@
+"""`kubectl kpolicy audit`: the records of who did what, read, checked for tampering, and exported."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from .verbs import Verbs
+
+if TYPE_CHECKING:
+    import argparse
+
+    from engine.audit import Checkpoint
+
+SUMMARY = "who did what: read, check and export the records"
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command and its verbs."""
+    verbs = Verbs(sub, "audit", SUMMARY, "kubectl kpolicy audit log --actor alice --since 24h")
+    verbs.parser.usual = "log"
+    log = verbs.listing("log", "list records, the newest first", _log, "OBJECT")
+    for flag, text in (("actor", "who did it"), ("object", "what it was done to"), ("action", "what was done"), ("since", "not older than this")):  # fmt: skip
+        log.add_argument(f"--{flag}", default="", metavar=flag.upper(), help=text)
+    log.add_argument("-f", "--follow", dest="watch", action="store_true", help="go on and print new records")  # fmt: skip
+    check = verbs.add("verify", "check the chain of records; exit code 1 when it was tampered with", _verify)  # fmt: skip
+    check.add_argument("--checkpoint", default="", metavar="SEQ:HASH|FILE", help="a head of the chain that was kept elsewhere")  # fmt: skip
+    check.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
+    check.add_argument("-o", "--output", choices=("table", "json"), default="table", help="format of the output")  # fmt: skip
+    export = verbs.add("export", "write all records for other systems", _export)
+    export.add_argument("--format", choices=("jsonl", "csv", "cef"), default="jsonl", help="format of the file")  # fmt: skip
+    export.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
+
+
+def _log(args: argparse.Namespace) -> int:
+    from .lists import run_list
+
+    terms = [f"{name}={value}" for name, value in (("actor", args.actor), ("verb", args.action)) if value]  # fmt: skip
+    terms += [f'object="*{args.object}*"'] if args.object else []
+    terms += [f"time<{args.since}"] if args.since else []
+    args.where = " ".join([*terms, f"({args.where})" if args.where.strip() else ""]).strip()
+    args.all_namespaces = True
+    return run_list(args, "audit", lambda row: not args.names or any(name in row.text("object") for name in args.names))  # fmt: skip
+
+
+def _verify(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.session import cluster
+
+    args.all_namespaces = True
+    return cluster.guarded(_verify_chain, args)
+
+
+def _verify_chain(args: argparse.Namespace) -> int:
+    from engine.audit import segment_of, verify
+    from kubectl_kpolicy.output.structured import json_text
+
+    from .lists import check_needs, listing_of, read_world
+
+    listing = listing_of("audit")
+    world, _ = read_world(args, listing)
+    if code := check_needs(world, listing):
+        return code
+    segments = [segment_of(obj) for obj in world.objects("auditsegments")]
+    findings = verify(segments, _checkpoints(args.checkpoint))
+    if args.output == "json":
+        rows = [{"kind": one.kind, "seq": one.seq, "segment": one.segment, "message": one.message} for one in findings]  # fmt: skip
+        sys.stdout.write(json_text({"whole": not findings, "findings": rows}))
+    else:
+        count = sum(len(one.records) for one in segments)
+        for one in findings:
+            print(f"{one.kind} at record {one.seq} in {one.segment}: {one.message}")
+        print(f"{count} records in {len(segments)} segments: " + (f"{len(findings)} findings" if findings else "whole"))  # fmt: skip
+        if not args.checkpoint:
+            print("warning: without --checkpoint a cut tail cannot be seen", file=sys.stderr)
+    return int(bool(findings))
+
+
+def _checkpoints(text: str) -> list[Checkpoint]:
+    """Read `SEQ:HASH`, or a file with one on each line; raises EngineError."""
+    from pathlib import Path
+
+    from engine.audit import Checkpoint
+    from engine.errors import EngineError
+
+    if not text:
+        return []
+    lines = Path(text).read_text().split() if Path(text).exists() else [text]
+    found = []
+    for line in lines:
+        seq, colon, digest = line.partition(":")
+        if not colon or not seq.isdigit():
+            raise EngineError(f"cannot read `{line}` as a checkpoint", help="it is SEQ:HASH")
+        found.append(Checkpoint(int(seq), digest))
+    return found
+
+
+def _export(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.session import cluster
+
+    args.all_namespaces = True
+    return cluster.guarded(_export_all, args)
+
+
+def _export_all(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.cluster.rows import sort_rows
+    from kubectl_kpolicy.output.listings import write_rows
+    from kubectl_kpolicy.output.reports import cef
+
+    from .lists import check_needs, listing_of, read_world
+
+    listing = listing_of("audit")
+    world, now = read_world(args, listing)
+    if code := check_needs(world, listing):
+        return code
+    rows = sort_rows(listing.rows(world, now), listing, ("seq",))
+    if args.format == "cef":
+        sys.stdout.writelines(f"{cef(row)}\n" for row in rows)
+    else:
+        write_rows(sys.stdout, rows, listing, args.format, now)
+    return 0

@@ -1,0 +1,91 @@
+"""`kubectl kpolicy config`: where the configuration is, what is in force, whether the file is right, and a first one."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from .verbs import Verbs
+
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "the configuration file: view, locate, validate, init"
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command and its verbs."""
+    verbs = Verbs(sub, "config", SUMMARY, "kubectl kpolicy config view -o json")
+    verbs.parser.usual = "view"
+    view = verbs.add("view", "print every setting with its value and what it is for", _view, cluster=False)  # fmt: skip
+    view.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="format of the output")  # fmt: skip
+    verbs.add("locate", "print where the file is, or would be", _locate, cluster=False)
+    verbs.add("validate", "check the file; exit code 1 when it is wrong", _validate, cluster=False)
+    verbs.add("init", "write a first file, unless there is one", _init, cluster=False)
+
+
+def _view(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.output.formats import write_object
+    from kubectl_kpolicy.output.table import Column, Table
+    from kubectl_kpolicy.session.config import SETTINGS, load_config
+
+    config = load_config()
+    if args.output != "table":
+        write_object(sys.stdout, {"file": config.file, **config.values}, args.output)
+        return 0
+    table = Table([Column("KEY"), Column("VALUE"), Column("WHAT")])
+    for table_name, keys in SETTINGS.items():
+        for key, (_, default, text) in keys.items():
+            given = config.values.get(table_name, {})
+            value = given.get(key, default) if table_name == "tui" else default
+            table.add(f"{table_name}.{key}" if table_name == "tui" else f"context.NAME.{key}", str(value), text)  # fmt: skip
+    for name, where in config.views().items():
+        table.add(f"views.{name}", where, "saved view")
+    for name, keys_of in config.keymap().items():
+        table.add(f"keymap.{name}", ", ".join(keys_of), "keys of an action")
+    sys.stdout.write(table.text())
+    return 0
+
+
+def _locate(_args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.session.config import config_path
+
+    print(config_path())
+    return 0
+
+
+def _validate(_args: argparse.Namespace) -> int:
+    """Check file, saved views and keys; raises EngineError for the first mistake."""
+    from engine.errors import EngineError
+    from kubectl_kpolicy.actions.catalog import registry
+    from kubectl_kpolicy.cluster.listings import LISTINGS
+    from kubectl_kpolicy.filter import compile_filter
+    from kubectl_kpolicy.session.config import load_config
+
+    config = load_config()
+    for name, text in config.views().items():
+        noun, _, where = text.partition(":")
+        if noun.strip() not in LISTINGS:
+            raise EngineError(f"view `{name}` is for no screen", help='write it as "violations: sev>=high"')  # fmt: skip
+        compile_filter(where, LISTINGS[noun.strip()])
+    found = registry(config.keymap())
+    unknown = [name for name in config.keymap() if found.get(name) is None]
+    if unknown:
+        raise EngineError(f"keymap: there is no action `{unknown[0]}`", help="`kubectl kpolicy spec -o json` lists them")  # fmt: skip
+    if clashes := found.clashes():
+        raise EngineError(f"keymap: {clashes[0]}")
+    print(f"{config.file or 'no file: defaults'}: ok")
+    return 0
+
+
+def _init(_args: argparse.Namespace) -> int:
+    from engine.errors import EngineError
+    from kubectl_kpolicy.session.config import TEMPLATE, config_path
+
+    path = config_path()
+    if path.exists():
+        raise EngineError(f"`{path}` exists already", help="edit it; `kubectl kpolicy config validate` checks it")  # fmt: skip
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(TEMPLATE)
+    print(path)
+    return 0

@@ -1,0 +1,58 @@
+"""`kubectl kpolicy doctor`: everything that policies, grants and the console rest on, checked, with the command that mends it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .flags import add_cluster_flags, add_list_flags
+
+if TYPE_CHECKING:
+    import argparse
+
+    from kubectl_kpolicy.cluster.rows import Row
+
+SUMMARY = "check everything that policies, grants and the console rest on"
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command and its flags."""
+    parser = sub.add_parser("doctor", help=SUMMARY, description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
+        epilog="example: kubectl kpolicy doctor --fix-commands | sh -x")  # fmt: skip
+    add_cluster_flags(parser)
+    add_list_flags(parser)
+    parser.add_argument("--fix-commands", action="store_true", help="print only the commands that mend what is wrong")  # fmt: skip
+    parser.add_argument("--exit-code", action="store_true", help="return 1 when something is wrong")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the findings, worst first; return 1 only when that was asked for."""
+    from kubectl_kpolicy.session import cluster
+
+    args.all_namespaces = args.all_namespaces or not args.namespace
+    return cluster.guarded(_run, args)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from .lists import listing_of, print_rows, read_world, selected
+
+    listing = listing_of("health")
+    world, now = read_world(args, listing)
+    rows = selected(args, listing.rows(world, now), listing, now, lambda _row: True)
+    rows.sort(key=lambda row: ("fail", "warn", "unknown", "ok").index(row.text("status")))
+    if args.fix_commands:
+        print(*_fixes(rows), sep="\n")
+    else:
+        args.output = "wide" if args.output == "table" else args.output
+        print_rows(args, rows, listing, now)
+    return int(args.exit_code and any(row.text("status") == "fail" for row in rows))
+
+
+def _fixes(rows: list[Row]) -> list[str]:
+    """Return the commands, each once; advice that is no command is a comment."""
+    found: dict[str, None] = {}
+    for row in rows:
+        fix = row.text("fix")
+        if fix and row.text("status") != "ok":
+            found[fix if fix.startswith("kubectl ") else f"# {row.text('check')}: {fix}"] = None
+    return list(found)

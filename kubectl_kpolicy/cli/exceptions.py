@@ -1,0 +1,108 @@
+"""`kubectl kpolicy exceptions`: who is let through until when; what is wrong with exceptions, and taking bad ones away."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from .verbs import Verbs
+
+if TYPE_CHECKING:
+    import argparse
+
+    from kubectl_kpolicy.cluster.rows import Row
+
+SUMMARY = "who is let through until when, and what is wrong with that"
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command and its verbs."""
+    verbs = Verbs(sub, "exceptions", SUMMARY, "kubectl kpolicy exceptions audit -A -o json")
+    verbs.listing("list", "list exceptions", _list, "NAME")
+    audit = verbs.listing("audit", "list exceptions that are expired, orphaned, unused, stale, over-broad or endless", _audit, "NAME")  # fmt: skip
+    audit.add_argument("--exit-code", action="store_true", help="return 1 when there is any")
+    prune = verbs.add("prune", "delete exceptions that are expired, or those that are named", _prune)  # fmt: skip
+    prune.add_argument("names", nargs="*", metavar="NAME", help="exceptions; the expired ones by default")  # fmt: skip
+    prune.add_argument("--yes", action="store_true", help="do it; without, only say what would be done")  # fmt: skip
+    adopt = verbs.add("adopt", "print the command that brings an exception under a grant", _adopt)
+    adopt.add_argument("name", metavar="NAME", help="the exception")
+    adopt.add_argument("--for", dest="length", default="4h", metavar="DURATION", help="how long it goes on")  # fmt: skip
+    verbs.describing("exceptions", "NAME")
+
+
+def _list(args: argparse.Namespace) -> int:
+    from .lists import is_named, run_list
+
+    return run_list(args, "exceptions", lambda row: is_named(row, args.names))
+
+
+def _audit(args: argparse.Namespace) -> int:
+    from .lists import is_named, run_list
+
+    found: list[Row] = []
+
+    def choice(row: Row) -> bool:
+        if not row.cells["drift"] or not is_named(row, args.names):
+            return False
+        found.append(row)
+        row.object.setdefault("concerns", row.text("drift").split(", "))
+        return True
+
+    code = run_list(args, "exceptions", choice)
+    return 1 if args.exit_code and found and code == 0 else code
+
+
+def _prune(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.session import cluster
+
+    return cluster.guarded(_prune_them, args)
+
+
+def _prune_them(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.session import cluster
+
+    from .lists import check_needs, is_named, listing_of, read_world
+
+    listing = listing_of("exceptions")
+    world, now = read_world(args, listing)
+    if code := check_needs(world, listing):
+        return code
+    rows = [row for row in listing.rows(world, now) if (is_named(row, args.names) if args.names else row.cells["state"] == "expired")]  # fmt: skip
+    if not rows:
+        print("No resources found.", file=sys.stderr)
+        return 0
+    if not args.yes:
+        for row in rows:
+            print(f"would delete policyexception.kyverno.io/{row.text('name')} in {row.text('namespace')}")  # fmt: skip
+        print("help: add --yes to do it", file=sys.stderr)
+        return 0
+    from .doing import perform
+
+    return cluster.guarded(lambda given: perform(given, "exception-revoke", rows, {}), args)
+
+
+def _adopt(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.session import cluster
+
+    return cluster.guarded(_print_adoption, args)
+
+
+def _print_adoption(args: argparse.Namespace) -> int:
+    """Print a command for each rule and target of the exception; grants are for one of each."""
+    import shlex
+
+    from engine.errors import EngineError
+    from kubectl_kpolicy.cluster.exceptions import rule_texts, targets
+
+    from .lists import listing_of, read_world
+
+    listing = listing_of("exceptions")
+    world, now = read_world(args, listing)
+    row = next((one for one in listing.rows(world, now) if one.text("name") == args.name), None)
+    if row is None:
+        raise EngineError(f"there is no exception `{args.name}`")
+    for rule in rule_texts(row.object):
+        for target in targets(row.object):
+            place = target.partition(" in ")[0]
+            print(f"kubectl kpolicy grant request {shlex.quote(rule)} {shlex.quote(place)} -n {row.text('namespace')} --for {args.length} --reason REASON")  # fmt: skip
+    return 0

@@ -1,0 +1,61 @@
+"""kubectl's own flags for commands that need a cluster, and the flags of lists; the same names, the same meaning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+FORMATS = ("table", "wide", "json", "yaml", "name", "jsonl", "csv", "markdown")
+_PREFIXED = ("jsonpath=", "custom-columns=")
+
+
+def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that say which cluster, as whom, and where in it."""
+    group = parser.add_argument_group("flags of the cluster")
+    group.add_argument("-n", "--namespace", default="", metavar="NAME", help="namespace to look at")
+    group.add_argument("-A", "--all-namespaces", action="store_true", help="all namespaces")
+    group.add_argument("--kubeconfig", default="", metavar="FILE", help="kubeconfig to use")
+    group.add_argument("--context", default="", metavar="NAME", help="context of the kubeconfig")
+    group.add_argument("--cluster", default="", metavar="NAME", help="cluster of the kubeconfig")
+    group.add_argument("--user", default="", metavar="NAME", help="user of the kubeconfig")
+    group.add_argument("--as", dest="as_user", default="", metavar="USER", help="act as this user")
+    group.add_argument("--as-group", action="append", default=[], metavar="GROUP", help="act as a member of this group (repeatable)")  # fmt: skip
+    group.add_argument("--as-uid", default="", metavar="UID", help="act with this UID")
+    group.add_argument("--token", default="", metavar="TOKEN", help="bearer token")
+    group.add_argument("-s", "--server", default="", metavar="URL", help="address of the server")
+    group.add_argument("--certificate-authority", default="", metavar="FILE", help="whom to trust")
+    group.add_argument("--client-certificate", default="", metavar="FILE", help="who we are")
+    group.add_argument("--client-key", default="", metavar="FILE", help="key of who we are")
+    group.add_argument("--tls-server-name", default="", metavar="NAME", help="name in the server's certificate")  # fmt: skip
+    group.add_argument("--insecure-skip-tls-verify", action="store_true", help="trust any server (dangerous)")  # fmt: skip
+    group.add_argument("--request-timeout", default="30s", metavar="DURATION", help="give up after this; 0 waits for ever")  # fmt: skip
+    group.add_argument("--journal", default="", metavar="NAMESPACE/NAME", help="ConfigMap that keeps codes of `random()` policies")  # fmt: skip
+
+
+def add_list_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that say which rows, in which order and format."""
+    group = parser.add_argument_group("flags of lists")
+    group.add_argument("-o", "--output", type=output_format, default="table", metavar="FORMAT",
+        help=f"{'|'.join(FORMATS)}|jsonpath=TEMPLATE|custom-columns=SPEC")  # fmt: skip
+    group.add_argument("--no-headers", action="store_true", help="no line of column names")
+    group.add_argument("--show-labels", action="store_true", help="labels as the last column")
+    group.add_argument("-l", "--selector", default="", metavar="SELECTOR", help="only objects with these labels")  # fmt: skip
+    group.add_argument("--where", default="", metavar="FILTER", help="only rows that fit, such as 'sev>=high age<1h ns=team-*'")  # fmt: skip
+    group.add_argument("--sort-by", default="", metavar="COLUMN", help="column to sort by, with - in descending order")  # fmt: skip
+    group.add_argument("--group-by", default="", metavar="COLUMN", help="count rows by a column")
+    group.add_argument("--limit", type=int, default=0, metavar="N", help="at most so many rows")
+    group.add_argument("-w", "--watch", action="store_true", help="go on and print what changes")
+    group.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
+
+
+def output_format(text: str) -> str:
+    """Return a format as given; argparse reports one that there is not."""
+    import argparse
+
+    if text in FORMATS or text.startswith(_PREFIXED):
+        return text
+    if text == "md":
+        return "markdown"
+    raise argparse.ArgumentTypeError(f"there is no format `{text}`; there are {', '.join(FORMATS)}, jsonpath=, custom-columns=")  # fmt: skip

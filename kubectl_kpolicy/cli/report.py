@@ -1,0 +1,57 @@
+"""`kubectl kpolicy report`: violations, grants or compliance as one file, for people (HTML, Markdown) and for tools (SARIF, JUnit, CSV)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .flags import add_cluster_flags
+
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "violations, grants or compliance as a file for others"
+_NOUNS = {"violations": "violations", "grants": "grants", "compliance": "policies"}
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command and its flags."""
+    parser = sub.add_parser("report", help=SUMMARY, description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
+        epilog="example: kubectl kpolicy report violations -A --format sarif -O kpolicy.sarif")  # fmt: skip
+    parser.add_argument("what", choices=tuple(_NOUNS), nargs="?", default="violations", help="what to report")  # fmt: skip
+    parser.add_argument("--format", choices=("html", "md", "csv", "sarif", "junit"), default="md", help="format of the file")  # fmt: skip
+    parser.add_argument("-O", "--out", default="", metavar="FILE", help="where to write; standard output by default")  # fmt: skip
+    parser.add_argument("--where", default="", metavar="FILTER", help="only rows that fit")
+    parser.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
+    add_cluster_flags(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the report."""
+    from kubectl_kpolicy.session import cluster
+
+    return cluster.guarded(_run, args)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.cluster.violations import is_failure
+    from kubectl_kpolicy.output.reports import written
+
+    from .lists import check_needs, listing_of, read_world, selected
+
+    listing = listing_of(_NOUNS[args.what])
+    world, now = read_world(args, listing)
+    if code := check_needs(world, listing):
+        return code
+    args.selector, args.sort_by, args.limit = "", "", 0
+    chosen = is_failure if args.what == "violations" else lambda _row: True
+    rows = selected(args, listing.rows(world, now), listing, now, chosen)
+    text = written(args.format, args.what, rows, listing, now)
+    if args.out:
+        Path(args.out).write_text(text)
+        print(f"wrote {len(rows)} rows to {args.out}", file=sys.stderr)
+    else:
+        sys.stdout.write(text)
+    return 0

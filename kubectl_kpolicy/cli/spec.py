@@ -1,0 +1,79 @@
+"""`kubectl kpolicy spec`: all commands, flags, actions, columns and exit codes as data, for scripts, docs and other tools."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "commands, flags and exit codes for machines"
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command and its flags."""
+    parser = sub.add_parser("spec", help=SUMMARY, description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
+        epilog="example: kubectl kpolicy spec -o json | jq '.commands | keys'")  # fmt: skip
+    parser.add_argument("-o", "--output", choices=("json", "yaml"), default="json", help="format of the output")  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the specification."""
+    from kubectl_kpolicy.output.formats import write_object
+
+    write_object(sys.stdout, specification(), args.output)
+    return 0
+
+
+def specification() -> dict[str, Any]:
+    """Return everything there is to know about the command line and the console's actions."""
+    from kubectl_kpolicy.actions.catalog import ALL
+    from kubectl_kpolicy.cluster.listings import LISTINGS
+    from kubectl_kpolicy.output.diagnostics import ExitCode
+
+    from . import COMMANDS, parser_of
+
+    return {
+        "apiVersion": "kpolicy.io/v1alpha1",
+        "kind": "CommandSpec",
+        "commands": {name: _described(parser_of(name)[0], text) for name, text in COMMANDS.items()},
+        "exitCodes": {str(int(code)): code.name.lower() for code in ExitCode},
+        "listings": {one.noun: {"aliases": list(one.aliases), "columns": [column.id for column in one.columns]} for one in LISTINGS.values()},
+        "actions": [
+            {"id": one.id, "title": one.title, "help": one.help, "keys": list(one.keys), "danger": one.danger.name.lower(),
+             "rights": [str(right) for right in one.rights], "screens": list(one.screens), "command": one.command}
+            for one in ALL
+        ],
+    }  # fmt: skip
+
+
+def _described(parser: argparse.ArgumentParser, text: str) -> dict[str, Any]:
+    verbs: dict[str, Any] = {}
+    flags: dict[str, Any] = {}
+    words: list[dict[str, Any]] = []
+    for action in parser._actions:  # noqa: SLF001 - argparse shows its parts nowhere else
+        if isinstance(action.choices, dict):
+            verbs = {name: _described(one, one.description or "") for name, one in action.choices.items()}  # fmt: skip
+        elif action.option_strings:
+            flags[action.option_strings[-1]] = _flag(action)
+        else:
+            words.append({"name": str(action.metavar or action.dest), "many": action.nargs in ("*", "+"), "help": action.help or ""})  # fmt: skip
+    made: dict[str, Any] = {"help": text, "flags": flags}
+    if parser.epilog:
+        made["example"] = parser.epilog
+    if words:
+        made["arguments"] = words
+    if verbs:
+        made["verbs"] = verbs
+    return made
+
+
+def _flag(action: argparse.Action) -> dict[str, Any]:
+    made: dict[str, Any] = {"help": action.help or "", "takesValue": action.nargs != 0}
+    if len(action.option_strings) > 1:
+        made["short"] = action.option_strings[0]
+    if action.choices:
+        made["choices"] = [str(one) for one in action.choices]
+    return made

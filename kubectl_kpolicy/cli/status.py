@@ -1,0 +1,73 @@
+"""`kubectl kpolicy status`: how things stand, in the numbers of the console's Pulse screen."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from .flags import add_cluster_flags
+
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "how things stand, in a few numbers"
+COMMANDS = {"blocks": "violations --blocks", "grants": "grant list", "inbox": "grant list --to-approve", "codes": "otp list"}  # fmt: skip
+SEVERITIES = ("critical", "high", "medium", "low", "info")
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command and its flags."""
+    parser = sub.add_parser("status", help=SUMMARY, description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
+        epilog="example: kubectl kpolicy status --exit-code --fail-on high")  # fmt: skip
+    add_cluster_flags(parser)
+    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="format of the output")  # fmt: skip
+    parser.add_argument("--exit-code", action="store_true", help="return 1 when anything fails")
+    parser.add_argument("--fail-on", choices=SEVERITIES, default="", help="with --exit-code: only from this severity on")  # fmt: skip
+    parser.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the numbers; return 1 only when that was asked for."""
+    from kubectl_kpolicy.session import cluster
+
+    args.all_namespaces = args.all_namespaces or not args.namespace
+    return cluster.guarded(_run, args)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from engine.record import replace
+    from kubectl_kpolicy.cluster import pulse
+    from kubectl_kpolicy.cluster.resources import RESOURCES
+    from kubectl_kpolicy.cluster.violations import LISTING
+    from kubectl_kpolicy.output.formats import write_object
+    from kubectl_kpolicy.output.table import Column, Table
+
+    from .lists import check_needs, read_world
+
+    everything = replace(LISTING, wants=(*(name for name in RESOURCES if name not in LISTING.needs), "ttl", "journal"))  # fmt: skip
+    world, now = read_world(args, everything)
+    if code := check_needs(world, LISTING):
+        return code
+    gauges = pulse.gauges(world, now)
+    if args.output == "table":
+        table = Table([Column("WHAT"), Column("COUNT"), Column("SEE")])
+        for gauge in gauges:
+            where = f" --where '{gauge.where}'" if gauge.where else ""
+            command = COMMANDS.get(gauge.screen, gauge.screen)
+            table.add(gauge.title, str(gauge.value), f"kubectl kpolicy {command}{where}")
+        sys.stdout.write(table.text())
+    else:
+        numbers = {gauge.id: gauge.value for gauge in gauges}
+        write_object(sys.stdout, {"apiVersion": "kpolicy.io/v1alpha1", "kind": "Status", "counts": numbers}, args.output)  # fmt: skip
+    return _verdict(args, world) if args.exit_code else 0
+
+
+def _verdict(args: argparse.Namespace, world: object) -> int:
+    from kubectl_kpolicy.cluster.rows import severity_rank
+    from kubectl_kpolicy.cluster.violations import all_rows, is_failure
+    from kubectl_kpolicy.cluster.world import World
+
+    assert isinstance(world, World)
+    least = severity_rank(args.fail_on) if args.fail_on else 0
+    return int(any(is_failure(row) and severity_rank(row.cells["severity"]) >= least for row in all_rows(world)))  # fmt: skip

@@ -1,0 +1,90 @@
+"""`kubectl kpolicy tui`: starts the console on a cluster or on a recording. Textual is loaded here and nowhere else."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import EngineError
+
+from .flags import add_cluster_flags
+
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "the console: violations, grants, codes, clean-ups and audit in a terminal"
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command and its flags."""
+    parser = sub.add_parser("tui", help=SUMMARY, description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
+        epilog="example: kubectl kpolicy tui violations --where 'sev>=high' --read-only")  # fmt: skip
+    parser.add_argument("screen", nargs="?", default="", metavar="SCREEN", help="screen or its alias, such as pulse, v, grants")  # fmt: skip
+    parser.add_argument("--where", default="", metavar="FILTER", help="filter of that screen")
+    parser.add_argument("--read-only", action="store_true", help="no changes until `:write`")
+    parser.add_argument("--write", action="store_true", help="changes from the start, in production, too")  # fmt: skip
+    parser.add_argument("--theme", default="", metavar="NAME", help="dark, light, cvd-dark, cvd-light, ansi")  # fmt: skip
+    parser.add_argument("--ascii", action="store_true", help="plain ASCII instead of symbols")
+    parser.add_argument("--record", default="", metavar="FILE", help="write down what happens, to replay it")  # fmt: skip
+    parser.add_argument("--replay", default="", metavar="FILE", help="show a recording instead of a cluster")  # fmt: skip
+    parser.add_argument("--at", default="", metavar="TIME", help="instant of the recording; its end by default")  # fmt: skip
+    parser.add_argument("--serve", nargs="?", const="127.0.0.1:8000", default="", metavar="ADDRESS", help="show the console in a browser, on this address")  # fmt: skip
+    add_cluster_flags(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Open the console and return when it is closed."""
+    from kubectl_kpolicy.session import cluster
+
+    return cluster.guarded(_run, args)
+
+
+def _run(args: argparse.Namespace) -> int:
+    try:
+        from kubectl_kpolicy.tui import starting
+    except ModuleNotFoundError as error:
+        if error.name not in ("textual", "rich"):
+            raise
+        raise EngineError("the console needs Textual", help="pip install 'kubectl-kpolicy[tui]'") from error  # fmt: skip
+    if args.serve:
+        return starting.serve(args, sys.argv)
+    if not sys.stdout.isatty():
+        raise EngineError("the console needs a terminal", help="`kubectl kpolicy status` prints the same numbers; --serve shows it in a browser")  # fmt: skip
+    return starting.start(args, settings_of(args))
+
+
+def settings_of(args: argparse.Namespace) -> dict[str, Any]:
+    """Return what flags and configuration say about the console, by the fields of its settings; raises EngineError."""
+    from kubectl_kpolicy.session.config import load_config
+
+    config = load_config()
+    context = args.context
+    if not args.replay:
+        from kubectl_kpolicy.session.cluster import access_of
+
+        context = access_of(args).context
+    return {
+        "context": context,
+        "namespace": "" if args.all_namespaces else args.namespace,
+        "read_only": (args.read_only or config.is_read_only(context)) and not args.write,
+        "is_production": config.is_production(context),
+        "theme": args.theme or config.tui("theme"),
+        "ascii": args.ascii or config.tui("ascii"),
+        "screen": _screen(args.screen or config.tui("screen")),
+        "where": args.where,
+        "favourites": tuple(config.context(context, "favourites")),
+        "keymap": config.keymap(),
+        "views": config.views(),
+    }
+
+
+def _screen(word: str) -> str:
+    from kubectl_kpolicy.cluster.listings import LISTINGS, listing_named
+
+    if word in ("pulse", "explain"):
+        return word
+    listing = listing_named(word)
+    if listing is None:
+        raise EngineError(f"there is no screen `{word}`", help=f"there are pulse, explain, {', '.join(LISTINGS)}")  # fmt: skip
+    return listing.noun

@@ -1,0 +1,58 @@
+"""Commands with verbs, made the same way: `list` is the usual one, `describe` tells everything about a row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .flags import add_cluster_flags, add_list_flags
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+
+class Verbs:
+    """The verbs of one command; each is added with its words, its flags and what it runs."""
+
+    def __init__(
+        self, sub: argparse._SubParsersAction[argparse.ArgumentParser], noun: str, text: str, example: str
+    ) -> None:  # fmt: skip
+        parser: Any = sub.add_parser(noun, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=f"example: {example}")  # fmt: skip
+        parser.usual = "list"
+        self.parser = parser
+        self._sub = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+
+    def add(
+        self, name: str, text: str, run: Callable[[argparse.Namespace], int], *, cluster: bool = True
+    ) -> argparse.ArgumentParser:  # fmt: skip
+        """Add a verb and return its parser, for flags of its own."""
+        from . import add_global_flags
+
+        parser: argparse.ArgumentParser = self._sub.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")  # fmt: skip
+        add_global_flags(parser, again=True)
+        if cluster:
+            add_cluster_flags(parser)
+        parser.set_defaults(run=run)
+        return parser
+
+    def listing(
+        self, name: str, text: str, run: Callable[[argparse.Namespace], int], metavar: str
+    ) -> argparse.ArgumentParser:
+        """Add a verb that lists rows, with the flags of lists and names to choose by."""
+        from .lists import add_names
+
+        parser = self.add(name, text, run)
+        add_list_flags(parser)
+        add_names(parser, metavar)
+        return parser
+
+    def describing(self, noun: str, metavar: str) -> None:
+        """Add `describe`."""
+        from .lists import add_names, run_describe
+
+        def run(args: argparse.Namespace) -> int:
+            return run_describe(args, noun)
+
+        parser = self.add("describe", "everything about what is named", run)
+        parser.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
+        add_names(parser, metavar)

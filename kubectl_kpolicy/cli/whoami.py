@@ -1,0 +1,87 @@
+"""`kubectl kpolicy whoami`: who you are to the cluster, and what you may view, request, approve and change."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from .flags import add_cluster_flags
+
+if TYPE_CHECKING:
+    import argparse
+
+    from controllers.kube import Access, Client
+    from kubectl_kpolicy.actions.registry import Right
+    from kubectl_kpolicy.session.identity import Identity
+
+SUMMARY = "who you are to the cluster, and what you may do"
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command and its flags."""
+    parser = sub.add_parser("whoami", help=SUMMARY, description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
+        epilog="example: kubectl kpolicy whoami --as alice --as-group developers -n payments")  # fmt: skip
+    add_cluster_flags(parser)
+    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="format of the output")  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print identity and rights."""
+    from kubectl_kpolicy.session import cluster
+
+    return cluster.guarded(_run, args)
+
+
+def matrix() -> dict[str, list[Right]]:
+    """Return the rights that matter, by what they are for."""
+    from kubectl_kpolicy.actions.catalog import ALL
+    from kubectl_kpolicy.actions.registry import Right
+    from kubectl_kpolicy.cluster.resources import RESOURCES
+
+    found: dict[str, list[Right]] = {}
+    for resource in RESOURCES.values():
+        right = Right("list", resource.kind.plural, resource.kind.group)
+        if right not in found.setdefault("view", []):
+            found["view"].append(right)
+    for action in ALL:
+        for right in action.rights:
+            if right not in found.setdefault(action.title.lower(), []):
+                found[action.title.lower()].append(right)
+    return found
+
+
+def _run(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.output.formats import write_object
+    from kubectl_kpolicy.session import cluster
+    from kubectl_kpolicy.session.identity import rights_of, who_am_i
+
+    wanted = matrix()
+
+    async def work(client: Client, access: Access) -> tuple[Identity, dict[Right, bool], str]:
+        namespace = cluster.namespace_of(args, access)
+        rights = [right for group in wanted.values() for right in group]
+        return await who_am_i(client), await rights_of(client, rights, namespace), access.context
+
+    identity, answers, context = cluster.with_client(args, work)
+    if args.output != "table":
+        rows = [{"for": name, "right": str(right), "allowed": answers.get(right)} for name, group in wanted.items() for right in group]  # fmt: skip
+        made = {"apiVersion": "kpolicy.io/v1alpha1", "kind": "Identity", "user": identity.user, "groups": list(identity.groups), "context": context, "rights": rows}  # fmt: skip
+        write_object(sys.stdout, made, args.output)
+        return 0
+    _print(identity, answers, wanted, context, args.as_user)
+    return 0
+
+
+def _print(identity: Identity, answers: dict[Right, bool], wanted: dict[str, list[Right]], context: str, acting: str) -> None:  # fmt: skip
+    from kubectl_kpolicy.output.table import Column, Table
+
+    table = Table([Column("FOR"), Column("RIGHT"), Column("ALLOWED", roles={"yes": "good", "no": "bad"})])  # fmt: skip
+    words = {True: "yes", False: "no", None: "unknown"}
+    for name, group in wanted.items():
+        for right in group:
+            table.add(name, str(right), words[answers.get(right)])
+    print(f"user: {identity.user or 'the server does not say'}" + (" (impersonated)" if acting else ""))  # fmt: skip
+    print(f"groups: {', '.join(identity.groups) or 'none'}")
+    print(f"context: {context}\n")
+    sys.stdout.write(table.text())

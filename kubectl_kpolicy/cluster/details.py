@@ -1,0 +1,157 @@
+"""What there is to say about one row: values in full, the rule's own text, exceptions that nearly match, other results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.record import record
+from kubectl_kpolicy.cluster import moments
+from kubectl_kpolicy.cluster.exceptions import rule_texts, targets
+from kubectl_kpolicy.cluster.policies import policy_key
+from kubectl_kpolicy.cluster.rows import Shape
+from kubectl_kpolicy.cluster.violations import all_rows
+from kubectl_kpolicy.cluster.world import items, part, word
+from kubectl_kpolicy.output.structured import yaml_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from engine.model import Object
+    from kubectl_kpolicy.cluster.rows import Column, Listing, Row
+    from kubectl_kpolicy.cluster.world import World
+
+_MOMENTS = (Shape.AGE, Shape.LEFT, Shape.TIME)
+
+
+@record
+class Section:
+    """A part of the details: a title and its lines; `pairs` are labelled values."""
+
+    title: str
+    lines: tuple[str, ...] = ()
+    pairs: tuple[tuple[str, str], ...] = ()
+
+
+def sections(row: Row, listing: Listing, world: World, now: datetime) -> list[Section]:
+    """Return everything about a row, the most wanted first."""
+    found = [Section("", pairs=tuple(_pairs(row, listing, now)))]
+    if message := row.text("message") or row.text("detail"):
+        found.append(Section("message", (message,)))
+    found += _of_rule(row, world)
+    if listing.noun in ("violations", "blocks"):
+        found += _exceptions_near(row, world)
+        found += _others(row, world)
+    if listing.noun == "exceptions":
+        found += _skipped(row, world)
+    if listing.noun in ("grants", "inbox"):
+        found += _timeline(row)
+    if listing.noun == "policies":
+        found += _rules(row.object)
+    return found
+
+
+def _pairs(row: Row, listing: Listing, now: datetime) -> Iterator[tuple[str, str]]:
+    for column in listing.columns:
+        text = _value(row, column, now)
+        if text and column.id not in ("message", "detail"):
+            yield column.head.lower(), text
+
+
+def _value(row: Row, column: Column, now: datetime) -> str:
+    """Return a value in full: instants both relative and absolute."""
+    if column.shape not in _MOMENTS:
+        return row.text(column.id)
+    at = row.moment(column.id)
+    if at is None:
+        return ""
+    relative = moments.left(at, now) if column.shape is Shape.LEFT else f"{moments.age(at, now)} ago"  # fmt: skip
+    return f"{relative}  ({moments.absolute(at)})"
+
+
+def policy_of(row: Row, world: World) -> Object | None:
+    """Return the policy that a row is about."""
+    wanted = row.text("policy")
+    for policy in (*world.objects("clusterpolicies"), *world.objects("policies")):
+        if policy_key(policy) == wanted:
+            return policy
+    return None
+
+
+def _of_rule(row: Row, world: World) -> Iterator[Section]:
+    rule = row.text("rule")
+    policy = policy_of(row, world) if rule else None
+    if policy is None:
+        return
+    for one in items(policy, "spec", "rules"):
+        if rule in (word(one, "name"), f"autogen-{word(one, 'name')}", f"autogen-cronjob-{word(one, 'name')}"):  # fmt: skip
+            yield Section("rule", tuple(yaml_text(one).splitlines()))
+            return
+
+
+def hint(row: Row, world: World) -> str:
+    """Return what the policy's author says about it, or the rule's message."""
+    policy = policy_of(row, world)
+    said = word(policy or {}, "metadata", "annotations", "policies.kyverno.io/description")
+    return said or row.text("message") or "the policy says nothing about how to mend it"
+
+
+def _exceptions_near(row: Row, world: World) -> Iterator[Section]:
+    """Yield the exceptions that name the policy: what keeps each from covering this object is worth knowing."""
+    lines = []
+    for obj in world.objects("exceptions"):
+        named = [word(one, "policyName") for one in items(obj, "spec", "exceptions")]
+        if row.text("policy") in named:
+            place = f"{word(obj, 'metadata', 'namespace')}/{word(obj, 'metadata', 'name')}"
+            lines.append(f"{place}: {', '.join(rule_texts(obj))} for {', '.join(targets(obj)) or 'anything'}")  # fmt: skip
+    if lines:
+        yield Section("exceptions of this policy", tuple(lines))
+
+
+def _others(row: Row, world: World) -> Iterator[Section]:
+    same = (row.text("namespace"), row.text("resource"))
+    lines = [
+        f"{other.text('result')}  {other.text('policy')}/{other.text('rule')}"
+        for other in all_rows(world)
+        if (other.text("namespace"), other.text("resource")) == same and other.key != row.key
+    ]
+    if lines:
+        yield Section("other results of this object", tuple(lines))
+
+
+def _skipped(row: Row, world: World) -> Iterator[Section]:
+    name = row.text("name")
+    lines = [
+        f"{other.text('namespace')}/{other.text('resource')}  {other.text('policy')}/{other.text('rule')}"
+        for other in all_rows(world)
+        if name in other.text("exception").split(",")
+    ]
+    yield Section("covers", tuple(f"{rule}" for rule in rule_texts(row.object)))
+    yield Section("for", tuple(targets(row.object)) or ("anything",))
+    yield Section("lets through now; turns red when it ends", tuple(lines) or ("nothing that reports know of",))  # fmt: skip
+
+
+def _timeline(row: Row) -> Iterator[Section]:
+    status = part(row.object, "status")
+    lines = [
+        " ".join(filter(None, (word(one, "at"), word(one, "state"), word(one, "by"), word(one, "reason"))))
+        for one in items(status, "history")
+    ]  # fmt: skip
+    lines += [
+        f"{word(one, 'at')} {word(one, 'verdict') or 'approved'} by {word(one, 'by')} {word(one, 'comment')}".strip()
+        for one in items(status, "approvals")
+    ]
+    if lines:
+        yield Section("timeline", tuple(lines))
+
+
+def _rules(policy: Object) -> Iterator[Section]:
+    lines = []
+    for rule in items(policy, "spec", "rules"):
+        kinds = [name for name in ("validate", "mutate", "generate", "verifyImages") if name in rule]  # fmt: skip
+        lines.append(f"{word(rule, 'name')} ({', '.join(kinds)})")
+    yield Section("rules", tuple(lines))
+    conditions = items(policy, "status", "conditions")
+    said = tuple(f"{word(one, 'type')}={word(one, 'status')}: {word(one, 'message')}" for one in conditions)  # fmt: skip
+    if said:
+        yield Section("engine says", said)

@@ -1,0 +1,74 @@
+"""Rows as text for programs and files: the formats of lists, for commands and for the console's export."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+
+from kubectl_kpolicy.cluster.world import part
+
+from .cells import cell_text
+from .table import Column, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from typing import TextIO
+
+    from kubectl_kpolicy.cluster.rows import Column as Shown
+    from kubectl_kpolicy.cluster.rows import Listing, Row
+
+_LONGEST = 100
+_ROLES = {"fail": "bad", "error": "bad", "critical": "bad", "high": "bad", "warn": "warn", "medium": "warn",
+          "pass": "good", "active": "good", "ok": "good", "expired": "quiet", "revoked": "quiet", "no": "bad"}  # fmt: skip
+
+
+def table_of(
+    rows: Sequence[Row], listing: Listing, now: datetime, *, labels: bool = False
+) -> Table:
+    """Return rows as a table for people, wide columns marked as such, with labels as the last one if asked for."""
+    heads = [Column(one.head, one.wide, roles=_ROLES) for one in listing.columns]
+    table = Table([*heads, Column("LABELS")] if labels else heads)
+    for row in rows:
+        cells = [_short(one, row, now) for one in listing.columns]
+        table.add(*(cell or "-" for cell in cells), *([_labels(row)] if labels else []))
+    return table
+
+
+def _short(column: Shown, row: Row, now: datetime) -> str:
+    """Return a cell; running text is cut, because a table is no place for it."""
+    text = cell_text(column, row.cells.get(column.id), now)
+    return f"{text[:_LONGEST]}…" if column.grows and len(text) > _LONGEST else text
+
+
+def _labels(row: Row) -> str:
+    found = part(row.object, "metadata", "labels")
+    return ",".join(f"{key}={value}" for key, value in sorted(found.items())) or "<none>"
+
+
+def write_rows(
+    out: TextIO, rows: Sequence[Row], listing: Listing, form: str, now: datetime
+) -> None:
+    """Write rows as `jsonl`, `csv` or `md`."""
+    match form:
+        case "jsonl":
+            out.writelines(orjson.dumps(row.object).decode() + "\n" for row in rows)
+        case "csv":
+            _csv(out, rows, listing)
+        case _:
+            out.write(table_of(rows, listing, now).markdown())
+
+
+def _csv(out: TextIO, rows: Sequence[Row], listing: Listing) -> None:
+    """Write all columns; a cell that a spreadsheet would take for a formula is made text."""
+    import csv
+
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([one.id for one in listing.columns])
+    for row in rows:
+        writer.writerow([_safe(row.text(one.id)) for one in listing.columns])
+
+
+def _safe(text: str) -> str:
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text

@@ -1,0 +1,183 @@
+"""The configuration file: where it is, what may stand in it, and mistakes with file, line and the nearest right name.
+
+TOML in XDG's place or in `$KPOLICY_CONFIG`; environment variables follow the keys (`KPOLICY_TUI__THEME`). Contexts have tables
+of their own, matched by wildcards, so that everything called `prod*` can be read-only.
+"""
+
+from __future__ import annotations
+
+import os
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.errors import DocumentError, Location
+from engine.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SETTINGS: Final[dict[str, dict[str, tuple[type, Any, str]]]] = {
+    "tui": {
+        "theme": (str, "dark", "colours: dark, light, cvd-dark, cvd-light (for colour-blind eyes), ansi"),
+        "screen": (str, "violations", "the screen that opens first"),
+        "ascii": (bool, False, "plain ASCII instead of symbols, for fonts that lack them"),
+    },
+    "context": {
+        "read_only": (bool, False, "no changes from the console until `:write`"),
+        "production": (bool, False, "shows PROD in the header; such a context is read-only unless it says otherwise"),
+        "favourites": (list, [], "namespaces that the digits 1 to 9 choose"),
+        "journal": (str, "", "namespace/name of the ConfigMap that keeps codes of `random()` policies"),
+    },
+}  # fmt: skip
+"""Keys by table: type, default and what they are for."""
+
+_OPEN: Final = {"views": str, "keymap": (str, list)}
+PRODUCTION: Final = ("prod", "live")
+"""What the name of a context holds when it is taken for production without a word in the configuration."""
+
+TEMPLATE: Final = """\
+# kpolicy.toml: see `kubectl kpolicy config view` for everything that can stand here.
+
+[tui]
+theme = "dark"
+screen = "violations"
+
+[context."prod*"]
+production = true
+favourites = ["payments", "search"]
+
+[views]
+mine = "violations: sev>=high ns=payments"
+
+[keymap]
+# request = ["r"]
+"""
+
+
+@record
+class Config:
+    """What was read: values by table, and the file they came from (empty: none)."""
+
+    values: Mapping[str, Any]
+    file: str = ""
+
+    def tui(self, name: str) -> Any:
+        """Return a setting of the console."""
+        return self.values.get("tui", {}).get(name, SETTINGS["tui"][name][1])
+
+    def context(self, context: str, name: str) -> Any:
+        """Return a setting of a context: the first table whose name fits, else the default."""
+        from engine.lang import wildcard
+
+        for pattern, table in self.values.get("context", {}).items():
+            if name in table and wildcard.match(pattern, context):
+                return table[name]
+        return SETTINGS["context"][name][1]
+
+    def is_production(self, context: str) -> bool:
+        """Tell whether a context is production, by its table or by its name."""
+        said = self.context(context, "production")
+        return bool(said) or any(word in context.lower() for word in PRODUCTION)
+
+    def is_read_only(self, context: str) -> bool:
+        """Tell whether the console starts read-only: where the table says so, else in production."""
+        from engine.lang import wildcard
+
+        for pattern, table in self.values.get("context", {}).items():
+            if "read_only" in table and wildcard.match(pattern, context):
+                return bool(table["read_only"])
+        return self.is_production(context)
+
+    def views(self) -> dict[str, str]:
+        """Return saved filters by name."""
+        return dict(self.values.get("views", {}))
+
+    def keymap(self) -> dict[str, list[str]]:
+        """Return keys by action id."""
+        found = self.values.get("keymap", {})
+        return {name: [keys] if isinstance(keys, str) else list(keys) for name, keys in found.items()}  # fmt: skip
+
+
+def config_path(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return where the configuration is, or would be."""
+    named = environment.get("KPOLICY_CONFIG")
+    if named:
+        return Path(named)
+    base = environment.get("XDG_CONFIG_HOME") or f"{environment.get('HOME', '.')}/.config"
+    return Path(base) / "kpolicy" / "kpolicy.toml"
+
+
+def load_config(environment: Mapping[str, str] = os.environ) -> Config:
+    """Return the configuration, environment variables on top; raises DocumentError with file and line."""
+    path = config_path(environment)
+    values: dict[str, Any] = {}
+    if path.exists():
+        values = _read(path)
+    for name, value in environment.items():
+        table, double, key = name.removeprefix("KPOLICY_").lower().partition("__")
+        if name.startswith("KPOLICY_") and double and key in SETTINGS.get(table, {}):
+            typed = (
+                value.lower() in ("1", "true", "yes") if SETTINGS[table][key][0] is bool else value
+            )
+            values[table] = {**values.get(table, {}), key: typed}
+    return Config(values, str(path) if path.exists() else "")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    import tomllib
+
+    text = path.read_text()
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DocumentError(str(error)[:1].lower() + str(error)[1:], at=Location(str(path))) from error  # fmt: skip
+    for message, key, advice in problems(values):
+        raise DocumentError(message, at=Location(str(path), _line_of(text, key)), help=advice)
+    return values
+
+
+def problems(values: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return what is wrong: a sentence, the key, and advice."""
+    found: list[tuple[str, str, str]] = []
+    for table, content in values.items():
+        if table not in SETTINGS and table not in _OPEN:
+            found.append((f"unknown table `{table}`", table, _near(table, [*SETTINGS, *_OPEN])))
+        elif not isinstance(content, dict):
+            found.append((f"`{table}` is a table", table, f"write it as [{table}]"))
+        elif table == "context":
+            for name, one in content.items():
+                found += _in_table(one, SETTINGS["context"], f"context.{name}")
+        elif table in SETTINGS:
+            found += _in_table(content, SETTINGS[table], table)
+        else:
+            found += [(f"`{key}` in `{table}` has the wrong type", key, "") for key, value in content.items() if not isinstance(value, _OPEN[table])]  # type: ignore[arg-type] # a type or several  # fmt: skip
+    return found
+
+
+def _in_table(content: Any, known: Mapping[str, tuple[type, Any, str]], table: str) -> list[tuple[str, str, str]]:  # fmt: skip
+    if not isinstance(content, dict):
+        return [(f"`{table}` is a table", table.rpartition(".")[2], f"write it as [{table}]")]
+    found = []
+    for key, value in content.items():
+        if key not in known:
+            found.append((f"unknown key `{key}` in `{table}`", key, _near(key, list(known))))
+        elif not isinstance(value, known[key][0]):
+            found.append((f"`{key}` in `{table}` is {_article(known[key][0])}", key, known[key][2]))
+    return found
+
+
+def _article(kind: type) -> str:
+    return {str: "a text", bool: "true or false", list: "a list of texts"}[kind]
+
+
+def _near(word: str, words: list[str]) -> str:
+    near = get_close_matches(word, words, 1)
+    return f"did you mean `{near[0]}`?" if near else f"there are {', '.join(words)}"
+
+
+def _line_of(text: str, key: str) -> int:
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip().lstrip('["').startswith(key) or f".{key}" in line or f'"{key}"' in line:
+            return number
+    return 0

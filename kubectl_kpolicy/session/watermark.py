@@ -1,0 +1,47 @@
+"""What was there when the console was closed last, by context, so that it can say what is new. Only keys of rows are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+
+from kubectl_kpolicy.cluster.violations import all_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kubectl_kpolicy.cluster.world import World
+
+_MOST = 200_000
+
+
+def seen_path(context: str, environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the file for a context."""
+    base = environment.get("XDG_STATE_HOME") or f"{environment.get('HOME', '.')}/.local/state"
+    name = hashlib.sha256(context.encode()).hexdigest()[:16]
+    return Path(base) / "kpolicy" / f"seen-{name}.json"
+
+
+def load_seen(context: str, environment: Mapping[str, str] = os.environ) -> frozenset[str] | None:
+    """Return the keys that were there; None at the first visit, or where the file cannot be read."""
+    try:
+        found = orjson.loads(seen_path(context, environment).read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    return frozenset(map(str, found)) if isinstance(found, list) else None
+
+
+def save_seen(context: str, world: World, environment: Mapping[str, str] = os.environ) -> None:
+    """Keep the keys that are there; a place that cannot be written to is no reason to complain at the end."""
+    keys = [row.key for row in all_rows(world)][:_MOST]
+    path = seen_path(context, environment)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(orjson.dumps(keys))
+        path.chmod(0o600)
+    except OSError:
+        return

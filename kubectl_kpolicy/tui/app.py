@@ -1,0 +1,332 @@
+"""The console itself: puts source, screens, keys and dialogs together. What actions do stands in `deeds`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import App
+from textual.containers import Container, Horizontal
+from textual.widgets import Input, Static
+
+from kubectl_kpolicy.actions.catalog import registry
+from kubectl_kpolicy.actions.desk import ReportDesk
+from kubectl_kpolicy.actions.doing import Doer
+from kubectl_kpolicy.actions.refusals import refusal
+from kubectl_kpolicy.actions.registry import command_line
+from kubectl_kpolicy.cluster import pulse
+from kubectl_kpolicy.cluster.details import sections
+from kubectl_kpolicy.cluster.listings import LISTINGS
+
+from .chrome import footer_keys, header_parts
+from .deeds import DEEDS
+from .explaining import ExplainView
+from .history import History, Place
+from .modals.reveal import Secret
+from .palette import Everything
+from .themes import THEMES, theme_name
+from .views import ListView
+from .widgets.detail import Detail
+from .widgets.frame import Crumbs, Footer, Header
+from .widgets.gauges import GaugeBox, PulseView
+from .words import SCREENS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+
+    from textual import events
+    from textual.app import ComposeResult
+    from textual.widget import Widget
+
+    from kubectl_kpolicy.actions.desk import GrantDesk
+    from kubectl_kpolicy.actions.registry import Action, Right
+    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.cluster.sources import Source
+
+    from .settings import Settings
+    from .widgets.table import PolicyTable
+
+_TICK, _FLUSH, _SLOW_TICK = 1.0, 0.1, 15
+
+
+class Console(App[None]):
+    """`kubectl kpolicy tui`. `source` fills the World, `doer` changes the cluster, `desk` takes requests for grants."""
+
+    CSS_PATH = "styles/console.tcss"
+    COMMANDS: ClassVar = {Everything}
+    TITLE = "kpolicy"
+
+    def __init__(
+        self,
+        source: Source,
+        settings: Settings,
+        *,
+        doer: Doer | None = None,
+        desk: GrantDesk | None = None,
+        rights: Mapping[Right, bool] | None = None,
+    ) -> None:
+        super().__init__()
+        self.source = source
+        self.settings = settings
+        self.registry = registry({key: list(value) for key, value in settings.keymap.items()})
+        self.doer = doer or Doer(None, source.now, settings.user)
+        self.desk = desk or ReportDesk(source.world)
+        self.rights: dict[Right, bool] = dict(rights or {})
+        self.read_only = settings.read_only
+        self.history = History()
+        self.command_log: list[str] = []
+        self.explained: Row | None = None
+        self.current = settings.screen if settings.screen in SCREENS else "violations"
+        self.said: tuple[str, str] = ("", "")
+        self.views: dict[str, ListView] = {}
+        self.identify: Callable[[], Coroutine[None, None, None]] | None = None
+        self._dirty = True
+        self._ticks = 0
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = theme_name(settings.theme)
+        self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (140, "-wide")]
+
+    # Frame.
+
+    def compose(self) -> ComposeResult:
+        """Make the frame; lists are made when they are first looked at."""
+        yield Header(id="header", markup=False)
+        yield Crumbs(id="crumbs", markup=False)
+        with Horizontal(id="body"):
+            with Container(id="views"):
+                yield PulseView(is_ascii=self.settings.ascii)
+                yield ExplainView()
+            yield Detail(id="detail")
+        yield Static(id="message", markup=False)
+        yield Input(id="line", compact=True, select_on_focus=False)
+        yield Footer(id="footer", markup=False)
+
+    async def on_mount(self) -> None:
+        """Open the first screen and let the source begin."""
+        self.source.world.on_change(lambda _change: self._changed())
+        await self.source.start()
+        self.go(self.current, self.settings.where)
+        self.set_interval(_FLUSH, self._flush_changes)
+        self.set_interval(_TICK, self._tick)
+        if self.identify is not None:
+            self.run_worker(self.identify(), exit_on_error=False)
+
+    async def on_unmount(self) -> None:
+        """Let the source stop."""
+        await self.source.close()
+
+    # Where one is.
+
+    @property
+    def view(self) -> ListView | None:
+        """The list on the screen; None on Pulse and Explain."""
+        return self.views.get(self.current)
+
+    @property
+    def table(self) -> PolicyTable | None:
+        """The table on the screen."""
+        return self.view.table if self.view is not None else None
+
+    @property
+    def row(self) -> Row | None:
+        """The row under the cursor."""
+        return self.table.row if self.table is not None else None
+
+    @property
+    def subject(self) -> Row | None:
+        """The row that a request is for: the one under the cursor, or the one that is being explained."""
+        return self.explained if self.current == "explain" else self.row
+
+    @property
+    def rows(self) -> list[Row]:
+        """The marked rows, or the one under the cursor."""
+        return self.table.chosen if self.table is not None else []
+
+    def go(self, screen: str, where: str | None = None, *, remember: bool = True) -> None:
+        """Open a screen, with a filter where one is given."""
+        places = self.query_one("#views", Container)
+        if screen in LISTINGS and screen not in self.views:
+            self.views[screen] = self._new_view(screen)
+            places.mount(self.views[screen])
+        self.current = screen
+        for place in places.children:
+            place.display = place.id == screen
+        view = self.view
+        if view is not None and where is not None:
+            view.state.where(where)
+        if remember:
+            self.history.visit(Place(screen, view.state.filter.text if view is not None else ""))
+        self.said = ("", "")
+        self.call_after_refresh(self.draw)
+        self.call_after_refresh(self._focus)
+
+    def open_view(self, name: str) -> None:
+        """Open a saved view: a screen with its filter; raises FilterError for one that does not fit."""
+        screen, _, where = self.settings.views.get(name, "").partition(":")
+        if screen.strip() not in LISTINGS:
+            known = ", ".join(self.settings.views) or "none"
+            self.say(f"there is no view `{name}`; there are: {known}", "yellow")
+            return
+        self.go(screen.strip(), where.strip())
+
+    def _new_view(self, screen: str) -> ListView:
+        made = ListView(LISTINGS[screen], self.source.now(), marks="ascii" if self.settings.ascii else "glyph")  # fmt: skip
+        made.state.namespace = self.settings.namespace
+        if screen == "violations":
+            made.state.known = self.settings.seen
+        return made
+
+    def _focus(self) -> None:
+        if self.query_one("#line").has_class("-open"):
+            return
+        target: Widget = self.table or self.query_one(f"#{self.current}")
+        if isinstance(target, ExplainView):
+            target = target.reasons
+        target.focus()
+
+    # Drawing.
+
+    def draw(self) -> None:
+        """Show what the World holds now."""
+        world, now = self.source.world, self.source.now()
+        if self.view is not None:
+            self.view.update_from(world, now)
+        elif self.current == "pulse":
+            self.query_one(PulseView).put(pulse.gauges(world, now))
+        self._dirty = False
+        self.draw_frame()
+
+    def draw_frame(self) -> None:
+        """Draw header, crumbs, details and footer."""
+        self.query_one(Header).show(header_parts(self), is_production=self.settings.is_production)
+        self._draw_crumbs()
+        row = self.row
+        detail = self.query_one(Detail)
+        detail.set_class(self.view is not None and row is not None, "-on")
+        if row is not None and self.view is not None:
+            if self.screen.has_class("-wide"):
+                detail.show(sections(row, self.view.state.listing, self.source.world, self.source.now()))  # fmt: skip
+            self.query_one("#message", Static).update(row.text("message") or row.text("detail") or row.text("reason"))  # fmt: skip
+        marked = len(self.view.state.marks) if self.view is not None else 0
+        self.query_one(Footer).show(footer_keys(self), marked)
+
+    def _draw_crumbs(self) -> None:
+        row = self.row
+        way = [self.current]
+        if row is not None:
+            way += [row.text("policy"), row.text("resource") or row.text("name")]
+        self.query_one(Crumbs).show(way, *self.said)
+
+    def _changed(self) -> None:
+        self._dirty = True
+
+    def _flush_changes(self) -> None:
+        if self._dirty and self.is_running:
+            self.draw()
+
+    def _tick(self) -> None:
+        """Let a second pass: countdowns go on; now and then rows that depend on the time are made anew."""
+        self._ticks += 1
+        if self._ticks % _SLOW_TICK == 0 and self.view is not None and len(self.view.table.lines) < 5_000:  # fmt: skip
+            self.view.state.outdate()
+            self._dirty = True
+        if self.table is not None:
+            self.table.tick(self.source.now())
+        self.query_one(Header).show(header_parts(self), is_production=self.settings.is_production)
+
+    def export_screenshot(self, *, title: str | None = None, simplify: bool = False) -> str:
+        """Return a picture of the screen; codes are dots in it, whatever the screen shows."""
+        secrets = list(self.screen.query(Secret))
+        for secret in secrets:
+            secret.is_pictured = True
+            secret.refresh(layout=False)
+        picture = super().export_screenshot(title=title, simplify=simplify)
+        for secret in secrets:
+            secret.is_pictured = False
+            secret.refresh(layout=False)
+        return picture
+
+    def say(self, text: str, role: str = "") -> None:
+        """Show a sentence beside the crumbs until something else is said."""
+        self.said = (text, role)
+        self._draw_crumbs()
+
+    # Keys and actions.
+
+    async def on_key(self, event: events.Key) -> None:
+        """Do what a key means on this screen, unless a dialog is open or somebody types."""
+        if len(self.screen_stack) > 1:
+            return
+        if isinstance(self.focused, Input) and event.key != "escape":
+            return
+        key = event.character if event.is_printable and event.character not in (None, " ") else event.key  # fmt: skip
+        action = self.registry.of_key(self.current, str(key))
+        if action is not None:
+            event.stop()
+            event.prevent_default()
+            await self.perform(action)
+
+    def refusal(self, action: Action) -> str:
+        """Return why an action is not possible now, empty when it is."""
+        on_heading = action.id == "open" and self.table is not None and self.table.line is not None
+        has_row = self.row is not None or on_heading or self.current in ("pulse", "explain")
+        return refusal(action, read_only=self.read_only, rights=self.rights, has_row=has_row)
+
+    async def perform(self, action: Action) -> None:
+        """Do an action, or say why not; what it does as a command line goes into the log."""
+        refused = self.refusal(action)
+        if refused:
+            self.say(refused, "yellow")
+            return
+        if action.id in DEEDS:
+            if action.danger > 0 or action.id in ("explain", "open", "export"):
+                self.log_command(self.line_of(action))
+            result = DEEDS[action.id](self)
+            if result is not None:
+                await result
+        self.draw_frame()
+
+    def line_of(self, action: Action) -> str:
+        """Return the command line that does the same as an action now."""
+        words = {"screen": self.current}
+        if self.view is not None and self.view.state.filter.text:
+            words["filter"] = self.view.state.filter.text
+        return command_line(action, self.rows if action.bulk else self.rows[:1], **words)
+
+    def log_command(self, line: str) -> None:
+        """Note a command line for the command log."""
+        if line not in self.command_log[-1:]:
+            self.command_log = [*self.command_log[-199:], line]
+
+    # What widgets tell.
+
+    def on_policy_table_moved(self) -> None:
+        """Follow the cursor with details and footer."""
+        self.draw_frame()
+
+    def on_policy_table_sorted(self) -> None:
+        """Draw the new order."""
+        self.draw()
+
+    async def on_policy_table_chosen(self) -> None:
+        """Open the row."""
+        action = self.registry.get("open")
+        if action is not None:
+            await self.perform(action)
+
+    async def on_gauge_box_pressed(self, event: GaugeBox.Pressed) -> None:
+        """Go through the door of a gauge."""
+        self.query_one(PulseView).index = event.index
+        await self.on_policy_table_chosen()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Filter while somebody types."""
+        if event.input.id == "line":
+            DEEDS["line-changed"](self)
+
+    async def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Do what was typed."""
+        if event.input.id == "line":
+            result = DEEDS["line-done"](self)
+            if result is not None:
+                await result

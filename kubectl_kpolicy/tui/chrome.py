@@ -1,0 +1,73 @@
+"""What header and footer say: who looks at which cluster, whether it can be believed, what ends next, which keys there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubectl_kpolicy.cluster import moments, pulse
+from kubectl_kpolicy.cluster.grants import state_of
+from kubectl_kpolicy.cluster.world import Trouble
+
+from .widgets.frame import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubectl_kpolicy.cluster.world import World
+
+    from .app import Console
+
+_WATCHED = ("reports", "clusterpolicies", "exceptions")
+
+
+def header_parts(app: Console) -> list[Part]:
+    """Return the parts of the header, in their order."""
+    return list(_parts(app))
+
+
+def _parts(app: Console) -> Iterator[Part]:
+    settings, world, now = app.settings, app.source.world, app.source.now()
+    yield Part("kpolicy", "bold", 5)
+    yield Part(("PROD " if settings.is_production else "") + (settings.context or app.source.name), "bold")  # fmt: skip
+    yield Part(f"ns:{_namespace(app)}", "", 2)
+    yield Part(settings.user, "", 4)
+    yield Part("RO" if app.read_only else "RW", "" if app.read_only else "bold", 0)
+    yield _health(world)
+    ends = pulse.next_ending(world, now)
+    yield Part(f"next expiry {moments.left(ends, now)}" if ends else "", "", 3)
+    waiting = sum(state_of(grant) == "pending" for grant in world.objects("grants"))
+    yield Part(f"inbox {waiting}" if waiting else "", "bold", 1)
+
+
+def _namespace(app: Console) -> str:
+    view = app.view
+    return (view.state.namespace if view is not None else app.settings.namespace) or "all"
+
+
+def _health(world: World) -> Part:
+    """Return whether what is shown is live, in one or two words."""
+    problems = [found for name in _WATCHED if (found := world.problem(name))]
+    if any(one.trouble in (Trouble.UNREACHABLE, Trouble.UNAUTHORIZED) for one in problems):
+        return Part("offline", "bold reverse")
+    if problems:
+        return Part(f"watch partly {problems[0].trouble}", "bold")
+    if not all(world.is_synced(name) for name in _WATCHED):
+        return Part("loading", "bold")
+    return Part("watch ok")
+
+
+def _applies(app: Console, name: str) -> bool:
+    """Tell whether an action of every screen means something on this one."""
+    if name in ("filter", "failures") and app.view is None:
+        return False
+    return name != "failures" or app.view is None or app.view.state.listing.failures is not None
+
+
+def footer_keys(app: Console) -> list[tuple[str, str]]:
+    """Return the keys that are worth showing for the row under the cursor."""
+    found = []
+    for action in app.registry.footer(app.current):
+        keys = app.registry.keys(action)
+        if keys and not app.refusal(action) and _applies(app, action.id):
+            found.append((keys[0], action.title))
+    return found

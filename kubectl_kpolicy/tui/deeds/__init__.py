@@ -1,0 +1,20 @@
+"""What actions do in the console, by their ids; each takes the console and may return something to await."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import changing, looking, moving, showing, typing
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from kubectl_kpolicy.tui.app import Console
+
+DEEDS: dict[str, Callable[[Console], Awaitable[None] | None]] = {
+    **moving.DEEDS,
+    **looking.DEEDS,
+    **showing.DEEDS,
+    **typing.DEEDS,
+    **changing.DEEDS,
+}

@@ -1,0 +1,83 @@
+"""The Explain screen: policy, rule and condition as a tree, with what held, what did not, and the values that were seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+from textual.containers import Vertical
+from textual.widgets import Static, Tree
+
+from kubectl_kpolicy.cluster.marks import mark_of
+from kubectl_kpolicy.output.cells import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual.app import ComposeResult
+
+    from kubectl_kpolicy.cluster.explaining import Reason
+
+_HELP = "e on a violation, block, policy or exception explains it; `:explain KIND/NAME` explains an object"
+
+
+class ExplainView(Vertical):
+    """A tree of reasons; empty until something is to be explained."""
+
+    def __init__(self) -> None:
+        super().__init__(id="explain", classes="view")
+        self.border_title = "Explain"
+        self._reasons: Tree[Reason] = Tree("nothing yet")
+
+    @property
+    def reasons(self) -> Tree[Reason]:
+        """The tree, which takes the focus."""
+        return self._reasons
+
+    def compose(self) -> ComposeResult:
+        """Make the tree."""
+        yield self._reasons
+        yield Static(_HELP, classes="notice", markup=False)
+
+    def show(self, title: str, reasons: Sequence[Reason]) -> None:
+        """Show why something is as it is; what failed is open, the rest is folded."""
+        self.border_title = f"Explain {plain(title)}".replace("[", r"\[")
+        self._reasons.reset(Text(plain(title)))
+        self._reasons.root.expand()
+        for reason in reasons:
+            _add(self._reasons.root, reason)
+        self.query_one(".notice", Static).display = not reasons
+        if not reasons:
+            self.query_one(".notice", Static).update("no policy speaks of this object")
+
+
+def _width(node: object) -> int:
+    """Return how many cells there are for a leaf below a node."""
+    from textual.widgets.tree import TreeNode
+
+    depth, place = 2, node
+    while isinstance(place, TreeNode) and place.parent is not None:
+        depth, place = depth + 1, place.parent
+    tree = getattr(node, "tree", None)
+    width = tree.size.width if tree is not None and tree.size.width else 76
+    return max(20, width - 4 * depth)
+
+
+def _add(node: object, reason: Reason) -> None:
+    from textual.widgets.tree import TreeNode
+
+    assert isinstance(node, TreeNode)
+    label = Text(no_wrap=True)
+    mark = mark_of(reason.state)
+    label.append(f"{mark.glyph} {reason.state} " if reason.state else "", "bold")
+    label.append(plain(reason.text))
+    if reason.value:
+        label.append(f"  = {plain(reason.value)}", "dim")
+    if not reason.parts:
+        for line in label.wrap(Console(width=200), _width(node)):
+            node.add_leaf(line, reason)
+        return
+    below = node.add(label, reason, expand=reason.state in ("fail", "error", "warn", "no"))
+    for part in reason.parts:
+        _add(below, part)

@@ -1,0 +1,202 @@
+"""The form of a grant: what is required, how far it reaches, why and how long, and a review before it is handed in.
+
+Four short pages, or all at once where there are forty rows. What is typed is judged at every key by the same rules that the
+cluster enforces; the cluster has the last word (`try_out`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Button, Input, Static
+
+from engine.record import replace
+from kubectl_kpolicy.actions import desk as desks
+from kubectl_kpolicy.cluster.moments import span
+from kubectl_kpolicy.output.cells import plain
+from kubectl_kpolicy.output.structured import yaml_text
+
+if TYPE_CHECKING:
+    from textual.app import ComposeResult
+
+    from kubectl_kpolicy.actions.desk import Draft, GrantDesk
+
+PAGES = ("Requirements", "Scope", "Why and how long", "Review")
+TALL = 40
+_SCOPE = (("policy", "policy"), ("rule", "rule, * for all"), ("kind", "kind"), ("name", "name, * allowed"), ("namespace", "namespace"))  # fmt: skip
+_WHY = (("reason", "why, in words an auditor understands"), ("ticket", "ticket"), ("start", "start, RFC 3339 (now)"), ("uses", "at most so many uses"))  # fmt: skip
+
+
+class GrantWizard(ModalScreen["Draft | None"]):
+    """Returns the draft when it shall be handed in, None when not."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "Cancel", show=False),
+        Binding("ctrl+j", "turn(1)", "Next", show=False, priority=True),
+        Binding("ctrl+k", "turn(-1)", "Back", show=False, priority=True),
+        Binding("ctrl+e", "emergency", "Emergency", show=False, priority=True),
+    ]
+
+    def __init__(self, draft: Draft, desk: GrantDesk, page: int = 0) -> None:
+        super().__init__()
+        self.draft = draft
+        self._desk = desk
+        self._page = page
+
+    def compose(self) -> ComposeResult:
+        """Make all pages; those that are not open are hidden."""
+        with Vertical(classes="window wizard") as window:
+            window.border_title = "Request a grant"
+            window.border_subtitle = "^j next · ^k back · ^e emergency · esc cancel"
+            yield Static(id="steps")
+            with VerticalScroll(id="pages"):
+                yield Static(id="page-0", markup=False)
+                with Vertical(id="page-1"):
+                    yield from self._fields(_SCOPE)
+                    yield Static(id="reach", markup=False)
+                with Vertical(id="page-2"):
+                    yield from self._fields(_WHY[:2])
+                    yield from self._fields((("length", "how long, such as 2h"),))
+                    with Horizontal(classes="chips"):
+                        for length in ("15m", "1h", "4h", "max"):
+                            yield Button(length, id=f"chip-{length}", compact=True)
+                    yield from self._fields(_WHY[2:])
+                    yield Static(id="meter", markup=False)
+                yield Static(id="page-3", markup=False)
+            yield Static(id="refusals", markup=False)
+            with Horizontal(classes="buttons"):
+                yield Button("Cancel", id="cancel", compact=True)
+                yield Button("Next", id="next", compact=True)
+                yield Button("Request", id="go", variant="primary", compact=True)
+
+    def _fields(self, fields: tuple[tuple[str, str], ...]) -> ComposeResult:
+        for name, prompt in fields:
+            with Horizontal(classes="field"):
+                yield Static(f"{name:>9} ", classes="label")
+                yield Input(str(getattr(self.draft, name)), placeholder=prompt, id=f"field-{name}", compact=True)  # fmt: skip
+
+    def on_mount(self) -> None:
+        """Open the first page."""
+        self.query_one(".wizard").set_class(self.is_tall, "-tall")
+        self._show()
+
+    @property
+    def is_tall(self) -> bool:
+        """Whether all pages fit at once."""
+        return self.app.size.height >= TALL
+
+    def action_turn(self, by: int) -> None:
+        """Go to another page; from the last one on, hand in."""
+        if by > 0 and (self._page == len(PAGES) - 1 or self.is_tall):
+            self._hand_in()
+            return
+        self._page = max(0, min(self._page + by, len(PAGES) - 1))
+        self._show()
+
+    def action_emergency(self) -> None:
+        """Turn the emergency path on or off."""
+        self.draft = replace(self.draft, emergency=not self.draft.emergency)
+        self._show(keep_focus=True)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Take over what was typed."""
+        name = str(event.input.id).removeprefix("field-")
+        if getattr(self.draft, name) != event.value:
+            self.draft = replace(self.draft, **{name: event.value})
+            self._show(keep_focus=True)
+
+    def on_input_submitted(self) -> None:
+        """Go to the next field."""
+        self.focus_next()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        """Set a length of time, turn the page, hand in or cancel."""
+        match event.button.id:
+            case "cancel":
+                self.dismiss(None)
+            case "next":
+                self.action_turn(1)
+            case "go":
+                self._hand_in()
+            case str(name):
+                self._set_length(name.removeprefix("chip-"))
+
+    def _set_length(self, text: str) -> None:
+        longest = self._desk.requirements(self.draft).longest
+        if text == "max":
+            text = span(longest.total_seconds()) if longest is not None else "24h"
+        self.query_one("#field-length", Input).value = text
+
+    def _hand_in(self) -> None:
+        if desks.refusals(self.draft, self._desk.requirements(self.draft)):
+            self.app.bell()
+            return
+        self.dismiss(self.draft)
+
+    def _show(self, *, keep_focus: bool = False) -> None:
+        """Draw the open page, and what follows from what was typed."""
+        refusals = desks.refusals(self.draft, self._desk.requirements(self.draft))
+        for number in range(len(PAGES)):
+            self.query_one(f"#page-{number}").display = self.is_tall or number == self._page
+        self.query_one("#next").display = not self.is_tall and self._page < len(PAGES) - 1
+        go = self.query_one("#go", Button)
+        go.display = self.is_tall or self._page == len(PAGES) - 1
+        go.disabled = bool(refusals)
+        self.query_one("#steps", Static).update(self._steps())
+        self.query_one("#page-0", Static).update(self._requirements())
+        self.query_one("#reach", Static).update(self._reach())
+        self.query_one("#meter", Static).update(self._meter())
+        self.query_one("#page-3", Static).update(self._review())
+        shown = refusals if self._page == len(PAGES) - 1 or self.is_tall else []
+        self.query_one("#refusals", Static).update(Text("\n".join(f"! {one}" for one in shown)))
+        if not keep_focus:
+            self._focus_first()
+
+    def _focus_first(self) -> None:
+        page = 2 if self.is_tall else self._page
+        first = next(iter(self.query(f"#page-{page} Input")), None)
+        button = "#go" if self._page == len(PAGES) - 1 else "#next"
+        (first or self.query_one(button)).focus()
+
+    def _steps(self) -> Text:
+        text = Text()
+        for number, page in enumerate(PAGES):
+            text.append(f" {number + 1} {page} ", "reverse" if number == self._page and not self.is_tall else "dim")  # fmt: skip
+        if self.draft.emergency:
+            text.append(" EMERGENCY ", "bold reverse")
+        return text
+
+    def _requirements(self) -> Text:
+        required = self._desk.requirements(self.draft)
+        longest = span(required.longest.total_seconds()) if required.longest else "as the cluster says"  # fmt: skip
+        lines = [
+            ("asked of", required.source or "no GrantPolicy was found for this"),
+            ("longest", longest),
+            ("approvers", required.approvers),
+            ("reason", f"at least {required.least_reason} characters"),
+            ("ticket", required.ticket or "not required"),
+            ("limits", required.limits or "none known"),
+        ]
+        return Text("\n".join(f"{label:>9}  {plain(value)}" for label, value in lines))
+
+    def _reach(self) -> Text:
+        reach = self._desk.reach(self.draft)
+        text = Text(f"\nflips {len(reach.flips)}, leaves {reach.stays}, may match later: {'yes ' + plain(reach.later) if reach.later else 'no'}\n", "bold")  # fmt: skip
+        for line in reach.flips[:8]:
+            text.append(f"  {plain(line)}\n", "none")
+        return text
+
+    def _meter(self) -> Text:
+        least = self._desk.requirements(self.draft).least_reason
+        count = len(self.draft.reason.strip())
+        full = min(count * 10 // max(least, 1), 10)
+        return Text(f"   reason  {'#' * full}{'.' * (10 - full)} {count}/{least}")
+
+    def _review(self) -> Text:
+        text = Text(yaml_text(desks.manifest(self.draft)))
+        text.append(f"\n$ {plain(desks.command(self.draft))}\n", "dim")
+        return text

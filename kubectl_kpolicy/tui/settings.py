@@ -1,0 +1,32 @@
+"""What the console is told when it starts: whom it serves, how it looks, what it may do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.record import field, record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@record
+class Settings:
+    """Everything that flags and the configuration decide.
+
+    `keymap` are keys by action id, `views` are saved filters by name (`noun: filter`), `favourites` are namespaces 1 to 9.
+    """
+
+    context: str = ""
+    user: str = ""
+    namespace: str = ""
+    read_only: bool = False
+    is_production: bool = False
+    theme: str = "dark"
+    ascii: bool = False
+    screen: str = "violations"
+    where: str = ""
+    favourites: Sequence[str] = ()
+    keymap: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    views: Mapping[str, str] = field(default_factory=dict)
+    seen: frozenset[str] | None = None

@@ -1,0 +1,33 @@
+"""Colours: dark and light, a pair for eyes that do not tell red from green, and the terminal's own.
+
+A state is never told by colour alone (`cluster.marks`); colours only make it quicker to find.
+"""
+
+from __future__ import annotations
+
+from textual.theme import Theme
+
+DARK = Theme(
+    "kpolicy-dark", primary="#7aa2f7", secondary="#7dcfff", accent="#7dcfff", foreground="#d5daf0", background="#12131a",
+    surface="#181a23", panel="#232635", success="#8fd694", warning="#e6b450", error="#ff6c7a", dark=True,
+)  # fmt: skip
+LIGHT = Theme(
+    "kpolicy-light", primary="#2450b2", secondary="#0b6e99", accent="#0b6e99", foreground="#1c1e26", background="#fbfbf8",
+    surface="#f3f3ee", panel="#e4e4dc", success="#1d6b2f", warning="#8a5a00", error="#b3122a", dark=False,
+)  # fmt: skip
+BLIND_DARK = Theme(
+    "kpolicy-cvd-dark", primary="#56b4e9", secondary="#56b4e9", accent="#56b4e9", foreground="#e8e8e8", background="#101216",
+    surface="#16191f", panel="#242a33", success="#56b4e9", warning="#f0e442", error="#ff9f1c", dark=True,
+)  # fmt: skip
+BLIND_LIGHT = Theme(
+    "kpolicy-cvd-light", primary="#0072b2", secondary="#0072b2", accent="#0072b2", foreground="#17181c", background="#fcfcfa",
+    surface="#f2f2ee", panel="#e2e2da", success="#0072b2", warning="#7a5c00", error="#b34700", dark=False,
+)  # fmt: skip
+THEMES = (DARK, LIGHT, BLIND_DARK, BLIND_LIGHT)
+SHORT = {"dark": DARK.name, "light": LIGHT.name, "cvd-dark": BLIND_DARK.name, "cvd-light": BLIND_LIGHT.name, "ansi": "ansi-dark"}  # fmt: skip
+"""The names by which people call them, in `--theme`, in the configuration and in the picker."""
+
+
+def theme_name(word: str) -> str:
+    """Return the full name of a theme that somebody named; the dark one for an unknown word."""
+    return SHORT.get(word, word if word in SHORT.values() else DARK.name)

@@ -1,0 +1,329 @@
+"""The table of rows: draws only the lines on the screen, so that fifty thousand of them cost what fifty cost.
+
+Keeps cursor and marks by row key, so that a row stays under the cursor while others come and go. Values are shown harmless:
+nothing that an object holds can steer the terminal.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from kubectl_kpolicy.cluster.rows import Shape
+from kubectl_kpolicy.output.cells import cell_role, cell_text, plain
+from kubectl_kpolicy.tui.state import Heading
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from textual import events
+
+    from kubectl_kpolicy.cluster.rows import Column, Row
+    from kubectl_kpolicy.tui.state import ListState
+
+_SAMPLE = 200
+_GAP = 2
+_NARROW = 100
+_GROWING = 24
+_ROLES = ("error", "warning", "success", "accent", "muted", "alarm")
+
+
+class PolicyTable(ScrollView, can_focus=True):
+    """See the module. `state` says what is shown; `put` hands over new lines."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "table--head", "table--cursor", "table--mark", "table--heading", "table--stale",
+        *(f"table--{role}" for role in _ROLES),
+    }  # fmt: skip
+
+    class Moved(Message):
+        """The cursor stands on another row."""
+
+    class Chosen(Message):
+        """A row was clicked twice, or clicked while it was under the cursor."""
+
+    def __init__(self, state: ListState, now: datetime, *, marks: str = "glyph") -> None:
+        super().__init__(id=f"table-{state.listing.noun}")
+        self.state = state
+        self.now = now
+        self.is_stale = False
+        self.lines: Sequence[Row | Heading] = ()
+        self.index = 0
+        self._marks = marks
+        self._widths: list[tuple[Column, int]] = []
+        self._styles_by_name: dict[str, Style] = {}
+
+    def __repr__(self) -> str:
+        return f"<PolicyTable {self.state.listing.noun} {self.index + 1}/{len(self.lines)}>"
+
+    @property
+    def row(self) -> Row | None:
+        """The row under the cursor; None on a heading or in an empty table."""
+        line = self.line
+        return None if line is None or isinstance(line, Heading) else line
+
+    @property
+    def line(self) -> Row | Heading | None:
+        """The line under the cursor."""
+        return self.lines[self.index] if self.index < len(self.lines) else None
+
+    @property
+    def chosen(self) -> list[Row]:
+        """The marked rows, or the one under the cursor."""
+        marked = [
+            one
+            for one in self.lines
+            if not isinstance(one, Heading) and one.key in self.state.marks
+        ]
+        return marked or ([self.row] if self.row else [])
+
+    def put(self, lines: Sequence[Row | Heading], now: datetime) -> None:
+        """Show other lines; the cursor stays on its row, or at its height when the row is gone."""
+        before = self.line
+        self.lines, self.now = lines, now
+        self.index = self._place_of(before)
+        self.measure()
+        self._moved()
+
+    def measure(self) -> None:
+        """Find the widths of columns anew, from what is in the first lines and the room there is."""
+        self._widths = self._measured()
+        width = sum(width + _GAP for _, width in self._widths)
+        self.virtual_size = Size(width, len(self.lines) + 1)
+        self.refresh()
+
+    def tick(self, now: datetime) -> None:
+        """Draw ages and countdowns anew."""
+        self.now = now
+        if any(column.shape in (Shape.AGE, Shape.LEFT) for column, _ in self._widths):
+            self.refresh()
+
+    def move_to(self, index: int) -> None:
+        """Put the cursor on a line, and the line on the screen."""
+        index = max(0, min(index, len(self.lines) - 1))
+        if index != self.index:
+            self.index = index
+            self.refresh()
+            self._moved()
+        self._show_cursor()
+
+    def page(self) -> int:
+        """Return how many rows fit on the screen."""
+        return max(1, self.scrollable_content_region.height - 1)
+
+    def mark(self) -> None:
+        """Mark the row, or take its mark away, and go on to the next."""
+        if self.row is not None:
+            self.state.marks ^= {self.row.key}
+        self.move_to(self.index + 1)
+        self.refresh()
+
+    def mark_range(self) -> None:
+        """Mark all rows between the nearest mark above and the cursor."""
+        keys = [None if isinstance(one, Heading) else one.key for one in self.lines[: self.index + 1]]  # fmt: skip
+        last = max((at for at, key in enumerate(keys) if key in self.state.marks), default=self.index)  # fmt: skip
+        self.state.marks |= {key for key in keys[last:] if key}
+        self.refresh()
+
+    def _place_of(self, line: Row | Heading | None) -> int:
+        if line is not None:
+            for index, other in enumerate(self.lines):
+                if _same(line, other):
+                    return index
+        return max(0, min(self.index, len(self.lines) - 1))
+
+    def _moved(self) -> None:
+        self.post_message(self.Moved())
+
+    def _show_cursor(self) -> None:
+        """Scroll so that the cursor's line is on the screen; the head covers the first line of it."""
+        top, page = int(self.scroll_y), self.page()
+        if self.index < top:
+            self.scroll_to(y=self.index, animate=False)
+        elif self.index >= top + page:
+            self.scroll_to(y=self.index - page + 1, animate=False)
+
+    # Widths.
+
+    def _columns(self) -> list[Column]:
+        columns = self.state.listing.columns
+        if self.state.wide:
+            return list(columns)
+        narrow = self.size.width < _NARROW
+        return [one for one in columns if not one.wide and (one.narrow or not narrow)]
+
+    def _measured(self) -> list[tuple[Column, int]]:
+        columns = self._columns()
+        rows = [one for one in self.lines[:_SAMPLE] if not isinstance(one, Heading)]
+        found = [(column, self._natural(column, rows)) for column in columns]
+        spare = self.size.width - 3 - sum(width + _GAP for _, width in found)
+        return _fitted(found, spare)
+
+    def _natural(self, column: Column, rows: Sequence[Row]) -> int:
+        texts = (self._text(column, row) for row in rows)
+        width = max([cell_len(text) for text in texts], default=0)
+        most = column.most or (_GROWING if column.grows else width)
+        width = min(width, most)
+        head = cell_len(column.head) + (1 if self._arrow(column) else 0)
+        return max(head, width)
+
+    def _text(self, column: Column, row: Row) -> str:
+        value = row.cells.get(column.id)
+        return plain(cell_text(column, value, self.now, marks=self._marks))
+
+    def _arrow(self, column: Column) -> str:
+        first = self.state.order[0] if self.state.order else ""
+        if first.lstrip("-") != column.id:
+            return ""
+        return ("v" if first.startswith("-") else "^") if self._marks == "ascii" else ("↓" if first.startswith("-") else "↑")  # fmt: skip
+
+    # Drawing.
+
+    def notify_style_update(self) -> None:
+        """Forget colours when the theme changes."""
+        self._styles_by_name.clear()
+        super().notify_style_update()
+
+    def _style(self, name: str) -> Style:
+        found = self._styles_by_name.get(name)
+        if found is None:
+            found = self.get_component_rich_style(f"table--{name}", partial=name in _ROLES)
+            self._styles_by_name[name] = found
+        return found
+
+    def render_line(self, y: int) -> Strip:
+        """Return one line of the screen: the head, a heading, a row, or nothing."""
+        width = self.scrollable_content_region.width
+        if y == 0:
+            strip = self._head()
+        else:
+            index = int(self.scroll_offset.y) + y - 1
+            if index >= len(self.lines):
+                return Strip.blank(width, self.rich_style)
+            strip = self._line(index)
+        offset = int(self.scroll_offset.x)
+        return strip.crop_extend(offset, offset + width, strip_style(strip, self.rich_style))
+
+    def _head(self) -> Strip:
+        style = self._style("head")
+        segments = [Segment("  ", style)]
+        for column, width in self._widths:
+            text = column.head + self._arrow(column)
+            segments.append(Segment(_sized(text, width, column) + " " * _GAP, style))
+        return Strip(segments)
+
+    def _line(self, index: int) -> Strip:
+        line = self.lines[index]
+        base = self.rich_style
+        if self.is_stale:
+            base += self._style("stale")
+        at_cursor = index == self.index
+        if at_cursor:
+            base += self._style("cursor") if self.has_focus else Style(underline=True)
+        if isinstance(line, Heading):
+            fold = ">" if line.folded else "v"
+            text = f"{fold} {line.column}: {plain(line.value) or '(none)'} ({line.count})"
+            return Strip([Segment(text, base + self._style("heading"))])
+        return self._row_strip(line, base, keeps_colour=not at_cursor and not self.is_stale)
+
+    def _row_strip(self, row: Row, base: Style, *, keeps_colour: bool) -> Strip:
+        marked = row.key in self.state.marks
+        sign = ("*" if self._marks == "ascii" else "▌") if marked else " "
+        segments = [Segment(f"{sign} ", base + self._style("mark"))]
+        for column, width in self._widths:
+            role = cell_role(column, row.cells.get(column.id), self.now)
+            style = base + self._style(role) if role in _ROLES and keeps_colour else base
+            segments.append(Segment(_sized(self._text(column, row), width, column), style))
+            segments.append(Segment(" " * _GAP, base))
+        return Strip(segments)
+
+    # What the mouse and the window do.
+
+    def on_resize(self) -> None:
+        """Give columns the room there is now."""
+        self.measure()
+        self._show_cursor()
+
+    def on_focus(self) -> None:
+        """Draw the cursor."""
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """Draw the cursor thin."""
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor where the mouse is; on the head, sort by the column."""
+        if event.y == 0:
+            self._sort_at(event.x + int(self.scroll_offset.x))
+            return
+        index = int(self.scroll_offset.y) + event.y - 1
+        if index == self.index and event.chain > 1:
+            self.post_message(self.Chosen())
+        elif index < len(self.lines):
+            self.move_to(index)
+
+    def _sort_at(self, x: int) -> None:
+        left = 2
+        for column, width in self._widths:
+            if left <= x < left + width + _GAP:
+                self.state.sort_by(column.id)
+                self.post_message(self.Sorted())
+                return
+            left += width + _GAP
+
+    class Sorted(Message):
+        """Somebody asked for another order."""
+
+    def cursor_region(self) -> Region:
+        """Return where the cursor is, for what is shown beside it."""
+        return Region(0, self.index + 1, self.size.width, 1)
+
+
+def strip_style(strip: Strip, fallback: Style) -> Style:
+    """Return the style in which a line goes on to the right edge: that of its last part."""
+    segments = list(strip)
+    return segments[-1].style or fallback if segments else fallback
+
+
+def _same(one: Row | Heading, other: Row | Heading) -> bool:
+    if isinstance(one, Heading) or isinstance(other, Heading):
+        both = isinstance(one, Heading) and isinstance(other, Heading)
+        return both and getattr(one, "value", "") == getattr(other, "value", "")
+    return one.key == other.key
+
+
+def _fitted(found: list[tuple[Column, int]], spare: int) -> list[tuple[Column, int]]:
+    """Give spare cells to the columns that grow; where cells are missing, take them from the widest texts."""
+    growing = [index for index, (column, _) in enumerate(found) if column.grows]
+    made = list(found)
+    if spare > 0 and growing:
+        for index in growing:
+            column, width = made[index]
+            made[index] = (column, width + spare // len(growing))
+        return made
+    while spare < 0:
+        index = max(range(len(made)), key=lambda at: made[at][1] if made[at][0].shape is Shape.TEXT else 0, default=-1)  # fmt: skip
+        if index < 0 or made[index][1] <= 14:
+            break
+        made[index] = (made[index][0], made[index][1] - 1)
+        spare += 1
+    return made
+
+
+def _sized(text: str, width: int, column: Column) -> str:
+    """Return a text in exactly so many cells, numbers to the right, what is cut off shown by an ellipsis."""
+    size = cell_len(text)
+    if column.shape is Shape.NUMBER and size < width:
+        return " " * (width - size) + text
+    if size > width:
+        return set_cell_size(text, max(width - 1, 0)) + "…"
+    return text + " " * (width - size)

@@ -1,0 +1,55 @@
+"""What a line typed after `:` means: a screen with a filter, a namespace, a view, a theme, write access, or nonsense."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from engine.record import record
+from kubectl_kpolicy.cluster.listings import LISTINGS, listing_named
+
+SCREENS = ("pulse", "violations", "blocks", "policies", "explain", "exceptions", "grants", "inbox", "codes", "cleanup", "audit", "health")  # fmt: skip
+"""In the order of `<` and `>`."""
+
+_EXTRA = {"q": "quit", "q!": "quit", "quit": "quit", "exit": "quit", "help": "help", "h": "help"}
+_VERBS = ("ns", "view", "theme", "write", "readonly", "ctx", "explain", "at", "save")
+
+
+@record
+class Command:
+    """What is to be done (`go`, `ns`, `view`, …), with its words; `problem` says why it cannot be understood."""
+
+    verb: str
+    word: str = ""
+    rest: str = ""
+    problem: str = ""
+
+
+def understand(line: str) -> Command:
+    """Return what a line means."""
+    first, _, rest = line.strip().partition(" ")
+    name = first.lower()
+    if name in _EXTRA:
+        return Command(_EXTRA[name])
+    if name in _VERBS:
+        return Command(name, rest.strip())
+    if name == "pulse":
+        return Command("go", "pulse")
+    listing = listing_named(name)
+    if listing is None:
+        return Command("", name, problem=_unknown(name))
+    return Command("go", listing.noun, _filter(rest.strip()))
+
+
+def _filter(rest: str) -> str:
+    """Return what follows a screen as a filter: k9s' `/text`, a bare word as a namespace, else as it is."""
+    if rest.startswith("/"):
+        return rest[1:]
+    if rest and rest.replace("-", "").isalnum() and " " not in rest:
+        return f"ns={rest}"
+    return rest
+
+
+def _unknown(name: str) -> str:
+    words = [*_VERBS, *_EXTRA, *SCREENS, *(alias for one in LISTINGS.values() for alias in one.aliases)]  # fmt: skip
+    near = get_close_matches(name, words, 1)
+    return f"`{name}` is no screen" + (f"; did you mean `{near[0]}`?" if near else "; ? lists them")

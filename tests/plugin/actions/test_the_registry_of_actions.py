@@ -1,0 +1,299 @@
+"""Actions: each is complete, no key means two things, and each has a command line that can be pasted."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+
+import pytest
+
+from controllers.kube.clock import ManualClock
+from controllers.kube.errors import Conflict, Forbidden
+from controllers.kube.fake import FakeClient
+from controllers.kube.kinds import POLICY_EXCEPTIONS
+from engine.errors import EngineError
+from engine.record import replace
+from kubectl_kpolicy.actions import desk as desks
+from kubectl_kpolicy.actions.catalog import ALL, GLOBAL, registry
+from kubectl_kpolicy.actions.doing import Doer
+from kubectl_kpolicy.actions.refusals import READ_ONLY, refusal
+from kubectl_kpolicy.actions.registry import Danger, command_line
+from kubectl_kpolicy.cluster import cleanup, exceptions
+from kubectl_kpolicy.cluster.listings import LISTINGS
+from kubectl_kpolicy.cluster.rows import Row
+from kubectl_kpolicy.tui.deeds import DEEDS
+from kubectl_kpolicy.tui.words import SCREENS
+from tests.plugin.scene import NOW, objects, world
+
+
+@pytest.mark.parametrize("action", ALL, ids=lambda one: one.id)
+def test_every_action_is_complete(action) -> None:
+    assert action.title
+    assert action.title[0].isupper()
+    assert action.help.endswith(".") or ":" in action.help
+    assert action.command
+    assert action.keys
+    assert set(action.screens) <= set(SCREENS)
+    if action.danger >= Danger.CHANGES:
+        assert action.rights, "what changes the cluster needs a right"
+        assert action.screens
+
+
+def test_ids_are_unique_and_all_are_done_by_something() -> None:
+    ids = [one.id for one in ALL]
+    assert len(ids) == len(set(ids))
+    assert [one for one in ids if one not in DEEDS] == []
+
+
+def test_no_key_means_two_things_on_one_screen() -> None:
+    assert registry().clashes() == []
+
+
+def test_a_key_that_was_given_twice_is_told() -> None:
+    assert any("`r` is both" in one for one in registry({"explain": ["r"]}).clashes())
+
+
+def test_a_lower_case_letter_never_changes_the_cluster() -> None:
+    for action in ALL:
+        if action.changes:
+            assert not any(len(key) == 1 and key.islower() for key in action.keys), action.id
+
+
+def test_ctrl_d_always_destroys_and_nothing_else_does() -> None:
+    for action in ALL:
+        assert ("ctrl+d" in action.keys) == (action.danger is Danger.DESTROYS), action.id
+
+
+def test_keys_that_terminals_cannot_tell_apart_are_not_used() -> None:
+    keys = {key for one in ALL for key in one.keys}
+    assert not keys & {"ctrl+i", "ctrl+m", "tab", "ctrl+@", "ctrl+space"}
+
+
+def test_keys_of_every_screen_are_reserved() -> None:
+    reserved = {key for one in GLOBAL for key in one.keys}
+    own = {key for one in ALL if one.screens for key in one.keys}
+    assert not reserved & own
+
+
+def test_remapped_keys_take_the_place_of_the_old_ones() -> None:
+    made = registry({"request": ["ctrl+r2"]})
+
+    assert made.of_key("violations", "ctrl+r2").id == "request"
+    assert made.of_key("violations", "r") is None
+
+
+def test_a_command_line_quotes_what_a_row_holds() -> None:
+    row = Row(
+        "k",
+        {
+            "policy": "p",
+            "rule": "r",
+            "resource": "Pod/x; rm -rf /",
+            "namespace": "a b",
+            "reason": "",
+        },
+    )
+    line = command_line(registry().get("request"), [row])
+
+    words = shlex.split(line)
+    assert words[words.index("-n") + 1] == "a b"
+    assert "Pod/x; rm -rf /" in words
+    assert words[-1] == "REASON"
+
+
+def test_parts_of_a_command_line_without_a_value_go() -> None:
+    row = Row("k", {"policy": "p", "rule": "r", "resource": "Node/x", "namespace": ""})
+
+    assert command_line(registry().get("explain"), [row]) == "kubectl kpolicy explain Node/x"
+
+
+def test_read_only_refuses_what_leads_to_a_change_and_nothing_else() -> None:
+    for action in ALL:
+        found = refusal(action, read_only=True, rights={}, has_row=True)
+        assert found == (READ_ONLY if action.is_guarded else ""), action.id
+
+
+def test_a_missing_right_is_named() -> None:
+    action = registry().get("approve")
+
+    assert (
+        refusal(action, read_only=False, rights={action.rights[0]: False})
+        == "you may not update grants.kpolicy.io/approval"
+    )
+    assert refusal(action, read_only=False, rights={}) == ""
+
+
+def row_of(listing_rows, name: str) -> Row:
+    return next(row for row in listing_rows if row.text("name") == name)
+
+
+def test_revoking_deletes_just_that_exception() -> None:
+    client = FakeClient(*objects()["exceptions"], clock=ManualClock(NOW))
+    row = row_of(exceptions.exception_rows(world(), NOW), "web-hotfix")
+
+    (outcome,) = asyncio.run(Doer(client, lambda: NOW).perform("exception-revoke", [row], {}))
+
+    assert outcome.done
+    names = [one["metadata"]["name"] for one in client.stored(POLICY_EXCEPTIONS)]
+    assert names == ["old-migration", "search-legacy"]
+
+
+def test_a_namesake_that_was_made_meanwhile_survives() -> None:
+    client = FakeClient(*objects()["exceptions"], clock=ManualClock(NOW))
+    row = row_of(exceptions.exception_rows(world(), NOW), "web-hotfix")
+    other = replace(
+        row, object={**row.object, "metadata": {**row.object["metadata"], "uid": "another"}}
+    )
+
+    (outcome,) = asyncio.run(Doer(client, lambda: NOW).perform("exception-revoke", [other], {}))
+
+    assert not outcome.done
+    assert len(client.stored(POLICY_EXCEPTIONS)) == 3
+
+
+def test_postponing_writes_who_why_and_until_when() -> None:
+    there = objects()
+    client = FakeClient(*there["clustercleanuppolicies"], clock=ManualClock(NOW))
+    row = next(
+        one for one in cleanup.cleanup_rows(world(), NOW) if one.text("by").endswith("/bare-pods")
+    )
+
+    form = {"for": "2h", "reason": "migration runs"}
+    (outcome,) = asyncio.run(
+        Doer(client, lambda: NOW, "alice").perform("cleanup-postpone", [row], form)
+    )
+
+    assert outcome.text == "not before 2026-03-14T14:00:00Z"
+    from controllers.kube.kinds import CLUSTER_CLEANUP_POLICIES
+
+    annotations = client.stored(CLUSTER_CLEANUP_POLICIES)[0]["metadata"]["annotations"]
+    assert annotations[cleanup.AFTER] == "2026-03-14T14:00:00Z"
+    assert annotations["kpolicy.io/cleanup-reason"] == "migration runs"
+    assert annotations["kpolicy.io/cleanup-changed-by"] == "alice"
+
+
+def test_a_failure_on_one_row_does_not_keep_others_from_theirs() -> None:
+    client = FakeClient(*objects()["exceptions"], clock=ManualClock(NOW))
+    client.fail("delete", Forbidden("you may not", status=403))
+    rows = exceptions.exception_rows(world(), NOW)
+
+    outcomes = asyncio.run(Doer(client, lambda: NOW).perform("exception-revoke", rows, {}))
+
+    assert [one.done for one in outcomes] == [False, True, True]
+    assert outcomes[0].text == "you may not"
+
+
+def test_what_nobody_offers_is_refused_with_a_reason() -> None:
+    client = FakeClient(clock=ManualClock(NOW))
+    row = Row("k", {})
+
+    (without,) = asyncio.run(Doer(None, lambda: NOW).perform("approve", [row], {}))
+    (missing,) = asyncio.run(Doer(client, lambda: NOW).perform("approve", [row], {}))
+
+    assert without.text == "a recording cannot be changed"
+    assert missing.text == "this needs kpolicy's controllers"
+
+
+def test_offered_work_is_done_and_its_errors_are_outcomes() -> None:
+    doer = Doer(FakeClient(clock=ManualClock(NOW)), lambda: NOW)
+
+    async def approve(row: Row, form) -> str:
+        if not form["comment"]:
+            raise Conflict("somebody was quicker", status=409)
+        return f"approved {row.key}"
+
+    doer.offer("approve", approve)
+    row = Row("g", {})
+
+    assert asyncio.run(doer.perform("approve", [row], {"comment": "yes"}))[0].text == "approved g"
+    assert asyncio.run(doer.perform("approve", [row], {"comment": ""}))[0].done is False
+
+
+GRANT_POLICY = {
+    "kind": "GrantPolicy", "metadata": {"name": "prod-default"},
+    "spec": {"policies": ["require-*"], "namespaces": ["pay*"], "maxDuration": "4h", "reason": {"minLength": 20},
+             "ticket": {"pattern": "OPS-[0-9]+"}, "approvals": [{"from": "group:sre", "count": 2}]},
+}  # fmt: skip
+
+
+def draft(**changes: object) -> desks.Draft:
+    row = next(
+        one
+        for one in LISTINGS["violations"].rows(world(), NOW)
+        if one.text("resource") == "Pod/debug-shell" and one.text("rule") == "run-as-non-root"
+    )
+    made = replace(
+        desks.draft_of(row), reason="the image is rebuilt on Monday", ticket="OPS-1", length="2h"
+    )
+    return replace(made, **changes)
+
+
+def desk() -> desks.ReportDesk:
+    return desks.ReportDesk(world({**objects(), "grantpolicies": [GRANT_POLICY]}))
+
+
+def test_requirements_are_those_of_the_grant_policy_that_covers() -> None:
+    required = desk().requirements(draft())
+
+    assert required.source == "grantpolicy/prod-default"
+    assert required.approvers == "2 of group:sre"
+    assert desks.refusals(draft(), required) == []
+    assert desk().requirements(draft(namespace="search")).source == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"length": "8h"}, "duration 8h exceeds maximum 4h of grantpolicy/prod-default; try 4h"),
+        ({"length": "soon"}, "`soon` is no length of time"),
+        ({"reason": "."}, "the reason has 1 of at least 20 characters"),
+        ({"ticket": "OPS-1; x"}, "a ticket like `OPS-[0-9]+` is required"),
+        ({"name": ""}, "name a policy and an object"),
+    ],
+)
+def test_refusals_name_rule_limit_and_next_step(changes, words: str) -> None:
+    found = desks.refusals(draft(**changes), desk().requirements(draft(**changes)))
+
+    assert any(words in one for one in found), found
+
+
+def test_reach_counts_what_turns_and_what_stays() -> None:
+    reach = desk().reach(draft())
+    assert (reach.flips, reach.stays, reach.later) == (
+        ("payments/Pod/debug-shell  run-as-non-root",),
+        1,
+        "",
+    )
+
+    wide = desk().reach(draft(name="*", kind="*"))
+    assert (len(wide.flips), wide.stays, wide.later) == (2, 0, "*/*")
+
+
+def test_a_request_is_handed_in_as_its_manifest() -> None:
+    handed: list[tuple[dict, bool]] = []
+
+    async def hand_in(obj, dry_run: bool) -> str:
+        handed.append((obj, dry_run))
+        return "requested"
+
+    open_desk = desks.ReportDesk(world(), hand_in)
+
+    assert asyncio.run(open_desk.try_out(draft())) == "accepted (dry run)"
+    assert asyncio.run(open_desk.submit(draft(uses="1", emergency=True))) == "requested"
+    assert [one[1] for one in handed] == [True, False]
+    spec = handed[1][0]["spec"]
+    assert (spec["uses"], spec["emergency"], spec["duration"]) == (1, True, "2h")
+
+
+def test_without_controllers_a_request_says_what_to_install() -> None:
+    with pytest.raises(EngineError) as caught:
+        asyncio.run(desk().submit(draft()))
+
+    assert "install crds" in caught.value.help
+
+
+def test_the_command_of_a_request_can_be_pasted() -> None:
+    words = shlex.split(desks.command(draft(reason="it's late; really")))
+
+    assert words[words.index("--reason") + 1] == "it's late; really"
+    assert words[4:6] == ["require-run-as-nonroot/run-as-non-root", "Pod/debug-shell"]
