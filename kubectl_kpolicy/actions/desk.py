@@ -207,7 +207,7 @@ class ReportDesk:
         if self._hand_in is None:
             raise EngineError(
                 "grants need kpolicy's controllers",
-                help="kubectl kpolicy install crds | kubectl apply -f -",
+                help="kubectl kpolicy install --crds-only | kubectl apply -f -",
             )
         return await self._hand_in(manifest(draft), False)
 

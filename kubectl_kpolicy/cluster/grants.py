@@ -166,7 +166,7 @@ GRANTS = Listing(
     groups=("state", "namespace", "requester"),
     failures=lambda row: row.cells["state"] in ("pending", "active", "scheduled"),
     empty="nobody asked for an exception yet",
-    next_step="press r on a violation or n here; grants need kpolicy's kinds (`kubectl kpolicy install crds`)",
+    next_step="press r on a violation or n here; grants need kpolicy's kinds (`kubectl kpolicy install --crds-only`)",
 )
 INBOX = Listing(
     noun="inbox",

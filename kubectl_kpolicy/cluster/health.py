@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .world import World
 
 OURS = "kpolicy.io/owner"
-_CRD_FIX = "kubectl kpolicy install crds | kubectl apply -f -"
+_CRD_FIX = "kubectl kpolicy install --crds-only | kubectl apply -f -"
 
 
 @record
@@ -57,7 +57,7 @@ def _engine(world: World) -> Iterator[Check]:
         yield Check("engine", "ok", f"{name} answers admission with {len(ours or kyverno)} webhook configurations")  # fmt: skip
     else:
         yield Check("engine", "warn", "no policy webhook is installed: nothing is enforced at admission",
-                    "kubectl kpolicy install engine | kubectl apply -f -")  # fmt: skip
+                    "kubectl kpolicy install | kubectl apply -f -")  # fmt: skip
     yield from _certificates(ours or kyverno)
 
 

@@ -37,7 +37,7 @@ def problem_of(error: KubeError, kind: Kind) -> Problem:
 
 def _install(kind: Kind) -> str:
     if kind.group == "kpolicy.io":
-        return "kubectl kpolicy install crds | kubectl apply -f -"
+        return "kubectl kpolicy install --crds-only | kubectl apply -f -"
     if kind.group in ("kyverno.io", "wgpolicyk8s.io"):
-        return "install kpolicy's engine (`kubectl kpolicy install crds`) or Kyverno"
+        return "install kpolicy's engine (`kubectl kpolicy install --crds-only`) or Kyverno"
     return ""

@@ -289,7 +289,7 @@ def test_without_controllers_a_request_says_what_to_install() -> None:
     with pytest.raises(EngineError) as caught:
         asyncio.run(desk().submit(draft()))
 
-    assert "install crds" in caught.value.help
+    assert "install --crds-only" in caught.value.help
 
 
 def test_the_command_of_a_request_can_be_pasted() -> None:

@@ -270,7 +270,7 @@ def test_health_names_what_is_missing_with_the_command_that_mends_it() -> None:
     found = {check.name: check for check in health.checks(hindered(Trouble.MISSING), NOW)}
 
     assert found["clusterpolicies.kyverno.io"].status == "fail"
-    assert "install crds" in found["grants.kpolicy.io"].fix
+    assert "install --crds-only" in found["grants.kpolicy.io"].fix
     assert "reports.openreports.io" not in found
 
 
