@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 LARGEST_BODY = 32 * 1024 * 1024
 BODY_SECONDS = 5.0
 KEEP_ALIVE_SECONDS = 120.0
+LINGER_SECONDS = 1.0
 DEFAULT_TIMEOUT = 10.0
 LONGEST_TIMEOUT = 30.0
 MOST_AT_ONCE = 256
@@ -88,6 +89,7 @@ class WebhookServer:
             request_factory=self._request,
             access_log=None,
             keepalive_timeout=KEEP_ALIVE_SECONDS,
+            lingering_time=LINGER_SECONDS,
         )
         self._runner = web.ServerRunner(server, shutdown_timeout=LONGEST_TIMEOUT)
         await self._runner.setup()
