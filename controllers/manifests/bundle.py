@@ -34,6 +34,10 @@ WEBHOOKS: Final = {
 """Names of what the controllers write while they run (row W-01)."""
 
 
+WRITER: Final = "kyverno:admission-controller"
+"""The binding that lets the controllers write webhook configurations."""
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """What is installed, and how."""
@@ -61,7 +65,8 @@ def installed(choice: Choice) -> list[Object]:
 def removed(choice: Choice) -> list[Object]:
     """Return what to delete, in order: webhooks first, so that nothing asks for answers that nobody gives.
 
-    Kinds go last and only with `with_kinds`, because every policy goes with them.
+    Only the right to write webhooks goes before them, because controllers that still run would restore them at once. Kinds
+    go last and only with `with_kinds`, because every policy goes with them.
     """
     webhooks: list[Object] = [
         _named("admissionregistration.k8s.io/v1", kind, name)
@@ -73,11 +78,16 @@ def removed(choice: Choice) -> list[Object]:
     running = [*roles(choice.namespace), *controllers(choice.namespace, choice.image)]
     kinds = definitions() if choice.with_kinds else []
     return [
+        *_reversed([one for one in running if _lets_write_webhooks(one)]),
         *webhooks,
-        *_reversed(running),
+        *_reversed([one for one in running if not _lets_write_webhooks(one)]),
         *_reversed(kinds),
         *_reversed([namespace_of(choice.namespace)]),
     ]
+
+
+def _lets_write_webhooks(one: Object) -> bool:
+    return (one["kind"], one["metadata"]["name"]) == ("ClusterRoleBinding", WRITER)
 
 
 def _reversed(objects: list[Object]) -> list[Object]:

@@ -67,8 +67,8 @@ def run(tier: str, name: str, programs: binaries.Binaries | None, folder: Path) 
     played = scenario.load(name)
     with _server(tier, folder, programs) as cluster:
         engine.install(cluster, played.unfiltered, played.settings)
-        with engine.engine(cluster):
-            scenario.Runner(tier, cluster.kubeconfig, folder, cluster.forward).run(played)
+        with engine.engine(cluster) as running:
+            scenario.Runner(tier, cluster.kubeconfig, folder, running.forward).run(played)
 
 
 def _server(

@@ -48,14 +48,35 @@ def _wait_for_rights(tier: Tier) -> None:
         time.sleep(0.2)
 
 
+class Engine:
+    """One replica whose clock can be moved.
+
+    It follows a server whose clock was moved; where the server's cannot be, it is started again, so much ahead.
+    """
+
+    def __init__(self, tier: Tier, *flags: str) -> None:
+        self._tier = tier
+        self._flags = flags
+        self._ahead: list[str] = []
+        self.process = start(tier, "engine", *flags)
+
+    def forward(self, duration: str) -> None:
+        """Move the clocks of server and engine."""
+        if self._tier.forward(duration):
+            return
+        self.process.stop()
+        self._ahead.append(f"--clock-ahead={duration}")
+        self.process = start(self._tier, "engine", *self._flags, *self._ahead)
+
+
 @contextmanager
-def engine(tier: Tier, name: str = "engine", *flags: str) -> Iterator[Process]:
+def engine(tier: Tier, *flags: str) -> Iterator[Engine]:
     """Run one replica until the end of the block; it is ready when the block begins."""
-    process = start(tier, name, *flags)
+    running = Engine(tier, *flags)
     try:
-        yield process
+        yield running
     finally:
-        process.stop()
+        running.process.stop()
 
 
 def start(tier: Tier, name: str = "engine", *flags: str) -> Process:
@@ -73,6 +94,7 @@ def start(tier: Tier, name: str = "engine", *flags: str) -> Process:
             f"--port={port}",
             f"--metrics-port={metrics}",
             "--server-url=auto",
+            "--drain=1s",
             *flags,
         ],
         tier.folder,
@@ -81,7 +103,14 @@ def start(tier: Tier, name: str = "engine", *flags: str) -> Process:
     )
     try:
         process.wait_until(lambda: is_answered(f"https://127.0.0.1:{port}/health/readiness"))
+        process.wait_until(lambda: _is_asked(tier))
     except BaseException:
         process.stop()
         raise
     return process
+
+
+def _is_asked(tier: Tier) -> bool:
+    """Tell whether a leader has written who is asked about policies: the last step of a first start."""
+    found = tier.kubectl("get", "validatingwebhookconfigurations", "-o", "name")
+    return "kyverno-policy-validating-webhook-cfg" in found

@@ -114,7 +114,8 @@ class Runner:
             text = (work / wanted["from"]).read_text()
         else:
             text = texts.filled(wanted["text"], self.known)
-        for before, after in wanted.get("replace", {}).items():
+        for named, after in wanted.get("replace", {}).items():
+            before = texts.filled(named, self.known)
             if before not in text:
                 raise ScenarioError(f"`{before}` is not in {wanted['from']}")
             text = text.replace(before, texts.filled(str(after), self.known))

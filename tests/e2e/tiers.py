@@ -8,7 +8,7 @@ import subprocess
 import sys
 import urllib.request
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,13 +26,12 @@ SANDBOX, REAL = "sandbox", "real"
 
 @dataclass(slots=True)
 class Tier:
-    """A server that runs: an administrator's kubeconfig, whom webhooks are asked by, and how far its clock was moved."""
+    """A server that runs: an administrator's kubeconfig, and who signs the certificate by which it asks webhooks."""
 
     name: str
     folder: Path
     kubeconfig: Path
     webhook_authority: Path
-    ahead: list[str] = field(default_factory=list)
 
     def kubectl(self, *words: str, given: str = "") -> str:
         """Run kubectl as the administrator; returns what it printed, raises CalledProcessError."""
@@ -63,13 +62,14 @@ class Tier:
         path.chmod(0o600)
         return path
 
-    def forward(self, duration: str) -> None:
-        """Move the server's clock where it can be moved; the engine's follows `ahead`."""
-        self.ahead.append(duration)
-        if self.name == SANDBOX:
-            self.kubectl(
-                "create", "--raw=/sandbox/clock", "-f", "-", given=json.dumps({"forward": duration})
-            )
+    def forward(self, duration: str) -> bool:
+        """Move the server's clock; False where it cannot be moved."""
+        if self.name != SANDBOX:
+            return False
+        self.kubectl(
+            "create", "--raw=/sandbox/clock", "-f", "-", given=json.dumps({"forward": duration})
+        )
+        return True
 
 
 @contextmanager

@@ -120,6 +120,7 @@ CLEANUP: Final = (
     rule("kyverno.io", ("cleanuppolicies/status", "clustercleanuppolicies/status"),
          ("get", "update", "patch")),
     rule("kyverno.io", ("policyexceptions",), (*READ, "delete")),
+    rule("policies.kyverno.io", ("policyexceptions",), (*READ, "delete")),
     rule("", ("namespaces",), READ),
 )  # fmt: skip
 """Deleting anything but exceptions that are over needs rights that the owner of the cluster gives."""

@@ -268,13 +268,24 @@ def test_install_refuses_no_replicas(capsys: pytest.CaptureFixture[str]) -> None
     assert "`0` is not a number of one or more" in capsys.readouterr().err
 
 
-def test_uninstall_begins_with_every_webhook_and_keeps_kinds(
+def test_uninstall_takes_the_right_to_write_webhooks_and_then_every_webhook(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     printed = _printed(capsys, "uninstall")
     kinds = [one["kind"] for one in printed]
-    last_webhook = max(i for i, kind in enumerate(kinds) if kind.endswith("WebhookConfiguration"))
-    assert last_webhook == sum(kind.endswith("WebhookConfiguration") for kind in kinds) - 1
+    assert (kinds[0], printed[0]["metadata"]["name"]) == (
+        "ClusterRoleBinding",
+        "kyverno:admission-controller",
+    )
+    webhooks = [kind.endswith("WebhookConfiguration") for kind in kinds]
+    assert webhooks[1 : 1 + sum(webhooks)] == [True] * sum(webhooks)
+    assert sum(webhooks) == 10
+
+
+def test_uninstall_keeps_kinds_and_takes_the_namespace_last(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    kinds = [one["kind"] for one in _printed(capsys, "uninstall")]
     assert "CustomResourceDefinition" not in kinds
     assert kinds[-1] == "Namespace"
 
