@@ -40,6 +40,7 @@ class Options:
     report_delay: float = 1.0
     request_workers: int = 10
     ttl_interval: float = 60.0
+    kinds_interval: float = 60.0
     omitted_events: frozenset[str] = frozenset()
     service: str = "kyverno-svc"
 

@@ -6,11 +6,13 @@ the rule said that it outlives it.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING
 
 from controllers.kube.kinds import CLUSTER_POLICIES, POLICIES
 from controllers.kube.workqueue import WorkQueue
+from controllers.loops.counting import counted
 from controllers.loops.existing import existing_triggers
 from controllers.loops.rules import (
     generates_existing,
@@ -57,10 +59,19 @@ class PolicyWatch:
         listeners = self._surroundings.world.on_change
         listeners.append(self._changed)
         self.queue.add("")
+        work = counted(self._surroundings.metrics, "policies", self.queue, self._look)
         try:
-            await self.queue.run(self._look, on_error=_failed)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.queue.run(work, on_error=_failed))
+                group.create_task(self._find_kinds())
         finally:
             listeners.remove(self._changed)
+
+    async def _find_kinds(self) -> None:
+        """Look now and then whether the server has kinds by now that rules have named for long."""
+        while True:
+            await self._surroundings.clock.sleep(self._surroundings.options.kinds_interval)
+            self.queue.add("")
 
     def _changed(self, change: Change) -> None:
         if change.kind in (CLUSTER_POLICIES, POLICIES):

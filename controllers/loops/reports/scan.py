@@ -81,6 +81,7 @@ class BackgroundScan:
                 workers = self._surroundings.options.scan_workers
                 group.create_task(self.queue.run(scan, workers=workers, on_error=_failed))
                 group.create_task(self._again())
+                group.create_task(self._find_kinds())
         finally:
             listeners.remove(self._world_changed)
             for kind in list(self._stores):
@@ -222,6 +223,12 @@ class BackgroundScan:
                     if seen is not None and self._is_old(seen):
                         metadata = obj["metadata"]
                         self.queue.add((kind, metadata.get("namespace") or "", metadata["name"]))
+
+    async def _find_kinds(self) -> None:
+        """Look now and then whether the server has kinds by now that policies have named for long."""
+        while True:
+            await self._surroundings.clock.sleep(self._surroundings.options.kinds_interval)
+            self._changes.add("")
 
 
 def _are_same(one: Mapping[str, CompiledPolicy], other: Mapping[str, CompiledPolicy]) -> bool:

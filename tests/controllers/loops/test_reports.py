@@ -331,3 +331,17 @@ def test_what_a_mutation_changed_at_admission_stays_reported_when_the_scan_finds
             assert report["results"][0]["message"] == "mutated ConfigMap/a in namespace shop"
 
     asyncio.run(play())
+
+
+def test_a_kind_that_comes_to_the_server_later_is_scanned_then():
+    async def play():
+        thing = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t", "namespace": "shop"}}  # fmt: skip
+        async with scene(needs("team", "Thing")) as made:
+            scanning(made)
+            await made.rest(5)
+            made.put(thing)
+            await made.world.discovery.refresh()
+            await made.rest(70)
+            assert rows(made.stored(POLICY_REPORTS)[0]) == [("ask-team", "needs-team", "fail")]
+
+    asyncio.run(play())
