@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 
 .PHONY: help demo test e2e check bench lock clean
 help:
-	@echo "make demo    policies deciding over objects, explained"
+	@echo "make demo    five scenarios with kubectl, on a sandbox of your own"
 	@echo "make test    all tests"
 	@echo "make e2e     the scenarios with kubectl, on the sandbox and on a real API server (built from Go modules once)"
 	@echo "make check   lint, format, types, layers, sizes"
@@ -40,5 +40,6 @@ lock:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --quiet pyproject.toml --extra dev -o requirements-dev.lock
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	@test ! -d .sandbox || $(RUN) -m kubectl_kpolicy.demo --stop
+	rm -rf $(VENV) .sandbox .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -22,7 +22,10 @@ _COLOURS = {"FAIL": "bold red", "ok  ": "green", "skip": "yellow"}
 def drawings() -> dict[str, str]:
     """Return the SVG of every picture by file name."""
     done = subprocess.run(
-        [sys.executable, "-m", "kubectl_kpolicy.demo"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "kubectl_kpolicy.demo", "--offline"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return {"demo.svg": _drawn(done.stdout.splitlines()[:LINES])}
 
@@ -36,7 +39,7 @@ def _drawn(lines: list[str]) -> str:
         text.highlight_regex(r"^\d+\. .*", "bold")
         text.highlight_regex(r"\$ kubectl.*", "cyan")
         console.print(text, soft_wrap=False)
-    return console.export_svg(title="make demo", unique_id="demo")
+    return console.export_svg(title="python -m kubectl_kpolicy.demo --offline", unique_id="demo")
 
 
 def main() -> int:

@@ -9,6 +9,7 @@ import asyncio
 import heapq
 import itertools
 import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Protocol
@@ -50,12 +51,16 @@ class ServerClock(SystemClock):
     honour what has ended (security.md, T26). `ahead` (seconds) starts it later than the machine, for tests and demonstrations.
     """
 
+    JUMP = 30.0
+    """Seconds by which the server's time must get ahead at once for sleepers to be woken."""
+
     TOLERATED = 2.0
     """Seconds that an answer's date may differ without meaning anything: it has whole seconds, and takes its time."""
 
     def __init__(self, ahead: float = 0.0) -> None:
         self._ahead = ahead
         self.skew = 0.0
+        self._jumped = asyncio.Event()
 
     def __repr__(self) -> str:
         return f"<ServerClock {self._ahead + max(self.skew, 0.0):+.1f} s>"
@@ -73,7 +78,15 @@ class ServerClock(SystemClock):
         if told.tzinfo is None:
             return
         skew = (told - datetime.now(UTC)).total_seconds() - self._ahead
-        self.skew = skew if abs(skew) > self.TOLERATED else 0.0
+        before, self.skew = self.skew, skew if abs(skew) > self.TOLERATED else 0.0
+        if self.skew - before > self.JUMP:
+            self._jumped.set()
+            self._jumped = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        """Return after so many seconds, or when the server's time has jumped ahead, so that whoever waits looks again."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._jumped.wait(), max(seconds, 0))
 
 
 class ManualClock:

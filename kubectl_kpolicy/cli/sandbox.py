@@ -34,7 +34,10 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         epilog="example: kubectl kpolicy sandbox up && export KUBECONFIG=$(kubectl kpolicy sandbox kubeconfig)",
     )
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    _verb(verbs, "up", "start it, or say where it runs", _up)
+    up = _verb(verbs, "up", "start it, or say where it runs", _up)
+    up.add_argument(
+        "--engine", action="store_true", help="install kpolicy there and run its engine beside it"
+    )
     _verb(verbs, "down", "stop it; everything in it stays", _down)
     _verb(
         verbs,
@@ -111,6 +114,11 @@ def _up(args: argparse.Namespace) -> int:
     if process_of(folder) is None:
         _start(folder)
     print(f"the sandbox runs at {_server(folder)}")
+    if args.engine:
+        from kubectl_kpolicy.session import replica
+
+        replica.start(folder)
+        print("the engine runs beside it")
     if not args.quiet:
         print(f"to use it: export KUBECONFIG={folder / 'kubeconfig'}")
     return 0
@@ -164,6 +172,9 @@ def _stop(folder: Path) -> bool:
     import signal
     import time
 
+    from kubectl_kpolicy.session import replica
+
+    replica.stop(folder)
     process = process_of(folder)
     if process is None:
         return False

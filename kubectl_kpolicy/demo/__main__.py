@@ -1,134 +1,51 @@
-"""`python -m kubectl_kpolicy.demo`: runs the scenes and prints, for each policy, what it decides for which object and why.
+"""`python -m kubectl_kpolicy.demo [--dir DIR] [--offline]`: a guided run of the five scenarios.
 
-Output is the same with and without a terminal; colour only with one.
+With kubectl it plays them on a sandbox with the engine beside it; `--offline` asks the engine alone, without any server. With
+a terminal the sandbox is left running, to go on in; without one it is thrown away at the end.
 """
 
 from __future__ import annotations
 
+import argparse
+import shutil
 import sys
-import textwrap
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
 
-from controllers.manifests import sample
-from engine.errors import EngineError, Location
-from engine.evaluate import Evaluation, Inputs, PolicySet, evaluate
-from engine.lang.yaml import load_all
-from engine.model import RuleResult, RuleType, Status, UserInfo, review_of
-from engine.parse import parse_exception, parse_policy
-from kubectl_kpolicy.output.structured import yaml_text
-
-from .cluster import answer_from
-from .scenes import NOW, SCENES, Scene, Step
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-SEED = b"guided run"
-WIDTH = 100
-_MARKS = {
-    Status.PASS: "ok  ",
-    Status.FAIL: "FAIL",
-    Status.ERROR: "ERR ",
-    Status.SKIP: "skip",
-    Status.WARN: "warn",
-}
+from engine.errors import EngineError
 
 
 def main() -> int:
-    """Run all scenes; return 0, or 1 when a sample cannot be read."""
+    """Run the demonstration; return 0, or 1 when something did not come as it must."""
+    parser = argparse.ArgumentParser(prog="python -m kubectl_kpolicy.demo", description=__doc__)
+    parser.add_argument("--dir", type=Path, default=Path(".sandbox"), metavar="DIR")
+    parser.add_argument("--offline", action="store_true", help="without a server, on files only")
+    parser.add_argument("--stop", action="store_true", help="end what an earlier run left running")
+    args = parser.parse_args()
     try:
-        for number, scene in enumerate(SCENES, 1):
-            _print_scene(number, scene)
+        return _run(args)
     except EngineError as error:
-        print(f"error: {error.at}: {error.message}", file=sys.stderr)
+        print(f"error: {error.message}", file=sys.stderr)
+        if error.help:
+            print(f"help: {error.help}", file=sys.stderr)
         return 1
-    print("Next: kubectl kpolicy apply POLICY -r RESOURCE --explain, on files of your own.")
-    return 0
 
 
-def _print_scene(number: int, scene: Scene) -> None:
-    print(f"{number}. {scene.title}\n   {scene.says}\n")
-    for step in scene.steps:
-        print(f"   * {step.says}")
-        for line in _lines(step):
-            print(f"     {line}".rstrip())
-        print()
+def _run(args: argparse.Namespace) -> int:
+    folder = args.dir.absolute()
+    if args.offline:
+        from . import offline
 
+        return offline.main()
+    from . import playing
 
-def _documents(names: tuple[str, ...]) -> Iterator[tuple[dict[str, Any], Location]]:
-    for name in names:
-        path = sample(name)
-        for document in load_all(path.read_text(), file=name):
-            yield document.value, Location(name, document.line)
-
-
-def _lines(step: Step) -> Iterator[str]:
-    yield f"$ kubectl kpolicy apply {' '.join(step.policies)} -r {' -r '.join(step.objects)}"
-    policies = [parse_policy(value, at=at) for value, at in _documents(step.policies)]
-    exceptions = [parse_exception(value, at=at) for value, at in _documents(step.exceptions)]
-    compiled = PolicySet.compile(policies, exceptions)
-    cluster = [value for value, _ in _documents(step.cluster)]
-    for obj, _ in _documents(step.objects):
-        yield from _answers(compiled, _labelled(obj, step), cluster, step)
-
-
-def _labelled(obj: dict[str, Any], step: Step) -> dict[str, Any]:
-    if not step.labels:
-        return obj
-    metadata = obj["metadata"]
-    labels = {**metadata.get("labels", {}), **dict(step.labels)}
-    return {**obj, "metadata": {**metadata, "labels": labels}}
-
-
-def _answers(
-    compiled: PolicySet, obj: dict[str, Any], cluster: list[dict[str, Any]], step: Step
-) -> Iterator[str]:
-    metadata = obj["metadata"]
-    place = "/".join(part for part in (metadata.get("namespace"), metadata["name"]) if part)
-    yield f"{obj['kind']} {place}"
-    review = review_of(obj, user=UserInfo(username=step.user, groups=("developers",)))
-    found = _evaluated(compiled, review, cluster)
-    for result in found.results:
-        yield from _result(result)
-    for trace in found.traces:
-        for text in trace.steps:
-            if (
-                text.kind == "match"
-                and text.holds is False
-                and not trace.rule.startswith("autogen-")
-            ):
-                yield f"  -    {trace.policy}/{trace.rule}: {text.text}"
-    if not found.results:
-        yield "  no rule applies: admitted"
-
-
-def _evaluated(compiled: PolicySet, review: Any, cluster: list[dict[str, Any]]) -> Evaluation:
-    """Evaluate until every question has been answered from the imagined cluster."""
-    inputs = Inputs(now=NOW, seed=SEED)
-    while True:
-        found = evaluate(compiled, review, inputs, trace=True)
-        if not found.missing:
-            return found
-        answers = {lookup: answer_from(lookup, cluster) for lookup in found.missing}
-        inputs = Inputs(now=NOW, seed=SEED, answers={**inputs.answers, **answers})
-
-
-def _result(result: RuleResult) -> Iterator[str]:
-    blocks = " (blocks)" if result.enforce and result.status is Status.FAIL else ""
-    text = result.message or result.status.value
-    said = f"  {_MARKS[result.status]} {result.policy}/{result.rule}{blocks}: {text}"
-    yield from textwrap.wrap(said, WIDTH, subsequent_indent=" " * 7, break_long_words=False)
-    if result.type is RuleType.MUTATION and result.status is Status.PASS:
-        shown = result.targets[0].after if result.targets else result.patched
-        yield from _shown("after it:", shown)
-    for made in result.generated:
-        yield from _shown("makes:", made)
-
-
-def _shown(title: str, obj: Any) -> Iterator[str]:
-    yield f"       {title}"
-    for line in yaml_text(obj).splitlines():
-        yield f"         {line}"
+    if args.stop:
+        return playing.remove(folder)
+    if shutil.which("kubectl") is None:
+        raise EngineError(
+            "kubectl is not on the path, and the guided run is made of kubectl commands",
+            help="install it (https://kubernetes.io/docs/tasks/tools/), or add --offline",
+        )
+    return playing.play(folder, keep=sys.stdout.isatty())
 
 
 if __name__ == "__main__":

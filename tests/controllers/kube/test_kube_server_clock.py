@@ -68,6 +68,24 @@ def test_a_clock_that_starts_ahead_stays_there():
     assert ahead_of_machine(clock) == pytest.approx(4 * 3600, abs=5)
 
 
+def test_who_sleeps_is_woken_when_the_server_jumps_ahead():
+    async def play() -> None:
+        clock = ServerClock()
+        sleeper = asyncio.create_task(clock.sleep(600))
+        await asyncio.sleep(0)
+        clock.observe(date(seconds=20))
+        await asyncio.sleep(0)
+        assert not sleeper.done()
+        clock.observe(date(hours=4))
+        await asyncio.wait_for(sleeper, 10)
+
+    asyncio.run(play())
+
+
+def test_sleep_lasts_as_long_as_was_asked():
+    asyncio.run(asyncio.wait_for(ServerClock().sleep(0.01), 10))
+
+
 def test_every_answer_of_a_server_tells_its_time(tmp_path):
     async def play() -> None:
         async with Sandbox.start(tmp_path) as sandbox:

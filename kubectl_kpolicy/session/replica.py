@@ -1,0 +1,164 @@
+"""The engine beside a sandbox: installed there as it is shipped, and run as a process of its own outside of it.
+
+For `sandbox up --engine` and the guided run. It works under the service account and the rights that `install` prints. Whether
+it runs is told by a lock that the process inherits and holds until its end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SECONDS = 60.0
+"""How long a start may take on a slow machine."""
+
+_ROOT = Path(__file__).parents[2]
+_WEBHOOK = "kyverno-policy-validating-webhook-cfg"
+
+
+def start(folder: Path) -> None:
+    """Install what is shipped into the sandbox of a folder, and run the engine until `stop`; raises EngineError."""
+    if process_of(folder) is not None:
+        return
+    _install(folder)
+    log = folder / "engine.log"
+    with _locked(folder) as lock, log.open("ab") as errors:
+        process = subprocess.Popen(  # noqa: S603 - our own module, and no shell
+            [
+                sys.executable,
+                "-m",
+                "controllers",
+                f"--kubeconfig={_account(folder)}",
+                "--host=127.0.0.1",
+                "--port=0",
+                "--metrics-port=-1",
+                "--server-url=auto",
+                "--drain=100ms",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=errors,
+            stderr=errors,
+            cwd=_ROOT,
+            env={**os.environ, "KYVERNO_POD_NAME": "kpolicy-sandbox"},
+            start_new_session=True,
+            pass_fds=(lock.fileno(),),
+        )
+        lock.truncate(0)
+        lock.write(str(process.pid))
+    if not _until(lambda: process.poll() is not None or _is_asked(folder)) or process.poll():
+        last = log.read_text(errors="replace").strip().rpartition("\n")[2]
+        raise EngineError(
+            f"the engine did not start: {last or 'it said nothing'}", help=f"see `{log}`"
+        )
+    # the engine outlives us, which is what it was started for
+    process.returncode = 0
+
+
+def stop(folder: Path) -> bool:
+    """End the engine of a folder and wait until it is gone; False when none ran. Raises EngineError."""
+    import signal
+
+    process = process_of(folder)
+    if process is None:
+        return False
+    os.kill(process, signal.SIGTERM)
+    if not _until(lambda: process_of(folder) is None):
+        raise EngineError(
+            f"process {process} does not stop", help=f"end it with `kill -9 {process}`"
+        )
+    return True
+
+
+def process_of(folder: Path) -> int | None:
+    """Return the number of the engine's process; None when none runs."""
+    import fcntl
+
+    try:
+        lock = (folder / "engine.lock").open("r")
+    except FileNotFoundError:
+        return None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            text = lock.read()
+            return int(text) if text.isdecimal() else None
+    return None
+
+
+def kubectl(folder: Path, *words: str, given: str = "") -> str:
+    """Run kubectl as the sandbox's administrator and return what it prints; raises EngineError."""
+    command = ["kubectl", f"--kubeconfig={folder / 'kubeconfig'}", *words]
+    try:
+        done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)  # noqa: S603 - no shell
+    except FileNotFoundError as error:
+        raise EngineError("kubectl is not on the path", help="see https://kubernetes.io/docs/tasks/tools/") from error  # fmt: skip
+    if done.returncode:
+        raise EngineError(f"kubectl {' '.join(words)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def _locked(folder: Path) -> Any:
+    """Return the lock file, locked; whoever inherits it holds the lock after we have closed it."""
+    import fcntl
+
+    lock = (folder / "engine.lock").open("a+")
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return lock
+
+
+def _install(folder: Path) -> None:
+    from controllers.manifests.bundle import Choice, installed
+    from controllers.manifests.rbac import PARTS
+    from kubectl_kpolicy.output.structured import json_text, list_of
+
+    objects = [one for one in installed(Choice()) if one["kind"] != "Deployment"]
+    kubectl(folder, "apply", "--server-side", "-f", "-", given=json_text(list_of(objects)))
+    names = [f"kyverno:{part}" for part in PARTS]
+    _until(lambda: all('"rules":[{' in _compact(folder, name) for name in names))
+
+
+def _compact(folder: Path, name: str) -> str:
+    return json.dumps(
+        json.loads(kubectl(folder, "get", "clusterrole", name, "-o", "json")),
+        separators=(",", ":"),
+    )
+
+
+def _account(folder: Path) -> Path:
+    """Write the kubeconfig of the engine's service account."""
+    from controllers.manifests.rbac import NAMESPACE, SERVICE_ACCOUNT
+
+    token = kubectl(folder, "create", "token", SERVICE_ACCOUNT, "-n", NAMESPACE, "--duration=24h")
+    config = json.loads((folder / "kubeconfig").read_text())
+    config["users"] = [{"name": SERVICE_ACCOUNT, "user": {"token": token.strip()}}]
+    config["contexts"][0]["context"]["user"] = SERVICE_ACCOUNT
+    path = folder / "engine.kubeconfig"
+    path.touch(mode=0o600)
+    path.write_text(json.dumps(config))
+    return path
+
+
+def _is_asked(folder: Path) -> bool:
+    """Tell whether the engine leads and has written who is asked about policies: the last step of a start."""
+    found = kubectl(folder, "get", "validatingwebhookconfigurations", "-o", "name")
+    return _WEBHOOK in found
+
+
+def _until(holds: Callable[[], bool]) -> bool:
+    end = time.monotonic() + SECONDS
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
