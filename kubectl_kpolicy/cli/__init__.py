@@ -37,6 +37,7 @@ COMMANDS = {
     "violations": "what fails which policy, and what was denied",
     "policies": "which policies are in force, and how their results count",
     "exceptions": "who is let through until when, and what is wrong with that",
+    "grant": "time-boxed exceptions: ask, approve, extend, end, list",
     "cleanup": "what will be deleted when; preview, postpone, skip, pause",
     "audit": "who did what: read, check and export the records",
     "report": "violations, grants or compliance as a file for others",

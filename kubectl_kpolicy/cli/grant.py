@@ -1,0 +1,141 @@
+"""`kubectl kpolicy grant`: ask for a time-boxed exception, decide about others' requests, end one early, see them all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .verbs import Verbs
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from kubectl_kpolicy.cluster.rows import Row
+
+SUMMARY = "time-boxed exceptions: ask, approve, extend, end, list"
+_EXAMPLE = 'kubectl kpolicy grant no-root/run-as-nonroot deploy/web -n shop --for 4h --reason "image is rebuilt on Monday"'
+_DECISIONS = (
+    ("approve", "agree to requests of others", "comment"),
+    ("deny", "refuse requests of others", "comment"),
+    ("withdraw", "take back own requests before they are decided", "reason"),
+    ("drop", "give back own grants before their end", "reason"),
+    ("revoke", "end grants of others now", "reason"),
+)
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command and its verbs."""
+    verbs = Verbs(sub, "grant", SUMMARY, _EXAMPLE)
+    verbs.parser.usual = "request"
+    _add_request(verbs)
+    for name, text, word in _DECISIONS:
+        parser = verbs.add(name, text, _decision(name, word))
+        parser.add_argument("names", nargs="+", metavar="NAME", help="which grants")
+        parser.add_argument(f"--{word}", required=True, metavar="TEXT", help="why, for the record")
+        _add_writing(parser)
+    extend = verbs.add("extend", "ask for more time: a grant that follows when this one ends", _extend)  # fmt: skip
+    extend.add_argument("name", metavar="NAME", help="which grant")
+    extend.add_argument("--for", dest="length", required=True, metavar="DURATION", help="for how much longer")  # fmt: skip
+    extend.add_argument("--reason", required=True, metavar="TEXT", help="why the rule cannot hold yet")  # fmt: skip
+    extend.add_argument("--ticket", default="", metavar="ID", help="ticket; the grant's own by default")  # fmt: skip
+    _add_writing(extend)
+    listed = verbs.listing("list", "list grants, what ends next first", _list, "NAME|KIND/NAME")
+    listed.add_argument("--mine", action="store_true", help="only own requests")
+    listed.add_argument("--to-approve", action="store_true", help="only what waits for an approver and is not one's own")  # fmt: skip
+    listed.add_argument("--state", default="", metavar="STATE", help="only grants in this state")
+    verbs.describing("grants", "NAME")
+    report = verbs.add("report", "what a grant let through, from request to end", _report)
+    report.add_argument("name", metavar="NAME", help="which grant")
+    report.add_argument("-o", "--output", choices=("md", "json", "yaml"), default="md", help="format of the output")  # fmt: skip
+    preview = verbs.add("preview", "what a grant would let through now", _preview)
+    _add_asked(preview)
+
+
+def _add_request(verbs: Verbs) -> None:
+    parser = verbs.add("request", "ask for an exception", _request)
+    _add_asked(parser)
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why the rule cannot hold")
+    parser.add_argument("--for", dest="length", default="1h", metavar="DURATION", help="for how long, from the approval on (1h)")  # fmt: skip
+    parser.add_argument("--until", default="", metavar="INSTANT", help="until when, instead of --for")  # fmt: skip
+    parser.add_argument("--start", default="", metavar="INSTANT", help="not before this instant")
+    parser.add_argument("--ticket", default="", metavar="ID", help="ticket that tells more")
+    parser.add_argument("--uses", type=int, default=0, metavar="N", help="end it after so many uses")  # fmt: skip
+    parser.add_argument("--idle", default="", metavar="DURATION", help="end it when unused for so long")  # fmt: skip
+    parser.add_argument("--approver", action="append", default=[], metavar="USER", help="whom to ask (repeatable)")  # fmt: skip
+    parser.add_argument("--emergency", action="store_true", help="without approval, shorter, and on record as one")  # fmt: skip
+    parser.add_argument("--preview", action="store_true", help="only show what it would let through")  # fmt: skip
+    parser.add_argument("--wait", action="store_true", help="wait until it is active or refused")
+    parser.add_argument("--timeout", default="0", metavar="DURATION", help="wait at most so long; exit code 124 after")  # fmt: skip
+    _add_writing(parser)
+
+
+def _add_asked(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("rule", nargs="?", default="", metavar="POLICY[/RULE]", help="which rule is not to count")  # fmt: skip
+    parser.add_argument("targets", nargs="*", metavar="KIND/NAME", help="for which objects")
+    parser.add_argument("-l", "--selector", default="", metavar="LABELS", help="for all objects of KIND with these labels")  # fmt: skip
+    parser.add_argument("-f", "--filename", default="", metavar="FILE", help="for the objects in this file; - is standard input")  # fmt: skip
+    parser.add_argument("--block", default="", metavar="ID", help="for what a denial names by this id")  # fmt: skip
+
+
+def _add_writing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="only check: here, or on the server")  # fmt: skip
+    parser.add_argument("-o", "--output", choices=("json", "yaml", "name"), default="", help="print the grants as data")  # fmt: skip
+
+
+def _request(args: argparse.Namespace) -> int:
+    if args.preview:
+        return _preview(args)
+    from kubectl_kpolicy.granting import commands
+
+    return commands.request(args)
+
+
+def _extend(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.granting import commands
+
+    return commands.extend(args)
+
+
+def _decision(verdict: str, word: str) -> Callable[[argparse.Namespace], int]:
+    def run(args: argparse.Namespace) -> int:
+        from kubectl_kpolicy.granting import commands
+
+        return commands.decide_all(args, verdict, getattr(args, word))
+
+    return run
+
+
+def _report(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.granting import commands
+
+    return commands.report_one(args)
+
+
+def _preview(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.granting import commands
+
+    return commands.preview(args)
+
+
+def _list(args: argparse.Namespace) -> int:
+    from .lists import is_named, run_list
+
+    who = _who(args) if args.mine or args.to_approve else ""
+
+    def choice(row: Row) -> bool:
+        own = row.text("requester") == who
+        return (
+            is_named(row, args.names)
+            and (not args.mine or own)
+            and (not args.to_approve or (row.text("state") == "pending" and not own))
+            and (not args.state or row.text("state") == args.state.lower())
+        )
+
+    return run_list(args, "grants", choice)
+
+
+def _who(args: argparse.Namespace) -> str:
+    from kubectl_kpolicy.session import cluster
+    from kubectl_kpolicy.session.identity import who_am_i
+
+    return cluster.with_client(args, lambda client, _access: who_am_i(client)).user

@@ -1,0 +1,125 @@
+"""From words of a command line to requests: policy and rule, objects by name, by label, from a file or from a denial."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.errors import EngineError
+from engine.grants import length_of, length_text
+from engine.grants.model import instant_of
+from engine.record import record, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from controllers.kube import Client
+    from engine.model import Object
+
+    from .requests import Ask
+
+
+@record
+class Target:
+    """One object, or all of a kind with some labels."""
+
+    kind: str
+    name: str = ""
+    namespace: str = ""
+    selector: Object | None = None
+
+
+def read_rule(text: str) -> tuple[str, tuple[str, ...]]:
+    """Read `POLICY`, `POLICY/RULE` or `POLICY/RULE,RULE`; raises EngineError."""
+    policy, _, rules = text.partition("/")
+    if not policy:
+        raise EngineError(f"`{text}` names no policy", help="write POLICY or POLICY/RULE")
+    return policy, tuple(filter(None, rules.split(","))) or ("*",)
+
+
+def read_length(text: str, until: str, start: datetime) -> str:
+    """Read `--for`, or the way from `start` to `--until`; raises EngineError."""
+    if until:
+        end = read_instant(until)
+        if end is None or end <= start:
+            raise EngineError(f"`{until}` is no instant to come", help="write 2026-01-31T17:00:00Z")
+        return length_text(end - start)
+    if length_of(text) is None:
+        raise EngineError(f"`{text}` is no length of time", help="write --for 4h, 90m or 2d")
+    return text
+
+
+def read_instant(text: str) -> datetime | None:
+    """Read an instant; None where none is given. Raises EngineError."""
+    if not text:
+        return None
+    found = instant_of(text)
+    if found is None:
+        raise EngineError(f"`{text}` is no instant", help="write 2026-01-31T17:00:00Z")
+    return found
+
+
+def read_targets(names: Sequence[str], selector: str, documents: Sequence[Object]) -> list[Target]:
+    """Return what is asked for, from `KIND/NAME`, from `KIND` with labels, and from documents; raises EngineError."""
+    if selector:
+        labels = dict(_label(one) for one in selector.split(","))
+        return [Target(_kind_alone(name), selector={"matchLabels": labels}) for name in names]
+    found = [_named(name) for name in names]
+    for one in documents:
+        metadata = one.get("metadata") or {}
+        name = metadata.get("name") or (metadata.get("generateName") or "") + "*"
+        found.append(Target(str(one.get("kind")), str(name), str(metadata.get("namespace") or "")))
+    if not found:
+        raise EngineError("say for which object", help="add KIND/NAME, or -f FILE with the object")
+    return found
+
+
+def _named(text: str) -> Target:
+    kind, slash, name = text.partition("/")
+    if not (slash and kind and name):
+        raise EngineError(f"`{text}` names no object", help="write KIND/NAME, or KIND with -l LABEL=VALUE")  # fmt: skip
+    return Target(kind, name)
+
+
+def _kind_alone(text: str) -> str:
+    if "/" in text:
+        raise EngineError(f"`{text}` names one object", help="with -l write a kind alone")
+    return text
+
+
+def _label(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key or key.endswith("!"):
+        raise EngineError(f"`{text}` is no label", help="write -l app=web,tier=front")
+    return key, value.removeprefix("=")
+
+
+async def with_kinds(client: Client, targets: Sequence[Target]) -> list[Target]:
+    """Return targets with kinds as the server writes them, so that `deploy/web` is a Deployment; raises EngineError."""
+    if all(one.kind[:1].isupper() or "*" in one.kind for one in targets):
+        return list(targets)
+    from controllers.kube import Discovery
+
+    discovery = Discovery(client)
+    await discovery.refresh()
+    found = []
+    for one in targets:
+        kind = discovery.named(one.kind)
+        if kind is None:
+            raise EngineError(f"the server has no kind `{one.kind}`", help="kubectl api-resources")
+        found.append(replace(one, kind=kind.kind))
+    return found
+
+
+def asks(base: Ask, targets: Sequence[Target]) -> list[Ask]:
+    """Return a request for each target; one that names its own namespace is asked for there."""
+    return [
+        replace(
+            base,
+            kind=one.kind,
+            name=one.name,
+            namespace=one.namespace or base.namespace,
+            selector=one.selector,
+        )
+        for one in targets
+    ]

@@ -1,0 +1,40 @@
+"""The verdict that a limit speaks against something, as an error with an exit code of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from controllers.kube.errors import Forbidden, Invalid
+from engine.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from controllers.kube.errors import KubeError
+    from engine.grants import Refusal
+
+_BY_WEBHOOK = "denied the request: "
+_BY_POLICY = "denied request: "
+
+
+class Refused(EngineError):  # noqa: N818 - it names the verdict
+    """A grant policy refuses it; the text names the limit and the next possible step."""
+
+
+class Over(EngineError):  # noqa: N818 - it names the state
+    """It has ended, or waits for nothing that was asked of it."""
+
+
+def refused_by(refusals: Iterable[Refusal]) -> Refused:
+    """Return the refusals as one error, a line each."""
+    return Refused("\n".join(map(str, refusals)))
+
+
+def of_server(error: KubeError) -> EngineError:
+    """Return a refusal where admission refused and the error itself otherwise; RBAC speaks in other words."""
+    if isinstance(error, Forbidden | Invalid):
+        for mark in (_BY_WEBHOOK, _BY_POLICY):
+            _, found, text = error.message.partition(mark)
+            if found:
+                return Refused(text if text.startswith("refused: ") else f"refused: {text}")
+    return error

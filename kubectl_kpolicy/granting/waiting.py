@@ -1,0 +1,87 @@
+"""Waiting for what becomes of a grant: until it is active or has ended, by watching and not by asking again and again."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import TYPE_CHECKING, cast
+
+from controllers.kube.errors import Gone, NotFound
+from controllers.kube.kinds import GRANTS
+from engine.errors import EngineError
+from engine.grants import FINAL
+from engine.grants.company import state_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from controllers.kube import Client
+    from controllers.kube.client import Event
+    from engine.model import Object
+
+
+class TimedOut(EngineError):  # noqa: N818 - it names what happened
+    """The time given for waiting has passed; nothing was undone."""
+
+
+async def settled(
+    client: Client,
+    obj: Object,
+    seconds: float | None,
+    changed: Callable[[str], None] = lambda _state: None,
+) -> Object:
+    """Return a grant once it is active or has ended; `changed` is told each state. Raises TimedOut, NotFound, KubeError."""
+    place = (obj["metadata"]["namespace"], obj["metadata"]["name"])
+    try:
+        async with asyncio.timeout(seconds):
+            return await _settled(client, place, changed)
+    except TimeoutError as error:
+        text = f"grant `{place[1]}` was not decided in time; it goes on waiting"
+        raise TimedOut(text, help=f"kubectl get grants {place[1]} -n {place[0]} -w") from error
+
+
+async def _settled(client: Client, place: tuple[str, str], changed: Callable[[str], None]) -> Object:  # fmt: skip
+    namespace, name = place
+    told = ""
+    while True:
+        obj = await client.get(GRANTS, name, namespace)
+        version = str(obj["metadata"].get("resourceVersion") or "")
+        told = _tell(obj, told, changed)
+        if is_settled(obj):
+            return obj
+        try:
+            found = await _followed(client, place, version, told, changed)
+        except Gone:
+            continue
+        if found is not None:
+            return found
+
+
+async def _followed(
+    client: Client, place: tuple[str, str], version: str, told: str, changed: Callable[[str], None]
+) -> Object | None:
+    """Watch a grant from a version on; None when the server ends the watch before the grant is settled."""
+    namespace, name = place
+    events = client.watch(GRANTS, version, namespace=namespace, field_selector=f"metadata.name={name}")  # fmt: skip
+    async with aclosing(cast("AsyncGenerator[Event]", events)):
+        async for event in events:
+            if event.type == "DELETED":
+                raise NotFound(f"grant `{name}` was deleted", status=404)
+            if event.type == "BOOKMARK":
+                continue
+            told = _tell(event.object, told, changed)
+            if is_settled(event.object):
+                return event.object
+    return None
+
+
+def is_settled(obj: Object) -> bool:
+    """Tell whether nothing more is waited for: the grant is active, or ended."""
+    return (state := state_of(obj)) == "active" or state in FINAL
+
+
+def _tell(obj: Object, told: str, changed: Callable[[str], None]) -> str:
+    state = state_of(obj)
+    if state != told:
+        changed(state)
+    return state
