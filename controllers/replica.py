@@ -76,6 +76,7 @@ class Replica:
             stack.callback(watches.stop)
             kinds = KindsInStep(runtime.world.discovery, self._clock)
             kinds.follow(informers)
+            kinds.on_change.append(watches.follow_served)
             loops = loops_of(runtime)
             await self._serve_metrics(stack, runtime)
             tasks = await self._tasks(stack, runtime, watches, kinds, loops)

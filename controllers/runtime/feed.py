@@ -18,7 +18,7 @@ from controllers.store.exceptions import ExceptionRules
 
 from .options import Options
 from .watching import typed
-from .world import WATCHED
+from .world import WATCHED, WATCHED_IF_SERVED
 
 if TYPE_CHECKING:
     import socket
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Message = dict[str, Any]
 LARGEST = 256 * 1024 * 1024
 _PATHS = ("kubeconfig", "trusted_root")
-_KINDS = {str(kind): kind for kind in WATCHED}
+_KINDS = {str(kind): kind for kind in (*WATCHED, *WATCHED_IF_SERVED)}
 
 
 class Channel:
@@ -85,9 +85,10 @@ def everything(stores: Mapping[Kind, Store], world: World) -> list[Message]:
 
 def take_over(world: World, message: Message) -> bool:
     """Let a World take over a message about it; return False for any other message."""
-    kind = _KINDS.get(str(message.get("k")))
-    if kind is None:
+    named = str(message.get("k"))
+    if named not in _KINDS:
         return False
+    kind = next((one for one in world.watched if str(one) == named), _KINDS[named])
     match message["t"]:
         case "PUT":
             world.put(kind, message["o"])

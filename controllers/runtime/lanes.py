@@ -1,7 +1,7 @@
 """Compiled policies sorted by when the webhook asks them: one lane for each webhook path.
 
-A lane is what one path serves: the policies of one failure policy, or a single policy with match conditions of its own
-(row W-03). Within it rules are told apart once, here, so that nothing is sorted while a request waits.
+A lane is what one path serves: the classic policies of one failure policy, those written in CEL, or a single policy with
+match conditions of its own (row W-03). Within it rules are told apart once, here, so that nothing is sorted while a request waits.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from controllers.store.cel_policies import is_of_cel
 from controllers.store.policies import fine_grained
 from engine.evaluate import CompiledPolicy, PolicySet
 from engine.model import RuleType
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from engine.model import Policy
 
 FAIL, IGNORE = "Fail", "Ignore"
+CEL = "vpol"
+"""What ends the lanes of policies written in CEL, which upstream answers under names of their own."""
+
 _ENFORCE = "enforce"
 
 
@@ -39,8 +43,10 @@ class Lane:
 
 
 def lane_name(policy: Policy, failure_policy: str = "") -> str:
-    """Return the end of the path that serves a policy: `fail`, `ignore`, or `…/finegrained/name`."""
+    """Return the end of the path that serves a policy: `fail`, `ignore`, `…/vpol` or `…/finegrained/name`."""
     plain = (failure_policy or policy.failure_policy).lower()
+    if is_of_cel(policy):
+        return f"{plain}/{CEL}"
     return f"{plain}/finegrained/{policy.key}" if fine_grained(policy) else plain
 
 

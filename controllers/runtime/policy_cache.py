@@ -10,8 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from controllers.store.exceptions import ExceptionRules, exception_key, read_exception
-from controllers.store.policies import content_hash, policy_key, read_policy
+from controllers.store.exceptions import (
+    ExceptionRules,
+    exception_key,
+    read_cel_exception,
+    read_exception,
+)
+from controllers.store.policies import CEL_KEY, content_hash, is_cel, policy_key, read_policy
 from engine.errors import EngineError
 from engine.evaluate import CompiledPolicy, compile_policy
 from engine.exceptions import CompiledException, compile_exception
@@ -19,9 +24,13 @@ from engine.exceptions import CompiledException, compile_exception
 from .lanes import Lane, build_lanes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from engine.model import Object, Policy
+    from engine.evaluate.cel.exceptions import CompiledCelException
+    from engine.model import Object, Policy, PolicyException
+    from engine.model.celpolicies import CelException
+
+    Compiled = CompiledException | CompiledCelException
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +45,21 @@ class Snapshot:
     compiled: Mapping[str, CompiledPolicy] = field(default_factory=dict)
     problems: Mapping[str, EngineError] = field(default_factory=dict)
     exceptions: tuple[CompiledException, ...] = ()
+    cel_exceptions: tuple[CompiledCelException, ...] = ()
     names_events: bool = False
 
     @property
     def policies(self) -> tuple[Policy, ...]:
         """The policies that are in force, by key."""
         return tuple(self.compiled[key].policy for key in sorted(self.compiled))
+
+    @property
+    def exceptions_by_key(self) -> dict[str, PolicyException | CelException]:
+        """The exceptions that count, of both groups."""
+        found: dict[str, PolicyException | CelException] = {
+            one.key: one.exception for one in self.exceptions
+        }
+        return found | {f"{CEL_KEY}{one.key}": one.exception for one in self.cel_exceptions}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +79,13 @@ class PolicyCache:
         self._rules = rules or ExceptionRules()
         self._force_ignore = force_ignore
         self._objects: dict[str, tuple[str, Object]] = {}
-        self._exceptions: dict[str, tuple[str, CompiledException | EngineError]] = {}
+        self._exceptions: dict[str, tuple[str, Compiled | EngineError]] = {}
         self._known: dict[str, _Known] = {}
         self._snapshot = Snapshot()
         self._is_stale = False
 
     def put_policy(self, obj: Object) -> bool:
-        """Take over a ClusterPolicy or Policy; return whether it means something else than before."""
+        """Take over a policy of any kind; return whether it means something else than before."""
         key, digest = policy_key(obj), content_hash(obj)
         known = self._objects.get(key)
         if known is not None and known[0] == digest:
@@ -113,7 +131,7 @@ class PolicyCache:
         exceptions = {
             key: (digest, one)
             for key, (digest, one) in sorted(self._exceptions.items())
-            if isinstance(one, CompiledException) and self._rules.counts(one.exception.namespace)
+            if not isinstance(one, EngineError) and self._rules.counts(one.exception.namespace)
         }
         for key in self._objects:
             self._known[key] = self._compile(key, exceptions)
@@ -129,13 +147,16 @@ class PolicyCache:
             lanes=build_lanes(compiled.values(), force_ignore=self._force_ignore),
             compiled=compiled,
             problems=problems,
-            exceptions=tuple(one for _, one in exceptions.values()),
+            exceptions=_classic(one for _, one in exceptions.values()),
+            cel_exceptions=_of_cel(one for _, one in exceptions.values()),
             names_events=any(_names_events(one) for one in compiled.values()),
         )
 
-    def _compile(self, key: str, exceptions: Mapping[str, tuple[str, CompiledException]]) -> _Known:
+    def _compile(self, key: str, exceptions: Mapping[str, tuple[str, Compiled]]) -> _Known:
         digest, obj = self._objects[key]
-        naming = {name: (of, one) for name, (of, one) in exceptions.items() if key in one.rules}
+        naming = {
+            name: (of, one) for name, (of, one) in exceptions.items() if _names(one, key, obj)
+        }
         signature = (digest, *(f"{name}={of}" for name, (of, _) in naming.items()))
         known = self._known.get(key)
         if known is not None and known.signature == signature:
@@ -143,26 +164,53 @@ class PolicyCache:
         known = known or _Known(())
         given = tuple(one for _, one in naming.values())
         try:
-            return _Known(signature, compile_policy(read_policy(obj), given), obj)
+            return _Known(signature, _compiled_policy(obj, given), obj)
         except EngineError as error:
             return _Known(signature, _again(known.source, given), known.source, error)
 
 
-def _again(
-    source: Object | None, exceptions: tuple[CompiledException, ...]
-) -> CompiledPolicy | None:
+def _classic(exceptions: Iterable[Compiled]) -> tuple[CompiledException, ...]:
+    return tuple(one for one in exceptions if isinstance(one, CompiledException))
+
+
+def _of_cel(exceptions: Iterable[Compiled]) -> tuple[CompiledCelException, ...]:
+    return tuple(one for one in exceptions if not isinstance(one, CompiledException))
+
+
+def _names(exception: Compiled, key: str, obj: Object) -> bool:
+    """Tell whether an exception is written for a policy: by key, or by name and kind (rows X-02, X-22b)."""
+    if isinstance(exception, CompiledException):
+        return key in exception.rules
+    wanted = (str(obj["metadata"]["name"]), str(obj.get("kind")))
+    return is_cel(obj) and wanted in exception.exception.references
+
+
+def _compiled_policy(obj: Object, exceptions: tuple[Compiled, ...]) -> CompiledPolicy:
+    """Compile a policy of any kind with the exceptions that name it; raises EngineError."""
+    if not is_cel(obj):
+        return compile_policy(read_policy(obj), _classic(exceptions))
+    from engine.evaluate.cel.policies import compile_cel_policy
+
+    return compile_cel_policy(read_policy(obj), _of_cel(exceptions))
+
+
+def _again(source: Object | None, exceptions: tuple[Compiled, ...]) -> CompiledPolicy | None:
     """Compile the last form of a policy that compiled, with the exceptions of now."""
     if source is None:
         return None
     try:
-        return compile_policy(read_policy(source), exceptions)
+        return _compiled_policy(source, exceptions)
     except EngineError:
         return None
 
 
-def _compiled(obj: Object) -> CompiledException | EngineError:
+def _compiled(obj: Object) -> Compiled | EngineError:
     try:
-        return compile_exception(read_exception(obj))
+        if not is_cel(obj):
+            return compile_exception(read_exception(obj))
+        from engine.evaluate.cel.exceptions import compile_cel_exception
+
+        return compile_cel_exception(read_cel_exception(obj))
     except EngineError as error:
         return error
 

@@ -13,8 +13,6 @@ from controllers.kube import KubeError
 from controllers.kube.kinds import CONFIG_MAPS, CRDS
 from controllers.kube.reflector import Selection
 
-from .world import WATCHED
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -40,10 +38,23 @@ class Watches:
     """
 
     def __init__(self, informers: Informers, world: World, namespace: str) -> None:
-        self.stores = {
-            kind: informers.acquire(kind, selection_of(kind, namespace)) for kind in WATCHED
-        }
-        self._tasks = [_watch(store, world, kind, namespace) for kind, store in self.stores.items()]
+        self.stores: dict[Kind, Store] = {}
+        self._informers, self._world, self._namespace = informers, world, namespace
+        self._tasks: list[asyncio.Task[None]] = []
+        for kind in world.watched:
+            self._follow(kind)
+
+    def follow_served(self) -> None:
+        """Watch the kinds that the server has come to have since; whoever has objects of them is told."""
+        known = {str(kind) for kind in self.stores}
+        for kind in self._world.served_too():
+            if str(kind) not in known:
+                self._follow(kind)
+
+    def _follow(self, kind: Kind) -> None:
+        store = self._informers.acquire(kind, selection_of(kind, self._namespace))
+        self.stores[kind] = store
+        self._tasks.append(_watch(store, self._world, kind, self._namespace))
 
     def stop(self) -> None:
         """Tell the World nothing more."""

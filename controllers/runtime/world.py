@@ -11,20 +11,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from controllers.kube.kinds import (
+    CEL_EXCEPTIONS,
     CLUSTER_POLICIES,
     CLUSTER_ROLE_BINDINGS,
     CONFIG_MAPS,
+    NAMESPACED_VALIDATING_POLICIES,
     NAMESPACES,
     POLICIES,
     POLICY_EXCEPTIONS,
     ROLE_BINDINGS,
+    VALIDATING_POLICIES,
     Discovery,
     Kind,
 )
 from controllers.store.bindings import Bindings
 from controllers.store.exceptions import ExceptionRules
 from controllers.store.namespaces import Namespaces
-from controllers.store.policies import policy_key
 
 from .configuration import Configuration, read_configuration
 from .policy_cache import PolicyCache
@@ -46,6 +48,9 @@ WATCHED = (
     CONFIG_MAPS,
 )
 """Kinds that must be listed before anything is decided; of ConfigMaps only the engine's own is watched."""
+
+WATCHED_IF_SERVED = (VALIDATING_POLICIES, NAMESPACED_VALIDATING_POLICIES, CEL_EXCEPTIONS)
+"""Kinds that are known too where the server has them, in whichever version it prefers."""
 
 _log = logging.getLogger(__name__)
 
@@ -83,8 +88,14 @@ class World:
         self.on_change: list[Callable[[Change], None]] = []
         self.on_listed: list[Callable[[Kind], None]] = []
         self._metrics = metrics
-        self._waiting = set(WATCHED)
+        self.watched = (*WATCHED, *self.served_too())
+        self._waiting = set(self.watched)
         self._parents: dict[tuple[str, str, str], Kind | None] = {}
+
+    def served_too(self) -> tuple[Kind, ...]:
+        """Return the kinds of WATCHED_IF_SERVED that the server has by now."""
+        found = (self.discovery.of_resource(kind.group, kind.plural) for kind in WATCHED_IF_SERVED)
+        return tuple(kind for kind in found if kind is not None)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -98,9 +109,12 @@ class World:
 
     def listed(self, kind: Kind) -> None:
         """Note that a kind was listed completely; the last one compiles the policies before anybody asks."""
-        if kind not in self._waiting:
+        is_late = kind not in self.watched
+        if kind not in self._waiting and not is_late:
             return
         self._waiting.discard(kind)
+        if is_late:
+            self.watched = (*self.watched, kind)
         if not self._waiting:
             _ = self.policies.snapshot
         for listener in self.on_listed:
@@ -114,7 +128,12 @@ class World:
     def remove(self, kind: Kind, obj: Object) -> None:
         """Forget an object that is gone."""
         match kind.plural:
-            case "clusterpolicies" | "policies":
+            case (
+                "clusterpolicies"
+                | "policies"
+                | "validatingpolicies"
+                | "namespacedvalidatingpolicies"
+            ):
                 self.policies.remove_policy(obj)
                 self._count(obj, "deleted")
             case "policyexceptions":
@@ -142,7 +161,12 @@ class World:
 
     def _put(self, kind: Kind, obj: Object) -> bool:
         match kind.plural:
-            case "clusterpolicies" | "policies":
+            case (
+                "clusterpolicies"
+                | "policies"
+                | "validatingpolicies"
+                | "namespacedvalidatingpolicies"
+            ):
                 changed = self.policies.put_policy(obj)
                 if changed:
                     self._count(obj, "created or updated")
@@ -163,11 +187,12 @@ class World:
             _log.warning("configuration: %s", problem)
 
     def _count(self, obj: Object, what: str) -> None:
-        key = policy_key(obj)
-        namespace = key.rpartition("/")[0] or "-"
-        name = key.rpartition("/")[2]
-        kind = "namespaced" if "/" in key else "cluster"
-        self._metrics.count("kyverno_policy_changes", (name, namespace, kind, what))
+        metadata = obj.get("metadata") or {}
+        is_namespaced = obj.get("kind") in ("Policy", "NamespacedValidatingPolicy")
+        namespace = str(metadata.get("namespace") or "default") if is_namespaced else "-"
+        scope = "namespaced" if is_namespaced else "cluster"
+        name = str(metadata.get("name") or "")
+        self._metrics.count("kyverno_policy_changes", (name, namespace, scope, what))
 
     def _tell(self, change: Change) -> None:
         for listener in self.on_change:

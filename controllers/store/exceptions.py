@@ -1,4 +1,4 @@
-"""PolicyExceptions as stored, and which of them count at all (rows X-08, X-09).
+"""PolicyExceptions of both groups as stored, and which of them count at all (rows X-08, X-09, X-22).
 
 For the policy cache and for the admission of exceptions, which warns where an exception would not count.
 """
@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 from engine.parse import parse_exception
 
+from .policies import CEL_KEY, is_cel
+
 if TYPE_CHECKING:
     from engine.model import Object, PolicyException
+    from engine.model.celpolicies import CelException
 
 NOT_ENABLED = "PolicyException resources would not be processed until it is enabled."
 NO_NAMESPACE = "The exceptionNamespace flag is not set"
@@ -41,11 +44,19 @@ class ExceptionRules:
 
 
 def read_exception(obj: Object) -> PolicyException:
-    """Return the exception in a stored object; raises PolicyError."""
+    """Return the classic exception in a stored object; raises PolicyError."""
     return parse_exception(obj, strict=False)
 
 
+def read_cel_exception(obj: Object) -> CelException:
+    """Return the exception of policies.kyverno.io in a stored object; raises PolicyError."""
+    from engine.parse.celpolicies import parse_cel_exception
+
+    return parse_cel_exception(obj, strict=False)
+
+
 def exception_key(obj: Object) -> str:
-    """Return `namespace/name`."""
+    """Return `namespace/name`, with CEL_KEY before that of an exception of policies.kyverno.io."""
     metadata = obj.get("metadata") or {}
-    return f"{metadata.get('namespace') or 'default'}/{metadata.get('name') or ''}"
+    name = f"{metadata.get('namespace') or 'default'}/{metadata.get('name') or ''}"
+    return f"{CEL_KEY}{name}" if is_cel(obj) else name

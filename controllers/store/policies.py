@@ -1,4 +1,4 @@
-"""ClusterPolicies and Policies as stored, and their status (row A-04).
+"""Policies as stored, classic ones and those written in CEL, and the status of classic ones (row A-04).
 
 For the policy cache and for the loop that writes status. Documents that an API server holds went through its schema, so
 fields that we do not know are passed over instead of refused.
@@ -17,7 +17,11 @@ from engine.parse import parse_policy
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from engine.model import Json, Object, Policy
+    from engine.model import Json, Object, Policy, RuleResult
+
+CEL_GROUP = "policies.kyverno.io"
+CEL_KEY = "cel:"
+"""What begins the keys of policies and exceptions of CEL_GROUP, which may be named as classic ones are."""
 
 POLICY_KINDS = frozenset({"ClusterPolicy", "Policy"})
 _COUNTED = ("validate", "generate", "mutate", "verifyImages")
@@ -25,16 +29,37 @@ _COUNTED = ("validate", "generate", "mutate", "verifyImages")
 
 def read_policy(obj: Object) -> Policy:
     """Return the policy in a stored object; raises PolicyError."""
-    return parse_policy(obj, strict=False)
+    if not is_cel(obj):
+        return parse_policy(obj, strict=False)
+    from engine.parse.celpolicies import parse_cel_policy
+
+    return parse_cel_policy(obj, strict=False)
+
+
+def is_cel(obj: Object) -> bool:
+    """Tell whether an object is of policies.kyverno.io, where everything is written in CEL."""
+    return str(obj.get("apiVersion", "")).partition("/")[0] == CEL_GROUP
 
 
 def policy_key(obj: Object) -> str:
-    """Return how exceptions and reports name a policy: `name`, or `namespace/name` of a Policy."""
+    """Return what tells a policy from all others: `name`, or `namespace/name`, as exceptions and reports name it.
+
+    CEL_KEY stands before that of a policy written in CEL.
+    """
     metadata = obj.get("metadata") or {}
     name = str(metadata.get("name") or "")
-    return (
-        f"{metadata.get('namespace') or 'default'}/{name}" if obj.get("kind") == "Policy" else name
-    )
+    if obj.get("kind") in ("Policy", "NamespacedValidatingPolicy"):
+        name = f"{metadata.get('namespace') or 'default'}/{name}"
+    return f"{CEL_KEY}{name}" if is_cel(obj) else name
+
+
+def key_of(result: RuleResult, name: str = "") -> str:
+    """Return the key of the policy that a result is of, or that of the exception `name` which excused it.
+
+    INVARIANT: a policy written in CEL is one rule without a name, and rules of classic policies have names.
+    """
+    plain = name or result.policy
+    return plain if result.rule else f"{CEL_KEY}{plain}"
 
 
 def content_hash(obj: Object) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from controllers.store.cel_policies import is_of_cel, webhook_rules
 from engine.lang import wildcard
 from engine.match import KindFilter, parse_kind
 from engine.model import RuleType
@@ -47,13 +48,17 @@ def admission_rules(
     Kinds that the server does not have are left out; they come in when the server has them.
     """
     wanted: Wanted = {}
+    said: list[dict[str, Any]] = []
     for rule in rules:
+        if is_of_cel(rule.policy):
+            said += (one for one in webhook_rules(rule.policy) if one not in said)
+            continue
         for text, operations in kinds_of(rule, mutating=mutating):
             for place, resource in _resources(parse_kind(text), discovery):
                 held = place if not rule.policy.namespace else _inside(place)
                 if held is not None:
                     wanted.setdefault(held, {}).setdefault(resource, set()).update(operations)
-    return _without_covered(_as_rules(wanted))
+    return _without_covered([*_as_rules(wanted), *sorted(said, key=_said_order)])
 
 
 def kinds_of(
@@ -161,6 +166,11 @@ def _as_rules(wanted: Wanted) -> list[dict[str, Any]]:
 
 def _ordered(operations: set[str]) -> tuple[str, ...]:
     return (ANY,) if ANY in operations else tuple(sorted(operations))
+
+
+def _said_order(rule: Mapping[str, Any]) -> Any:
+    names = ("apiGroups", "apiVersions", "resources", "scope", "operations")
+    return tuple(rule[name] for name in names)
 
 
 def _order(item: tuple[tuple[_Place, tuple[str, ...]], list[str]]) -> Any:

@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 _FINE = frozenset({Status.PASS, Status.SKIP})
 
 
+def refused_message(results: Iterable[RuleResult]) -> str:
+    """Return the text of a denial by policies written in CEL, as upstream has it for them."""
+    return "; ".join(_said(result) for result in results)
+
+
+def _said(result: RuleResult) -> str:
+    how = "error" if result.status is Status.ERROR else "failed"
+    return f"Policy {result.policy.rpartition('/')[2]} {how}: {result.message}"
+
+
 def blocked_message(review: Review, failures: Mapping[str, Mapping[str, str]]) -> str:
     """Return the text of a denial: which object, and by policy and rule why."""
     name = str(review.metadata.get("name") or "")
@@ -54,6 +64,8 @@ def warnings_of(results: Iterable[RuleResult]) -> list[str]:
     """Return one admission warning for each result that is neither pass nor skip."""
     return [
         f"policy {result.policy.rpartition('/')[2]}.{result.rule}: {result.message}"
+        if result.rule
+        else _said(result)
         for result in results
         if result.status not in _FINE
     ]

@@ -11,8 +11,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.runtime.lanes import FAIL, IGNORE
-from controllers.store.policies import match_conditions, timeout_of
+from controllers.runtime.lanes import CEL, FAIL, IGNORE
+from controllers.store.policies import CEL_GROUP, match_conditions, timeout_of
 
 from .admission_rules import ANY, admission_rules
 
@@ -144,7 +144,7 @@ def _webhook(
     own = match_conditions(policies[0]) if "/" in lane_name else ()
     failure_policy = IGNORE if lane_name.partition("/")[0] == IGNORE.lower() else FAIL
     made = {
-        **_head(f"{stage}.kyverno.svc-{lane_name.replace('/', '-')}", failure_policy),
+        **_head(_name(stage, lane_name), failure_policy),
         "clientConfig": address.client_config(f"/{stage}/{lane_name}"),
         "rules": rules,
         "timeoutSeconds": min(max(asked, default=_SECONDS), _MOST_SECONDS),
@@ -153,6 +153,13 @@ def _webhook(
     }
     conditions = [*settings.match_conditions, *own, *_bootstrap(rules, settings)]
     return {**made, "matchConditions": conditions} if conditions else made
+
+
+def _name(stage: str, lane_name: str) -> str:
+    plain, _, rest = lane_name.partition("/")
+    if rest == CEL:
+        return f"{CEL}.{stage}.kyverno.svc-{plain}"
+    return f"{stage}.kyverno.svc-{lane_name.replace('/', '-')}"
 
 
 def _head(name: str, failure_policy: str) -> Object:
@@ -188,12 +195,20 @@ def _fixed(address: Address, settings: Configuration) -> list[Object]:
     cleanup = f"kyverno-cleanup-controller.{address.namespace}.svc"
     labelled = {"matchExpressions": [{"key": _TTL, "operator": "Exists"}]}
     ttl = _desk(cleanup, "/verifyttl", IGNORE, ANY, [ANY], address)
+    policies, of_cel = (
+        _desk("validate-policy.kyverno.svc", "/policyvalidate", FAIL, group, resources, address)
+        for group, resources in (
+            ("kyverno.io", ["clusterpolicies", "policies"]),
+            (CEL_GROUP, ["namespacedvalidatingpolicies", "validatingpolicies"]),
+        )
+    )
     asked: tuple[tuple[str, list[Object]], ...] = (
         ("kyverno-policy-validating-webhook-cfg",
-         [_desk("validate-policy.kyverno.svc", "/policyvalidate", FAIL, "kyverno.io",
-                ["clusterpolicies", "policies"], address)]),
+         [{**policies, "rules": [*policies["rules"], *of_cel["rules"]]}]),
         ("kyverno-exception-validating-webhook-cfg",
          [_desk(desk, "/exceptionvalidate", FAIL, "kyverno.io", ["policyexceptions"], address)]),
+        ("kyverno-cel-exception-validating-webhook-cfg",
+         [_desk(desk, "/celexception/validate", FAIL, CEL_GROUP, ["policyexceptions"], address)]),
         ("kyverno-cleanup-validating-webhook-cfg",
          [_desk(cleanup, "/cleanupvalidate", FAIL, "kyverno.io",
                 ["cleanuppolicies", "clustercleanuppolicies"], address)]),

@@ -12,19 +12,26 @@ from typing import TYPE_CHECKING
 
 from controllers.kube import Invalid, KubeError
 from controllers.kube.kinds import VALIDATING_WEBHOOKS
-from controllers.store.policies import match_conditions
+from controllers.store.exceptions import read_cel_exception
+from controllers.store.policies import is_cel, match_conditions, read_policy
 from engine.cleanup import ttl
 from engine.errors import EngineError
 from engine.evaluate import compile_policy
 from engine.exceptions import compile_exception
-from engine.lint import lint_cleanup, lint_exception, lint_policy
+from engine.lint import (
+    lint_cel_exception,
+    lint_cel_policy,
+    lint_cleanup,
+    lint_exception,
+    lint_policy,
+)
 from engine.parse import parse_cleanup_policy, parse_exception, parse_policy
 
 from . import envelope
 from .admission_rules import kinds_in
 from .configurations import condition_probe
 from .rights import missing_verbs, needs_of_cleanup, needs_of_policy
-from .scopes import cluster_findings
+from .scopes import cluster_findings, unknown_resources
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -57,11 +64,11 @@ class Desk:
         self._user = user
 
     async def policy(self, _rest: str, body: bytes, budget: float) -> bytes:
-        """Answer the review of a ClusterPolicy or Policy."""
+        """Answer the review of a policy of any kind."""
         return await self._answer(body, budget, self._check_policy)
 
     async def exception(self, _rest: str, body: bytes, budget: float) -> bytes:
-        """Answer the review of a PolicyException."""
+        """Answer the review of a PolicyException of either group."""
         return await self._answer(body, budget, self._check_exception)
 
     async def cleanup(self, _rest: str, body: bytes, budget: float) -> bytes:
@@ -93,6 +100,8 @@ class Desk:
             return envelope.denied(uid, "the object could not be checked")
 
     async def _check_policy(self, obj: Object, old: Object | None) -> list[str]:
+        if is_cel(obj):
+            return self._check_cel_policy(obj, old)
         policy = parse_policy(obj, strict=False)
         warnings = _passed(lint_policy(policy))
         if old is not None and old.get("spec") == obj.get("spec"):
@@ -105,11 +114,31 @@ class Desk:
             warnings.append(_CLONE_CHANGED)
         return warnings
 
+    def _check_cel_policy(self, obj: Object, old: Object | None) -> list[str]:
+        """Check a policy written in CEL; one that stays as it is is not refused for what is wrong with it."""
+        from engine.evaluate.cel.policies import compile_cel_policy
+
+        policy = read_policy(obj)
+        findings = lint_cel_policy(policy)
+        if old is not None and old.get("spec") == obj.get("spec"):
+            return [str(one) for one in findings if one.severity == "warning"]
+        warnings = _passed(findings)
+        compile_cel_policy(policy)
+        return warnings + _passed(unknown_resources(policy, self._world.discovery))
+
     async def _check_exception(self, obj: Object, _old: Object | None) -> list[str]:
-        exception = parse_exception(obj, strict=False)
-        warnings = _passed(lint_exception(exception))
-        compile_exception(exception)
-        if doubt := self._world.exception_rules.warning(exception.namespace):
+        namespace = str((obj.get("metadata") or {}).get("namespace") or "")
+        if is_cel(obj):
+            from engine.evaluate.cel.exceptions import compile_cel_exception
+
+            of_cel = read_cel_exception(obj)
+            warnings = _passed(lint_cel_exception(of_cel))
+            compile_cel_exception(of_cel)
+        else:
+            exception = parse_exception(obj, strict=False)
+            warnings = _passed(lint_exception(exception))
+            compile_exception(exception)
+        if doubt := self._world.exception_rules.warning(namespace):
             warnings.append(doubt)
         return warnings
 

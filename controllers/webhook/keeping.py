@@ -19,6 +19,7 @@ from controllers.kube.kinds import (
     VALIDATING_WEBHOOKS,
 )
 from controllers.kube.reflector import Selection
+from controllers.store.cel_policies import VALIDATING_KINDS
 from controllers.store.policies import content_hash
 
 from .certificates import renewed
@@ -76,7 +77,7 @@ class Keeper:
         self._stale.set()
 
     def _on_change(self, change: Change) -> None:
-        if change.kind in _DECIDING:
+        if change.kind in _DECIDING or change.object.get("kind") in VALIDATING_KINDS:
             self.mark()
 
     async def lead(self) -> None:

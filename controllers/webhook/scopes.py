@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from controllers.store.cel_policies import webhook_rules
+from engine.lang import wildcard
 from engine.lint import Finding
 
 from .admission_rules import kinds_in, unknown_kinds
@@ -33,6 +35,24 @@ def cluster_findings(policy: Policy, discovery: Discovery) -> Iterator[Finding]:
         for block in _generated(rule):
             yield from _check_target(policy, block, path, discovery)
             yield from _check_clone_list(policy, block, path, discovery)
+
+
+def unknown_resources(policy: Policy, discovery: Discovery) -> Iterator[Finding]:
+    """Yield warnings of resources that a policy written in CEL names and the server does not have."""
+    unknown: dict[str, None] = {}
+    for rule in webhook_rules(policy):
+        for resource in rule["resources"]:
+            plural = resource.partition("/")[0]
+            if not any(_is_of(kind, rule["apiGroups"], plural) for kind in discovery):
+                unknown[resource] = None
+    if unknown:
+        shown = ", ".join(unknown)
+        text = f"the cluster does not have the resources {shown}; the policy concerns them once it does"
+        yield Finding("warning", text, "spec.matchConstraints.resourceRules")
+
+
+def _is_of(kind: Kind, groups: list[str], plural: str) -> bool:
+    return plural in ("*", kind.plural) and any(wildcard.match(one, kind.group) for one in groups)
 
 
 def _check_kinds(rule: Rule, path: str, discovery: Discovery) -> Iterator[Finding]:

@@ -117,6 +117,7 @@ class Serving:
                 "policyvalidate": desk.policy,
                 "policymutate": desk.nothing,
                 "exceptionvalidate": desk.exception,
+                "celexception": desk.exception,
                 "cleanupvalidate": desk.cleanup,
                 "globalcontextvalidate": desk.nothing,
                 "verifymutate": desk.nothing,

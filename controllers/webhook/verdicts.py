@@ -12,7 +12,7 @@ from controllers.runtime.lanes import FAIL
 from engine.model import RuleType, Status
 from engine.mutate.diff import diff
 
-from .blocks import blocked_message, failures_of, mutation_error, warnings_of
+from .blocks import blocked_message, failures_of, mutation_error, refused_message, warnings_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ def rule_on_validation(lane: Lane, review: Review, results: Sequence[RuleResult]
         return NOTHING_WRONG
     enforcing = _enforcing(lane.blocking, review)
     if any(_blocks(result, lane.failure_policy, enforcing) for result in results):
-        return Ruling(denial=blocked_message(review, failures_of(results, enforcing)))
+        return Ruling(denial=_denial(lane, review, results, enforcing))
     return Ruling(warnings=_warnings(lane.blocking, results))
 
 
@@ -62,6 +62,17 @@ def rule_on_mutation(
         policies = frozenset(result.policy for result in broken)
         return Ruling(denial=blocked_message(review, failures_of(results, policies)))
     return Ruling(operations=_operations(review, patched), warnings=_warnings(lane.mutate, results))
+
+
+def _denial(
+    lane: Lane, review: Review, results: Sequence[RuleResult], enforcing: frozenset[str]
+) -> str:
+    """Return the text of a denial; results without a rule are those of policies written in CEL."""
+    of_cel = [one for one in results if not one.rule]
+    failures = failures_of([one for one in results if one.rule], enforcing)
+    parts = [blocked_message(review, failures)] if failures else []
+    said = refused_message(one for one in of_cel if _blocks(one, lane.failure_policy, enforcing))
+    return "; ".join([*parts, said] if said else parts)
 
 
 def _blocks(result: RuleResult, failure_policy: str, enforcing: frozenset[str]) -> bool:

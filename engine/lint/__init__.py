@@ -8,10 +8,20 @@ from .findings import Finding
 from .policies import lint_policy
 
 if TYPE_CHECKING:
+    from .celpolicies import lint_binding, lint_cel_exception, lint_cel_policy
     from .cleanup import lint_cleanup
     from .exceptions import lint_exception
 
-__all__ = ["Finding", "lint_cleanup", "lint_exception", "lint_policy"]
+__all__ = [
+    "Finding",
+    "lint_binding",
+    "lint_cel_exception",
+    "lint_cel_policy",
+    "lint_cleanup",
+    "lint_exception",
+    "lint_policy",
+]
+_OF_CEL = ("lint_binding", "lint_cel_exception", "lint_cel_policy")
 
 
 def __getattr__(name: str) -> Any:
@@ -24,4 +34,8 @@ def __getattr__(name: str) -> Any:
         from .exceptions import lint_exception
 
         return lint_exception
+    if name in _OF_CEL:
+        from . import celpolicies
+
+        return getattr(celpolicies, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

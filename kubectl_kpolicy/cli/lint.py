@@ -1,4 +1,4 @@
-"""`kubectl kpolicy lint`: mistakes in policies, exceptions and cleanup policies, found before a cluster sees them.
+"""`kubectl kpolicy lint`: mistakes in policies of every kind, exceptions and cleanup policies, before a cluster sees them.
 
 Everything that is wrong is printed with file and line, not only the first; documents of other kinds are passed over. The
 checks are the engine's, so an error here is a refusal by the webhook.
@@ -15,7 +15,7 @@ from engine.record import record
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from engine.lang.yaml import Document
 
@@ -100,11 +100,19 @@ def _check_path(path: str, mode: str) -> tuple[int, list[Line]]:
 def _is_ours(value: Any) -> bool:
     from engine.parse import SPECS
 
-    return (
-        isinstance(value, dict)
-        and str(value.get("apiVersion", "")).startswith("kyverno.io/")
-        and value.get("kind") in SPECS
-    )
+    if not isinstance(value, dict):
+        return False
+    group, kind = str(value.get("apiVersion", "")).partition("/")[0], value.get("kind")
+    return kind in SPECS if group == "kyverno.io" else kind in _cel_parsers(group)
+
+
+def _cel_parsers(group: str) -> Mapping[str, Any]:
+    """Return what reads the kinds of a group whose policies are written in CEL, by kind; loaded with the first of them."""
+    if group not in ("policies.kyverno.io", "admissionregistration.k8s.io"):
+        return {}
+    from engine.parse.celpolicies import PARSERS
+
+    return PARSERS[group]
 
 
 def check_document(document: Document, mode: str = "strict") -> Iterator[Line]:
@@ -136,11 +144,25 @@ def check_document(document: Document, mode: str = "strict") -> Iterator[Line]:
 def _lint(doc: dict[str, Any], at: Any) -> Iterable[Any]:
     from engine import lint, parse
 
+    if read := _cel_parsers(str(doc["apiVersion"]).partition("/")[0]).get(doc["kind"]):
+        return _lint_cel(read(doc, at=at, strict=False))
     if doc["kind"] in parse.POLICY_KINDS:
         return lint.lint_policy(parse.parse_policy(doc, at=at, strict=False))
     if doc["kind"] in parse.EXCEPTION_KINDS:
         return lint.lint_exception(parse.parse_exception(doc, at=at, strict=False))
     return lint.lint_cleanup(parse.parse_cleanup_policy(doc, at=at, strict=False))
+
+
+def _lint_cel(value: Any) -> Iterable[Any]:
+    from engine import lint
+    from engine.model import Policy
+    from engine.model.celpolicies import Binding
+
+    if isinstance(value, Policy):
+        return lint.lint_cel_policy(value)
+    return (
+        lint.lint_binding(value) if isinstance(value, Binding) else lint.lint_cel_exception(value)
+    )
 
 
 def _steps(path: str) -> tuple[str | int, ...]:

@@ -25,7 +25,7 @@ from controllers.kube.kinds import (
 )
 from controllers.runtime.afterwork import Afterwork
 from controllers.runtime.metrics import Metrics
-from controllers.runtime.world import WATCHED, World
+from controllers.runtime.world import WATCHED_IF_SERVED, World
 from controllers.webhook.certificates import Certificates, first_certificates
 from controllers.webhook.reviewing import Limits, Reviewer
 from controllers.webhook.server import Routes, WebhookServer
@@ -151,7 +151,7 @@ class Stage:
 
     def listed(self) -> None:
         """Let everything count as listed."""
-        for kind in WATCHED:
+        for kind in self.world.watched:
             self.world.listed(kind)
 
 
@@ -186,6 +186,8 @@ async def staged(
 
 def kind_of(obj: dict[str, Any]) -> Kind:
     """Return the kind under which the world takes an object."""
+    if obj.get("apiVersion", "").startswith("policies.kyverno.io/"):
+        return next(one for one in WATCHED_IF_SERVED if one.kind == obj["kind"])
     kinds = {
         "ClusterPolicy": CLUSTER_POLICIES,
         "Policy": POLICIES,

@@ -1,0 +1,126 @@
+"""Checks of CEL expressions: that they compile, and that they read nothing that will not be there.
+
+For every list of expressions that a policy, an exception or a native policy holds. What an expression comes to on an
+object is not asked here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from engine.lang import cel
+from engine.lang.cel.ast import Ident, Index, Literal, Node, Select
+from engine.lang.cel.values import TYPES
+
+from .findings import Finding, error, invalid, warning
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from engine.lang.cel import Program
+    from engine.model import Block
+
+NAMES = frozenset(
+    {"object", "oldObject", "request", "params", "namespaceObject", "authorizer", "variables"}
+)
+"""What Kubernetes lets the expressions of admission policies read."""
+
+_LATER = "is defined only after it is read, which other engines refuse"
+
+
+def check_expression(
+    text: object, path: str, names: Collection[str], variables: Collection[str] | None = None
+) -> Iterator[Finding]:
+    """Yield what is wrong with one expression; `variables` are those it may read, None leaves them unchecked."""
+    source = str(text or "").strip()
+    if not source:
+        yield error(path, "Required value: expression is empty")
+        return
+    try:
+        program = cel.compile(source)
+    except cel.CelSyntaxError as failure:
+        place = f"ERROR: <input>:{failure.line}:{failure.column}: {failure.message}"
+        yield invalid(path, source, f"compilation failed: {place}")
+        return
+    for name in sorted(program.names):
+        if name not in names and name not in TYPES:
+            text_of = f"compilation failed: undeclared reference to '{name}' (in container '')"
+            yield invalid(path, source, text_of)
+    if variables is not None:
+        for name in sorted(read_variables(program) - set(variables)):
+            yield invalid(path, source, f"compilation failed: undefined field '{name}'")
+
+
+def check_named(
+    blocks: Sequence[Block],
+    path: str,
+    names: Collection[str],
+    variables: Collection[str],
+    *,
+    key: str = "name",
+    expression: str = "expression",
+) -> Iterator[Finding]:
+    """Yield what is wrong with a list of named expressions."""
+    counts = Counter(str(block.get(key, "")) for block in blocks)
+    for index, block in enumerate(blocks):
+        place, name = f"{path}[{index}]", str(block.get(key, ""))
+        if not name:
+            yield error(f"{place}.{key}", "Required value")
+        elif counts[name] > 1:
+            yield error(f"{place}.{key}", f'Duplicate value: "{name}"')
+            counts[name] = 0
+        yield from check_expression(
+            block.get(expression), f"{place}.{expression}", names, variables
+        )
+
+
+def check_variables(
+    blocks: Sequence[Block], path: str, names: Collection[str]
+) -> Iterator[Finding]:
+    """Yield what is wrong with the variables of a policy; each may read those before it."""
+    known = [str(block.get("name", "")) for block in blocks]
+    yield from check_named(blocks, path, names, known)
+    for index, block in enumerate(blocks):
+        for name in sorted(_read(block.get("expression")) & set(known[index:])):
+            yield warning(f"{path}[{index}].expression", f"variable `{name}` {_LATER}")
+
+
+def read_variables(program: Program) -> set[str]:
+    """Return the names that an expression reads from `variables`, as far as they are written out."""
+    found: set[str] = set()
+    waiting: list[Node] = [program.tree]
+    while waiting:
+        node = waiting.pop()
+        if name := _variable(node):
+            found.add(name)
+        for part in fields(node):
+            waiting += _nodes(getattr(node, part.name))
+    return found
+
+
+def _read(text: object) -> set[str]:
+    try:
+        return read_variables(cel.compile(str(text or "").strip()))
+    except cel.CelSyntaxError:
+        return set()
+
+
+def _variable(node: Node) -> str:
+    if isinstance(node, Select | Index):
+        if not (isinstance(node.operand, Ident) and node.operand.name == "variables"):
+            return ""
+        if isinstance(node, Select):
+            return "" if node.optional or node.test else node.field
+        key = node.key
+        return key.value if isinstance(key, Literal) and isinstance(key.value, str) else ""
+    return ""
+
+
+def _nodes(value: Any) -> Iterable[Node]:
+    if isinstance(value, Node):
+        return (value,)
+    if isinstance(value, list | tuple):
+        return (node for part in value for node in _nodes(part))
+    return ()

@@ -1,0 +1,168 @@
+"""Checks of what is written in CEL: policies and exceptions of policies.kyverno.io, native policies and their bindings.
+
+For the webhook, which refuses on the first error, and for the command line, which prints all findings (rows L-01, X-20).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.cleanup import ttl
+from engine.exceptions import EXPIRES_AT
+
+from .cel_expressions import NAMES, check_expression, check_named, check_variables
+from .findings import Finding, error, invalid, warning
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from engine.model import Block, Policy
+    from engine.model.celpolicies import Binding, CelException
+
+_SHORTEST_TIMEOUT, _LONGEST_TIMEOUT = 1, 30
+_KINDS = ("ValidatingPolicy", "NamespacedValidatingPolicy")
+_OTHER_KINDS = (
+    *(f"{scope}{what}Policy" for scope in ("", "Namespaced")
+      for what in ("Mutating", "Generating", "Deleting", "ImageValidating")),
+)  # fmt: skip
+_EXPRESSIONS = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
+
+
+def lint_cel_policy(policy: Policy) -> tuple[Finding, ...]:
+    """Return everything that is wrong or doubtful about a policy written in CEL, of Kyverno or of Kubernetes."""
+    return tuple(_findings(policy))
+
+
+def lint_cel_exception(exc: CelException) -> tuple[Finding, ...]:
+    """Return everything that is wrong or doubtful about an exception of policies.kyverno.io."""
+    return tuple(_exception_findings(exc))
+
+
+def lint_binding(binding: Binding) -> tuple[Finding, ...]:
+    """Return everything that is wrong or doubtful about the binding of a native policy."""
+    return tuple(_binding_findings(binding))
+
+
+def _findings(policy: Policy) -> Iterator[Finding]:
+    spec = policy.raw["spec"]
+    is_ours = policy.kind in _KINDS
+    names = NAMES | {"exceptions"} if is_ours else NAMES
+    variables = [str(one.get("name", "")) for one in spec.get("variables") or ()]
+    yield from _check_constraints(spec, required=not is_ours)
+    yield from _check_work(policy, spec)
+    conditions = spec.get("matchConditions") or ()
+    yield from check_named(conditions, "spec.matchConditions", names, variables)
+    yield from check_variables(spec.get("variables") or (), "spec.variables", names)
+    yield from _check_validations(spec, names, variables)
+    yield from _check_mutations(spec, names, variables)
+    yield from check_named(
+        spec.get("auditAnnotations") or (), "spec.auditAnnotations", names, variables,
+        key="key", expression="valueExpression",
+    )  # fmt: skip
+    if is_ours:
+        yield from _check_actions(spec)
+
+
+def _check_constraints(spec: Block, *, required: bool) -> Iterator[Finding]:
+    """Warn of a policy that concerns nothing; the API server refuses a native one."""
+    mode = (spec.get("evaluation") or {}).get("mode") or "Kubernetes"
+    rules = (spec.get("matchConstraints") or {}).get("resourceRules") or ()
+    if not rules and mode == "Kubernetes":
+        path = "spec.matchConstraints.resourceRules"
+        text = "Required value: a policy concerns the resources that are named here"
+        yield error(path, text) if required else warning(path, text)
+    for index, rule in enumerate(rules):
+        for name in ("apiGroups", "apiVersions", "operations", "resources"):
+            if not rule.get(name):
+                path = f"spec.matchConstraints.resourceRules[{index}].{name}"
+                yield error(path, "Required value") if required else warning(path, _unset(name))
+
+
+def _unset(name: str) -> str:
+    return "nothing is named, so nothing matches" if name == "resources" else "unset means all"
+
+
+def _check_work(policy: Policy, spec: Block) -> Iterator[Finding]:
+    if policy.kind == "MutatingAdmissionPolicy":
+        if not spec.get("mutations"):
+            yield error("spec.mutations", "Required value: a policy has at least one mutation")
+    elif not spec.get("validations") and not spec.get("auditAnnotations"):
+        text = "Required value: validations or auditAnnotations must contain at least one item"
+        yield error("spec.validations", text)
+
+
+def _check_validations(
+    spec: Block, names: Collection[str], variables: Collection[str]
+) -> Iterator[Finding]:
+    for index, block in enumerate(spec.get("validations") or ()):
+        path = f"spec.validations[{index}]"
+        yield from check_expression(block.get("expression"), f"{path}.expression", names, variables)
+        if block.get("messageExpression"):
+            place = f"{path}.messageExpression"
+            yield from check_expression(block["messageExpression"], place, names, variables)
+        if "\n" in str(block.get("message") or "").strip():
+            yield invalid(
+                f"{path}.message", block["message"], "message must not contain line breaks"
+            )
+
+
+def _check_mutations(
+    spec: Block, names: Collection[str], variables: Collection[str]
+) -> Iterator[Finding]:
+    for index, block in enumerate(spec.get("mutations") or ()):
+        field = _EXPRESSIONS[str(block.get("patchType"))]
+        path = f"spec.mutations[{index}].{field}.expression"
+        text = (block.get(field) or {}).get("expression")
+        yield from check_expression(text, path, names, variables)
+
+
+def _check_actions(spec: Block) -> Iterator[Finding]:
+    actions = spec.get("validationActions") or ()
+    if len(set(actions)) < len(actions):
+        yield error("spec.validationActions", f"Duplicate value: {', '.join(actions)}")
+    seconds = (spec.get("webhookConfiguration") or {}).get("timeoutSeconds")
+    if seconds is not None and not _SHORTEST_TIMEOUT <= seconds <= _LONGEST_TIMEOUT:
+        text = (
+            f"the timeout value must be between {_SHORTEST_TIMEOUT} and {_LONGEST_TIMEOUT} seconds"
+        )
+        yield invalid("spec.webhookConfiguration.timeoutSeconds", seconds, text)
+
+
+def _exception_findings(exc: CelException) -> Iterator[Finding]:
+    if not exc.references:
+        yield error("spec.policyRefs", "Required value: an exception names policies")
+    for index, (name, kind) in enumerate(exc.references):
+        path = f"spec.policyRefs[{index}]"
+        if not name:
+            yield error(f"{path}.name", "Required value: an exception names a policy")
+        if kind in _OTHER_KINDS:
+            yield warning(f"{path}.kind", f"policies of kind {kind} are not enforced here")
+        elif kind not in _KINDS:
+            yield error(
+                f"{path}.kind",
+                f'Unsupported value: "{kind}": supported values: "{_KINDS[0]}", "{_KINDS[1]}"',
+            )
+    yield from check_named(exc.match_conditions, "spec.matchConditions", NAMES, ())
+    yield from _check_end(exc)
+
+
+def _check_end(exc: CelException) -> Iterator[Finding]:
+    written = {
+        "spec.expiresAt": exc.expires_at,
+        f"metadata.annotations.{EXPIRES_AT}": exc.annotations.get(EXPIRES_AT, ""),
+    }
+    for path, text in written.items():
+        if text and ttl.instant_of(text) is None:
+            yield invalid(path, text, "must be an instant as in RFC 3339, with a time zone")
+    if said := ttl.warning({"metadata": {"labels": dict(exc.labels)}}):
+        yield warning(f"metadata.labels.{ttl.TTL_LABEL}", said)
+
+
+def _binding_findings(binding: Binding) -> Iterator[Finding]:
+    if not binding.policy_name:
+        yield error("spec.policyName", "Required value: a binding names a policy")
+    if binding.kind.startswith("Validating") and not binding.actions:
+        yield error("spec.validationActions", "Required value: a binding says what a failure does")
+    if {"Deny", "Warn"} <= set(binding.actions):
+        text = "must not contain both Deny and Warn (repeating the same validation failure information)"
+        yield invalid("spec.validationActions", ", ".join(binding.actions), text)

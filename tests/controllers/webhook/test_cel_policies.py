@@ -1,0 +1,346 @@
+"""Policies written in CEL in the webhook: verdicts, words, exceptions, configurations, and what is refused at creation."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import orjson
+
+from controllers.kube import Discovery
+from controllers.kube.fake import FakeClient
+from controllers.kube.kinds import PODS, VALIDATING_POLICIES, WELL_KNOWN
+from controllers.runtime.configuration import read_configuration
+from controllers.runtime.metrics import Metrics
+from controllers.runtime.policy_cache import PolicyCache
+from controllers.runtime.world import World
+from controllers.store.exceptions import ExceptionRules
+from controllers.webhook.configurations import Address, configurations
+from controllers.webhook.desk import Desk
+
+from .staging import DEPLOYMENTS, NOW, body, pod, policy, staged
+
+LABELLED = "has(object.metadata.labels) && 'team' in object.metadata.labels"
+RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["pods"]}  # fmt: skip
+LANE, OPEN = "fail/vpol", "ignore/vpol"
+
+
+def vpol(
+    name: str = "team", expression: str = LABELLED, namespace: str = "", version: str = "v1", **spec: Any
+) -> dict[str, Any]:  # fmt: skip
+    """Return a ValidatingPolicy, or with a namespace a NamespacedValidatingPolicy."""
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {
+        "apiVersion": f"policies.kyverno.io/{version}",
+        "kind": "NamespacedValidatingPolicy" if namespace else "ValidatingPolicy",
+        "metadata": metadata,
+        "spec": {
+            "matchConstraints": {"resourceRules": [RULE]},
+            "validations": [{"expression": expression, "message": "a team is needed"}],
+            **spec,
+        },
+    }
+
+
+def exception(name: str = "e", policy_name: str = "team", kind: str = "ValidatingPolicy", **spec: Any) -> dict[str, Any]:  # fmt: skip
+    return {
+        "apiVersion": "policies.kyverno.io/v1",
+        "kind": "PolicyException",
+        "metadata": {"name": name, "namespace": "ops"},
+        "spec": {"policyRefs": [{"name": policy_name, "kind": kind}], **spec},
+    }
+
+
+def answer(*objects: dict[str, Any], lane: str = LANE, obj: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:  # fmt: skip
+    """Return the response to the creation of a Pod."""
+
+    async def go() -> dict[str, Any]:
+        async with staged(*objects) as stage:
+            response = await stage.ask("validate", body(obj or pod(), **fields), lane)
+            await stage.afterwork.finish()
+            response["said"] = [one for _, found, _ in stage.sink.results_ for one in found]
+            return response
+
+    return asyncio.run(go())
+
+
+def test_a_pod_that_does_not_meet_a_policy_is_denied_in_the_words_of_upstream() -> None:
+    response = answer(vpol())
+
+    assert response["allowed"] is False
+    assert response["status"]["message"] == "Policy team failed: a team is needed"
+
+
+def test_all_policies_that_deny_are_named() -> None:
+    response = answer(vpol(), vpol("second", "object.metadata.name == 'x'"))
+
+    assert response["status"]["message"] == (
+        "Policy second failed: a team is needed; Policy team failed: a team is needed"
+    )
+
+
+def test_a_pod_that_meets_the_policy_is_admitted() -> None:
+    assert answer(vpol(), obj=pod(labels={"team": "blue"}))["allowed"] is True
+
+
+def test_every_served_version_is_enforced() -> None:
+    for version in ("v1", "v1beta1", "v1alpha1"):
+        assert answer(vpol(version=version))["allowed"] is False
+
+
+def test_audit_admits_without_a_word_and_is_evaluated_afterwards() -> None:
+    response = answer(vpol(validationActions=["Audit"]))
+
+    assert (response["allowed"], response.get("warnings")) == (True, None)
+    assert [(one.policy, one.status) for one in response["said"]] == [("team", "fail")]
+
+
+def test_warn_admits_with_a_warning() -> None:
+    response = answer(vpol(validationActions=["Warn"]))
+
+    assert response["allowed"] is True
+    assert response["warnings"] == ["Policy team failed: a team is needed"]
+
+
+def test_an_error_denies_where_the_policy_fails_closed_and_only_there() -> None:
+    broken = vpol(expression="object.spec.nothing == 'x'")
+    response = answer(broken)
+    assert response["allowed"] is False
+    assert response["status"]["message"].startswith("Policy team error: expression")
+
+    broken["spec"]["failurePolicy"] = "Ignore"
+    assert answer(broken, lane=OPEN)["allowed"] is True
+    assert answer(vpol(failurePolicy="Ignore"), lane=OPEN)["allowed"] is False
+
+
+def test_match_conditions_leave_objects_out() -> None:
+    spared = [{"name": "not-web", "expression": "object.metadata.name != 'web'"}]
+
+    assert answer(vpol(matchConditions=spared))["allowed"] is True
+    assert answer(vpol(matchConditions=spared), obj=pod("other"))["allowed"] is False
+
+
+def test_a_namespaced_policy_holds_in_its_namespace_only() -> None:
+    mine = vpol(namespace="shop")
+
+    assert answer(mine)["status"]["message"] == "Policy team failed: a team is needed"
+    assert answer(mine, obj=pod(namespace="elsewhere"))["allowed"] is True
+
+
+def test_a_policy_that_is_not_for_admission_is_not_asked() -> None:
+    assert answer(vpol(evaluation={"admission": {"enabled": False}}))["allowed"] is True
+
+
+def test_a_policy_for_other_documents_is_not_asked() -> None:
+    assert answer(vpol(evaluation={"mode": "JSON"}))["allowed"] is True
+
+
+def test_classic_policies_of_the_same_name_are_kept_apart() -> None:
+    response = answer(vpol(), policy("team"))
+    assert response["status"]["message"] == "Policy team failed: a team is needed"
+
+    response = answer(vpol(), policy("team"), lane="fail")
+    assert "team:\n  needs-team: " in response["status"]["message"]
+
+
+def test_an_exception_lets_the_object_through() -> None:
+    assert answer(vpol(), exception())["allowed"] is True
+    assert answer(vpol(), exception(kind="NamespacedValidatingPolicy"))["allowed"] is False
+    assert answer(vpol(), exception(policy_name="other"))["allowed"] is False
+
+
+def test_an_exception_counts_for_what_it_is_written_for() -> None:
+    narrow = exception(
+        matchConditions=[{"name": "only", "expression": "object.metadata.name == 'x'"}]
+    )
+
+    assert answer(vpol(), narrow)["allowed"] is False
+    assert answer(vpol(), narrow, obj=pod("x"))["allowed"] is True
+
+
+def test_an_exception_counts_until_the_very_instant_of_its_end() -> None:
+    async def go() -> list[bool]:
+        ends = (NOW + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        async with staged(vpol(), exception(expiresAt=ends)) as stage:
+            found = [(await stage.ask("validate", body(pod()), LANE))["allowed"]]
+            await stage.client.clock.advance(3599)
+            found.append((await stage.ask("validate", body(pod()), LANE))["allowed"])
+            await stage.client.clock.advance(1)
+            found.append((await stage.ask("validate", body(pod()), LANE))["allowed"])
+            return found
+
+    assert asyncio.run(go()) == [True, True, False]
+
+
+def test_an_end_that_cannot_be_read_covers_nothing() -> None:
+    assert answer(vpol(), exception(expiresAt="soon"))["allowed"] is False
+
+
+def test_exceptions_count_from_the_namespace_that_is_set_only() -> None:
+    cache = PolicyCache(ExceptionRules(namespace="trusted"))
+    cache.put_policy(vpol())
+    cache.put_exception(exception())
+    assert cache.snapshot.cel_exceptions == ()
+
+    trusted = exception()
+    trusted["metadata"]["namespace"] = "trusted"
+    cache.put_exception(trusted)
+    assert [one.key for one in cache.snapshot.cel_exceptions] == ["trusted/e"]
+
+
+def test_a_policy_compiles_again_when_an_exception_for_it_comes_and_goes() -> None:
+    cache = PolicyCache()
+    cache.put_policy(vpol())
+    cache.put_policy(vpol("other"))
+    before = cache.snapshot.compiled
+    cache.put_exception(exception())
+    between = cache.snapshot.compiled
+    cache.remove_exception(exception())
+
+    assert between["cel:team"] is not before["cel:team"]
+    assert between["cel:other"] is before["cel:other"]
+    assert cache.snapshot.compiled["cel:team"] is not between["cel:team"]
+
+
+def test_a_changed_policy_that_does_not_compile_leaves_the_last_one_in_force() -> None:
+    cache = PolicyCache()
+    cache.put_policy(vpol())
+    _ = cache.snapshot
+    cache.put_policy(vpol(expression="object.("))
+
+    assert "does not compile" in cache.snapshot.problems["cel:team"].message
+    assert "cel:team" in cache.snapshot.compiled
+
+
+def webhooks(*policies: dict[str, Any]) -> dict[str, Any]:
+    """Return the webhooks for resources by name."""
+    cache = PolicyCache()
+    for one in policies:
+        cache.put_policy(one)
+    assert not cache.snapshot.problems
+    discovery = Discovery(FakeClient(), (*WELL_KNOWN, PODS, DEPLOYMENTS))
+    documents = configurations(
+        cache.snapshot.lanes, discovery, read_configuration(None), Address(b"CA")
+    )
+    return {
+        one["name"]: one
+        for document in documents
+        if "resource-validating" in document["metadata"]["name"]
+        for one in document["webhooks"]
+    }
+
+
+def test_webhooks_ask_for_what_match_constraints_name_and_autogen_adds() -> None:
+    found = webhooks(vpol(), policy())
+
+    assert sorted(found) == ["validate.kyverno.svc-fail", "vpol.validate.kyverno.svc-fail"]
+    hook = found["vpol.validate.kyverno.svc-fail"]
+    assert hook["clientConfig"]["service"]["path"] == "/validate/fail/vpol"
+    assert hook["failurePolicy"] == "Fail"
+    asked = {(one["apiGroups"][0], one["resources"][0]): one for one in hook["rules"]}
+    assert {place for _, place in asked} >= {"pods", "deployments", "cronjobs", "jobs"}
+    assert asked["", "pods"] == {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": ["pods"],
+        "scope": "*",
+    }
+
+
+def test_each_failure_policy_has_a_webhook_and_the_longest_time_out_counts() -> None:
+    found = webhooks(
+        vpol(webhookConfiguration={"timeoutSeconds": 20}), vpol("b", failurePolicy="Ignore")
+    )
+
+    assert found["vpol.validate.kyverno.svc-fail"]["timeoutSeconds"] == 20
+    assert found["vpol.validate.kyverno.svc-ignore"]["failurePolicy"] == "Ignore"
+    assert found["vpol.validate.kyverno.svc-ignore"]["timeoutSeconds"] == 10
+
+
+def constrained(*rules: dict[str, Any], **fields: Any) -> list[dict[str, Any]]:
+    given = {"matchConstraints": {"resourceRules": list(rules)}}
+    found = webhooks(vpol(**given, **fields))
+    return found["vpol.validate.kyverno.svc-fail"]["rules"] if found else []
+
+
+def test_rules_are_brought_into_the_form_that_api_servers_accept() -> None:
+    rule = {
+        "apiGroups": ["apps", "*"],
+        "operations": ["UPDATE", "*"],
+        "resources": ["pods", "*", "pods/exec", "pods/*"],
+        "resourceNames": ["x"],
+    }
+
+    assert constrained(rule, rule) == [
+        {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*", "pods/*"], "scope": "*"}
+    ]  # fmt: skip
+    assert constrained({**rule, "resources": ["*/*", "pods"]})[0]["resources"] == ["*/*"]
+    assert constrained({**rule, "resources": []}) == []
+
+
+def test_policies_of_a_namespace_ask_for_nothing_outside_of_namespaces() -> None:
+    assert {one["scope"] for one in constrained(RULE, namespace="shop")} == {"Namespaced"}
+    nodes = {**RULE, "resources": ["nodes"], "scope": "Cluster"}
+    assert constrained(nodes, namespace="shop") == []
+
+
+def test_policies_that_no_request_can_concern_have_no_webhook() -> None:
+    assert constrained(RULE, evaluation={"mode": "Envoy"}) == []
+    assert constrained(RULE, evaluation={"admission": {"enabled": False}}) == []
+
+
+def at_desk(path: str, obj: dict[str, Any], old: dict[str, Any] | None = None, rules: ExceptionRules | None = None) -> dict[str, Any]:  # fmt: skip
+    async def go() -> dict[str, Any]:
+        discovery = Discovery(FakeClient(), (*WELL_KNOWN, PODS, VALIDATING_POLICIES))
+        desk = Desk(World(discovery, Metrics(), exceptions=rules), FakeClient())
+        sent = body(obj, operation="UPDATE" if old else "CREATE", oldObject=old)
+        return orjson.loads(await getattr(desk, path)("", sent, 5.0))["response"]
+
+    return asyncio.run(go())
+
+
+def refusal(path: str, obj: dict[str, Any]) -> str:
+    response = at_desk(path, obj)
+    assert response["allowed"] is False
+    return response["status"]["message"]
+
+
+def test_a_sound_policy_is_accepted_and_a_resource_that_is_not_there_is_told() -> None:
+    assert at_desk("policy", vpol())["allowed"] is True
+    found = at_desk("policy", vpol(matchConstraints={"resourceRules": [{**RULE, "resources": ["widgets"]}]}))  # fmt: skip
+    assert found["allowed"] is True
+    assert "does not have the resources widgets" in found["warnings"][0]
+
+
+def test_an_expression_that_does_not_compile_is_refused_with_its_place() -> None:
+    assert refusal("policy", vpol(expression="object.spec ==")) == (
+        'spec.validations[0].expression: Invalid value: "object.spec ==": compilation failed: '
+        "ERROR: <input>:1:15: syntax error: unexpected `<EOF>`"
+    )
+    assert "undeclared reference to 'objct'" in refusal("policy", vpol(expression="objct.spec"))
+    assert refusal("policy", vpol(expression="variables.x == 1")).endswith("undefined field 'x'")
+
+
+def test_a_policy_that_was_accepted_once_may_keep_its_spec() -> None:
+    broken = vpol(expression="object.spec ==")
+    assert at_desk("policy", broken, broken)["allowed"] is True
+    assert at_desk("policy", broken, vpol())["allowed"] is False
+
+
+def test_a_policy_of_another_form_is_refused() -> None:
+    assert "validationActions" in refusal("policy", vpol(validationActions=["Block"]))
+    assert "spec.validations" in refusal("policy", vpol(validations=[]))
+
+
+def test_exceptions_are_checked_and_warned_of_where_they_would_not_count() -> None:
+    assert at_desk("exception", exception())["allowed"] is True
+    assert "must be an instant" in refusal("exception", exception(expiresAt="soon"))
+    assert "spec.policyRefs[0].kind" in refusal("exception", exception(kind="ClusterPolicy"))
+    bad = [{"name": "x", "expression": "nobody"}]
+    assert "spec.matchConditions[0].expression" in refusal("exception", exception(matchConditions=bad))  # fmt: skip
+    found = at_desk("exception", exception(), rules=ExceptionRules(namespace="trusted"))
+    assert found["warnings"] == [
+        "PolicyException resource namespace must match the defined namespace."
+    ]

@@ -1,0 +1,134 @@
+"""Admission of Grants: limits in the engine's words, names that are pinned to who asks, requests that stay as they are."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import orjson
+import pytest
+
+from controllers.kube import Forbidden, ManualClock
+from controllers.kube.fake import FakeClient
+from controllers.webhook.grants import GrantDesk
+
+from .staging import NOW, body
+
+POLICY = {
+    "apiVersion": "kpolicy.io/v1alpha1", "kind": "GrantPolicy", "metadata": {"name": "default"},
+    "spec": {"approvers": [{"users": ["bob"]}], "maxDuration": "4h", "limits": {"openPerUser": 1}},
+}  # fmt: skip
+ADA = {"username": "ada", "groups": ["dev", "system:authenticated"]}
+BOB = {"username": "bob", "groups": ["ops", "system:authenticated"]}
+
+
+def grant(name: str = "web", **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "kpolicy.io/v1alpha1", "kind": "Grant", "metadata": {"name": name, "namespace": "shop", "uid": f"u-{name}"},
+        "spec": {"requester": "ada", "requesterGroups": ["dev"], "policy": "no-root", "rules": ["r"],
+                 "target": {"kind": "Deployment", "name": "web"}, "duration": "2h", "reason": "image is rebuilt on Monday", **spec},
+    }  # fmt: skip
+
+
+def ask(obj: Any, old: Any = None, *, user: Any = ADA, client: FakeClient | None = None) -> Any:
+    async def go() -> Any:
+        desk = GrantDesk(client or FakeClient(POLICY), ManualClock(NOW))
+        fields = {"operation": "UPDATE" if old else "CREATE", "oldObject": old, "userInfo": user}
+        return orjson.loads(await desk.review("", body(obj, **fields), 5.0))["response"]
+
+    return asyncio.run(go())
+
+
+def text(response: Any) -> str:
+    return str((response.get("status") or {}).get("message", ""))
+
+
+def decided(*decisions: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    return grant(decisions=list(decisions), **spec)
+
+
+def test_a_request_within_the_limits_is_let_through():
+    assert ask(grant())["allowed"]
+
+
+def test_a_request_beyond_a_limit_is_refused_with_the_next_step():
+    response = ask(grant(duration="9h"))
+    assert text(response) == "refused: duration 9h exceeds maximum 4h of grantpolicy/default; try --for 4h"  # fmt: skip
+
+
+def test_a_request_that_no_grant_policy_covers_is_refused():
+    assert "no grant policy lets `ada` ask" in text(ask(grant(), client=FakeClient()))
+
+
+def test_open_grants_of_the_requester_count_in_every_namespace():
+    other = grant("other")
+    other["metadata"]["namespace"] = "elsewhere"
+    other["status"] = {"state": "active"}
+    assert "has 1 open grants" in text(ask(grant(), client=FakeClient(POLICY, other)))
+
+
+def test_limits_that_cannot_be_read_refuse():
+    client = FakeClient(POLICY)
+    client.fail("list", "grantpolicies.kpolicy.io", Forbidden("no", status=403))
+    assert not ask(grant(), client=client)["allowed"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"requester": "bob"}, "spec.requester must be who creates the grant"),
+        ({"requesterGroups": ["ops"]}, "must be groups of who creates the grant"),
+        ({"decisions": [{"by": "ada", "verdict": "approve"}]}, "a new grant has no decisions"),
+        ({"duration": "soon"}, "a length of time"),
+    ],
+)
+def test_a_request_says_nothing_about_others(change: dict[str, Any], words: str):
+    assert words in text(ask(grant(**change))) or not ask(grant(**change))["allowed"]
+
+
+def test_an_approval_by_another_person_in_their_own_name_is_let_through():
+    assert ask(decided({"by": "bob", "verdict": "approve", "groups": ["ops"]}), grant(), user=BOB)["allowed"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("decisions", "user", "words"),
+    [
+        ([{"by": "ada", "verdict": "approve"}], ADA, "nobody approves an own request"),
+        ([{"by": "bob", "verdict": "approve"}], ADA, "in one's own name"),
+        ([{"by": "bob", "verdict": "approve", "groups": ["root"]}], BOB, "only groups of who makes it"),
+        ([{"by": "bob", "verdict": "approve"}, {"by": "bob", "verdict": "deny"}], BOB, "one decision at a time"),
+        ([{"by": "system:serviceaccount:x:y", "verdict": "approve"}], {"username": "system:serviceaccount:x:y"}, "a service account cannot approve"),
+    ],
+)  # fmt: skip
+def test_nobody_decides_for_somebody_else_or_for_themselves(decisions, user, words):
+    assert words in text(ask(decided(*decisions), grant(), user=user))
+
+
+def test_decisions_stay_as_they_were_made():
+    before = decided({"by": "bob", "verdict": "deny"})
+    for after in (grant(), decided({"by": "bob", "verdict": "approve"})):
+        assert "cannot be changed or taken back" in text(ask(after, before, user=BOB))
+
+
+@pytest.mark.parametrize("change", [{"duration": "4h"}, {"rules": ["*"]}, {"target": {"kind": "Pod"}}, {"policy": "x"}])  # fmt: skip
+def test_a_request_cannot_be_changed(change):
+    assert "a request cannot be changed" in text(ask(grant(**change), grant(), user=BOB))
+
+
+def test_limits_are_not_asked_again_when_somebody_decides():
+    late = grant(duration="9h")
+    assert ask(decided({"by": "bob", "verdict": "deny"}, duration="9h"), late, user=BOB)["allowed"]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"maxDuration": "soon"}, {"ticket": {"pattern": "("}}, {"approvers": [{"count": 1}]}],
+)
+def test_a_grant_policy_that_cannot_be_meant_is_refused(spec: dict[str, Any]):
+    made = {**POLICY, "spec": spec}
+    assert not ask(made)["allowed"]
+
+
+def test_a_deletion_is_nobodys_request():
+    response = ask(None, grant())
+    assert response["allowed"]
