@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "kubectl kpolicy"
 DESCRIPTION = (
-    "Kyverno's classic policies: applied, tested, explained and signed, without a cluster."
+    "Kyverno's classic policies: on files, in a cluster, and in a console for the work around them."
 )
 COMMANDS = {
     "apply": "apply policies to resources and print what they decide",
