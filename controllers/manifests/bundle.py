@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from .crds import definitions
 from .deploy import IMAGE, controllers, namespace_of
+from .guards import guards
 from .rbac import NAMESPACE, roles
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ WEBHOOKS: Final = {
         "kyverno-global-context-validating-webhook-cfg",
         "kyverno-cleanup-validating-webhook-cfg",
         "kyverno-ttl-validating-webhook-cfg",
+        "kpolicy-grant-validating-webhook-cfg",
     ),
     "MutatingWebhookConfiguration": (
         "kyverno-resource-mutating-webhook-cfg",
@@ -57,6 +59,7 @@ def installed(choice: Choice) -> list[Object]:
     return [
         *kinds,
         namespace_of(choice.namespace),
+        *guards(),
         *roles(choice.namespace),
         *controllers(choice.namespace, choice.image, choice.replicas),
     ]
@@ -81,6 +84,7 @@ def removed(choice: Choice) -> list[Object]:
         *_reversed([one for one in running if _lets_write_webhooks(one)]),
         *webhooks,
         *_reversed([one for one in running if not _lets_write_webhooks(one)]),
+        *_reversed(guards()),
         *_reversed(kinds),
         *_reversed([namespace_of(choice.namespace)]),
     ]

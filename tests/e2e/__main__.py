@@ -13,9 +13,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import engine, scenario, tiers
+from . import engine, rights, scenario, tiers
 from .server import binaries
 from .server.processes import StartError
+from .server.real import AUDIT_LOG
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -69,6 +70,12 @@ def run(tier: str, name: str, programs: binaries.Binaries | None, folder: Path) 
         engine.install(cluster, played.unfiltered, played.settings)
         with engine.engine(cluster) as running:
             scenario.Runner(tier, cluster.kubeconfig, folder, running.forward).run(played)
+    if tier == tiers.REAL and not played.takes_rights:
+        _, refused = rights.used(folder / AUDIT_LOG)
+        if refused:
+            raise scenario.ScenarioError(
+                f"the shipped roles lack: {', '.join(map(str, sorted(refused)))}"
+            )
 
 
 def _server(

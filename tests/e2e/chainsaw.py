@@ -40,6 +40,16 @@ _LEFT_BEHIND = (
     "validatingpolicies.policies.kyverno.io",
 )  # fmt: skip
 _LONGEST = 240
+_TTL_ROLE: dict[str, Any] = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRole",
+    "metadata": {
+        "name": "tests:cleanup-controller:pods",
+        "labels": {"rbac.kyverno.io/aggregate-to-cleanup-controller": "true"},
+    },
+    "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch", "delete"]}],
+}
+"""The tests of TTL labels give no rights of their own: upstream runs them with an installation that may delete Pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +151,7 @@ def _furnish(tier: tiers.Tier, *, library: bool) -> None:
         tier.kubectl(
             "apply", "--server-side", "-f", str(home() / "policies" / ".chainsaw" / "crds")
         )
+    tier.kubectl("apply", "-f", "-", given=json.dumps(_TTL_ROLE))
     engine.install(tier)
 
 

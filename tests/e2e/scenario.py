@@ -51,6 +51,7 @@ class Scenario:
     steps: tuple[dict[str, Any], ...]
     unfiltered: tuple[str, ...] = ()
     settings: dict[str, str] = field(default_factory=dict)
+    takes_rights: bool = False
 
 
 def names() -> list[str]:
@@ -71,6 +72,7 @@ def load(name: str) -> Scenario:
         steps=tuple(raw["steps"]),
         unfiltered=tuple(raw.get("unfiltered", ())),
         settings=dict(raw.get("settings", {})),
+        takes_rights=bool(raw.get("takes_rights", False)),
     )
 
 

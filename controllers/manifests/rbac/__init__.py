@@ -27,6 +27,7 @@ PARTS: Final = {
     "background-controller": rules.BACKGROUND,
     "reports-controller": rules.REPORTS,
     "cleanup-controller": rules.CLEANUP,
+    "grants-controller": rules.GRANTS,
 }
 _INSTANCE: Final = {"app.kubernetes.io/instance": "kyverno"}
 
@@ -130,6 +131,7 @@ def _for_people() -> list[Object]:
             rule("kyverno.io", ("policyexceptions",), rules.READ),
             rule("policies.kyverno.io", ("policyexceptions",), rules.READ),
         ],
+        "grants": [rule("kpolicy.io", ("grantpolicies", "grants"), rules.READ)],
     }
     return [
         _people_role(to, name, permitted)

@@ -85,23 +85,21 @@ _WORKLOADS: Final = (
 
 ADMISSION: Final = (
     rule("kyverno.io", POLICIES, READ),
-    rule("kyverno.io", _STATUSES, ("get", "update", "patch")),
-    rule("kyverno.io", ("updaterequests",), WRITE),
+    rule("kyverno.io", _STATUSES, ("patch",)),
+    rule("kyverno.io", ("updaterequests",), (*READ, "create", "delete")),
     rule("policies.kyverno.io", _CEL_KINDS, READ),
     rule("policies.kyverno.io", [f"{name}/status" for name in CEL_POLICIES],
-         ("get", "update", "patch")),
-    rule("", ("events",), ("get", "list", "watch", "create", "update", "patch")),
-    rule("events.k8s.io", ("events",), ("create", "update", "patch")),
+         ("patch",)),
+    rule("", ("events",), (*READ, "create", "patch")),
     rule("admissionregistration.k8s.io",
-         ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"), WRITE),
+         ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
+         (*READ, "create", "update")),
     rule("authorization.k8s.io", ("subjectaccessreviews",), ("create",)),
-    rule("coordination.k8s.io", ("leases",), READ),
     *_WORKLOADS,
 )  # fmt: skip
 """What answering requests needs: policies and what their context entries commonly read."""
 
 BACKGROUND: Final = (
-    rule("kyverno.io", ("updaterequests",), WRITE),
     rule("", ("configmaps", "limitranges", "resourcequotas"), CHANGE),
     rule("networking.k8s.io", ("ingresses", "ingressclasses", "networkpolicies"), CHANGE),
     rule("rbac.authorization.k8s.io", ("roles", "rolebindings"), CHANGE),
@@ -109,7 +107,7 @@ BACKGROUND: Final = (
 """What is generated and mutated without further rights, as upstream; Kubernetes still refuses rights that we lack."""
 
 REPORTS: Final = (
-    rule("wgpolicyk8s.io", REPORT_KINDS, (*WRITE, "deletecollection")),
+    rule("wgpolicyk8s.io", REPORT_KINDS, (*READ, "create", "update", "delete")),
     rule("kyverno.io", POLICIES, READ),
     rule("policies.kyverno.io", _CEL_KINDS, READ),
     *_WORKLOADS,
@@ -117,17 +115,24 @@ REPORTS: Final = (
 
 CLEANUP: Final = (
     rule("kyverno.io", ("cleanuppolicies", "clustercleanuppolicies"), READ),
-    rule("kyverno.io", ("cleanuppolicies/status", "clustercleanuppolicies/status"),
-         ("get", "update", "patch")),
+    rule("kyverno.io", ("cleanuppolicies/status", "clustercleanuppolicies/status"), ("patch",)),
     rule("kyverno.io", ("policyexceptions",), (*READ, "delete")),
     rule("policies.kyverno.io", ("policyexceptions",), (*READ, "delete")),
     rule("", ("namespaces",), READ),
 )  # fmt: skip
 """Deleting anything but exceptions that are over needs rights that the owner of the cluster gives."""
 
+GRANTS: Final = (
+    rule("kpolicy.io", ("grantpolicies", "grants"), READ),
+    rule("kpolicy.io", ("grants/status",), ("patch",)),
+    rule("kyverno.io", ("policyexceptions",), ("create",)),
+)
+"""What keeping grants needs: their exceptions are made by us."""
+
 OWN_NAMESPACE: Final = (
-    rule("", ("secrets",), ("get", "list", "watch", "create", "update", "patch", "delete")),
+    rule("kpolicy.io", ("auditsegments",), ("get", "list", "create", "update")),
+    rule("", ("secrets",), (*READ, "create", "update")),
     rule("", ("configmaps",), READ),
-    rule("coordination.k8s.io", ("leases",), WRITE),
+    rule("coordination.k8s.io", ("leases",), ("get", "create", "update")),
     rule("apps", ("deployments",), ("get", "list", "watch")),
 )

@@ -279,7 +279,7 @@ def test_uninstall_takes_the_right_to_write_webhooks_and_then_every_webhook(
     )
     webhooks = [kind.endswith("WebhookConfiguration") for kind in kinds]
     assert webhooks[1 : 1 + sum(webhooks)] == [True] * sum(webhooks)
-    assert sum(webhooks) == 10
+    assert sum(webhooks) == 11
 
 
 def test_uninstall_keeps_kinds_and_takes_the_namespace_last(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .binaries import Binaries
 
 ADDRESS = "127.0.0.1"
+AUDIT_LOG = "audit.log"
 _PLUGINS = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
 
 
@@ -71,6 +72,8 @@ def real_server(binaries: Binaries, folder: Path) -> Iterator[RealServer]:
                 f"--service-account-signing-key-file={tokens.key}",
                 f"--admission-control-config-file={admission}",
                 "--endpoint-reconciler-type=none",
+                f"--audit-policy-file={_audit_policy(folder)}",
+                f"--audit-log-path={folder / AUDIT_LOG}",
             ],
             folder,
         )
@@ -168,6 +171,21 @@ def _admission(folder: Path, client: Pair) -> Path:
         "plugins": [{"name": name, "configuration": plugin} for name in _PLUGINS],
     }
     path.write_text(json.dumps(configuration))
+    return path
+
+
+def _audit_policy(folder: Path) -> Path:
+    """Write who is watched: service accounts of our own namespace, with what they asked for and what they were told."""
+    rules = [
+        {
+            "level": "Metadata",
+            "userGroups": ["system:serviceaccounts:kyverno"],
+            "omitStages": ["RequestReceived"],
+        },
+        {"level": "None"},
+    ]
+    path = folder / "audit.json"
+    path.write_text(json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules}))
     return path
 
 
