@@ -83,7 +83,9 @@ def real_server(binaries: Binaries, folder: Path) -> Iterator[RealServer]:
         made = RealServer(
             url, folder / "admin.kubeconfig", authority.pair.certificate, webhook_client
         )
-        write_kubeconfig(made.kubeconfig, made, authority.user("admin", "system:masters"))
+        write_kubeconfig(
+            made.kubeconfig, made, authority.user("kubernetes-admin", "system:masters")
+        )
         started.append(_manager(binaries, folder, made, authority, tokens, manager_port))
         yield made
     finally:
