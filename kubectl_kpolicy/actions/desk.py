@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.cluster.rows import Row
     from kubectl_kpolicy.cluster.world import World
 
+_USUAL_LONGEST = "4h"
+_LIMITS = {"openPerUser": "open at a time", "uses": "uses at most", "coolDown": "between two"}
 LEAST_REASON = 10
 """Characters of a reason where no GrantPolicy says otherwise: enough that `.` and `test` are refused."""
 
@@ -100,7 +102,7 @@ def manifest(draft: Draft) -> Object:
     """Return the Grant that a draft stands for."""
     spec: Object = {
         "policy": draft.policy,
-        "rule": draft.rule or "*",
+        "rules": [draft.rule or "*"],
         "target": {"kind": draft.kind, "name": draft.name},
         "duration": draft.length,
         "reason": draft.reason,
@@ -213,26 +215,31 @@ class ReportDesk:
 
 
 def _covers(policy: Object, draft: Draft) -> bool:
-    names = part(policy, "spec").get("policies") or ["*"]
-    places = part(policy, "spec").get("namespaces") or ["*"]
-    return any(wildcard.match(str(name), draft.policy) for name in names) and any(
-        wildcard.match(str(place), draft.namespace) for place in places
+    """Tell whether a GrantPolicy is for the policy, rule and namespace of a draft."""
+    wanted = {"policies": draft.policy, "rules": draft.rule or "*", "namespaces": draft.namespace}
+    spec = part(policy, "spec")
+    return all(
+        any(wildcard.match(str(pattern), value) for pattern in spec.get(name) or ["*"])
+        for name, value in wanted.items()
     )
 
 
 def _required(policy: Object) -> Requirements:
     spec = part(policy, "spec")
-    approvals = items(spec, "approvals")
-    texts = [f"{word(one, 'count') or '1'} of {word(one, 'from') or 'anybody else'}" for one in approvals]  # fmt: skip
-    least = part(spec, "reason").get("minLength")
+    least, limits = part(spec, "reason").get("minLength"), part(spec, "limits")
     made = Requirements(
         source=f"grantpolicy/{word(policy, 'metadata', 'name')}",
-        longest=length_of(word(spec, "maxDuration")),
-        approvers=" and ".join(texts) or "a second person",
+        longest=length_of(word(spec, "maxDuration") or _USUAL_LONGEST),
+        approvers=" and ".join(map(_level, items(spec, "approvers"))) or "nobody: it is granted at once",
         ticket=word(spec, "ticket", "pattern"),
-        limits=word(spec, "limits", "openPerUser"),
-    )
+        limits=", ".join(f"{value} {_LIMITS[name]}" for name, value in limits.items() if name in _LIMITS),
+    )  # fmt: skip
     return replace(made, least_reason=least) if isinstance(least, int) else made
+
+
+def _level(approvers: Object) -> str:
+    names = [*(approvers.get("users") or ()), *(f"group {one}" for one in approvers.get("groups") or ())]  # fmt: skip
+    return f"{word(approvers, 'count') or '1'} of {', '.join(map(str, names)) or 'anybody else'}"
 
 
 def _matches(draft: Draft, row: Row) -> bool:

@@ -16,6 +16,7 @@ from controllers.kube.kinds import (
     POLICY_EXCEPTIONS,
     Discovery,
 )
+from engine.errors import EngineError
 from engine.record import record
 from kubectl_kpolicy.cluster.cleanup import AFTER, PAUSE, SKIP
 from kubectl_kpolicy.cluster.moments import absolute, length_of
@@ -79,7 +80,7 @@ class Doer:
                 continue
             try:
                 found.append(Outcome(row.key, done=True, text=await self._offers[name](row, form)))
-            except KubeError as error:
+            except EngineError as error:
                 found.append(Outcome(row.key, done=False, text=error.message))
         return found
 

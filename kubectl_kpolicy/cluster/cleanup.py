@@ -6,6 +6,7 @@ late shows as due.
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -57,12 +58,25 @@ def due(obj: Object) -> tuple[datetime | None, str]:
         return None, error.message
 
 
-def held(obj: Object) -> str:
+def held(obj: Object, run_at: datetime | None, now: datetime) -> str:
     """Return what keeps a cleanup from happening: `paused`, `skip`, `postponed`, or nothing."""
     annotations = part(obj, "metadata", "annotations")
-    if annotations.get(PAUSE):
+    if PAUSE in annotations:
         return "paused"
-    return "skip" if annotations.get(SKIP) else "postponed" if annotations.get(AFTER) else ""
+    if SKIP in annotations:
+        until = marked_until(obj, SKIP)
+        if until is None or run_at is None or run_at <= until:
+            return "skip"
+    after = marked_until(obj, AFTER)
+    return "postponed" if after is not None and now < after else ""
+
+
+def marked_until(obj: Object, annotation: str) -> datetime | None:
+    """Return the instant with which an annotation begins; who said so and why may follow it."""
+    first = re.split(
+        r"[\s;,]", word(obj, "metadata", "annotations", annotation).strip(), maxsplit=1
+    )
+    return instant(first[0])
 
 
 def kinds_of(policy: Object) -> str:
@@ -75,11 +89,11 @@ def kinds_of(policy: Object) -> str:
 
 def _policy_row(policy: Object, now: datetime) -> Row:
     run_at, trouble = next_run(policy, now)
-    after = instant(word(policy, "metadata", "annotations", AFTER))
+    after = marked_until(policy, AFTER)
     if run_at is not None and after is not None:
         run_at = max(run_at, after)
     namespace, name = word(policy, "metadata", "namespace"), word(policy, "metadata", "name")
-    state = held(policy) or trouble or _state(run_at, now)
+    state = held(policy, run_at, now) or trouble or _state(run_at, now)
     cells: dict[str, Cell] = {
         "due": run_at,
         "left": run_at,
@@ -105,7 +119,7 @@ def _names(policy: Object) -> str:
 
 def _ttl_row(obj: Object, now: datetime) -> Row:
     due_at, trouble = due(obj)
-    after = instant(word(obj, "metadata", "annotations", AFTER))
+    after = marked_until(obj, AFTER)
     if due_at is not None and after is not None:
         due_at = max(due_at, after)
     kind, name = word(obj, "kind"), word(obj, "metadata", "name")
@@ -119,7 +133,7 @@ def _ttl_row(obj: Object, now: datetime) -> Row:
         "name": name,
         "by": f"label ttl={word(obj, 'metadata', 'labels', TTL_LABEL)}",
         "action": "delete",
-        "state": held(obj) or ("unreadable label" if trouble else _state(due_at, now)),
+        "state": held(obj, due_at, now) or ("unreadable label" if trouble else _state(due_at, now)),
         "propagation": word(
             obj, "metadata", "annotations", "cleanup.kyverno.io/propagation-policy"
         ),

@@ -30,10 +30,7 @@ _DOTS = "••••"
 
 def code_rows(world: World, now: datetime) -> list[Row]:
     """Return a row for each code that was issued, and for each entry of the journal."""
-    uses = {
-        word(use, "spec", "codeID") or word(use, "spec", "code"): use
-        for use in world.objects("codeuses")
-    }
+    uses = {word(use, "spec", "code"): use for use in world.objects("codeuses")}
     rows = [_row(code, uses, now) for code in world.objects("codes")]
     for journal in world.objects("journal"):
         rows += world.cached("journal", journal, journal_rows)
@@ -89,7 +86,7 @@ def _row(code: Object, uses: dict[str, Object], now: datetime) -> Row:
     ends = instant(word(spec, "expiresAt") or word(status, "expiresAt"))
     use = uses.get(name) or uses.get(word(spec, "id")) or {}
     count = status.get("uses")
-    used_at = instant(word(use, "metadata", "creationTimestamp") or word(status, "usedAt"))
+    used_at = instant(word(use, "spec", "usedAt") or word(status, "usedAt"))
     state = (word(status, "state") or ("used" if use else "issued")).lower()
     if state in ("issued", "active") and ends is not None and now >= ends:
         state = "expired"

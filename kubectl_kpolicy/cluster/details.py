@@ -131,18 +131,18 @@ def _skipped(row: Row, world: World) -> Iterator[Section]:
     yield Section("lets through now; turns red when it ends", tuple(lines) or ("nothing that reports know of",))  # fmt: skip
 
 
+_FACTS = (("waits until", "approvalDeadline"), ("starts", "startsAt"), ("ends", "expiresAt"), ("last used", "lastUsedAt"),
+          ("ended", "endedAt"), ("ended by", "endedBy"), ("said", "message"))  # fmt: skip
+
+
 def _timeline(row: Row) -> Iterator[Section]:
-    status = part(row.object, "status")
-    lines = [
-        " ".join(filter(None, (word(one, "at"), word(one, "state"), word(one, "by"), word(one, "reason"))))
-        for one in items(status, "history")
-    ]  # fmt: skip
-    lines += [
-        f"{word(one, 'at')} {word(one, 'verdict') or 'approved'} by {word(one, 'by')} {word(one, 'comment')}".strip()
-        for one in items(status, "approvals")
-    ]
-    if lines:
-        yield Section("timeline", tuple(lines))
+    spec, status = part(row.object, "spec"), part(row.object, "status")
+    lines = [f"{word(row.object, 'metadata', 'creationTimestamp')} requested by {word(spec, 'requester')}"]  # fmt: skip
+    for one in items(row.object, "spec", "decisions"):
+        comment = word(one, "comment")
+        lines.append(f"{word(one, 'verdict')} by {word(one, 'by')}" + (f": {comment}" if comment else ""))  # fmt: skip
+    lines += [f"{title} {word(status, name)}" for title, name in _FACTS if word(status, name)]
+    yield Section("timeline", tuple(lines))
 
 
 def _rules(policy: Object) -> Iterator[Section]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .rows import Cell
     from .world import World
 
-REASON, TICKET, OWNER = "kpolicy.io/reason", "kpolicy.io/ticket", "kpolicy.io/requested-by"
+REASON, TICKET, OWNER = "kpolicy.io/reason", "kpolicy.io/ticket", "kpolicy.io/requester"
 
 
 def exception_rows(world: World, now: datetime) -> list[Row]:

@@ -37,29 +37,28 @@ def inbox_rows(world: World, now: datetime) -> list[Row]:
 
 def state_of(grant: Object) -> str:
     """Return the state of a grant in lower case with hyphens; one that no controller saw yet is `draft`."""
-    return (word(grant, "status", "state") or word(grant, "status", "phase") or "draft").lower()
+    return (word(grant, "status", "state") or "draft").lower()
 
 
 def approvers(grant: Object) -> str:
-    """Return who approved or denied a grant."""
-    voted = (*items(grant, "status", "approvals"), *items(grant, "status", "votes"))
-    return ", ".join(filter(None, (word(one, "by") or word(one, "user") for one in voted)))
+    """Return who agreed to a grant, or who refused it."""
+    found = []
+    for one in items(grant, "spec", "decisions"):
+        verdict = word(one, "verdict")
+        found.append(word(one, "by") + ("" if verdict == "approve" else f" ({verdict})"))
+    return ", ".join(filter(None, found))
 
 
 def rules_of(grant: Object) -> list[str]:
     """Return `policy/rule` for everything a grant is for."""
-    found = [
-        f"{word(one, 'policy') or word(one, 'policyName')}/{rule}"
-        for one in (*items(grant, "spec", "rules"), *items(grant, "spec", "policies"))
-        for rule in (one.get("rules") or one.get("ruleNames") or [one.get("rule") or "*"])
-    ]
-    policy = word(grant, "spec", "policy")
-    return found or ([f"{policy}/{word(grant, 'spec', 'rule') or '*'}"] if policy else [])
+    policy, rules = word(grant, "spec", "policy"), part(grant, "spec").get("rules")
+    names = [str(one) for one in rules] if isinstance(rules, list) and rules else ["*"]
+    return [f"{policy}/{name}" for name in names] if policy else []
 
 
 def target_of(grant: Object) -> str:
     """Return what a grant is for: `Kind/name`, or a selector."""
-    target = part(grant, "spec", "target") or part(grant, "spec", "resource")
+    target = part(grant, "spec", "target")
     kind, name = word(target, "kind"), word(target, "name")
     if not name:
         labels = part(target, "selector", "matchLabels") or part(target, "selector")
@@ -74,8 +73,8 @@ def _cached(world: World, grant: Object) -> list[Row]:
 def _row(grant: Object) -> Row:
     namespace, name = word(grant, "metadata", "namespace"), word(grant, "metadata", "name")
     spec, status = part(grant, "spec"), part(grant, "status")
-    ends = instant(word(status, "expiresAt") or word(status, "endsAt"))
-    timeout = instant(word(status, "approvalDeadline") or word(status, "timesOutAt"))
+    ends = instant(word(status, "expiresAt"))
+    timeout = instant(word(status, "approvalDeadline"))
     state = state_of(grant)
     texts = rules_of(grant)
     cells: dict[str, Cell] = {
@@ -84,15 +83,15 @@ def _row(grant: Object) -> Row:
         "rules": f"{texts[0]} +{len(texts) - 1}" if len(texts) > 1 else "".join(texts),
         "namespace": namespace,
         "target": target_of(grant),
-        "requester": word(spec, "requester") or word(status, "requester"),
+        "requester": word(spec, "requester"),
         "approver": approvers(grant),
         "reason": word(spec, "reason"),
         "name": name,
         "age": instant(word(grant, "metadata", "creationTimestamp")),
-        "start": instant(word(spec, "startAt") or word(spec, "start")),
+        "start": instant(word(spec, "startAt") or word(status, "startsAt")),
         "ends": ends,
         "timeout": timeout,
-        "for": word(spec, "duration") or word(spec, "for"),
+        "for": word(spec, "duration"),
         "uses": _uses(spec, status),
         "idle": word(spec, "idle"),
         "ticket": word(spec, "ticket"),
@@ -109,7 +108,7 @@ def _uses(spec: Object, status: Object) -> str:
 
 
 def _inbox_row(row: Row, waiting: list[Row], world: World) -> Row:
-    reach = part(row.object, "status", "reach") or part(row.object, "status", "preview")
+    reach = part(row.object, "status", "reach")
     flips, later = reach.get("flips"), reach.get("matchesLater")
     earlier = sum(
         word(grant, "spec", "requester") == row.text("requester")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App
 from textual.containers import Container, Horizontal
+from textual.events import Key
 from textual.widgets import Input, Static
 
 from kubectl_kpolicy.actions.catalog import registry
@@ -182,7 +183,7 @@ class Console(App[None]):
         target: Widget = self.table or self.query_one(f"#{self.current}")
         if isinstance(target, ExplainView):
             target = target.reasons
-        target.focus()
+        self.screen.set_focus(target)
 
     # Drawing.
 
@@ -217,15 +218,22 @@ class Console(App[None]):
             way += [row.text("policy"), row.text("resource") or row.text("name")]
         self.query_one(Crumbs).show(way, *self.said)
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the World holds something that is not drawn yet."""
+        return self._dirty
+
     def _changed(self) -> None:
         self._dirty = True
 
     def _flush_changes(self) -> None:
-        if self._dirty and self.is_running:
+        if self._dirty and self.query(Header):
             self.draw()
 
     def _tick(self) -> None:
         """Let a second pass: countdowns go on; now and then rows that depend on the time are made anew."""
+        if not self.query(Header):
+            return
         self._ticks += 1
         if self._ticks % _SLOW_TICK == 0 and self.view is not None and len(self.view.table.lines) < 5_000:  # fmt: skip
             self.view.state.outdate()
@@ -253,18 +261,26 @@ class Console(App[None]):
 
     # Keys and actions.
 
-    async def on_key(self, event: events.Key) -> None:
-        """Do what a key means on this screen, unless a dialog is open or somebody types."""
-        if len(self.screen_stack) > 1:
-            return
+    async def on_event(self, event: events.Event) -> None:
+        """Do what a key means before anything else sees it.
+
+        INVARIANT: the next key of somebody who types fast meets the state that this one left, such as an open line.
+        """
+        if not (isinstance(event, Key) and await self._is_done(event)):
+            await super().on_event(event)
+
+    async def _is_done(self, event: Key) -> bool:
+        """Do what a key means on this screen, unless a dialog is open or somebody types; tell whether it meant anything."""
+        if event.is_forwarded or len(self.screen_stack) > 1:
+            return False
         if isinstance(self.focused, Input) and event.key != "escape":
-            return
+            return False
         key = event.character if event.is_printable and event.character not in (None, " ") else event.key  # fmt: skip
         action = self.registry.of_key(self.current, str(key))
-        if action is not None:
-            event.stop()
-            event.prevent_default()
-            await self.perform(action)
+        if action is None:
+            return False
+        await self.perform(action)
+        return True
 
     def refusal(self, action: Action) -> str:
         """Return why an action is not possible now, empty when it is."""

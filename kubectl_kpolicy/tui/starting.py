@@ -70,9 +70,12 @@ def _identifying(console: Console, client: Any) -> Any:
     async def identify() -> None:
         from kubectl_kpolicy.session.identity import rights_of, who_am_i
 
+        from .wiring import connect_grants
+
         me = await who_am_i(client)
         console.settings = replace(console.settings, user=me.user)
         console.doer.user = me.user
+        connect_grants(console, client, me)
         rights = {right for action in ALL for right in action.rights}
         console.rights = await rights_of(client, rights, console.settings.namespace)
         console.draw_frame()

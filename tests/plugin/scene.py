@@ -96,7 +96,7 @@ def grant(name: str, state: str, requester: str, **status: Any) -> dict[str, Any
         "kind": "Grant",
         "metadata": meta(name, "payments", status.pop("created", ago(minutes=20))),
         "spec": {
-            "policy": "require-run-as-nonroot", "rule": "run-as-non-root",
+            "policy": "require-run-as-nonroot", "rules": ["run-as-non-root"],
             "target": {"kind": "Deployment", "name": status.pop("target", "web")},
             "requester": requester, "reason": status.pop("reason", "image rebuilt on Monday, customer down"),
             "duration": status.pop("length", "4h"), "ticket": status.pop("ticket", "OPS-4711"),
@@ -166,7 +166,7 @@ def objects() -> dict[str, list[dict[str, Any]]]:
         "policies": [policy("quota-guard", "Audit", "low", ["limits"], namespace="ledger")],
         "exceptions": [
             exception("search-legacy", "search", "require-run-as-nonroot", ["run-as-non-root"], ["*"]),
-            exception("web-hotfix", "payments", "require-run-as-nonroot", ["run-as-non-root"], ["web*"], expires_at=ahead(minutes=12, seconds=41), reason="image rebuilt on Monday", ticket="OPS-4711", requested_by="alice"),
+            exception("web-hotfix", "payments", "require-run-as-nonroot", ["run-as-non-root"], ["web*"], expires_at=ahead(minutes=12, seconds=41), reason="image rebuilt on Monday", ticket="OPS-4711", requester="alice"),
             exception("old-migration", "ledger", "disallow-privileged", ["privileged"], ["migrate"], expires_at=ago(days=2)),
         ],
         "uses": [],
@@ -182,7 +182,7 @@ def objects() -> dict[str, list[dict[str, Any]]]:
         ],
         "grantpolicies": [],
         "grants": [
-            grant("web-nonroot", "active", "alice", created=ago(hours=3, minutes=48), expiresAt=ahead(minutes=12, seconds=41), approvals=[{"by": "bob"}], uses=3),
+            grant("web-nonroot", "active", "alice", created=ago(hours=3, minutes=48), expiresAt=ahead(minutes=12, seconds=41), uses=3, spec={"decisions": [{"by": "bob", "verdict": "approve", "comment": "agreed on the phone"}]}),
             grant("debug-shell", "pending", "carol", created=ago(minutes=6), approvalDeadline=ahead(minutes=54), target="debug-shell", length="8h", ticket="", reason="reproduce the crash of 11:40", reach={"flips": 2}),
             grant("ledger-weekend", "scheduled", "dave", expiresAt=ahead(days=2), spec={"startAt": ahead(hours=9)}, target="ledger"),
             grant("yesterday", "expired", "alice", created=ago(days=1, hours=5), expiresAt=ago(days=1), target="web-canary"),

@@ -27,7 +27,7 @@ def _open(app: Console, mark: str, text: str = "") -> None:
     line.add_class("-open")
     line.placeholder = "text, /regex/, !not, sev>=high, age<1h" if mark == "/" else "screen, ns NAME, view NAME, theme NAME, write"  # fmt: skip
     line.value = mark + text
-    line.focus()
+    app.screen.set_focus(line)
     line.action_end()
 
 
@@ -45,10 +45,7 @@ def close_line(app: Console) -> None:
     line = app.query_one("#line", Input)
     line.remove_class("-open")
     line.value = ""
-    if app.table is not None:
-        app.table.focus()
-    else:
-        app.query_one(f"#{app.current}").focus()
+    app.screen.set_focus(app.table or app.query_one(f"#{app.current}"))
 
 
 def _changed(app: Console) -> None:

@@ -212,7 +212,7 @@ def test_offered_work_is_done_and_its_errors_are_outcomes() -> None:
 GRANT_POLICY = {
     "kind": "GrantPolicy", "metadata": {"name": "prod-default"},
     "spec": {"policies": ["require-*"], "namespaces": ["pay*"], "maxDuration": "4h", "reason": {"minLength": 20},
-             "ticket": {"pattern": "OPS-[0-9]+"}, "approvals": [{"from": "group:sre", "count": 2}]},
+             "ticket": {"pattern": "OPS-[0-9]+"}, "approvers": [{"groups": ["sre"], "count": 2}]},
 }  # fmt: skip
 
 
@@ -236,7 +236,7 @@ def test_requirements_are_those_of_the_grant_policy_that_covers() -> None:
     required = desk().requirements(draft())
 
     assert required.source == "grantpolicy/prod-default"
-    assert required.approvers == "2 of group:sre"
+    assert required.approvers == "2 of group sre"
     assert desks.refusals(draft(), required) == []
     assert desk().requirements(draft(namespace="search")).source == ""
 

@@ -6,6 +6,9 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from textual.events import Key
+from textual.keys import _character_to_key
+
 from kubectl_kpolicy.tui.app import Console
 from kubectl_kpolicy.tui.settings import Settings
 from tests.plugin.scene import NOW, world
@@ -15,6 +18,18 @@ if TYPE_CHECKING:
 
     from kubectl_kpolicy.cluster.world import World
 
+_NAMED = {
+    "slash": "/",
+    "colon": ":",
+    "space": " ",
+    "greater_than_sign": ">",
+    "less_than_sign": "<",
+    "minus": "-",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "question_mark": "?",
+    "tilde": "~",
+}
 SMALL, LARGE = (80, 24), (140, 40)
 
 
@@ -49,8 +64,7 @@ def console(there: World | None = None, *, source: Any = None, **words: Any) -> 
 @asynccontextmanager
 async def shown(app: Console, keys: Sequence[str] = (), size=SMALL) -> AsyncIterator[Any]:
     async with app.run_test(size=size) as pilot:
-        await pilot.pause()
-        await pilot.pause()
+        await settled(app)
         await press(pilot, *keys)
         yield pilot
 
@@ -58,9 +72,41 @@ async def shown(app: Console, keys: Sequence[str] = (), size=SMALL) -> AsyncIter
 async def press(pilot: Any, *keys: str) -> None:
     """Press keys one after the other, each when what the one before caused has settled."""
     for key in keys:
-        await pilot.press(key)
-        await pilot.pause()
-    await pilot.pause()
+        event = key_event(pilot.app, key)
+        pilot.app.post_message(event)
+        await settled(pilot.app)
+
+
+def key_event(app: Console, key: str) -> Key:
+    """Return the event that a terminal would make of a key."""
+    if len(key) == 1:
+        return Key(_character_to_key(key), key)
+    return Key(key, _NAMED.get(key))
+
+
+async def settled(app: Console) -> None:
+    """Wait until nobody has messages to work on, nothing is to be laid out and nothing waits for the next drawing."""
+    async with asyncio.timeout(30):
+        quiet = 0
+        while quiet < 4:
+            await asyncio.sleep(0)
+            quiet = 0 if _is_busy(app) else quiet + 1
+
+
+async def drawn(app: Console) -> None:
+    """Wait until changes of the World are on the screen."""
+    async with asyncio.timeout(30):
+        while app.is_outdated:
+            await asyncio.sleep(0.01)
+    await settled(app)
+
+
+def _is_busy(app: Console) -> bool:
+    screens = app.screen_stack
+    if any(screen._callbacks or screen._layout_required for screen in screens):
+        return True
+    nodes = [app, *screens, *app.screen.walk_children()]
+    return any(node._message_queue.qsize() or node._next_callbacks for node in nodes)
 
 
 def on_stage(

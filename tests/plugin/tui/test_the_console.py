@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from controllers.kube.clock import ManualClock
@@ -19,7 +17,7 @@ from kubectl_kpolicy.tui.modals.wizard import GrantWizard
 from kubectl_kpolicy.tui.words import SCREENS
 from tests.plugin.scene import NOW, hindered, objects, report, result, world
 
-from .stage import LARGE, Stage, console, lines_of, on_stage, press, shown, text_of
+from .stage import LARGE, Stage, console, drawn, lines_of, on_stage, press, settled, text_of
 
 
 def screen_after(*keys: str, size=(80, 24), app=None) -> str:
@@ -122,7 +120,7 @@ def test_the_cursor_stays_on_its_row_when_others_come() -> None:
             *[result("p", f"r{n}", "fail", "critical", "no", minutes=1) for n in range(5)],
         )
         app.source.world.put("reports", new)
-        await pilot.pause(0.3)
+        await drawn(app)
         assert len(app.table.lines) == 12
         assert app.row.key == row.key
 
@@ -188,12 +186,12 @@ def test_help_lists_every_key_of_the_screen() -> None:
     on_stage(look, keys=("question_mark",))
 
 
-def test_the_footer_has_at_most_six_keys_and_fits() -> None:
-    for screen in SCREENS:
-        text = screen_after(app=console(screen=screen))
-        last = text.splitlines()[-1]
-        assert len(last) <= 80, screen
-        assert "^p Palette" in last, screen
+@pytest.mark.parametrize("screen", SCREENS)
+def test_the_footer_has_at_most_six_keys_and_fits(screen: str) -> None:
+    last = screen_after(app=console(screen=screen)).splitlines()[-1]
+
+    assert len(last) <= 80
+    assert "^p Palette" in last
 
 
 def test_the_command_log_holds_what_was_done_as_commands() -> None:
@@ -290,7 +288,7 @@ def test_revoking_asks_wants_the_name_typed_and_deletes() -> None:
             "tab",
             "enter",
         )
-        await pilot.pause()
+        await settled(pilot.app)
         assert "revoked ledger/old-migration" in text_of(made)
 
     on_stage(look, app)
@@ -352,7 +350,7 @@ def test_a_code_is_masked_shown_for_five_seconds_and_forgotten() -> None:
     async def look(app, pilot) -> None:
         noted: list[bool | None] = []
         app.push_screen(Reveal("Code", CODE, "for carol"), noted.append)
-        await pilot.pause()
+        await settled(pilot.app)
         assert CODE not in text_of(app)
         await press(pilot, "space")
         assert CODE in text_of(app)
@@ -442,24 +440,23 @@ def test_ascii_uses_no_symbols_in_the_table() -> None:
     on_stage(look, console(ascii=True))
 
 
-def test_every_action_can_be_pressed_on_every_screen_without_an_error() -> None:
-    async def run() -> None:
-        for screen in SCREENS:
-            app = console(screen=screen)
-            async with shown(app) as pilot:
-                everywhere = screen in ("violations", "pulse", "explain")
-                for action in registry().on(screen):
-                    if action.id in ("quit", "export") or not (action.screens or everywhere):
-                        continue
-                    await app.perform(action)
-                    await pilot.pause()
-                    while len(app.screen_stack) > 1:
-                        app.pop_screen()
-                        await pilot.pause()
-                    app.go(screen, "")
-                    await pilot.pause()
+@pytest.mark.parametrize("screen", SCREENS)
+def test_every_action_can_be_pressed_on_every_screen_without_an_error(screen: str) -> None:
+    everywhere = screen in ("violations", "pulse", "explain")
 
-    asyncio.run(run())
+    async def look(app, _pilot) -> None:
+        for action in registry().on(screen):
+            if action.id in ("quit", "export") or not (action.screens or everywhere):
+                continue
+            await app.perform(action)
+            await settled(app)
+            while len(app.screen_stack) > 1:
+                app.pop_screen()
+                await settled(app)
+            app.go(screen, "")
+            await settled(app)
+
+    on_stage(look, console(screen=screen))
 
 
 def test_fifty_thousand_rows_stay_usable() -> None:
