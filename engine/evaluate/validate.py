@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from engine.model import Block, Json, Object, Rule
 
+    from .quick import Passing
     from .state import State
 
     Handler = Callable[[State], Answers]
@@ -32,32 +33,35 @@ if TYPE_CHECKING:
 _GO_TYPES = {str: "string", bool: "bool", int: "int64", float: "float64", list: "[]interface {}"}
 
 
-def compile_validate(rule: Rule) -> Handler:
-    """Compile the handler of a validate rule."""
+def compile_validate(rule: Rule) -> tuple[Handler, Passing]:
+    """Compile the handler of a validate rule, and what it answers to objects that pass, but for DELETE."""
     block = rule.validate or {}
     if (block.get("manifests") or {}).get("attestors"):
         from .manifests import compile_signed
 
-        return compile_signed(block["manifests"])
+        return compile_signed(block["manifests"]), ()
     if block.get("podSecurity"):
-        return _compile_pod_security(block["podSecurity"])
+        return _compile_pod_security(block["podSecurity"]), ()
     if block.get("cel"):
         from .cel import compile_cel_rule
 
-        return compile_cel_rule(rule)
-    checked = _compile_checks(block, Message(block.get("message"), rule.name))
-    return _allowing_existing(checked) if block.get("allowExistingViolations", True) else checked
+        return compile_cel_rule(rule), ()
+    checked, passing = _compile_checks(block, Message(block.get("message"), rule.name))
+    if block.get("allowExistingViolations", True):
+        checked = _allowing_existing(checked)
+    return checked, passing
 
 
-def _compile_checks(block: Block, message: Message) -> Handler:
+def _compile_checks(block: Block, message: Message) -> tuple[Handler, Passing]:
     """Compile deny, pattern, anyPattern or foreach, whichever comes first."""
     if block.get("deny") is not None:
-        return _compile_deny(block["deny"], message)
+        return _compile_deny(block["deny"], message), ()
     if block.get("pattern") is not None or block.get("anyPattern") is not None:
-        return _except_on_delete(compile_patterns(block, message))
+        handler, passing = compile_patterns(block, message)
+        return _except_on_delete(handler), passing
     if block.get("foreach"):
-        return _compile_foreach(block["foreach"], message)
-    return lambda _: NO_ANSWER
+        return _compile_foreach(block["foreach"], message), ()
+    return lambda _: NO_ANSWER, ()
 
 
 def _except_on_delete(handler: Handler) -> Handler:
@@ -119,7 +123,7 @@ def _compile_loop(block: Block, message: Message) -> _Loop:
         element_scope=block.get("elementScope"),
         context=compile_context(tuple(block.get("context") or ())),
         preconditions=compile_conditions(preconditions) if preconditions else None,
-        check=_compile_checks(block, message),
+        check=_compile_checks(block, message)[0],
     )
 
 
@@ -192,7 +196,11 @@ def _compile_pod_security(block: Block) -> Handler:
 
 
 def _allowing_existing(handler: Handler) -> Handler:
-    """Skip an update whose object broke the rule before it (row A-71), where a failure would block."""
+    """Skip an update whose object broke the rule before it (row A-71), where a failure would block.
+
+    The object before is asked about as an object and not as its subresource: what a rule for a subresource refuses
+    is the request, which nothing has violated before.
+    """
 
     def handle(state: State) -> Answers:
         answers = handler(state)
@@ -202,7 +210,7 @@ def _allowing_existing(handler: Handler) -> Handler:
         if not any(answer.outcome.status is Status.FAIL for answer in answers):
             return answers
         before = _before_the_update(state, review.old_object)
-        if not state.applies(before.review):
+        if not state.applies(replace(before.review, subresource="")):
             return answers
         earlier = handler(before)
         if any(answer.outcome.status is Status.FAIL for answer in earlier):

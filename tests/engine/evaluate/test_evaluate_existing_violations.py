@@ -1,0 +1,35 @@
+"""Updates of objects that broke a rule before: forgiven, unless the request itself is what the rule refuses (row A-71)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.model import Status
+from tests.engine.evaluate.builders import config_map, decide, policy
+
+_POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "dev"}}
+
+
+def _status(kind: str, before: dict[str, Any], after: dict[str, Any], **review: Any) -> Status:
+    rule = {
+        "name": "r",
+        "match": {"any": [{"resources": {"kinds": [kind]}}]},
+        "validate": {"failureAction": "Enforce", "deny": {}},
+    }
+    found = decide(policy(rule), after, old_object=before, operation="UPDATE", **review)
+    (result,) = found.results
+    return result.status
+
+
+def test_an_update_of_an_object_that_broke_the_rule_before_is_let_through() -> None:
+    assert _status("ConfigMap", config_map(a="1"), config_map(a="2")) is Status.SKIP
+
+
+def test_a_request_for_a_subresource_that_a_rule_refuses_is_no_violation_from_before() -> None:
+    found = _status("Pod/ephemeralcontainers", _POD, _POD, subresource="ephemeralcontainers")
+
+    assert found is Status.FAIL
+
+
+def test_a_rule_for_the_object_forgives_a_request_for_its_subresource() -> None:
+    assert _status("Pod", _POD, _POD, subresource="ephemeralcontainers") is Status.SKIP
