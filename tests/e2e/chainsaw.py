@@ -40,16 +40,30 @@ _LEFT_BEHIND = (
     "validatingpolicies.policies.kyverno.io",
 )  # fmt: skip
 _LONGEST = 240
-_TTL_ROLE: dict[str, Any] = {
-    "apiVersion": "rbac.authorization.k8s.io/v1",
-    "kind": "ClusterRole",
-    "metadata": {
-        "name": "tests:cleanup-controller:pods",
-        "labels": {"rbac.kyverno.io/aggregate-to-cleanup-controller": "true"},
-    },
-    "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch", "delete"]}],
-}
-"""The tests of TTL labels give no rights of their own: upstream runs them with an installation that may delete Pods."""
+
+
+def _role(part: str, resources: list[str], verbs: list[str]) -> dict[str, Any]:
+    """Return a ClusterRole that a part's own role collects, as people of a cluster add rights."""
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {
+            "name": f"tests:{part}",
+            "labels": {f"rbac.kyverno.io/aggregate-to-{part}": "true"},
+        },
+        "rules": [{"apiGroups": [""], "resources": resources, "verbs": verbs}],
+    }
+
+
+_ROLES = (
+    _role("cleanup-controller", ["pods"], ["list", "watch", "delete"]),
+    _role(
+        "background-controller",
+        ["namespaces", "pods", "secrets"],
+        ["get", "list", "watch", "create", "update", "patch", "delete"],
+    ),
+)
+"""Tests of TTL labels, generation and mutation of these kinds give no rights of their own: upstream's installation for them has these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +165,8 @@ def _furnish(tier: tiers.Tier, *, library: bool) -> None:
         tier.kubectl(
             "apply", "--server-side", "-f", str(home() / "policies" / ".chainsaw" / "crds")
         )
-    tier.kubectl("apply", "-f", "-", given=json.dumps(_TTL_ROLE))
+    for role in _ROLES:
+        tier.kubectl("apply", "-f", "-", given=json.dumps(role))
     engine.install(tier)
 
 
