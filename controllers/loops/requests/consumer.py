@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from controllers.store.update_requests import RuleWork, UpdateRequest
     from engine.model import Object
 
-_PATIENCE = 10.0
+_PATIENCE = 60.0
 """Seconds that an object may take from our answer until it is stored; other webhooks are asked in between."""
+
+_DOUBTFUL = 5.0
+"""Seconds after which a request says that what it waits for was probably refused."""
 
 _FIRST_LOOK, _LONGEST_LOOK = 0.05, 2.0
 _log = logging.getLogger(__name__)
@@ -75,8 +78,8 @@ class Consumer:
         update = read_update_request(obj)
         try:
             await self._all(update)
-        except NotYet:
-            if self._looks_again(name):
+        except NotYet as error:
+            if await self._looks_again(obj, update, error):
                 return
         except EngineError as error:
             await self._failed(obj, update, error)
@@ -99,26 +102,32 @@ class Consumer:
         if first is not None:
             raise first
 
-    def _looks_again(self, name: str) -> bool:
+    async def _looks_again(self, obj: Object, update: UpdateRequest, error: NotYet) -> bool:
         """Look for the trigger again a little later; False when it took so long that it will not come."""
         now = self._surroundings.clock.monotonic()
-        since, looks = self._waiting_since.get(name, (now, 0))
+        since, looks = self._waiting_since.get(update.name, (now, 0))
         if now - since >= _PATIENCE:
             return False
-        self._waiting_since[name] = (since, looks + 1)
-        self.queue.add_after(name, min(_FIRST_LOOK * 2.0**looks, _LONGEST_LOOK))
+        if now - since >= _DOUBTFUL and update.state != FAILED:
+            await self._write(obj, update, status(FAILED, error.message, update.retries))
+        self._waiting_since[update.name] = (since, looks + 1)
+        self.queue.add_after(update.name, min(_FIRST_LOOK * 2.0**looks, _LONGEST_LOOK))
         return True
 
     async def _failed(self, obj: Object, update: UpdateRequest, error: EngineError) -> None:
         retries = self.queue.failures(update.name) + 1
         self._surroundings.metrics.count("kyverno_updaterequest", (update.type, "failed"))
-        body = {"status": status(FAILED, error.message, retries)}
+        await self._write(obj, update, status(FAILED, error.message, retries))
+
+    async def _write(self, obj: Object, update: UpdateRequest, said: Object) -> None:
+        """Write the status of a request; not being able to is no reason to do the work again."""
+        body = {"status": said}
         try:
             await self._surroundings.client.patch(
                 UPDATE_REQUESTS, update.name, obj["metadata"]["namespace"], body, subresource="status"
             )  # fmt: skip
-        except KubeError as second:
-            _log.warning("status of UpdateRequest %s: %s", update.name, second.message)
+        except KubeError as error:
+            _log.warning("status of UpdateRequest %s: %s", update.name, error.message)
 
     async def _finish(self, obj: Object, update: UpdateRequest) -> None:
         metadata = obj["metadata"]

@@ -16,11 +16,16 @@ from engine.model import RuleType
 from .targets import Mutator
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from controllers.loops.reports.pending import PendingReports
     from controllers.loops.surroundings import Surroundings
     from controllers.store.update_requests import RuleWork, UpdateRequest
     from engine.evaluate.rules import CompiledRule
-    from engine.model import Object, Review, RuleResult
+    from engine.model import Json, Object, Review, RuleResult
+
+
+_BOOKKEEPING = frozenset({"managedFields", "resourceVersion", "generation"})
 
 
 class NotYet(KubeError):  # noqa: N818 - it names the state
@@ -121,6 +126,23 @@ def _check_happened(
         return
     if operation == "CREATE" and trigger is None:
         raise NotYet("the trigger is not there yet")
+    if operation == "UPDATE" and trigger is not None and _is_before(trigger, update.request):
+        raise NotYet("the trigger is as it was")
     is_there = trigger is not None and not trigger["metadata"].get("deletionTimestamp")
     if operation == "DELETE" and is_there:
         raise NotYet("the trigger is still there")
+
+
+def _is_before(trigger: Object, request: Mapping[str, Json]) -> bool:
+    """Tell whether an object is still in the state that a request asks to change."""
+    old, new = request.get("oldObject") or {}, request.get("object") or {}
+    version = (old.get("metadata") or {}).get("resourceVersion")
+    if not version or trigger["metadata"].get("resourceVersion") != version:
+        return False
+    return _content(old) != _content(new)
+
+
+def _content(obj: Mapping[str, Json]) -> Object:
+    metadata = obj.get("metadata") or {}
+    kept = {key: value for key, value in metadata.items() if key not in _BOOKKEEPING}
+    return {**obj, "metadata": kept}

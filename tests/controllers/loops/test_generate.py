@@ -82,7 +82,10 @@ def test_a_request_that_is_refused_after_all_makes_nothing():
             refused = {**namespace("dev")}
             refused["metadata"] = {"name": "dev", "uid": "never-stored"}
             await made.admit(refused)
-            await made.rest(30)
+            await made.rest(10)
+            [request] = made.requests
+            assert request["status"]["message"] == "the trigger is not there yet"
+            await made.rest(60)
             assert made.stored(CONFIG_MAPS) == []
             assert made.requests == []
 
@@ -476,5 +479,47 @@ def test_the_same_work_is_written_down_once():
             await made.admit(stored)
             assert len(made.client.stored(UPDATE_REQUESTS)) == 1
             assert made.clock.now() == NOW
+
+    asyncio.run(play())
+
+
+def changing(made: Scene) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a namespace as it is and as a request would have it."""
+    before = made.client.stored(made.client.kind_of(namespace("dev")))[0]
+    metadata = {**before["metadata"], "labels": {"tier": "tin"}}
+    return before, {**before, "metadata": metadata}
+
+
+def test_a_change_that_is_stored_only_after_its_work_was_begun_counts_all_the_same():
+    async def play():
+        match = matching("Namespace", selector={"matchLabels": {"tier": "gold"}})
+        async with scene(cluster_policy("quotas", rule(match=match))) as made:
+            leading(made)
+            await made.request(namespace("dev", tier="gold"))
+            await made.rest()
+            before, after = changing(made)
+            await made.admit(after, "UPDATE", oldObject=before)
+            await made.rest(0.5)
+            assert made.stored(CONFIG_MAPS, "quota", "dev")
+            made.put(after)
+            await made.rest(3)
+            assert made.stored(CONFIG_MAPS) == []
+            assert made.requests == []
+
+    asyncio.run(play())
+
+
+def test_a_change_that_is_refused_after_all_takes_nothing_away():
+    async def play():
+        match = matching("Namespace", selector={"matchLabels": {"tier": "gold"}})
+        async with scene(cluster_policy("quotas", rule(match=match))) as made:
+            leading(made)
+            await made.request(namespace("dev", tier="gold"))
+            await made.rest()
+            before, after = changing(made)
+            await made.admit(after, "UPDATE", oldObject=before)
+            await made.rest(90)
+            assert made.stored(CONFIG_MAPS, "quota", "dev")
+            assert made.requests == []
 
     asyncio.run(play())
