@@ -7,14 +7,24 @@ is ever written, so that what people applied stays what they applied.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube import NotFound
-from controllers.kube.kinds import CLUSTER_POLICIES, POLICIES
+from controllers.kube.client import JSON_PATCH, MERGE
+from controllers.kube.kinds import (
+    CLUSTER_POLICIES,
+    NAMESPACED_VALIDATING_POLICIES,
+    POLICIES,
+    VALIDATING_POLICIES,
+)
 from controllers.kube.workqueue import WorkQueue
+from controllers.store.cel_policies import cel_status, since
 from controllers.store.policies import (
     content_hash,
+    is_cel,
+    is_policy,
     policy_key,
     read_policy,
     same_status,
@@ -26,7 +36,7 @@ from engine.model import Policy
 from .counting import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from controllers.kube import Kind
     from controllers.kube.store import Change, Store
@@ -37,6 +47,7 @@ if TYPE_CHECKING:
     from .surroundings import Surroundings
 
 NOT_READY = "Not Ready"
+_CEL_PLURALS = (VALIDATING_POLICIES.plural, NAMESPACED_VALIDATING_POLICIES.plural)
 _Place = tuple["Kind", str, str]
 _log = logging.getLogger(__name__)
 
@@ -52,14 +63,17 @@ class PolicyStatus:
         self._surroundings = surroundings
         self._configured = configured
         self._stores: dict[Kind, Store] = {}
+        self._stops: dict[Kind, Callable[[], None]] = {}
         self.queue: WorkQueue[_Place] = WorkQueue(clock=surroundings.clock, least=0.2, most=60.0)
 
     async def run(self) -> None:
         """Work until cancelled."""
         surroundings = self._surroundings
-        kinds = (CLUSTER_POLICIES, POLICIES)
-        self._stores = {kind: surroundings.informers.acquire(kind) for kind in kinds}
-        stops = [store.on_change(partial(self._changed, kind)) for kind, store in self._stores.items()]  # fmt: skip
+        for kind in (CLUSTER_POLICIES, POLICIES):
+            self._acquire(kind)
+        for kind in surroundings.world.watched:
+            if kind.plural in _CEL_PLURALS:
+                self._acquire(kind)
         surroundings.world.on_change.append(self._world_changed)
         if self._configured is not None:
             self._configured.on_change.append(self._all)
@@ -70,16 +84,22 @@ class PolicyStatus:
             surroundings.world.on_change.remove(self._world_changed)
             if self._configured is not None:
                 self._configured.on_change.remove(self._all)
-            for kind, stop in zip(kinds, stops, strict=True):
+            for kind, stop in self._stops.items():
                 stop()
                 await surroundings.informers.release(kind)
+
+    def _acquire(self, kind: Kind) -> None:
+        store = self._stores[kind] = self._surroundings.informers.acquire(kind)
+        self._stops[kind] = store.on_change(partial(self._changed, kind))
 
     def _changed(self, kind: Kind, change: Change) -> None:
         if change.new is not None:
             self.queue.add((kind, *change.key))
 
     def _world_changed(self, change: WorldChange) -> None:
-        if change.kind in self._stores:
+        if is_policy(change.object):
+            if change.kind not in self._stores:
+                self._acquire(change.kind)
             metadata = change.object["metadata"]
             self.queue.add((change.kind, metadata.get("namespace") or "", metadata["name"]))
 
@@ -96,17 +116,26 @@ class PolicyStatus:
             return
         obj = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
         old = obj.get("status") or {}
-        status = _as_long_as_before(self._status(obj), old)
-        if same_status(status, old):
+        if is_cel(obj):
+            status = since(self._cel_status(obj), old)
+            # the status as a whole, because a merge would leave what autogen does not make any more
+            patch: Any = [{"op": "add", "path": "/status", "value": status}]
+            await self._write(place, patch, JSON_PATCH, same=status == old)
             return
+        status = _as_long_as_before(self._status(obj), old)
+        same = same_status(status, old)
         if not status["autogen"]:
             status["autogen"] = {"rules": None}
-        try:
-            await self._surroundings.client.patch(
-                kind, name, namespace, {"status": status}, subresource="status"
-            )
-        except NotFound:
+        await self._write(place, {"status": status}, MERGE, same=same)
+
+    async def _write(self, place: _Place, patch: Any, content_type: str, *, same: bool) -> None:
+        if same:
             return
+        kind, namespace, name = place
+        with suppress(NotFound):
+            await self._surroundings.client.patch(
+                kind, name, namespace, patch, content_type=content_type, subresource="status"
+            )
 
     def _status(self, obj: Object) -> dict[str, Any]:
         now = self._surroundings.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -118,6 +147,14 @@ class PolicyStatus:
             nothing = Policy(str(obj["kind"]), str(metadata["name"]))
             return status_of(nothing, error.message, now)
         return status_of(policy, self._why_not_ready(key, obj), now)
+
+    def _cel_status(self, obj: Object) -> dict[str, Any]:
+        now = self._surroundings.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        try:
+            policy = read_policy(obj)
+        except EngineError as error:
+            return cel_status(None, error.message, now)
+        return cel_status(policy, self._why_not_ready(policy_key(obj), obj), now)
 
     def _why_not_ready(self, key: str, obj: Object) -> str:
         """Return why a policy is not enforced as it stands, empty when it is."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from controllers.store.cel_policies import is_of_cel, webhook_rules
 from engine.evaluate import CompiledPolicy, PolicySet
 from engine.match import parse_kind
 
@@ -85,6 +86,33 @@ def served(discovery: Discovery, filters: Iterable[KindFilter], *verbs: str) -> 
             if all(verb in kind.verbs for verb in verbs):
                 found.setdefault((kind.group, kind.plural), kind)
     return list(found.values())
+
+
+def concerned(discovery: Discovery, compiled: CompiledPolicy, *verbs: str) -> list[Kind]:
+    """Return the kinds of the server that the rules of a policy concern, one version of each, with these verbs."""
+    if not is_of_cel(compiled.policy):
+        named = (one for rule in compiled.rules for one in kinds_named(rule))
+        return served(discovery, named, *verbs)
+    found: dict[tuple[str, str], Kind] = {}
+    for rule in webhook_rules(compiled.policy) if compiled.rules else ():
+        for kind in discovery:
+            if _is_asked(rule, kind) and all(verb in kind.verbs for verb in verbs):
+                found.setdefault((kind.group, kind.plural), kind)
+    return list(found.values())
+
+
+def _is_asked(rule: Mapping[str, Any], kind: Kind) -> bool:
+    """Tell whether a rule of match constraints names a kind itself, and not only something below it."""
+    return (
+        _has(rule["apiGroups"], kind.group)
+        and _has(rule["apiVersions"], kind.version)
+        and any(word in ("*", "*/*", kind.plural, f"{kind.plural}/*") for word in rule["resources"])
+        and rule["scope"] in ("*", "Namespaced" if kind.namespaced else "Cluster")
+    )
+
+
+def _has(words: list[str], word: str) -> bool:
+    return "*" in words or word in words
 
 
 def kinds_made(rule: CompiledRule) -> list[tuple[str, str]]:

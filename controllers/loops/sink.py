@@ -10,6 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from controllers.store.events import notes_of
+from controllers.store.policies import key_of
 from controllers.store.reports import UNREPORTED_KINDS, rows_of
 from controllers.store.update_requests import RuleWork, UpdateRequest
 from engine.model import RuleType
@@ -78,7 +79,7 @@ class LoopSink:
         """
         surroundings = self._surroundings
         if review.kind != "Event":
-            exceptions = {one.key: one.exception for one in surroundings.snapshot.exceptions}
+            exceptions = surroundings.snapshot.exceptions_by_key
             notes = notes_of(
                 review,
                 results,
@@ -101,7 +102,7 @@ class LoopSink:
             for one in results
             if not scans
             or one.type is RuleType.MUTATION
-            or (one.policy in policies and not policies[one.policy].background)
+            or ((key := key_of(one)) in policies and not policies[key].background)
         ]
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.exceptions import expires_at
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from controllers.kube import Clock
 
@@ -26,9 +25,9 @@ def show_world(metrics: Metrics, world: World, clock: Clock) -> None:
 
 
 def _rules(world: World) -> Iterator[tuple[Labels, float]]:
-    for key, compiled in world.policies.snapshot.compiled.items():
-        namespace, _, name = key.rpartition("/")
+    for compiled in world.policies.snapshot.compiled.values():
         policy = compiled.policy
+        namespace, name = policy.namespace, policy.name
         kind = "namespaced" if namespace else "cluster"
         shared = (
             name,
@@ -43,12 +42,18 @@ def _rules(world: World) -> Iterator[tuple[Labels, float]]:
 
 def _in_force(world: World, clock: Clock) -> Iterator[tuple[Labels, float]]:
     now = clock.now()
-    for one in world.policies.snapshot.exceptions:
-        end = expires_at(one.exception)
-        yield (one.exception.key,), float(end is None or now < end)
+    for key, end in _ends(world):
+        yield (key,), float(end is None or now < end)
 
 
 def _expiring(world: World) -> Iterator[tuple[Labels, float]]:
-    for one in world.policies.snapshot.exceptions:
-        if (end := expires_at(one.exception)) is not None:
-            yield (one.exception.key,), end.timestamp()
+    for key, end in _ends(world):
+        if end is not None:
+            yield (key,), end.timestamp()
+
+
+def _ends(world: World) -> Iterator[tuple[str, datetime | None]]:
+    """Yield the exceptions of both groups that count, by `namespace/name`, with their ends."""
+    snapshot = world.policies.snapshot
+    yield from ((one.key, one.expires_at) for one in snapshot.exceptions)
+    yield from ((one.key, one.ends) for one in snapshot.cel_exceptions)

@@ -7,6 +7,7 @@ that the trail does not know; whoever tries again after a crash finds the record
 from __future__ import annotations
 
 import asyncio
+import hmac
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube import AlreadyExists, Conflict
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 MOST_RECORDS: Final = 500
 """Records of one segment; with reasons of 1 KiB and names of 253 characters it stays below 512 KiB."""
 _TRIES: Final = 5
+
+
+def seal_key(key: bytes) -> bytes:
+    """Return the key that segments are sealed with, from the one that all replicas share."""
+    return hmac.digest(key, b"kpolicy audit seal", "sha256")
 
 
 class AuditTrail:

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from .policies import CEL_KINDS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from engine.model import Block, Policy
 
 ANY: Final = "*"
-VALIDATING_KINDS: Final = frozenset({"ValidatingPolicy", "NamespacedValidatingPolicy"})
 _OPERATIONS: Final = frozenset({"CONNECT", "CREATE", "DELETE", "UPDATE"})
 _NAMESPACED: Final = "Namespaced"
 
 
 def is_of_cel(policy: Policy) -> bool:
     """Tell whether a policy is of the kinds written in CEL, which have no rules."""
-    return policy.kind in VALIDATING_KINDS
+    return policy.kind in CEL_KINDS
 
 
 def webhook_rules(policy: Policy) -> Iterator[dict[str, Any]]:
@@ -109,6 +110,24 @@ def cel_status(policy: Policy | None, error: str, now: str) -> dict[str, Any]:
         "autogen": {"configs": _configs(policy) if policy and is_ready else {}},
         "generated": False,
     }
+
+
+def since(status: dict[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a status whose conditions keep the time at which they began to say what they say."""
+    shown = status["conditionStatus"]
+    known = {
+        (one.get("type"), one.get("status")): one.get("lastTransitionTime")
+        for one in (old.get("conditionStatus") or {}).get("conditions") or ()
+    }
+    conditions = [
+        {
+            **one,
+            "lastTransitionTime": known.get((one["type"], one["status"]))
+            or one["lastTransitionTime"],
+        }
+        for one in shown["conditions"]
+    ]
+    return {**status, "conditionStatus": {**shown, "conditions": conditions}}
 
 
 def _configs(policy: Policy) -> dict[str, Block]:

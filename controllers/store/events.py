@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 from engine.model import RuleType, Status
 
+from .policies import CEL_GROUP, is_cel, key_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from engine.model import Object, Policy, PolicyException, Review, RuleResult
+    from engine.model.celpolicies import CelException
 
 VIOLATION: Final = "PolicyViolation"
 APPLIED: Final = "PolicyApplied"
@@ -87,13 +90,14 @@ def _name(note: Note, at: datetime, serial: int, instance: str) -> str:
 
 def about_policy(policy: Policy) -> dict[str, str]:
     """Return the reference to a policy; of the version in which policies are stored, whatever it was read as."""
-    return _about("kyverno.io/v1", policy.kind, policy.name, policy.namespace, _uid(policy.raw))
+    version = f"{CEL_GROUP}/v1" if is_cel(policy.raw) else "kyverno.io/v1"
+    return _about(version, policy.kind, policy.name, policy.namespace, _uid(policy.raw))
 
 
-def about_exception(exception: PolicyException) -> dict[str, str]:
-    """Return the reference to an exception."""
+def about_exception(exception: PolicyException | CelException) -> dict[str, str]:
+    """Return the reference to an exception of either group."""
     return _about(
-        "kyverno.io/v2",
+        f"{CEL_GROUP}/v1" if is_cel(exception.raw) else "kyverno.io/v2",
         "PolicyException",
         exception.name,
         exception.namespace,
@@ -132,7 +136,7 @@ def notes_of(
     review: Review,
     results: Sequence[RuleResult],
     policies: Mapping[str, Policy],
-    exceptions: Mapping[str, PolicyException],
+    exceptions: Mapping[str, PolicyException | CelException],
     *,
     blocked: bool,
     successes: bool,
@@ -140,7 +144,7 @@ def notes_of(
 ) -> Iterator[Note]:
     """Yield the Events of a review: on policies, on the object unless it was blocked, on exceptions (E-03 to E-05).
 
-    Passes are told only when `successes` are asked for, once for each policy whose rules all passed.
+    Policies and exceptions are by key. Passes are told only when `successes` are asked for, once for each policy whose rules all passed.
     """
     about = about_object(review.target) if has_name(review) and not blocked else None
     for key, group in _by_policy(results).items():
@@ -162,7 +166,7 @@ def notes_of(
 def _by_policy(results: Iterable[RuleResult]) -> dict[str, list[RuleResult]]:
     groups: dict[str, list[RuleResult]] = {}
     for result in results:
-        groups.setdefault(result.policy, []).append(result)
+        groups.setdefault(key_of(result), []).append(result)
     return groups
 
 
@@ -171,7 +175,8 @@ def violation(
 ) -> Note:
     """Return the Event on the policy about an object that failed one of its rules (row E-03)."""
     status = f"{result.status} (blocked)" if blocked else str(result.status)
-    text = f"{review.kind} {place_of(review)}: [{result.rule}] {status}"
+    rule = f"[{result.rule}] " if result.rule else ""
+    text = f"{review.kind} {place_of(review)}: {rule}{status}"
     return Note(
         about=about_policy(policy),
         reason=_reason(result),
@@ -185,7 +190,7 @@ def violation_on_object(
     about: Mapping[str, str], policy: Policy, result: RuleResult, source: str = ADMISSION
 ) -> Note:
     """Return the Event on an object that fails a rule and is there all the same (row E-03)."""
-    text = f"policy {policy.key}/{result.rule} {result.status}: {result.message}"
+    text = f"policy {_named(policy, result)} {result.status}: {result.message}"
     return Note(about, _reason(result), PASSED, text, source)
 
 
@@ -193,18 +198,25 @@ def excepted(
     policy: Policy,
     review: Review,
     result: RuleResult,
-    exceptions: Mapping[str, PolicyException],
+    exceptions: Mapping[str, PolicyException | CelException],
     source: str = ADMISSION,
 ) -> Iterator[Note]:
     """Yield the Events on the policy and on each exception about a rule that was skipped for them (row E-05)."""
     place = f"resource {review.kind}/{place_of(review)}"
     names = ", ".join(result.exceptions)
-    text = f"{place} was skipped from rule {result.rule} due to policy exceptions {names}"
+    rule = f" from rule {result.rule}" if result.rule else ""
+    text = f"{place} was skipped{rule} due to policy exceptions {names}"
     yield Note(about_policy(policy), SKIPPED, PASSED, text, source)
-    text = f"{place} was skipped from policy rule {policy.key}/{result.rule}"
+    what = "policy rule" if result.rule else "policy"
+    text = f"{place} was skipped from {what} {_named(policy, result)}"
     for key in result.exceptions:
-        if (exception := exceptions.get(key)) is not None:
+        if (exception := exceptions.get(key_of(result, key))) is not None:
             yield Note(about_exception(exception), SKIPPED, PASSED, text, source)
+
+
+def _named(policy: Policy, result: RuleResult) -> str:
+    """Return `policy/rule`, or the policy alone for one written in CEL."""
+    return f"{policy.key}/{result.rule}" if result.rule else policy.key
 
 
 def _applied(

@@ -24,6 +24,7 @@ CEL_KEY = "cel:"
 """What begins the keys of policies and exceptions of CEL_GROUP, which may be named as classic ones are."""
 
 POLICY_KINDS = frozenset({"ClusterPolicy", "Policy"})
+CEL_KINDS = frozenset({"ValidatingPolicy", "NamespacedValidatingPolicy"})
 _COUNTED = ("validate", "generate", "mutate", "verifyImages")
 
 
@@ -39,6 +40,11 @@ def read_policy(obj: Object) -> Policy:
 def is_cel(obj: Object) -> bool:
     """Tell whether an object is of policies.kyverno.io, where everything is written in CEL."""
     return str(obj.get("apiVersion", "")).partition("/")[0] == CEL_GROUP
+
+
+def is_policy(obj: Object) -> bool:
+    """Tell whether an object is a policy that rules are evaluated of, of whichever kind."""
+    return obj.get("kind") in (CEL_KINDS if is_cel(obj) else POLICY_KINDS)
 
 
 def policy_key(obj: Object) -> str:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.model import RuleType, Status
 
+from .policies import key_of
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
@@ -47,13 +49,13 @@ def is_reported(policy: Policy) -> bool:
 def rows_of(
     results: Iterable[RuleResult], policies: Mapping[str, Policy], at: datetime
 ) -> list[Row]:
-    """Return a row for each result of policies that are reported.
+    """Return a row for each result of policies (by key) that are reported.
 
     A mutation that found nothing to change says nothing about the resource and has no row.
     """
     found = []
     for result in results:
-        policy = policies.get(result.policy)
+        policy = policies.get(key_of(result))
         if policy is None or not is_reported(policy):
             continue
         if result.type is RuleType.MUTATION and result.message == NOTHING_TO_CHANGE:
@@ -63,15 +65,15 @@ def rows_of(
 
 
 def row_of(result: RuleResult, policy: Policy, at: datetime) -> Row:
-    """Return the row of one result (rows R-02 to R-04)."""
+    """Return the row of one result (rows R-02 to R-05); a policy written in CEL has no rule to name."""
     is_scored = policy.annotations.get(_SCORED) != "false"
     status = result.status
     if status is Status.FAIL and not is_scored:
         status = Status.WARN
     row: Row = {
-        "source": "kyverno",
+        "source": "kyverno" if result.rule else "KyvernoValidatingPolicy",
         "policy": result.policy,
-        "rule": result.rule,
+        **({"rule": result.rule} if result.rule else {}),
         "message": result.message[:LONGEST_MESSAGE],
         "result": str(status),
         "scored": is_scored,

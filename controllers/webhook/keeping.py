@@ -12,15 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from controllers.kube import Invalid, KubeError, NotFound
 from controllers.kube.kinds import (
-    CLUSTER_POLICIES,
     CONFIG_MAPS,
     MUTATING_WEBHOOKS,
-    POLICIES,
     VALIDATING_WEBHOOKS,
 )
 from controllers.kube.reflector import Selection
-from controllers.store.cel_policies import VALIDATING_KINDS
-from controllers.store.policies import content_hash
+from controllers.store.policies import content_hash, is_policy
 
 from .certificates import renewed
 from .configurations import MANAGED_BY, MUTATING, OWNER, Address, configurations
@@ -45,7 +42,6 @@ RENEWAL_CHECK: Final = 3600.0
 OVERLAP: Final = 10.0
 """Seconds in which API servers take over a new authority before anything signed by it is shown to them."""
 
-_DECIDING: Final = (CLUSTER_POLICIES, POLICIES, CONFIG_MAPS)
 _SELECTOR: Final = ",".join(f"{key}={value}" for key, value in MANAGED_BY.items())
 _log = logging.getLogger(__name__)
 
@@ -77,7 +73,7 @@ class Keeper:
         self._stale.set()
 
     def _on_change(self, change: Change) -> None:
-        if change.kind in _DECIDING or change.object.get("kind") in VALIDATING_KINDS:
+        if change.kind == CONFIG_MAPS or is_policy(change.object):
             self.mark()
 
     async def lead(self) -> None:

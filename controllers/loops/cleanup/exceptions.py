@@ -13,15 +13,20 @@ from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
 from controllers.store.events import about_exception
 from controllers.store.exceptions import exception_key
+from controllers.store.policies import CEL_KEY, is_cel
 from engine.errors import EngineError
 from engine.exceptions.cover import NEVER_VALID
 
 from .deleting import LONGEST_SLEEP, delete
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from controllers.kube import Kind
     from controllers.loops.surroundings import Surroundings
     from controllers.runtime.world import Change
-    from engine.exceptions import CompiledException
+    from engine.model import PolicyException
+    from engine.model.celpolicies import CelException
 
 _log = logging.getLogger(__name__)
 
@@ -37,8 +42,8 @@ class ExceptionSweep:
         """Work until cancelled."""
         listeners = self._surroundings.world.on_change
         listeners.append(self._changed)
-        for one in self._surroundings.snapshot.exceptions:
-            self.queue.add(one.key)
+        for key in self._surroundings.snapshot.exceptions_by_key:
+            self.queue.add(key)
         work = counted(self._surroundings.metrics, "exceptions", self.queue, self._look)
         try:
             await self.queue.run(work, on_error=_failed)
@@ -46,31 +51,44 @@ class ExceptionSweep:
             listeners.remove(self._changed)
 
     def _changed(self, change: Change) -> None:
-        if change.kind == POLICY_EXCEPTIONS:
+        if change.kind.plural == POLICY_EXCEPTIONS.plural:
             self.queue.add(exception_key(change.object))
 
-    def _find(self, key: str) -> CompiledException | None:
-        return next((one for one in self._surroundings.snapshot.exceptions if one.key == key), None)
+    def _find(self, key: str) -> tuple[PolicyException | CelException, datetime | None] | None:
+        """Return an exception that counts, and its end."""
+        snapshot = self._surroundings.snapshot
+        plain = key.removeprefix(CEL_KEY)
+        if plain == key:
+            return next(
+                ((e.exception, e.expires_at) for e in snapshot.exceptions if e.key == key), None
+            )
+        return next(
+            ((e.exception, e.ends) for e in snapshot.cel_exceptions if e.key == plain), None
+        )
 
     async def _look(self, key: str) -> None:
         """Delete an exception that is over, else come again when it is; raises KubeError, then it is tried again."""
         found = self._find(key)
-        if found is None or found.expires_at in (None, NEVER_VALID):
+        if found is None or found[1] in (None, NEVER_VALID):
             return
         now = self._surroundings.clock.now()
-        if found.expires_at is not None and not found.is_expired(now):
-            left = (found.expires_at - now).total_seconds()
-            self.queue.add_after(key, min(left, LONGEST_SLEEP))
+        exception, end = found
+        if end is not None and now < end:
+            self.queue.add_after(key, min((end - now).total_seconds(), LONGEST_SLEEP))
             return
-        exception = found.exception
         if (exception.raw.get("metadata") or {}).get("uid"):
             await delete(
                 self._surroundings,
-                POLICY_EXCEPTIONS,
+                await self._kind(exception),
                 exception.raw,
                 about_exception(exception),
                 says_failure=not self.queue.failures(key),
             )
+
+    async def _kind(self, exception: PolicyException | CelException) -> Kind:
+        if not is_cel(exception.raw):
+            return POLICY_EXCEPTIONS
+        return await self._surroundings.kind_of_object(exception.raw)
 
 
 def _failed(key: str, error: Exception) -> None:

@@ -20,9 +20,11 @@ from controllers.store.events import (
     place_of,
     violation_on_object,
 )
+from controllers.store.policies import key_of
 from controllers.store.reports import NOTHING_TO_CHANGE, rows_of
 from engine.evaluate import PolicySet
 from engine.model import RuleType, Status, review_of
+from engine.record import replace
 
 from .writer import pairs_in_force, write_rows
 
@@ -64,7 +66,13 @@ async def judge(
 
 async def _review(surroundings: Surroundings, obj: Object) -> Review:
     namespace = str((obj.get("metadata") or {}).get("namespace") or "")
-    return review_of(obj, namespace_labels=await surroundings.namespace_labels(namespace))
+    review = review_of(obj, namespace_labels=await surroundings.namespace_labels(namespace))
+    kind = surroundings.world.discovery.find(str(obj["apiVersion"]), review.kind)
+    if kind is None or kind.plural == review.resource:
+        return review
+    # only the server knows the plural of this kind, by which match constraints name it
+    named = {"group": kind.group, "version": kind.version, "resource": kind.plural}
+    return replace(review, request={"resource": named})
 
 
 def _judged(
@@ -80,12 +88,12 @@ def _notes(
     surroundings: Surroundings, review: Review, results: Iterable[RuleResult], new: list[Row]
 ) -> Iterator[Note]:
     """Yield Events about results that a report did not hold before (rows E-03 to E-05)."""
-    said = {(row["policy"], row["rule"]) for row in new}
+    said = {(row["policy"], row.get("rule", "")) for row in new}
     policies = surroundings.policies
-    exceptions = {one.key: one.exception for one in surroundings.snapshot.exceptions}
+    exceptions = surroundings.snapshot.exceptions_by_key
     about = about_object(review.target)
     for result in results:
-        policy = policies.get(result.policy)
+        policy = policies.get(key_of(result))
         if policy is None or (result.policy, result.rule) not in said:
             continue
         if result.status in (Status.FAIL, Status.ERROR):

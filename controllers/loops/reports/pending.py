@@ -51,7 +51,8 @@ class PendingReports:
         waiting = self._waiting.setdefault(place, {})
         for row in rows:
             target = str((row.get("properties") or {}).get("patched-target", ""))
-            waiting[row["policy"], row["rule"], target] = (row, about.get("uid", ""), at)
+            place_of_row = row["policy"], row.get("rule", ""), target
+            waiting[place_of_row] = (row, about.get("uid", ""), at)
         self.queue.add_after(place, self._surroundings.options.report_delay)
 
     async def run(self) -> None:

@@ -18,9 +18,10 @@ import orjson
 from controllers.kube.kinds import NAMESPACES
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
-from controllers.loops.rules import kinds_named, served
+from controllers.loops.rules import concerned
 from controllers.runtime.lanes import is_trigger
 from controllers.store.namespaces import labels_of
+from controllers.store.policies import CEL_GROUP
 from controllers.store.reports import UNREPORTED_KINDS
 from engine.errors import EngineError
 from engine.evaluate import CompiledPolicy
@@ -90,7 +91,7 @@ class BackgroundScan:
     # What there is to judge, and by what.
 
     def _world_changed(self, change: WorldChange) -> None:
-        if change.kind.group == "kyverno.io":
+        if change.kind.group in ("kyverno.io", CEL_GROUP):
             self._changes.add("")
         elif change.kind == NAMESPACES:
             self._namespace_changed(change.object)
@@ -128,8 +129,7 @@ class BackgroundScan:
         discovery = self._surroundings.world.discovery
         for key, compiled in self._surroundings.snapshot.compiled.items():
             narrowed = self._scanned(key, compiled)
-            filters = [one for rule in narrowed.rules for one in kinds_named(rule)]
-            for kind in served(discovery, filters, "list", "watch"):
+            for kind in concerned(discovery, narrowed, "list", "watch"):
                 if kind.kind not in UNREPORTED_KINDS and kind.group not in _OWN_GROUPS:
                     found.setdefault(kind, {})[key] = narrowed
         return found

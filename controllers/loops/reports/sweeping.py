@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from controllers.kube import Conflict, NotFound
 from controllers.kube.kinds import CLUSTER_POLICY_REPORTS, POLICY_REPORTS
 from controllers.kube.workqueue import WorkQueue
+from controllers.store.policies import is_policy
 from controllers.store.reports import MANAGED_BY, is_reported, summary
 from engine.errors import EngineError
 
@@ -46,7 +47,7 @@ class ReportSweep:
             listeners.remove(self._changed)
 
     def _changed(self, change: Change) -> None:
-        if change.kind.plural in ("clusterpolicies", "policies"):
+        if is_policy(change.object):
             self.queue.add("")
 
     async def _look(self, _: str) -> None:
@@ -81,15 +82,15 @@ class ReportSweep:
 def _speaking(snapshot: Snapshot) -> Speaking:
     """Return the rules that reports may speak of, each with the kinds it can be about (None: any)."""
     return {
-        (key, rule.rule.name): rule.matcher.kinds
-        for key, compiled in snapshot.compiled.items()
+        (compiled.policy.key, rule.rule.name): rule.matcher.kinds
+        for compiled in snapshot.compiled.values()
         if is_reported(compiled.policy)
         for rule in compiled.rules
     }
 
 
 def _speaks(known: Speaking, row: Object, kind: str) -> bool:
-    pair = (str(row.get("policy")), str(row.get("rule")))
+    pair = (str(row.get("policy")), str(row.get("rule", "")))
     return pair in known and ((kinds := known[pair]) is None or kind in kinds)
 
 

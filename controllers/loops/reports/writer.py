@@ -25,8 +25,8 @@ _TRIES = 5
 def pairs_in_force(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
     """Return the (policy, rule) pairs that reports may speak of; rows of others are out of date (row R-07)."""
     return frozenset(
-        (key, rule.rule.name)
-        for key, compiled in snapshot.compiled.items()
+        (compiled.policy.key, rule.rule.name)
+        for compiled in snapshot.compiled.values()
         if is_reported(compiled.policy)
         for rule in compiled.rules
     )
@@ -63,7 +63,7 @@ async def _write(
 ) -> list[Row]:
     kind, before = await _before(client, obj)
     old = list((before or {}).get("results") or ())
-    kept = [row for row in old if (row.get("policy"), row.get("rule")) in known]
+    kept = [row for row in old if (row.get("policy"), row.get("rule", "")) in known]
     found = merged(kept, rows, judged=judged)
     if not found:
         if before is not None:

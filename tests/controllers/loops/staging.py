@@ -32,7 +32,7 @@ from controllers.loops.sink import LoopSink
 from controllers.loops.surroundings import Options, Surroundings
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.sink import Verdict
-from controllers.runtime.world import WATCHED, World
+from controllers.runtime.world import WATCHED_IF_SERVED, World
 from controllers.webhook import envelope
 from controllers.webhook.triggers import triggers_of
 from engine.evaluate import Answer, ConfigMapLookup, ListLookup, ObjectLookup
@@ -113,7 +113,7 @@ class Scene:
     def put(self, obj: dict[str, Any]) -> dict[str, Any]:
         """Store an object; policies and the like are made known, too."""
         stored = self.client.put(obj)
-        kind = _KNOWN.get(obj["kind"])
+        kind = self._known(obj)
         if kind is not None:
             self.world.put(kind, stored)
         return stored
@@ -122,9 +122,14 @@ class Scene:
         """Delete an object; policies and the like are forgotten, too."""
         metadata = obj["metadata"]
         self.client.take(self.client.kind_of(obj), metadata["name"], metadata.get("namespace", ""))
-        kind = _KNOWN.get(obj["kind"])
+        kind = self._known(obj)
         if kind is not None:
             self.world.remove(kind, obj)
+
+    def _known(self, obj: dict[str, Any]) -> Kind | None:
+        """Return the kind under which the world takes an object, if it does."""
+        found = self.client.kind_of(obj)
+        return found if found in WATCHED_IF_SERVED else _KNOWN.get(obj["kind"])
 
     async def request(
         self, obj: dict[str, Any], operation: str = "CREATE", user: str = "chip", **fields: Any
@@ -232,7 +237,7 @@ async def scene(*objects: dict[str, Any], kinds: tuple[Kind, ...] = (), **option
     made_scene = Scene(client, surroundings, LoopSink(surroundings))
     for obj in objects:
         made_scene.put(obj)
-    for kind in WATCHED:
+    for kind in world.watched:
         world.listed(kind)
     made_scene.start(made_scene.sink.run())
     try:
