@@ -6,6 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from controllers.kube.events import Recorder
+from controllers.kube.kinds import AUDIT_SEGMENTS, GRANT_POLICIES, GRANTS
+from controllers.store.audit import AuditTrail, seal_key
 
 from .announcing import awaited_in
 from .cleanup.exceptions import ExceptionSweep
@@ -13,11 +15,13 @@ from .cleanup.policies import CleanupLoop
 from .cleanup.ttl import TtlLoop
 from .generate.policies import PolicyWatch
 from .generate.watching import SyncWatch
+from .grants import GrantLoop
 from .policy_status import PolicyStatus
 from .reports.scan import BackgroundScan
 from .reports.sweeping import ReportSweep
 from .requests.consumer import Consumer
 from .requests.work import Worker
+from .served import once_served
 from .sink import LoopSink
 from .surroundings import Options, Surroundings
 
@@ -98,10 +102,18 @@ class ProcessLoops:
             ExceptionSweep(surroundings).run,
             ReportSweep(surroundings).run,
             PolicyStatus(surroundings, self._configured).run,
+            *_own_kinds(surroundings),
         ]
         if surroundings.options.background_scan:
             loops.append(BackgroundScan(surroundings).run)
         return list(loops)
+
+
+def _own_kinds(surroundings: Surroundings) -> Iterator[Callable[[], Coroutine[None, None, None]]]:
+    """Yield the loops of our own kinds, which share one audit trail."""
+    trail = AuditTrail(surroundings.client, surroundings.namespace, seal_key(surroundings.key))
+    kinds = (GRANT_POLICIES, GRANTS, AUDIT_SEGMENTS)
+    yield once_served(surroundings, kinds, GrantLoop(surroundings, trail).run)
 
 
 def _show_ttl(surroundings: Surroundings, ttl: TtlLoop) -> None:

@@ -212,6 +212,9 @@ def _fixed(address: Address, settings: Configuration) -> list[Object]:
         ("kyverno-cleanup-validating-webhook-cfg",
          [_desk(cleanup, "/cleanupvalidate", FAIL, "kyverno.io",
                 ["cleanuppolicies", "clustercleanuppolicies"], address)]),
+        ("kpolicy-grant-validating-webhook-cfg",
+         [_desk("validate-grant.kpolicy.svc", "/grantvalidate", FAIL, "kpolicy.io",
+                ["grantpolicies", "grants"], address)]),
         ("kyverno-ttl-validating-webhook-cfg", [{**ttl, "objectSelector": labelled}]),
     )  # fmt: skip
     empty = ("kyverno-policy-mutating-webhook-cfg", "kyverno-verify-mutating-webhook-cfg")

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from .configurations import SERVICE
 from .desk import Desk
+from .grants import GrantDesk
 from .reviewing import Limits, Reviewer
 from .server import Routes, WebhookServer
 from .tls import ServerTls
@@ -119,6 +120,7 @@ class Serving:
                 "exceptionvalidate": desk.exception,
                 "celexception": desk.exception,
                 "cleanupvalidate": desk.cleanup,
+                "grantvalidate": GrantDesk(runtime.client, runtime.clock).review,
                 "globalcontextvalidate": desk.nothing,
                 "verifymutate": desk.nothing,
                 "verifyttl": desk.label,

@@ -16,6 +16,7 @@ from controllers.sandbox.errors import ApiError, bad_request, internal
 from controllers.sandbox.objects.patches import json_patch
 
 from . import conditions
+from .guarding import guard
 from .rules import Match, match
 from .wire import Caller, CallFailed, Subject, all_of
 
@@ -74,8 +75,9 @@ class Chain:
         old: Object | None,
         options: Object | None = None,
     ) -> None:
-        """Ask the validating webhooks. ApiError for the first denial or failed call."""
+        """Judge by the server's own policies, then ask the validating webhooks. ApiError for the first denial or failed call."""
         subject = Subject(operation, obj, old, options)
+        guard(call, subject)
         found = [
             one
             for hook in _hooks(call, VALIDATING)

@@ -45,6 +45,8 @@ storage.k8s.io/v1               storageclasses                   StorageClass   
 autoscaling/v2                  horizontalpodautoscalers         HorizontalPodAutoscaler         hpa      all  NS
 admissionregistration.k8s.io/v1 mutatingwebhookconfigurations    MutatingWebhookConfiguration    -        api-extensions -
 admissionregistration.k8s.io/v1 validatingwebhookconfigurations  ValidatingWebhookConfiguration  -        api-extensions -
+admissionregistration.k8s.io/v1 validatingadmissionpolicies      ValidatingAdmissionPolicy       -        api-extensions S
+admissionregistration.k8s.io/v1 validatingadmissionpolicybindings ValidatingAdmissionPolicyBinding -      api-extensions -
 apiextensions.k8s.io/v1         customresourcedefinitions        CustomResourceDefinition        crd,crds api-extensions S
 authentication.k8s.io/v1        tokenreviews                     TokenReview                     -        -    R
 authentication.k8s.io/v1        selfsubjectreviews               SelfSubjectReview               -        -    R

@@ -178,6 +178,7 @@ def test_every_name_is_there_with_label_and_owner_and_empty_without_policies() -
     documents = made()
 
     assert set(documents) == {
+        "kpolicy-grant-validating-webhook-cfg",
         "kyverno-cel-exception-validating-webhook-cfg",
         "kyverno-cleanup-validating-webhook-cfg",
         "kyverno-exception-validating-webhook-cfg",

@@ -69,7 +69,7 @@ def test_open_grants_of_the_requester_count_in_every_namespace():
 
 def test_limits_that_cannot_be_read_refuse():
     client = FakeClient(POLICY)
-    client.fail("list", "grantpolicies.kpolicy.io", Forbidden("no", status=403))
+    client.fail("list", Forbidden("no", status=403), resource="grantpolicies")
     assert not ask(grant(), client=client)["allowed"]
 
 

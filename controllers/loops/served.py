@@ -1,0 +1,30 @@
+"""Starting a loop when the server has the kinds that it works on: people may install ours later, or never."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from controllers.kube.kinds import Kind
+    from controllers.loops.surroundings import Surroundings
+
+PAUSE: Final = 5.0
+"""Seconds between two looks at what the server has, which is known without asking it."""
+
+
+def once_served(
+    surroundings: Surroundings,
+    kinds: tuple[Kind, ...],
+    run: Callable[[], Coroutine[None, None, None]],
+) -> Callable[[], Coroutine[None, None, None]]:
+    """Return `run`, put off until the server has all of `kinds`."""
+
+    async def later() -> None:
+        discovery = surroundings.world.discovery
+        while not all(discovery.find(kind.api_version, kind.kind) for kind in kinds):
+            await surroundings.clock.sleep(PAUSE)
+        await run()
+
+    return later

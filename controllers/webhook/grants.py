@@ -1,0 +1,129 @@
+"""Admission of Grants and GrantPolicies: what the engine's limits refuse is refused when it is asked for, in the same words.
+
+Who asks and who decides is pinned here, too, beside the API server's own admission policies (`controllers.manifests.guards`):
+those hold while we are down, this holds on servers that do not evaluate them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from controllers.kube.kinds import GRANT_POLICIES, GRANTS
+from controllers.manifests.crds.native import REQUEST_FIELDS
+from engine.errors import EngineError
+from engine.grants import chosen_policy, parse_grant, parse_grant_policy
+from engine.grants.company import circumstances_of, readable_policies
+from engine.lang import regex
+
+from . import envelope
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
+
+    from controllers.kube import Client, Clock
+    from engine.model import Json, Object
+
+_SERVICE_ACCOUNT = "system:serviceaccount:"
+_log = logging.getLogger(__name__)
+
+
+class Refused(EngineError):  # noqa: N818 - it names the verdict
+    """The object is not accepted."""
+
+
+class GrantDesk:
+    """Decides on Grants and GrantPolicies; `review` answers the path of both."""
+
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._client, self._clock = client, clock
+
+    async def review(self, _rest: str, body: bytes, budget: float) -> bytes:
+        """Answer the review of a Grant or a GrantPolicy."""
+        request = envelope.read_request(body)
+        uid, obj = str(request["uid"]), request.get("object")
+        if obj is None or (obj.get("metadata") or {}).get("deletionTimestamp"):
+            return envelope.allowed(uid)
+        check = self._check_of(obj)
+        try:
+            async with asyncio.timeout(budget):
+                await check(request)
+        except TimeoutError:
+            return envelope.denied(uid, f"the grant could not be checked within {budget:.1f} s")
+        except EngineError as error:
+            return envelope.denied(uid, error.message)
+        except Exception:
+            _log.exception("the check of a grant failed")
+            return envelope.denied(uid, "the grant could not be checked")
+        return envelope.allowed(uid)
+
+    def _check_of(self, obj: Object) -> Callable[[Mapping[str, Json]], Awaitable[None]]:
+        if obj.get("kind") == GRANT_POLICIES.kind:
+            return _check_policy
+        return self._check_grant
+
+    async def _check_grant(self, request: Mapping[str, Any]) -> None:
+        obj, old = request["object"], request.get("oldObject")
+        user = request.get("userInfo") or {}
+        parse_grant(obj)
+        for reason in _wrong_request(obj, user) if old is None else _wrong_change(obj, old, user):
+            raise Refused(f"refused: {reason}")
+        if old is None:
+            await self._check_limits(obj)
+
+    async def _check_limits(self, obj: Object) -> None:
+        """Refuse what no grant policy allows; raises KubeError where they cannot be read."""
+        grant = parse_grant(obj)
+        policies, _ = readable_policies((await self._client.list_all(GRANT_POLICIES)).items)
+        grants = (await self._client.list_all(GRANTS)).items
+        circumstances = circumstances_of(grant, grants, self._clock.now())
+        _, refusals = chosen_policy(grant, policies, circumstances)
+        if refusals:
+            raise Refused("\n".join(map(str, refusals)))
+
+
+async def _check_policy(request: Mapping[str, Any]) -> None:
+    policy = parse_grant_policy(request["object"])
+    if policy.ticket:
+        regex.compile(policy.ticket)
+    for level in policy.levels:
+        if not level.users and not level.groups:
+            raise Refused(f"grantpolicy/{policy.name}: a level of approvers names nobody")
+
+
+def _wrong_request(obj: Object, user: Mapping[str, Any]) -> Iterator[str]:
+    spec = obj["spec"]
+    if spec.get("requester") != user.get("username"):
+        yield "spec.requester must be who creates the grant"
+    if not set(spec.get("requesterGroups") or ()) <= set(user.get("groups") or ()):
+        yield "spec.requesterGroups must be groups of who creates the grant"
+    if spec.get("decisions"):
+        yield "a new grant has no decisions"
+
+
+def _wrong_change(obj: Object, old: Object, user: Mapping[str, Any]) -> Iterator[str]:
+    before, after = old["spec"], obj["spec"]
+    if any(before.get(name) != after.get(name) for name in REQUEST_FIELDS):
+        yield "a request cannot be changed; withdraw it and make another one"
+    earlier, decisions = before.get("decisions") or [], after.get("decisions") or []
+    if decisions[: len(earlier)] != earlier:
+        yield "decisions cannot be changed or taken back"
+    added = decisions[len(earlier) :]
+    if len(added) > 1:
+        yield "one decision at a time"
+    for one in added:
+        yield from _wrong_decision(one, str(before.get("requester")), user)
+
+
+def _wrong_decision(one: Mapping[str, Any], requester: str, user: Mapping[str, Any]) -> Iterator[str]:  # fmt: skip
+    name = str(user.get("username") or "")
+    if one.get("by") != name:
+        yield "a decision is made in one's own name"
+    if not set(one.get("groups") or ()) <= set(user.get("groups") or ()):
+        yield "a decision names only groups of who makes it"
+    if one.get("verdict") == "approve":
+        if name == requester:
+            yield "nobody approves an own request"
+        if name.startswith(_SERVICE_ACCOUNT):
+            yield "a service account cannot approve"

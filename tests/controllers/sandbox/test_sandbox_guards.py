@@ -1,0 +1,164 @@
+"""ValidatingAdmissionPolicies in the sandbox: our own guards hold while nothing of ours runs, and selectors choose."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from controllers.manifests.crds import all_kinds, definition
+from controllers.manifests.guards import guards
+
+from .serving import Api, Kubectl, config_map, needs_kubectl, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VAP = "/apis/admissionregistration.k8s.io/v1"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+GRANTS = "/apis/kpolicy.io/v1alpha1/namespaces/default/grants"
+MAPS = "/api/v1/namespaces/default/configmaps"
+MERGE = "application/merge-patch+json"
+PLURALS = {"ValidatingAdmissionPolicy": "validatingadmissionpolicies", "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings"}  # fmt: skip
+
+
+def grant(requester: str = "ada", **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "kpolicy.io/v1alpha1", "kind": "Grant", "metadata": {"name": "web"},
+        "spec": {"requester": requester, "policy": "p", "target": {"kind": "Pod", "name": "x"}, "duration": "1h", **spec},
+    }  # fmt: skip
+
+
+async def guarded(api: Api) -> None:
+    """Install our kinds and guards and let everybody write grants, with nothing of ours running."""
+    for kind in all_kinds():
+        if kind.group in ("kpolicy.io", "kyverno.io"):
+            await api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(kind))  # fmt: skip
+    for obj in guards():
+        await api.post(f"{VAP}/{PLURALS[obj['kind']]}", obj)
+    rules = [{"apiGroups": ["kpolicy.io", "kyverno.io"], "resources": ["*"], "verbs": ["*"]}]
+    await api.post(f"{RBAC}/clusterroles", {"metadata": {"name": "all"}, "rules": rules})
+    await api.post(f"{RBAC}/clusterrolebindings", {
+        "metadata": {"name": "all"}, "roleRef": {"kind": "ClusterRole", "name": "all", "apiGroup": "rbac.authorization.k8s.io"},
+        "subjects": [{"kind": "User", "name": name, "apiGroup": "rbac.authorization.k8s.io"} for name in ("ada", "bob")],
+    })  # fmt: skip
+
+
+async def decide(api: Api, by: str, *decisions: dict[str, str]) -> tuple[int, Any]:
+    patch = {"spec": {"decisions": list(decisions)}}
+    return await api.as_(by)("PATCH", f"{GRANTS}/web", patch, Content_Type=MERGE)
+
+
+def test_nobody_approves_an_own_request_while_nothing_of_ours_runs(tmp_path: Path) -> None:
+    async def test(api: Api) -> None:
+        await guarded(api)
+        status, made = await api.as_("ada")("POST", GRANTS, grant())
+        assert status == 201, made
+        status, refusal = await decide(api, "ada", {"by": "ada", "verdict": "approve"})
+        assert status == 403
+        assert refusal["message"] == (
+            "grants.kpolicy.io \"web\" is forbidden: ValidatingAdmissionPolicy 'kpolicy-grants' with binding "
+            "'kpolicy-grants' denied request: nobody approves an own request"
+        )
+        assert (await decide(api, "ada", {"by": "bob", "verdict": "approve"}))[0] == 403
+        assert (await decide(api, "bob", {"by": "bob", "verdict": "approve"}))[0] == 200
+
+    run(tmp_path, test)
+
+
+def test_a_request_in_the_name_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    async def test(api: Api) -> None:
+        await guarded(api)
+        status, refusal = await api.as_("bob")("POST", GRANTS, grant("ada"))
+        assert (status, "must be who creates the grant" in refusal["message"]) == (403, True)
+
+    run(tmp_path, test)
+
+
+def test_the_end_of_a_granted_exception_only_comes_nearer(tmp_path: Path) -> None:
+    place = "/apis/kyverno.io/v2/namespaces/default/policyexceptions"
+
+    def ending(hour: int, **spec: Any) -> dict[str, Any]:
+        return {
+            "apiVersion": "kyverno.io/v2", "kind": "PolicyException",
+            "metadata": {"name": "grant-web", "annotations": {"kpolicy.io/grant": "default/web", "kpolicy.io/expires-at": f"2026-11-21T{hour:02}:00:00Z"}},
+            "spec": {"exceptions": [{"policyName": "p", "ruleNames": ["r"]}], "match": {"any": [{"resources": {"kinds": ["Pod"]}}]}, **spec},
+        }  # fmt: skip
+
+    async def test(api: Api) -> None:
+        await guarded(api)
+        await api.post(place, ending(12))
+        for body, status in ((ending(11), 200), (ending(12), 403), (ending(10, background=False), 403)):  # fmt: skip
+            answer, _ = await api("PATCH", f"{place}/grant-web", body, Content_Type=MERGE)
+            assert answer == status, body
+
+    run(tmp_path, test)
+
+
+def policy(expression: str, **spec: Any) -> dict[str, Any]:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}  # fmt: skip
+    given = {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": expression}], **spec}  # fmt: skip
+    return {"metadata": {"name": "p"}, "spec": given}
+
+
+def binding(*actions: str, **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "b"}, "spec": {"policyName": "p", "validationActions": list(actions), **spec}}  # fmt: skip
+
+
+async def created(api: Api, made: dict[str, Any], bound: dict[str, Any], name: str = "a") -> int:
+    await api.post(f"{VAP}/validatingadmissionpolicies", made)
+    await api.post(f"{VAP}/validatingadmissionpolicybindings", bound)
+    status, _ = await api("POST", MAPS, config_map(name, k="v"))
+    return int(status)
+
+
+def test_a_policy_denies_only_when_it_is_bound_to_deny(tmp_path: Path) -> None:
+    async def test(api: Api) -> None:
+        assert await created(api, policy("false"), binding("Warn")) == 201
+
+    run(tmp_path, test)
+
+
+def test_variables_and_conditions_count(tmp_path: Path) -> None:
+    made = policy(
+        "variables.size < 1",
+        variables=[{"name": "size", "expression": "size(object.data)"}],
+        matchConditions=[{"name": "a", "expression": "object.metadata.name == 'a'"}],
+    )
+
+    async def test(api: Api) -> None:
+        assert await created(api, made, binding("Deny")) == 422
+        assert (await api("POST", MAPS, config_map("other", k="v")))[0] == 201
+
+    run(tmp_path, test)
+
+
+def test_an_expression_that_fails_denies_unless_failures_are_ignored(tmp_path: Path) -> None:
+    for number, (given, status) in enumerate((({}, 422), ({"failurePolicy": "Ignore"}, 201))):
+
+        async def test(api: Api, given: Any = given, status: int = status) -> None:
+            assert await created(api, policy("object.nosuch.field == 1", **given), binding("Deny")) == status  # fmt: skip
+
+        run(tmp_path / str(number), test)
+
+
+def test_a_binding_narrows_a_policy_to_namespaces(tmp_path: Path) -> None:
+    narrow = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}
+
+    async def test(api: Api) -> None:
+        assert await created(api, policy("false"), binding("Deny", matchResources=narrow)) == 201
+        place = MAPS.replace("default", "kube-system")
+        assert (await api("POST", place, config_map("a", "kube-system", k="v")))[0] == 422
+
+    run(tmp_path, test)
+
+
+@needs_kubectl
+def test_kubectl_applies_what_install_prints(tmp_path: Path) -> None:
+    async def test(api: Api) -> None:
+        import orjson
+
+        kubectl = Kubectl(api.sandbox)
+        text = orjson.dumps({"apiVersion": "v1", "kind": "List", "items": guards()}).decode()
+        assert "kpolicy-grants created" in await kubectl.ok("apply", "-f", "-", stdin=text)
+        assert "unchanged" in await kubectl.ok("apply", "-f", "-", stdin=text)
+
+    run(tmp_path, test)
