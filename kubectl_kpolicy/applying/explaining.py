@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TextIO
 from engine.errors import EngineError
 from engine.lang import wildcard
 from kubectl_kpolicy.output.diagnostics import report
+from kubectl_kpolicy.session.sources import collector_off
 
 from .inputs import load_inputs
 from .names import name_of
 from .processor import Processor
-from .sources import collector_off
 from .traces import explained
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from engine.errors import DocumentError
 from engine.model import NOBODY
 from engine.record import record, replace
+from kubectl_kpolicy.session.sources import ADDRESSES, first_document, read_paths
 
 from .documents import Loaded, objects_of, sort_documents
 from .inventory import Inventory
@@ -15,7 +16,6 @@ from .namespaces import labels_by_namespace, namespaces_by_name
 from .payloads import Payload, read_payloads
 from .processor import Setting
 from .scope import Scopes
-from .sources import ADDRESSES, first_document, read_paths
 from .user import read_user
 from .values import ValueSet, parse_sets, read_values, values_of
 from .world import World

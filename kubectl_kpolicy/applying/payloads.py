@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError, Location
 from engine.record import record
-
-from .sources import read_file
+from kubectl_kpolicy.session.sources import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

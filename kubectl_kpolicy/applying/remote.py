@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError
 from engine.record import record
-
-from .sources import ADDRESSES
+from kubectl_kpolicy.session.sources import ADDRESSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,6 +11,7 @@ from engine.lang import duration
 from kubectl_kpolicy.output.color import wanted
 from kubectl_kpolicy.output.diagnostics import report
 from kubectl_kpolicy.output.structured import json_text
+from kubectl_kpolicy.session.sources import collector_off
 
 from . import rows as formats
 from .boxes import Brush
@@ -21,7 +22,6 @@ from .narration import Narrator, changed_objects, header, invalid_policies
 from .processor import Processor
 from .report import reports_of
 from .rows import Outcome, rows_of
-from .sources import collector_off
 from .traces import explained
 from .waivers import exceptions_for
 from .yamltext import dump

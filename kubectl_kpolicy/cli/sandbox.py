@@ -94,19 +94,9 @@ def folder_of(args: argparse.Namespace) -> Path:
 
 def process_of(folder: Path) -> int | None:
     """Return the number of the process that runs in a folder; None when none does."""
-    import fcntl
+    from kubectl_kpolicy.session.locks import holder_of
 
-    try:
-        lock = (folder / "lock").open("r")
-    except FileNotFoundError:
-        return None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            text = lock.read()
-            return int(text) if text.isdecimal() else None
-    return None
+    return holder_of(folder / "lock")
 
 
 def _up(args: argparse.Namespace) -> int:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
 
+from .locks import holder_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -81,19 +83,7 @@ def stop(folder: Path) -> bool:
 
 def process_of(folder: Path) -> int | None:
     """Return the number of the engine's process; None when none runs."""
-    import fcntl
-
-    try:
-        lock = (folder / "engine.lock").open("r")
-    except FileNotFoundError:
-        return None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            text = lock.read()
-            return int(text) if text.isdecimal() else None
-    return None
+    return holder_of(folder / "engine.lock")
 
 
 def kubectl(folder: Path, *words: str, given: str = "") -> str:

@@ -1,6 +1,7 @@
 """Files, folders and standard input as documents: what every command that takes PATHs reads with.
 
-Globs are left to the shell. Only local sources are read; addresses of git, web and registry are refused in one wording.
+A file is read and decoded once per process: hundreds of test cases name the same files, and each decoded value is shared
+because nobody changes it. Addresses are refused here; where they may stand, `remote` fetched them before.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.errors import DocumentError
+from engine.errors import DocumentError, EngineError, Location
 from engine.lang import yaml
 
 if TYPE_CHECKING:
@@ -20,23 +21,50 @@ if TYPE_CHECKING:
     from engine.lang.yaml import Document
 
 STDIN = "-"
+ADDRESSES = ("http://", "https://", "git@", "ssh://", "file://", "git://", "oci://")
+"""How what lies elsewhere begins; see `applying.remote`."""
 SUFFIXES = (".yaml", ".yml", ".json")
-_REMOTE = ("http://", "https://", "git@", "git://", "ssh://", "oci://", "github.com/")
+
+_read: dict[tuple[str, int, int], tuple[Document, ...]] = {}
+
+
+def read_paths(paths: Iterable[str | Path], *, stdin: str | None = None) -> list[Document]:
+    """Return the documents of files, of all files below folders, and of `-`, in the order given; empty ones left out.
+
+    `stdin` replaces the text of standard input. Raises DocumentError for what cannot be read, and for git, registry and
+    web addresses.
+    """
+    documents: list[Document] = []
+    for path in paths:
+        if path == STDIN:
+            documents += _decoded(sys.stdin.read() if stdin is None else stdin, "<stdin>")
+        else:
+            for file in files_at(path):
+                documents += read_file(file)
+    return documents
 
 
 def read_documents(paths: Iterable[str], *, strict: bool = False) -> list[Document]:
-    """Return the documents at the given places in order, members of `List` kinds one by one.
+    """Return the documents at the given places in order, empty ones too, members of `List` kinds one by one.
 
-    A folder gives every YAML and JSON file below it, sorted, hidden ones left out. Raises DocumentError with file and line for what
-    cannot be read.
+    With `strict` a key that is given twice is an error. Raises DocumentError with file and line for what cannot be read.
     """
     with collector_off():
         return [
             part
             for path in paths
-            for file, data in _texts(path)
-            for part in expand(yaml.load_all(data, file=file, strict=strict))
+            for text, name in _texts(path)
+            for part in expand(yaml.load_all(text, file=name, strict=strict))
         ]
+
+
+def _texts(path: str) -> Iterator[tuple[bytes, str]]:
+    """Yield content and name of what a path names."""
+    if path == STDIN:
+        yield sys.stdin.buffer.read(), "<stdin>"
+    else:
+        for file in files_at(path):
+            yield _content(file), str(file)
 
 
 def expand(documents: Iterable[Document]) -> Iterator[Document]:
@@ -55,45 +83,65 @@ def expand(documents: Iterable[Document]) -> Iterator[Document]:
         )
 
 
-def _texts(path: str) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of what a path names."""
-    if path == STDIN:
-        yield "<stdin>", sys.stdin.buffer.read()
-        return
-    if path.startswith(_REMOTE):
-        raise DocumentError(
-            f"cannot read `{path}`: git, web and registry sources come with the cluster work",
-            help="fetch it first, and name the local file or folder",
-        )
+def files_at(path: str | Path) -> list[Path]:
+    """Return the file at `path`, or every YAML and JSON file below the folder, sorted by name."""
+    refuse_remote(str(path))
     place = Path(path)
-    for file in _below(place) if place.is_dir() else [place]:
-        yield str(file), _content(file)
+    if place.is_dir():
+        return sorted(file for file in place.rglob("*") if _is_document(file, place))
+    return [place]
+
+
+def _is_document(file: Path, folder: Path) -> bool:
+    hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
+    return file.suffix in SUFFIXES and not hidden and file.is_file()
+
+
+def refuse_remote(path: str) -> None:
+    """Raise DocumentError where `path` is an address rather than a path."""
+    if path.startswith(ADDRESSES):
+        raise DocumentError(
+            f"cannot read `{path}`: this must be a local file or folder", help="fetch it first"
+        )
+
+
+def read_file(path: Path) -> tuple[Document, ...]:
+    """Return the documents of one file; raises DocumentError naming the file and the line."""
+    try:
+        state = path.stat()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    key = (str(path), state.st_mtime_ns, state.st_size)
+    found = _read.get(key)
+    if found is None:
+        found = _read[key] = tuple(_decoded(_content(path), str(path)))
+    return found
 
 
 def _content(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        reason = (error.strerror or "not readable").lower()
-        raise DocumentError(
-            f"cannot read `{file}`: {reason}",
-            help="check the path; folders and `-` can be named too",
-        ) from error
+        raise _unreadable(file, error) from error
 
 
-def _below(folder: Path) -> list[Path]:
-    """Return the YAML and JSON files below a folder, sorted, none in hidden folders."""
-    found = (file for file in folder.rglob("*") if file.suffix in SUFFIXES and file.is_file())
-    return sorted(
-        file
-        for file in found
-        if not any(part.startswith(".") for part in file.relative_to(folder).parts)
+def _unreadable(path: Path, error: OSError) -> DocumentError:
+    reason = (error.strerror or "cannot be read").lower()
+    return DocumentError(
+        f"cannot read `{path}`: {reason}",
+        at=Location(str(path)),
+        help="check the path; folders and `-` can be named too",
     )
+
+
+def _decoded(text: str | bytes, name: str) -> list[Document]:
+    with collector_off():
+        return [found for found in yaml.load_all(text, file=name) if found.value is not None]
 
 
 @contextmanager
 def collector_off() -> Iterator[None]:
-    """Keep the garbage collector off while much is loaded: nothing of it is garbage, and a fifth of the time is saved."""
+    """Keep the garbage collector off while many values are made: nothing that is loaded is garbage."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -101,3 +149,14 @@ def collector_off() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+def first_document(path: Path, what: str) -> Document:
+    """Return the only document of a settings file; raises EngineError where there is none or more than one."""
+    documents = read_file(path)
+    if len(documents) != 1:
+        raise EngineError(
+            f"{what} `{path}` must hold one document, found {len(documents)}",
+            at=Location(str(path)),
+        )
+    return documents[0]

@@ -21,15 +21,15 @@ from kubectl_kpolicy.applying.namespaces import namespaces_by_name
 from kubectl_kpolicy.applying.payloads import Payload, read_payloads
 from kubectl_kpolicy.applying.scope import Scopes
 from kubectl_kpolicy.applying.shapes import check_shape
-from kubectl_kpolicy.applying.sources import (
+from kubectl_kpolicy.applying.user import read_user
+from kubectl_kpolicy.applying.values import NO_VALUES, read_values, values_of
+from kubectl_kpolicy.applying.world import World
+from kubectl_kpolicy.session.sources import (
     files_at,
     first_document,
     read_file,
     read_paths,
 )
-from kubectl_kpolicy.applying.user import read_user
-from kubectl_kpolicy.applying.values import NO_VALUES, read_values, values_of
-from kubectl_kpolicy.applying.world import World
 
 from .format import TestCase, read_case
 

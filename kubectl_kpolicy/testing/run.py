@@ -10,9 +10,9 @@ from kubectl_kpolicy.applying.names import identity
 from kubectl_kpolicy.applying.namespaces import labels_by_namespace
 from kubectl_kpolicy.applying.payloads import KUBERNETES, mode_of
 from kubectl_kpolicy.applying.processor import PolicyAnswer, Processor, Setting
-from kubectl_kpolicy.applying.sources import files_at, read_file
 from kubectl_kpolicy.applying.values import variants
 from kubectl_kpolicy.applying.verdicts import shown_status
+from kubectl_kpolicy.session.sources import files_at, read_file
 
 from .compare import difference
 from .format import Declared

@@ -16,7 +16,7 @@ from kubectl_kpolicy.applying.documents import objects_of, sort_documents
 from kubectl_kpolicy.applying.names import resource_path
 from kubectl_kpolicy.applying.processor import Processor, Setting
 from kubectl_kpolicy.applying.scope import Scopes
-from kubectl_kpolicy.applying.sources import read_paths
+from kubectl_kpolicy.session.sources import read_paths
 
 FOLDER = Path(__file__).parent
 CASES = sorted(path.parent for path in FOLDER.glob("*/expect.yaml"))
