@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError, EvaluationError, LimitError
 from engine.lang.pattern import CompiledPattern, compile_pattern
 from engine.lang.variables import Document, compile_document
-from engine.model import Outcome, Status
+from engine.model import Status
 from engine.validate import messages
 from engine.validate.pattern_rule import any_pattern_outcome, miss_outcome
 
@@ -20,32 +20,48 @@ if TYPE_CHECKING:
     from engine.lang.variables import Scope
     from engine.model import Block, Json
 
+    from .quick import Passing
     from .state import State
     from .texts import Message
 
     Patterns = Callable[[State], tuple[CompiledPattern, ...]]
 
 
-def compile_patterns(block: Block, message: Message) -> Callable[[State], Answers]:
-    """Compile the handler of a rule with `pattern` or `anyPattern`."""
+def compile_patterns(block: Block, message: Message) -> tuple[Callable[[State], Answers], Passing]:
+    """Compile the handler of a rule with `pattern` or `anyPattern`, and what it answers to objects that pass."""
     if block.get("pattern") is not None:
-        return _compile_one(_patterns([block["pattern"]]), message)
+        answers = (_passed(messages.passed(message.rule)),)
+        patterns, ready = _patterns([block["pattern"]])
+        return _compile_one(patterns, answers[0], message), _passing(ready, answers)
     choices = block.get("anyPattern")
     if not isinstance(choices, list):
         text = "failed to deserialize anyPattern, expected type array"
-        return lambda _: answered(Status.ERROR, text)
-    return _compile_any(_patterns(choices), message)
+        return lambda _: answered(Status.ERROR, text), ()
+    patterns, ready = _patterns(choices)
+    texts = (messages.any_passed(message.rule, index) for index in range(len(choices)))
+    return _compile_any(patterns, message), _passing(ready, tuple(map(_passed, texts)))
 
 
-def _patterns(sources: list[Json]) -> Patterns:
-    """Compile patterns ahead; those with variables are compiled for each object, after their variables."""
+def _passed(text: str) -> Answers:
+    return answered(Status.PASS, text)
+
+
+def _passing(ready: tuple[CompiledPattern, ...], answers: tuple[Answers, ...]) -> Passing:
+    return tuple(zip(ready, answers, strict=True)) if ready else ()
+
+
+def _patterns(sources: list[Json]) -> tuple[Patterns, tuple[CompiledPattern, ...]]:
+    """Compile patterns ahead; those with variables are compiled for each object, after their variables.
+
+    Returns what gives the patterns for an object, and those that are the same for all objects.
+    """
     documents = [compile_document(source) for source in sources]
     if all(document.is_constant for document in documents):
         return _ready(sources)
-    return lambda state: tuple(_render(document, state.scope) for document in documents)
+    return lambda state: tuple(_render(document, state.scope) for document in documents), ()
 
 
-def _ready(sources: list[Json]) -> Patterns:
+def _ready(sources: list[Json]) -> tuple[Patterns, tuple[CompiledPattern, ...]]:
     """Compile patterns without variables; one with a bad reference fails when it is used, as Kyverno's does."""
     try:
         ready = tuple(compile_pattern(source) for source in sources)
@@ -55,17 +71,17 @@ def _ready(sources: list[Json]) -> Patterns:
         def fail(_: State) -> tuple[CompiledPattern, ...]:
             raise failed
 
-        return fail
-    return lambda _: ready
+        return fail, ()
+    return lambda _: ready, ready
 
 
 def _render(document: Document, scope: Scope) -> CompiledPattern:
     return compile_pattern(document.render(scope, "", ""))
 
 
-def _compile_one(patterns: Patterns, message: Message) -> Callable[[State], Answers]:
-    passed = (RuleAnswer(Outcome(Status.PASS, messages.passed(message.rule))),)
-
+def _compile_one(
+    patterns: Patterns, passed: Answers, message: Message
+) -> Callable[[State], Answers]:
     def handle(state: State) -> Answers:
         try:
             (pattern,) = patterns(state)

@@ -13,12 +13,13 @@ from engine.exceptions import CompiledException, compile_exception
 from engine.model import PolicyException, RuleType
 from engine.record import record
 
+from .plans import Part, alike, make_plan
 from .rules import CompiledRule, compile_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from engine.model import Policy
+    from engine.model import Policy, Review
     from engine.model.celpolicies import Binding, CelException
 
     from .cel.exceptions import CompiledCelException
@@ -66,7 +67,7 @@ class PolicySet:
     `for_kind` gives those that can concern a kind at all; it remembers its answers, which only narrows a search.
     """
 
-    __slots__ = ("_by_kind", "policies", "problems")
+    __slots__ = ("_by_kind", "_plans", "policies", "problems")
 
     def __init__(
         self, policies: tuple[CompiledPolicy, ...] = (), problems: tuple[Problem, ...] = ()
@@ -74,6 +75,7 @@ class PolicySet:
         self.policies = policies
         self.problems = problems
         self._by_kind: dict[str, tuple[Group, ...]] = {}
+        self._plans: dict[tuple[str, ...], tuple[Part, ...]] = {}
 
     @classmethod
     def compile(
@@ -112,6 +114,16 @@ class PolicySet:
             )
             if len(self._by_kind) < MAX_REMEMBERED:
                 self._by_kind[kind] = found
+        return found
+
+    def plan(self, review: Review) -> tuple[Part, ...]:
+        """Return what is asked of a review, part by part in the order of evaluation; remembered like `for_kind`."""
+        known = alike(review)
+        found = self._plans.get(known)
+        if found is None:
+            found = make_plan(self.for_kind(review.kind), review)
+            if len(self._plans) < MAX_REMEMBERED:
+                self._plans[known] = found
         return found
 
     def _group(self, kind: str, rule_type: RuleType) -> Group:

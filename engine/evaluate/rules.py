@@ -20,6 +20,7 @@ from .answers import Answers, RuleAnswer, answered, errored, joined
 from .conditions import Conditions, compile_conditions
 from .context import Entry, compile_context, load_context
 from .inputs import dotted_path
+from .quick import compile_quick
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from .actions import Enforces
     from .cel.constraints import Constraints
+    from .quick import Passing, Quick
     from .state import State
 
     Handler = Callable[[State], Answers]
@@ -41,6 +43,7 @@ class CompiledRule:
     """A rule of one policy, ready for any object.
 
     `usual` is the answer that its handler gives to most objects, that very tuple, and `usual_results` what it comes to.
+    `quick` gives the results of most objects without asking the rule; not for DELETE, nor with values given by hand.
     """
 
     policy: Policy
@@ -56,6 +59,7 @@ class CompiledRule:
     is_plain: bool
     usual: Answers | None = None
     usual_results: tuple[RuleResult, ...] = ()
+    quick: Quick | None = None
 
 
 def type_of(rule: Rule) -> RuleType:
@@ -74,6 +78,13 @@ def compile_rule(
     kind = type_of(rule)
     naming = tuple(item for item in exceptions if item.names(policy.key, rule.name))
     preconditions = rule.preconditions
+    is_plain = not (rule.context or preconditions or rule.report_properties or naming)
+    enforces = compile_action(policy, rule)
+    handle, passing = _compile_handler(kind, rule)
+
+    def finish(answers: Answers, enforce: bool) -> tuple[RuleResult, ...]:
+        return tuple(_finished(policy.key, rule.name, kind, one, enforce) for one in answers)
+
     return CompiledRule(
         policy=policy,
         rule=rule,
@@ -83,14 +94,18 @@ def compile_rule(
         preconditions=compile_conditions(preconditions) if preconditions else None,
         properties={key: compile_document(text) for key, text in rule.report_properties.items()},
         exceptions=naming,
-        enforces=compile_action(policy, rule),
-        handle=_compile_handler(kind, rule),
-        is_plain=not (rule.context or preconditions or rule.report_properties or naming),
+        enforces=enforces,
+        handle=handle,
+        is_plain=is_plain,
+        quick=compile_quick(passing, finish, enforces) if is_plain else None,
     )
 
 
-def _compile_handler(kind: RuleType, rule: Rule) -> Handler:
-    """Compile what a rule does; the code of each kind is loaded with its first rule, to keep commands quick to start."""
+def _compile_handler(kind: RuleType, rule: Rule) -> tuple[Handler, Passing]:
+    """Compile what a rule does, and what it answers to objects that plainly pass.
+
+    The code of each kind is loaded with its first rule, to keep commands quick to start.
+    """
     match kind:
         case RuleType.VALIDATION:
             from .validate import compile_validate
@@ -99,15 +114,15 @@ def _compile_handler(kind: RuleType, rule: Rule) -> Handler:
         case RuleType.MUTATION:
             from .mutate import compile_mutate
 
-            return compile_mutate(rule)
+            return compile_mutate(rule), ()
         case RuleType.GENERATION:
             from .generate import compile_generate
 
-            return compile_generate(rule)
+            return compile_generate(rule), ()
         case RuleType.IMAGE_VERIFY:
             from .images import compile_verify_images
 
-            return compile_verify_images(rule)
+            return compile_verify_images(rule), ()
 
 
 def run_rule(compiled: CompiledRule, state: State) -> tuple[RuleResult, ...]:
@@ -230,18 +245,40 @@ def _result(
     properties: Mapping[str, str],
     exceptions: tuple[str, ...],
 ) -> RuleResult:
-    outcome: Outcome = answer.outcome
     if state.trace is not None:
+        outcome = answer.outcome
         state.trace.add("result", outcome.message, None, outcome.status.value)
-    # by position, in the order of the fields: names cost more than all the rest
-    return RuleResult(
+    return _finished(
         compiled.policy.key,
         compiled.rule.name,
         compiled.type,
+        answer,
+        compiled.enforces(state.review),
+        properties,
+        exceptions,
+    )
+
+
+def _finished(
+    policy: str,
+    rule: str,
+    kind: RuleType,
+    answer: RuleAnswer,
+    enforce: bool,
+    properties: Mapping[str, str] = NOTHING,
+    exceptions: tuple[str, ...] = (),
+) -> RuleResult:
+    """Put on an answer what is known of its rule."""
+    outcome: Outcome = answer.outcome
+    # by position, in the order of the fields: names cost more than all the rest
+    return RuleResult(
+        policy,
+        rule,
+        kind,
         outcome.status,
         outcome.message,
         outcome.path,
-        compiled.enforces(state.review),
+        enforce,
         {**properties, **outcome.properties} if properties else outcome.properties,
         exceptions or answer.exceptions,
         answer.patched,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.errors import EngineError
 from engine.images import extract_images
 from engine.lang.chance import Chance
 from engine.model import Review, RuleResult, RuleType, Status
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from engine.model import Object
 
     from .inputs import Inputs
+    from .plans import Part
     from .policy_set import CompiledPolicy, PolicySet
+    from .quick import Quick
 
 _CHANGING = (RuleType.MUTATION, RuleType.IMAGE_VERIFY)
 _APPLIED = frozenset({Status.PASS, Status.FAIL, Status.ERROR})
@@ -62,34 +65,63 @@ def evaluate(
     Results stand in the order mutate, image verification, validate, generate, and within each in the order of the
     policies. Nothing is raised for what a policy or an object holds.
     """
-    run = _Run(review, inputs, Chance(inputs.seed), trace)
-    for group in policies.for_kind(review.kind):
-        if types is IN_ORDER or group.type in types:
-            for policy in group.policies:
-                run.policy(policy)
+    run = _Run(review, inputs, trace)
+    if trace:
+        for group in policies.for_kind(review.kind):
+            if group.type in types:
+                for policy in group.policies:
+                    run.policy(policy)
+        return run.evaluation
+    for part in policies.plan(review):
+        if types is IN_ORDER or part.type in types:
+            run.part(part)
     return run.evaluation
 
 
 class _Run:
     """One evaluation under way: the object as patched so far, and what was found."""
 
-    def __init__(self, review: Review, inputs: Inputs, chance: Chance, trace: bool) -> None:
+    __slots__ = ("_base", "_chance", "_inputs", "_is_as_usual", "_review", "evaluation")
+
+    def __init__(self, review: Review, inputs: Inputs, trace: bool) -> None:
         self._review = review
         self._inputs = inputs
-        self._chance = chance
-        self._trace = trace
+        self._chance: Chance | None = None
+        self._is_as_usual = not (trace or inputs.rule_values)
         self._base: Scope | None = None
         self.evaluation = Evaluation(review.target)
 
+    def part(self, part: Part) -> None:
+        """Ask the rules of one part of a plan."""
+        for stops_early, steps in part.stretches:
+            for step in steps:
+                if step.applies is not None and not step.applies(self._review):
+                    continue
+                results = self._quickly(step.quick) if step.quick is not None else None
+                if results is None:
+                    results = self._rule(step.rule, None)
+                self.evaluation.results.extend(results)
+                if stops_early and any(result.status in _APPLIED for result in results):
+                    break
+
+    def _quickly(self, quick: Quick) -> tuple[RuleResult, ...] | None:
+        """Return what most objects get; None where the rule has to look itself, be it to say what went wrong."""
+        if not self._is_as_usual:
+            return None
+        try:
+            return quick(self._review)
+        except (EngineError, RecursionError):
+            return None
+
     def policy(self, compiled: CompiledPolicy) -> None:
-        stops_early = compiled.stops_early
+        """Ask the rules of one policy, and keep the steps of each."""
         for rule in compiled.rules:
-            trace = self._traced(rule) if self._trace else None
+            trace = self._traced(rule)
             if not rule.matcher.applies(self._review):
                 continue
             results = self._rule(rule, trace)
             self.evaluation.results.extend(results)
-            if stops_early and any(result.status in _APPLIED for result in results):
+            if compiled.stops_early and any(result.status in _APPLIED for result in results):
                 break
 
     def _traced(self, rule: CompiledRule) -> Trace:
@@ -125,6 +157,8 @@ class _Run:
 
     def _scope(self, rule: CompiledRule, trace: Trace | None) -> Scope:
         if self._base is None:
+            if self._chance is None:
+                self._chance = Chance(self._inputs.seed)
             self._base = scope_of(self._review, self._inputs, self._chance)
         scope = self._base.child()
         if extractors := rule.rule.image_extractors:

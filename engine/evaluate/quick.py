@@ -1,0 +1,51 @@
+"""Results that most objects get from a rule, made once and handed out as they are.
+
+Apart from the rules' own work, because nothing of a rule's state is needed to see that an object meets a pattern without
+variables: that is what almost every object does with almost every rule.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from engine.lang.pattern import CompiledPattern
+    from engine.model import Review, RuleResult
+
+    from .answers import Answers
+
+    Passing = tuple[tuple[CompiledPattern, Answers], ...]
+    """Patterns in order, and what is answered where one is the first that an object meets."""
+
+    Results = tuple[RuleResult, ...]
+    Quick = Callable[[Review], Results | None]
+    """Gives a rule's results, None where the rule itself has to be asked."""
+
+
+def compile_quick(
+    passing: Passing, finish: Callable[[Answers, bool], Results], enforces: Callable[[Review], bool]
+) -> Quick | None:
+    """Compile what `passing` tells of a rule; `finish` makes the results of an answer, for rules that enforce or do not.
+
+    None where nothing can be told without the rule. What is compiled may raise what patterns raise; the rule is asked then.
+    """
+    if not passing:
+        return None
+    ready = [
+        (pattern.check, (finish(answers, False), finish(answers, True)))
+        for pattern, answers in passing
+    ]
+    if len(ready) == 1:
+        check, results = ready[0]
+        return lambda review: results[enforces(review)] if check(review.target) is None else None
+
+    def quick(review: Review) -> Results | None:
+        target = review.target
+        for check, results in ready:
+            if check(target) is None:
+                return results[enforces(review)]
+        return None
+
+    return quick
