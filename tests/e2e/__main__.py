@@ -7,11 +7,15 @@ code is 1.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 import time
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tests.plugin.signing.loopback_sigstore import identity_token, served
 
 from . import engine, rights, scenario, tiers
 from .server import binaries
@@ -19,6 +23,7 @@ from .server.processes import StartError
 from .server.real import AUDIT_LOG
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
 
@@ -66,16 +71,31 @@ def _passes(tier: str, name: str, programs: binaries.Binaries | None, *, keep: b
 def run(tier: str, name: str, programs: binaries.Binaries | None, folder: Path) -> None:
     """Run one scenario on a fresh server; raises ScenarioError, StartError, RuntimeError or TimeoutError."""
     played = scenario.load(name)
-    with _server(tier, folder, programs) as cluster:
+    with ExitStack() as stack:
+        known, flags = stack.enter_context(sigstore(folder)) if played.has_sigstore else ({}, [])
+        cluster = stack.enter_context(_server(tier, folder, programs))
         engine.install(cluster, played.unfiltered, played.settings)
-        with engine.engine(cluster) as running:
-            scenario.Runner(tier, cluster.kubeconfig, folder, running.forward).run(played)
+        running = stack.enter_context(engine.engine(cluster, *flags))
+        player = scenario.Runner(tier, cluster.kubeconfig, folder, running.forward, known=known)
+        player.run(played)
     if tier == tiers.REAL and not played.takes_rights:
         _, refused = rights.used(folder / AUDIT_LOG)
         if refused:
             raise scenario.ScenarioError(
                 f"the shipped roles lack: {', '.join(map(str, sorted(refused)))}"
             )
+
+
+@contextmanager
+def sigstore(folder: Path) -> Iterator[tuple[dict[str, str], list[str]]]:
+    """Run a private Sigstore; give what the steps know of it, and the engine's flags by which it is trusted."""
+    with served() as instance:
+        work = folder / "work"
+        work.mkdir()
+        (work / "trust.json").write_text(json.dumps(instance.trust_config))
+        (folder / "root.json").write_text(json.dumps(instance.trusted_root))
+        known = {"token": identity_token(instance.now)}
+        yield known, [f"--trusted-root={folder / 'root.json'}"]
 
 
 def _server(

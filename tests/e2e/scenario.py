@@ -52,6 +52,7 @@ class Scenario:
     unfiltered: tuple[str, ...] = ()
     settings: dict[str, str] = field(default_factory=dict)
     takes_rights: bool = False
+    has_sigstore: bool = False
 
 
 def names() -> list[str]:
@@ -73,6 +74,7 @@ def load(name: str) -> Scenario:
         unfiltered=tuple(raw.get("unfiltered", ())),
         settings=dict(raw.get("settings", {})),
         takes_rights=bool(raw.get("takes_rights", False)),
+        has_sigstore=bool(raw.get("sigstore", False)),
     )
 
 
