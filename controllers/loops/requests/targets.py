@@ -42,14 +42,13 @@ class Mutator:
     ) -> list[RuleResult]:
         """Change the targets of a rule and return its results; raises EngineError for what must be tried again.
 
+        A target that cannot be judged keeps no other from being changed; its error is raised when all others were.
         `done` holds the UIDs of targets that were changed; it grows, and whoever tries again hands it in again.
         """
         for _ in range(_ROUNDS):
             results = await self._results(rule, review, seed, now)
-            for result in results:
-                if result.status is Status.ERROR:
-                    raise EvaluationError(result.message)
             if await self._write_all(rule, results, done):
+                _raise_first(results)
                 return results
         raise Conflict("the targets keep changing while they are mutated", status=409)
 
@@ -96,6 +95,13 @@ class Mutator:
         text = f"policy {rule.policy.key}/{rule.rule.name} applied"
         note = Note(about_object(target.after), "PolicyApplied", NONE, text, MUTATE)
         announce_success(self._surroundings, [changed(rule.policy), note])
+
+
+def _raise_first(results: list[RuleResult]) -> None:
+    """Raise EvaluationError for the first result that is an error."""
+    for result in results:
+        if result.status is Status.ERROR:
+            raise EvaluationError(result.message)
 
 
 def _versioned(after: Object, before: Object) -> Object:

@@ -88,6 +88,26 @@ def test_a_retry_does_not_change_a_target_twice():
     asyncio.run(play())
 
 
+def test_a_target_that_cannot_be_judged_keeps_no_other_from_being_changed():
+    async def play():
+        key = "{{ target.metadata.annotations.wanted }}"
+        conditions = {"all": [{"key": key, "operator": "Equals", "value": "yes"}]}
+        every = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "shop", "name": "*"}
+        targets = [{**every, "preconditions": conditions}]
+        journals = [config_map(name, data={"names": "start"}) for name in ("first", "journal", "last")]  # fmt: skip
+        journals[1]["metadata"]["annotations"] = {"wanted": "yes"}
+        async with scene(cluster_policy("p", adding(targets=targets)), *journals) as made:
+            leading(made)
+            await made.request(pod("a"))
+            await made.rest()
+            assert journal(made) == "start,a"
+            assert made.stored(CONFIG_MAPS, "last", "shop")["data"]["names"] == "start"
+            (request,) = made.requests
+            assert "annotations" in request["status"]["message"]
+
+    asyncio.run(play())
+
+
 def test_the_object_of_the_request_counts_not_what_was_made_of_it_since():
     async def play():
         patch = {"data": {"names": "{{ request.object.metadata.labels.code }}"}}
