@@ -75,6 +75,7 @@ def _add(node: object, reason: Reason) -> None:
     if reason.value:
         label.append(f"  = {plain(reason.value)}", "dim")
     if not reason.parts:
+        label.no_wrap = False
         for line in label.wrap(Console(width=200), _width(node)):
             node.add_leaf(line, reason)
         return

@@ -165,7 +165,7 @@ class PolicyTable(ScrollView, can_focus=True):
         rows = [one for one in self.lines[:_SAMPLE] if not isinstance(one, Heading)]
         found = [(column, self._natural(column, rows)) for column in columns]
         spare = self.size.width - 3 - sum(width + _GAP for _, width in found)
-        return _fitted(found, spare)
+        return _fitted(found, max(spare, 0) if self.state.wide else spare)
 
     def _natural(self, column: Column, rows: Sequence[Row]) -> int:
         texts = (self._text(column, row) for row in rows)

@@ -133,5 +133,15 @@ def lines_of(app: Console) -> list[str]:
     return ["".join(segment.text for segment in strip).rstrip() for strip in strips]
 
 
+def window_of(app: Console) -> str:
+    """Return the window that is open as text, without what shines through around it; the whole screen where none is."""
+    found = app.screen.query(".window")
+    if not found:
+        return text_of(app)
+    region = found.first().region
+    strips = app.screen._compositor.render_strips()[region.y : region.bottom]
+    return "\n".join(strip.crop(region.x, region.right).text.rstrip() for strip in strips)
+
+
 def text_of(app: Console) -> str:
     return "\n".join(lines_of(app))
