@@ -16,7 +16,7 @@ from controllers.sandbox.errors import ApiError, bad_request, internal
 from controllers.sandbox.objects.patches import json_patch
 
 from . import conditions
-from .guarding import guard
+from .native import NativePolicies
 from .rules import Match, match
 from .wire import Caller, CallFailed, Subject, all_of
 
@@ -33,6 +33,7 @@ class Chain:
     """Asks the webhooks that the store holds."""
 
     caller: Caller = field(default_factory=Caller)
+    native: NativePolicies = field(default_factory=NativePolicies)
 
     async def mutate(
         self,
@@ -77,7 +78,7 @@ class Chain:
     ) -> None:
         """Judge by the server's own policies, then ask the validating webhooks. ApiError for the first denial or failed call."""
         subject = Subject(operation, obj, old, options)
-        guard(call, subject)
+        self.native.judge(call, subject)
         found = [
             one
             for hook in _hooks(call, VALIDATING)

@@ -298,6 +298,26 @@ def _client(config: Object, where: str) -> Iterator[Cause]:
         yield required_field(f"{where}.service.name", "a service needs a name and a namespace")
 
 
+def _native_policy(obj: Object) -> Iterator[Cause]:
+    """Yield what is wrong with an admission policy or its binding; its expressions must compile."""
+    from engine.errors import PolicyError
+    from engine.lint import lint_binding, lint_cel_policy
+    from engine.model import Policy
+    from engine.parse.celpolicies import parse_binding, parse_cel_policy
+
+    read = parse_binding if obj["kind"].endswith("Binding") else parse_cel_policy
+    try:
+        value = read(obj, strict=False)
+    except PolicyError as error:
+        yield invalid_field(error.at.path or "spec", "", error.message)
+        return
+    findings = lint_cel_policy(value) if isinstance(value, Policy) else lint_binding(value)
+    for one in findings:
+        if one.severity == "error":
+            reason = one.message.partition(" value")[0]
+            yield {"reason": f"FieldValue{reason}", "message": one.message, "field": one.path}
+
+
 _RULES: dict[str, Callable[[Object], Iterator[Cause]]] = {
     "Pod": _pod,
     "Deployment": _workload,
@@ -314,4 +334,6 @@ _RULES: dict[str, Callable[[Object], Iterator[Cause]]] = {
     "CustomResourceDefinition": _definition,
     "MutatingWebhookConfiguration": _webhooks,
     "ValidatingWebhookConfiguration": _webhooks,
+    "ValidatingAdmissionPolicy": _native_policy,
+    "ValidatingAdmissionPolicyBinding": _native_policy,
 }
