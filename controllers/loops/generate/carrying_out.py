@@ -18,6 +18,7 @@ from controllers.store.events import made as made_notes
 from engine.errors import EvaluationError
 from engine.model import RuleType, Status, review_of
 
+from .content import with_texts
 from .downstream import Downstreams, place_of
 from .origin import CLONE_SOURCE, SOURCE_UID, Origin
 
@@ -63,7 +64,7 @@ class Generator:
         if result is None or result.status is not Status.PASS:
             await self._without_result(rule, origin, result)
             return Done(result)
-        wanted = tuple(_unmarked(obj) for obj in result.generated)
+        wanted = tuple(_unmarked(with_texts(obj)) for obj in result.generated)
         made = [obj for obj in wanted if await self.downstreams.put(rule, obj)]
         if synchronizes(rule):
             kept = {place_of(obj) for obj in wanted}

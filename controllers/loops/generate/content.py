@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.lang.gotext import plain
+
 if TYPE_CHECKING:
     from engine.model import Json, Object
 
@@ -48,6 +50,18 @@ def replaced(existing: Object, wanted: Object) -> Object:
             metadata[name] = {**(metadata.get(name) or {}), **more}
     kept = {"status": existing["status"]} if "status" in existing else {}
     return {**{key: value for key, value in wanted.items() if key != "status"}, "metadata": metadata, **kept}  # fmt: skip
+
+
+def with_texts(obj: Object) -> Object:
+    """Return an object whose labels and annotations are texts, as no server takes the numbers that variables may give."""
+    metadata = obj["metadata"]
+    changed = {
+        name: {key: one if isinstance(one, str) else plain(one) for key, one in values.items()}
+        for name in ("labels", "annotations")
+        if isinstance(values := metadata.get(name), dict)
+        and any(not isinstance(one, str) for one in values.values())
+    }
+    return {**obj, "metadata": {**metadata, **changed}} if changed else obj
 
 
 def _content(obj: Object) -> Object:

@@ -346,7 +346,7 @@ def test_an_element_that_left_the_list_takes_its_object_along():
         loops = {"foreach": [{
             "list": "request.object.metadata.annotations.teams | split(@, ',')",
             "apiVersion": "v1", "kind": "ConfigMap", "name": "team-{{ element }}", "namespace": "{{ request.object.metadata.name }}",
-            "data": {"data": {"team": "{{ element }}"}},
+            "data": {"metadata": {"labels": {"index": "{{ elementIndex }}"}}, "data": {"team": "{{ element }}"}},
         }]}  # fmt: skip
         each = rule(**{"data": None, "apiVersion": None, "kind": None, "namespace": None, **loops})
         each["generate"].pop("name")
@@ -356,7 +356,8 @@ def test_an_element_that_left_the_list_takes_its_object_along():
             dev["metadata"]["annotations"] = {"teams": "a,b"}
             await made.request(dev)
             await made.rest()
-            assert len(made.stored(CONFIG_MAPS)) == 2
+            labels = [one["metadata"]["labels"]["index"] for one in made.stored(CONFIG_MAPS)]
+            assert labels == ["0", "1"]
             dev["metadata"]["annotations"] = {"teams": "b"}
             await made.request(dev, "UPDATE", oldObject=dev)
             await made.rest()
