@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from .entries import Check, Entry
 
 
+_Entries = tuple["tuple[Entry, ...]", "tuple[Entry, ...]", "tuple[Entry, ...]"]
+
+
 class _Slot(NamedTuple):
     """One key of a map pattern: its group in the order of testing, and what makes its test for a bare name."""
 
@@ -95,15 +98,15 @@ def _group(anchor: Anchor, value: Json) -> int:
     return 2 if anchor is Anchor.GLOBAL or holds_anchor(value) else 3
 
 
-def _ordered(slots: Iterable[_Slot]) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
-    """Return the tests of conditions, then all others, each in the order of testing (row P-07).
+def _ordered(slots: Iterable[_Slot]) -> _Entries:
+    """Return the tests of conditions, of other anchors, and of all else, each in the order of testing (row P-07).
 
     Keys with anchors go up the alphabet, then global anchors and keys with anchors inside go down, then the rest up.
     """
     groups: list[list[Entry]] = [[], [], [], []]
     for slot in sorted(slots, key=lambda slot: slot.key):
         groups[slot.group].append(slot.make(slot.name))
-    return tuple(groups[0]), (*groups[1], *reversed(groups[2]), *groups[3])
+    return tuple(groups[0]), tuple(groups[1]), (*reversed(groups[2]), *groups[3])
 
 
 def _entry_maker(anchor: Anchor, pattern: Json, role: str) -> Callable[[str], Entry]:
@@ -115,9 +118,12 @@ def _entry_maker(anchor: Anchor, pattern: Json, role: str) -> Callable[[str], En
     return partial(MAKERS[anchor], check=check)
 
 
-def _fixed_map(entries: tuple[tuple[Entry, ...], tuple[Entry, ...]]) -> Check:
-    conditions, others = entries
-    rest = _plain_map(others)
+def _fixed_map(entries: _Entries) -> Check:
+    conditions, anchored, others = entries
+    if len(anchored) > 1:
+        rest = _anchored_map(anchored, _plain_map(others))
+    else:
+        rest = _plain_map((*anchored, *others))
     if not conditions:
         return rest
 
@@ -130,6 +136,25 @@ def _fixed_map(entries: tuple[tuple[Entry, ...], tuple[Entry, ...]]) -> Check:
             if fault is not None:
                 skips = _added(skips, fault)
         return rest(value) if skips is None else combined(skips)
+
+    return check
+
+
+def _anchored_map(entries: tuple[Entry, ...], rest: Check) -> Check:
+    """Compile keys with anchors, of which one that does not apply leaves the others their say (row P-07)."""
+
+    def check(value: Json) -> Fault | None:
+        if not isinstance(value, dict):
+            return mismatches.not_a_map(value)
+        skips: list[Fault] | None = None
+        for entry in entries:
+            fault = entry(value)
+            if fault is None:
+                continue
+            if fault.kind is not Kind.CONDITION:
+                return fault
+            skips = _added(skips, fault)
+        return rest(value) if skips is None or len(skips) < len(entries) else combined(skips)
 
     return check
 

@@ -254,3 +254,41 @@ def test_a_pattern_may_be_checked_again_and_again() -> None:
 def test_a_text_may_hold_the_same_reference_twice() -> None:
     pattern = {"a": "5", "b": "5$(./../a) 6$(./../a)"}
     assert resolve_references(pattern)["b"] == "55 65"
+
+
+_CONDITIONAL = [{"(image)": "!*/foo:*", "safe": "yes"}]
+_EITHER_LIST = {"=(containers)": _CONDITIONAL, "=(initContainers)": _CONDITIONAL}
+_LEFT_OUT = [{"image": "a/foo:1"}]
+
+
+def test_a_list_that_is_left_out_does_not_hide_what_its_sibling_breaks() -> None:
+    pod = {"containers": _LEFT_OUT, "initContainers": [{"image": "a/bar:1", "safe": "no"}]}
+    miss = compile_pattern(_EITHER_LIST).check(pod)
+
+    assert miss is not None
+    assert (miss.kind, miss.path) == ("fail", "/initContainers/0/safe/")
+
+
+def test_a_map_is_left_out_when_every_anchored_list_in_it_is() -> None:
+    miss = compile_pattern(_EITHER_LIST).check({"containers": _LEFT_OUT, "initContainers": _LEFT_OUT})  # fmt: skip
+
+    assert miss is not None
+    assert miss.kind == "skip"
+
+
+def test_a_list_that_is_left_out_beside_one_that_fits_lets_the_rest_be_tested() -> None:
+    pattern = compile_pattern({**_EITHER_LIST, "hostNetwork": "false"})
+    good = [{"image": "a/bar:1", "safe": "yes"}]
+
+    assert pattern.check({"containers": _LEFT_OUT, "initContainers": good, "hostNetwork": "false"}) is None  # fmt: skip
+    miss = pattern.check({"containers": _LEFT_OUT, "initContainers": good, "hostNetwork": "true"})
+    assert miss is not None
+    assert miss.path == "/hostNetwork/"
+
+
+def test_a_global_anchor_below_an_anchored_key_leaves_out_the_whole_pattern() -> None:
+    pattern = compile_pattern({"=(a)": {"<(x)": "1"}, "=(b)": "2"})
+    miss = pattern.check({"a": {"x": "9"}, "b": "3"})
+
+    assert miss is not None
+    assert miss.kind == "skip"
