@@ -33,10 +33,10 @@ from controllers.loops.surroundings import Options, Surroundings
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.sink import Verdict
 from controllers.runtime.world import WATCHED_IF_SERVED, World
-from controllers.webhook import envelope
 from controllers.webhook.triggers import triggers_of
 from engine.evaluate import Answer, ConfigMapLookup, ListLookup, ObjectLookup
 from engine.lang import wildcard
+from engine.model import Review, UserInfo
 
 NOW = datetime(2026, 11, 21, 10, 18, tzinfo=UTC)
 ROLE_BINDINGS = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
@@ -154,11 +154,8 @@ class Scene:
     ) -> None:
         """Hand the triggers of a request to the sink, as the webhook does before it answers."""
         request = request_of(stored, operation, user, **fields)
-        review = envelope.review_of_request(
-            request, envelope.user_of(request, self.world.bindings.roles), lambda r: r["kind"]
-        )
-        labels = await self.surroundings.namespace_labels(review.namespace)
-        review = replace(review, namespace_labels=labels)
+        labels = await self.surroundings.namespace_labels(request["namespace"])
+        review = review_of_request(request, labels)
         lane = self.surroundings.snapshot.lanes["all"]
         triggers = triggers_of(lane.triggers, review, frozenset())
         verdict = Verdict(True, "validate", "Fail", self.clock.now(), "", request, triggers)
@@ -214,6 +211,20 @@ def request_of(
         "oldObject": obj if is_gone else None,
         **fields,
     }
+
+
+def review_of_request(request: dict[str, Any], labels: Any) -> Review:
+    """Return what rules are asked about for a request."""
+    user = request["userInfo"]
+    return Review(
+        object=request["object"],
+        old_object=request["oldObject"],
+        operation=request["operation"],
+        **request["kind"],
+        user=UserInfo(username=user["username"], groups=tuple(user["groups"])),
+        namespace_labels=labels,
+        request=request,
+    )
 
 
 @asynccontextmanager
