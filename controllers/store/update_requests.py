@@ -191,11 +191,12 @@ def review_of_update(
 ) -> Review:
     """Return the review that a rule is asked about: that of the request, or of a trigger that is looked at anew.
 
-    The trigger as it is now stands for an object that the request does not hold.
+    The trigger as it is now stands for an object that the request does not hold. Of a request for a subresource the kind is
+    that of the trigger, as rules name it, and not that of the body, such as a Binding.
     """
     request = update.request
-    kind = _map(request.get("kind")) or _kind_of(update.trigger)
     subresource = str(request.get("subResource") or "")
+    kind = _map(None if subresource else request.get("kind")) or _kind_of(update.trigger)
     if subresource and trigger is None:
         trigger = {"apiVersion": "", "kind": ""}
     held = request.get("object") or request.get("oldObject")

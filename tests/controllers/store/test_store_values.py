@@ -189,6 +189,28 @@ def test_work_is_written_down_so_that_the_same_work_is_one_request_and_reads_bac
     assert (review.kind, review.operation, review.name, review.namespace_labels) == ("Pod", "CREATE", "web", {"a": "b"})  # fmt: skip
 
 
+def test_a_request_for_a_subresource_is_about_the_kind_that_rules_name() -> None:
+    request = {
+        "uid": "u",
+        "operation": "CREATE",
+        "kind": {"group": "", "version": "v1", "kind": "Binding"},
+        "subResource": "binding",
+        "name": "p",
+        "namespace": "n",
+        "object": {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}},
+    }
+    trigger = {"apiVersion": "v1", "kind": "Pod", "name": "p", "namespace": "n"}
+    work = (update_requests.RuleWork("r", trigger),)
+    update = update_requests.UpdateRequest(update_requests.MUTATE, "p", work, request)
+
+    review = update_requests.review_of_update(update, None, {})
+
+    assert (review.group, review.version, review.kind) == ("", "v1", "Pod")
+    assert review.subresource == "binding"
+    assert review.object is not None
+    assert review.object["kind"] == "Binding"
+
+
 def test_a_request_too_large_to_store_keeps_who_what_and_where() -> None:
     large = {**pod(), "spec": {"x": "y" * update_requests.LARGEST}}
     request = {"uid": "r-1", "operation": "CREATE", "object": large}
