@@ -1,6 +1,7 @@
 """Blocks: requests that were denied at admission, read from the Events that the engine leaves on policies.
 
-Both kpolicy and Kyverno write `Kind ns/name: [rule] fail (blocked); message`. Who asked is not in an Event.
+Both kpolicy and Kyverno write `Kind ns/name: [rule] fail (blocked); message`; policies written in CEL have no rule to name.
+Who asked is not in an Event.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from .world import World
 
 _TEXT = re.compile(
-    r"(?P<kind>[A-Za-z][\w.]*) (?P<place>\S+): \[(?P<rule>[^\]]*)\] (?P<status>\w+) \(blocked\)(?:; (?P<message>.*))?",
+    r"(?P<kind>[A-Za-z][\w.]*) (?P<place>\S+): (?:\[(?P<rule>[^\]]*)\] )?(?P<status>\w+) \(blocked\)"
+    r"(?:; (?P<message>.*))?",
     re.DOTALL,
 )
 
@@ -40,7 +42,7 @@ def _rows_of(event: Object) -> list[Row]:
     namespace, _, name = found["place"].rpartition("/")
     about = event.get("involvedObject") or event.get("regarding") or {}
     policy = word(about, "name")
-    if word(about, "kind") == "Policy":
+    if word(about, "kind") in ("Policy", "NamespacedValidatingPolicy"):
         policy = f"{word(about, 'namespace')}/{policy}"
     last = word(event, "lastTimestamp") or word(event, "eventTime")
     created = word(event, "metadata", "creationTimestamp")
@@ -54,7 +56,7 @@ def _rows_of(event: Object) -> list[Row]:
             "namespace": namespace,
             "resource": f"{found['kind']}/{name}",
             "policy": policy,
-            "rule": found["rule"],
+            "rule": found["rule"] or "",
             "count": count if isinstance(count, int) else 1,
             "message": found["message"] or "",
             "first": instant(first),
