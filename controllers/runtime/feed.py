@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Message = dict[str, Any]
 LARGEST = 256 * 1024 * 1024
-_PATHS = ("kubeconfig", "trusted_root")
+_PATHS = ("kubeconfig", "trusted_root", "client_ca")
 _KINDS = {str(kind): kind for kind in (*WATCHED, *WATCHED_IF_SERVED)}
 
 

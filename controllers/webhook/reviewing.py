@@ -22,6 +22,7 @@ from controllers.runtime.lanes import FAIL, failure_policy_of
 from controllers.runtime.metrics import MOST_SERIES
 from controllers.runtime.sink import NoSink, Verdict
 from controllers.store.namespaces import labels_of
+from engine.codes import carried_codes
 from engine.errors import EngineError
 from engine.evaluate import Inputs, evaluate
 from engine.record import replace
@@ -29,7 +30,7 @@ from engine.record import replace
 from . import envelope
 from .filters import is_filtered
 from .triggers import triggers_of
-from .verdicts import Ruling, rule_on_mutation, rule_on_validation
+from .verdicts import Ruling, blocking, rule_on_mutation, rule_on_validation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from engine.evaluate import Evaluation, PolicySet
     from engine.manifests import Trust
     from engine.model import Json, Review, RuleResult, UserInfo
+
+    from .redeeming import Codes
 
 MARGIN = 0.5
 """Seconds kept back from the caller's time-out, so that our answer is there before it gives up."""
@@ -80,6 +83,7 @@ class Reviewer:
         limits: Limits = Limits(),
         trust: Trust | None = None,
         own_users: frozenset[str] = frozenset(),
+        codes: Codes | None = None,
     ) -> None:
         self._world = world
         self._client = client
@@ -93,6 +97,7 @@ class Reviewer:
         self._gate = Gate(limits.running, limits.waiting)
         self._trust = trust
         self._own_users = own_users
+        self._codes = codes
         self._users: dict[tuple[Any, ...], UserInfo] = {}
         self._users_at = -1
         self._labels: dict[Any, tuple[str, ...]] = {}
@@ -171,6 +176,9 @@ class Reviewer:
         inputs = self._inputs(request)
         found = await self._evaluated(lane.blocking, review, inputs, budget)
         ruling = rule_on_validation(lane, review, found.results)
+        if self._codes is not None and (ruling.denial or carried_codes(review.object)):
+            refusing = blocking(lane, review, found.results) if ruling.denial else ()
+            ruling = await self._codes.judge(review, request, refusing, ruling, budget)
         if review.dry_run:
             return self._answer(request, ruling)
         triggers: tuple[Trigger, ...] = ()
@@ -216,7 +224,7 @@ class Reviewer:
     def _answer(self, request: Mapping[str, Json], ruling: Ruling) -> bytes:
         uid = request["uid"]
         if ruling.denial:
-            return envelope.denied(uid, ruling.denial)
+            return envelope.denied(uid, f"{ruling.lead}{ruling.denial}{ruling.tail}")
         if ruling.operations:
             return envelope.patched(uid, ruling.operations, ruling.warnings)
         return envelope.allowed(uid, ruling.warnings)

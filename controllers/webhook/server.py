@@ -17,6 +17,7 @@ from aiohttp import web
 from engine.errors import DocumentError
 from engine.lang import duration
 
+from .caller import is_authenticated, shows_certificate
 from .reviewing import budget_of
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ class WebhookServer:
         self._under_way += 1
         try:
             body = await self._body(request)
+            is_authenticated.set(shows_certificate(request.transport))
             budget = budget_of(_timeout(request.rel_url.query_string)) - (loop.time() - began)
             if self._under_way > self._most_at_once:
                 budget = 0.0

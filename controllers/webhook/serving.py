@@ -10,15 +10,19 @@ import logging
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from engine.errors import EngineError
+
 from .configurations import SERVICE
 from .desk import Desk
 from .grants import GrantDesk
+from .redeeming import Codes
 from .reviewing import Limits, Reviewer
 from .server import Routes, WebhookServer
 from .tls import ServerTls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from controllers.runtime.process import Runtime
     from controllers.runtime.sink import Sink
@@ -45,7 +49,7 @@ class Serving:
     ) -> None:
         self._runtime = runtime
         self._is_leaving = False
-        self._tls = ServerTls(pair)
+        self._tls = ServerTls(pair, _authorities(runtime.options.client_ca))
         options = runtime.options
         self._server = WebhookServer(
             self._routes(sink, limits),
@@ -102,6 +106,9 @@ class Serving:
             limits=limits,
             trust=runtime.trust,
             own_users=runtime.own_users,
+            codes=Codes(
+                runtime.world, runtime.client, runtime.clock, runtime.namespace, runtime.key
+            ),
         )
 
         async def validate(rest: str, body: bytes, budget: float) -> bytes:
@@ -133,6 +140,16 @@ class Serving:
             return 503, b"leaving"
         missing = self._runtime.world.missing
         return (503, f"not yet listed: {', '.join(missing)}".encode()) if missing else _OK
+
+
+def _authorities(file: Path | None) -> bytes:
+    """Return the authorities of callers; raises EngineError for a file that cannot be read."""
+    if file is None:
+        return b""
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise EngineError(f"cannot read `{file}`: {error.strerror}") from error
 
 
 def names_for(namespace: str, url: str = "") -> Sequence[str]:

@@ -13,12 +13,18 @@ if TYPE_CHECKING:
 
 
 class ServerTls:
-    """A server's TLS context; `load` changes what new handshakes see, connections that are open stay open."""
+    """A server's TLS context; `load` changes what new handshakes see, connections that are open stay open.
 
-    def __init__(self, pair: Pair) -> None:
+    `callers` are authorities (PEM) of callers that may show who they are.
+    """
+
+    def __init__(self, pair: Pair, callers: bytes = b"") -> None:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self.context.set_alpn_protocols(["http/1.1"])
+        if callers:
+            self.context.load_verify_locations(cadata=callers.decode("ascii"))
+            self.context.verify_mode = ssl.CERT_OPTIONAL
         self._loaded: Pair | None = None
         self.load(pair)
 

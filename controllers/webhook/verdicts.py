@@ -5,7 +5,7 @@ Pure: results in, ruling out. Which results may block is decided here and nowher
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from controllers.runtime.lanes import FAIL
@@ -26,11 +26,17 @@ _FINE = frozenset({Status.PASS, Status.SKIP})
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What is answered: the text of a denial (empty: allowed), a JSON patch, warnings."""
+    """What is answered: the text of a denial (empty: allowed), a JSON patch, warnings.
+
+    `lead` and `tail` stand before and after the denial in the answer and nowhere else: they may hold a code, which is for
+    nobody but who asks.
+    """
 
     denial: str = ""
     operations: Sequence[Mapping[str, Json]] = ()
     warnings: tuple[str, ...] = ()
+    lead: str = field(default="", repr=False)
+    tail: str = ""
 
 
 NOTHING_WRONG = Ruling()
@@ -73,6 +79,12 @@ def _denial(
     parts = [blocked_message(review, failures)] if failures else []
     said = refused_message(one for one in of_cel if _blocks(one, lane.failure_policy, enforcing))
     return "; ".join([*parts, said] if said else parts)
+
+
+def blocking(lane: Lane, review: Review, results: Sequence[RuleResult]) -> list[RuleResult]:
+    """Return the results of a validating webhook that refuse the request."""
+    enforcing = _enforcing(lane.blocking, review)
+    return [one for one in results if _blocks(one, lane.failure_policy, enforcing)]
 
 
 def _blocks(result: RuleResult, failure_policy: str, enforcing: frozenset[str]) -> bool:

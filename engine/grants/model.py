@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from engine.model import Block, Object
 
 HOUR = timedelta(hours=1)
+QUARTER = timedelta(minutes=15)
 DAY = timedelta(days=1)
 
 
@@ -57,6 +58,7 @@ class GrantPolicy:
     cool_down_for: timedelta = timedelta()
     emergency_for: timedelta | None = None
     codes: str = "off"
+    code_for: timedelta = QUARTER
 
 
 @record
@@ -123,6 +125,7 @@ def parse_grant_policy(obj: Object) -> GrantPolicy:
         "cool_down_for": what.length(limits, "coolDown"),
         "emergency_for": what.length(emergency, "maxDuration") or HOUR if emergency else None,
         "codes": _part(spec, "codes").get("mode"),
+        "code_for": what.length(_part(spec, "codes"), "duration"),
     }
     return GrantPolicy(name, **{key: value for key, value in given.items() if value is not None})
 

@@ -76,23 +76,28 @@ def _nobody(grant: Grant) -> Refusal:
     )
 
 
-def _concerns(policy: GrantPolicy, grant: Grant) -> bool:
+def covers(policy: GrantPolicy, of: str, rules: Iterable[str], namespace: str) -> bool:
+    """Tell whether a grant policy is about some rules of a policy in a namespace, whoever asks."""
     return (
-        _matches(policy.policies, grant.policy)
-        and all(_matches(policy.rules, rule) for rule in grant.rules or ("*",))
-        and _matches(policy.namespaces, grant.namespace)
-        and _may_ask(policy, grant)
+        _matches(policy.policies, of)
+        and all(_matches(policy.rules, rule) for rule in rules)
+        and _matches(policy.namespaces, namespace)
     )
+
+
+def lets_ask(policy: GrantPolicy, user: str, groups: frozenset[str]) -> bool:
+    """Tell whether somebody is among those who may ask under a grant policy."""
+    everybody = not policy.users and not policy.groups
+    return everybody or user in policy.users or not groups.isdisjoint(policy.groups)
+
+
+def _concerns(policy: GrantPolicy, grant: Grant) -> bool:
+    about = covers(policy, grant.policy, grant.rules or ("*",), grant.namespace)
+    return about and lets_ask(policy, grant.requester, grant.requester_groups)
 
 
 def _matches(patterns: Iterable[str], text: str) -> bool:
     return any(wildcard.match(pattern, text) for pattern in patterns)
-
-
-def _may_ask(policy: GrantPolicy, grant: Grant) -> bool:
-    everybody = not policy.users and not policy.groups
-    named = grant.requester in policy.users
-    return everybody or named or not grant.requester_groups.isdisjoint(policy.groups)
 
 
 def _length(grant: Grant, policy: GrantPolicy) -> Iterator[Refusal]:

@@ -104,6 +104,7 @@ USE: Final = Shape(
     {
         "user": _TEXT,
         "code": _TEXT,
+        "operation": _TEXT,
         "binding": _BINDING,
         "object": _OBJECT,
         "fingerprint": _TEXT,

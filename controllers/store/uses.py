@@ -1,0 +1,120 @@
+"""Uses of codes as objects: one CodeUse per code, which whoever comes first creates; there is no way to create it twice.
+
+INVARIANT: a use that is written is never taken back. A request that was sent again finds its own use and passes; any other
+finds somebody's and does not.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from controllers.kube import AlreadyExists, NotFound
+from controllers.kube.kinds import CODE_USES
+from engine.grants.model import instant_of
+from engine.lang.gotext import compact_json
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from controllers.kube import Client
+    from engine.model import Object
+
+SAME_ATTEMPT: Final = timedelta(seconds=40)
+"""How long an update may be run again: beyond the API server's own ceiling of 34 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One request that wants to use a code.
+
+    `target` says which object (apiVersion, kind, namespace, name, uid); `fingerprint` is the digest of its body; `source` is
+    the name of an issued code's object, or `minted`.
+    """
+
+    name: str
+    user: str
+    policy: str
+    rules: tuple[str, ...]
+    operation: str
+    target: Object
+    fingerprint: str
+    source: str
+    at: datetime
+
+
+class Uses:
+    """The uses in a namespace; `key` signs each, so that an edited one can be told."""
+
+    def __init__(self, client: Client, namespace: str, key: bytes) -> None:
+        self._client, self._namespace, self._key = client, namespace, key
+
+    def __repr__(self) -> str:
+        return f"<Uses in {self._namespace}>"
+
+    async def exists(self, name: str) -> bool:
+        """Tell whether a code was used; raises KubeError."""
+        try:
+            await self._client.get(CODE_USES, name, self._namespace)
+        except NotFound:
+            return False
+        return True
+
+    async def take(self, attempt: Attempt) -> bool:
+        """Use a code: True where this attempt has it, now or already; raises KubeError when that is not known."""
+        try:
+            await self._client.create(CODE_USES, self._document(attempt))
+        except AlreadyExists:
+            found = await self._client.get(CODE_USES, attempt.name, self._namespace)
+            return _is_same(attempt, found.get("spec") or {})
+        return True
+
+    async def could_take(self, attempt: Attempt) -> bool:
+        """Tell whether `take` would succeed, without writing anything; raises KubeError."""
+        try:
+            found = await self._client.get(CODE_USES, attempt.name, self._namespace)
+        except NotFound:
+            return True
+        return _is_same(attempt, found.get("spec") or {})
+
+    def _document(self, attempt: Attempt) -> Object:
+        spec: dict[str, Any] = {
+            "user": attempt.user,
+            "code": attempt.source,
+            "operation": attempt.operation,
+            "binding": {"policy": attempt.policy, "rules": list(attempt.rules)},
+            "object": dict(attempt.target),
+            "fingerprint": attempt.fingerprint,
+            "usedAt": attempt.at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        return {
+            "apiVersion": CODE_USES.api_version,
+            "kind": CODE_USES.kind,
+            "metadata": {"name": attempt.name, "namespace": self._namespace},
+            "spec": {**spec, "mac": mac_of(attempt.name, spec, self._key)},
+        }
+
+
+def mac_of(name: str, spec: Object, key: bytes) -> str:
+    """Return the MAC of a use: over its name and everything in its spec but the MAC itself."""
+    content = {field: value for field, value in spec.items() if field != "mac"}
+    return hmac.digest(key, f"{name}\n{compact_json(content)}".encode(), "sha256").hex()
+
+
+def use_key(key: bytes) -> bytes:
+    """Return the key that uses are signed with, from the one that all replicas share."""
+    return hmac.digest(key, b"kpolicy code use", "sha256")
+
+
+def _is_same(attempt: Attempt, spec: Object) -> bool:
+    """Tell whether a use is of this very attempt, which the API server may send several times."""
+    uid = attempt.target.get("uid")
+    before = spec.get("object") or {}
+    if not uid or before.get("uid") != uid or spec.get("user") != attempt.user:
+        return False
+    if spec.get("operation") != attempt.operation or spec.get("fingerprint") != attempt.fingerprint:
+        return False
+    at = instant_of(str(spec.get("usedAt") or ""))
+    return attempt.operation == "CREATE" or (at is not None and attempt.at - at <= SAME_ATTEMPT)

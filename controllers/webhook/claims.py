@@ -1,0 +1,164 @@
+"""What a denied request would need codes for: one claim for each policy that blocks it, bound to everything about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from controllers.kube.kinds import NAMESPACES
+from controllers.store.policies import content_hash
+from engine.codes import Binding, body_digest, violation_of
+from engine.model import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from controllers.kube import Client
+    from controllers.runtime.policy_cache import Snapshot
+    from engine.model import Json, Object, Review, RuleResult
+
+CLUSTER_NAMESPACE = "kube-system"
+OPERATIONS = frozenset({"CREATE", "UPDATE"})
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A policy (by key) that blocks a request with its rules, and what a code for that is bound to."""
+
+    policy: str
+    rules: tuple[str, ...]
+    binding: Binding
+
+    @property
+    def name(self) -> str:
+        """Return the policy's name."""
+        return self.policy.rpartition("/")[2]
+
+
+def can_carry(review: Review) -> bool:
+    """Tell whether a request can carry a code at all: it makes or changes an object as a whole (T31)."""
+    return (
+        review.operation in OPERATIONS
+        and not review.subresource
+        and isinstance(review.object, dict)
+    )
+
+
+def rules_by_policy(blocking: Sequence[RuleResult]) -> dict[str, list[RuleResult]] | None:
+    """Return the results that block by policy; None where one of them is nothing that a code could stand for."""
+    found: dict[str, list[RuleResult]] = {}
+    for result in blocking:
+        if result.status is not Status.FAIL or not result.rule:
+            return None
+        found.setdefault(result.policy, []).append(result)
+    return found or None
+
+
+class Places:
+    """UIDs of the cluster and of namespaces, read when a claim is made; the cluster's is remembered."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._cluster = ""
+
+    async def cluster(self) -> str:
+        """Return the UID of the cluster; raises KubeError."""
+        if not self._cluster:
+            self._cluster = await self.namespace(CLUSTER_NAMESPACE)
+        return self._cluster
+
+    async def namespace(self, name: str) -> str:
+        """Return the UID of a namespace, nothing for none; raises KubeError."""
+        if not name:
+            return ""
+        obj = await self._client.get(NAMESPACES, name)
+        return str(obj["metadata"].get("uid") or "")
+
+
+async def claims_of(
+    review: Review,
+    request: Mapping[str, Any],
+    blocking: Mapping[str, Sequence[RuleResult]],
+    snapshot: Snapshot,
+    places: Places,
+) -> list[Claim]:
+    """Return a claim for each policy that blocks; raises KubeError, and KeyError for a policy that is gone meanwhile."""
+    obj = review.object
+    assert obj is not None, "can_carry was asked"
+    cluster, namespace_uid = await places.cluster(), await places.namespace(review.namespace)
+    return [
+        Claim(
+            policy=key,
+            rules=tuple(sorted({one.rule for one in results})),
+            binding=_binding(
+                review,
+                request,
+                results,
+                snapshot.compiled[key].policy.raw,
+                (cluster, namespace_uid),
+            ),
+        )
+        for key, results in blocking.items()
+    ]
+
+
+def _binding(
+    review: Review,
+    request: Mapping[str, Any],
+    results: Iterable[RuleResult],
+    policy: Object,
+    uids: tuple[str, str],
+) -> Binding:
+    obj, resource = review.object or {}, request.get("resource") or {}
+    results = list(results)
+    return Binding(
+        cluster=uids[0],
+        policy_uid=str((policy.get("metadata") or {}).get("uid") or ""),
+        policy_hash=content_hash(policy),
+        rules=tuple(sorted({one.rule for one in results})),
+        violation=violation_of(obj, {(one.rule, one.path) for one in results}),
+        group=str(resource.get("group") or ""),
+        version=str(resource.get("version") or ""),
+        resource=str(resource.get("resource") or ""),
+        subresource=review.subresource,
+        operation=review.operation,
+        namespace=review.namespace,
+        namespace_uid=uids[1],
+        object_name=_name(review),
+        object_uid=_uid(review) if review.operation == "UPDATE" else "",
+        username=user_of(request),
+    )
+
+
+def user_of(request: Mapping[str, Any]) -> str:
+    """Return who asks, as the API server names them."""
+    return str((request.get("userInfo") or {}).get("username") or "")
+
+
+def target_of(review: Review, request: Mapping[str, Json]) -> Object:
+    """Return which object a request is about, for its use's record; its name may still be drawn by the API server."""
+    obj = review.object or {}
+    return {
+        "apiVersion": str(obj.get("apiVersion") or ""),
+        "kind": str(obj.get("kind") or review.kind),
+        "namespace": review.namespace,
+        "name": str(review.metadata.get("name") or request.get("name") or ""),
+        "uid": _uid(review),
+    }
+
+
+def body_of(review: Review) -> str:
+    """Return the digest of what is to be stored."""
+    return body_digest(review.object or {})
+
+
+def _uid(review: Review) -> str:
+    return str(review.metadata.get("uid") or "")
+
+
+def _name(review: Review) -> str:
+    """Return the name that a code is bound to: the given beginning where the rest is drawn anew at each attempt (A6)."""
+    beginning = str(review.metadata.get("generateName") or "")
+    name = str(review.metadata.get("name") or "")
+    drawn = review.operation == "CREATE" and beginning and name.startswith(beginning)
+    return beginning if drawn or not name else name

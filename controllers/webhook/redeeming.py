@@ -1,0 +1,318 @@
+"""One-time codes at admission: a denial that offers one, a request that uses one (security.md 4.1).
+
+Asked in the validating stage only, after policies have denied; what goes wrong here leaves the denial as it was. Codes are off
+unless a GrantPolicy turns them on for the rules that block, and then for people only, through an API server that proved to be
+one. Nothing is written but the use of a code, and on dry runs not even that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from controllers.kube import NotFound
+from controllers.kube.kinds import ONE_TIME_CODES, Kind
+from controllers.store.grants import GrantPolicies
+from controllers.store.uses import Attempt, Uses, use_key
+from engine.codes import (  # fmt: skip
+    Key,
+    canonical,
+    carried_codes,
+    is_code,
+    issued_name,
+    mint,
+    shown,
+    slot_of,
+    use_name,
+    verify,
+)
+from engine.codes.minting import MAX_NUMBER
+from engine.errors import EngineError
+from engine.grants.blocks import Block, block_id
+from engine.grants.model import instant_of
+from engine.grants.requests import covers, lets_ask
+
+from .caller import is_authenticated
+from .claims import Places, body_of, can_carry, claims_of, rules_by_policy, target_of, user_of
+from .throttle import MOST_MINTED, MOST_WRONG, Throttle
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from controllers.kube import Client, Clock
+    from controllers.runtime.world import World
+    from engine.grants import GrantPolicy
+    from engine.model import Review, RuleResult
+
+    from .claims import Claim
+    from .verdicts import Ruling
+
+SUBJECT_ACCESS: Final = Kind("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", False)  # fmt: skip
+NOT_ACCEPTED: Final = "the code is not accepted"
+LOCKED: Final = "there were too many codes that are none; try again in a minute"
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A code that an object carries and that a claim accepts; `source` says where it comes from."""
+
+    claim: Claim
+    code: str
+    source: str
+
+
+class Codes:
+    """Offers and takes codes for denied requests. `key` is the one that all replicas share."""
+
+    def __init__(self, world: World, client: Client, clock: Clock, namespace: str, key: bytes) -> None:  # fmt: skip
+        self._world, self._client, self._clock = world, client, clock
+        self._namespace = namespace
+        self._keys = (Key(1, hmac.digest(key, b"kpolicy code", "sha256")),)
+        self._uses = Uses(client, namespace, use_key(key))
+        self._places = Places(client)
+        self._policies = GrantPolicies(client, clock)
+        self._wrong, self._minted = Throttle(MOST_WRONG), Throttle(MOST_MINTED)
+
+    def __repr__(self) -> str:
+        return f"<Codes in {self._namespace}>"
+
+    async def judge(
+        self, review: Review, request: Mapping[str, Any], blocking: Sequence[RuleResult], ruling: Ruling, budget: float
+    ) -> Ruling:  # fmt: skip
+        """Return the ruling on a request with what codes make of it; a denial stays one when anything fails."""
+        if not ruling.denial:
+            return _unneeded(review, ruling)
+        if not can_carry(review):
+            return ruling
+        try:
+            async with asyncio.timeout(budget):
+                return await self._judge(review, request, blocking, ruling)
+        except (TimeoutError, KeyError, EngineError) as error:
+            _log.warning("codes were left aside: %s", type(error).__name__)
+            return ruling
+
+    async def _judge(
+        self, review: Review, request: Mapping[str, Any], blocking: Sequence[RuleResult], ruling: Ruling
+    ) -> Ruling:  # fmt: skip
+        by_policy = rules_by_policy(blocking)
+        policies = await self._policies.current() if by_policy else ()
+        if not policies or by_policy is None:
+            return ruling
+        user = user_of(request)
+        groups = frozenset((request.get("userInfo") or {}).get("groups") or ())
+        named = {key: sorted({one.rule for one in results}) for key, results in by_policy.items()}
+        covering = _covering(policies, named, review.namespace, user, groups)
+        ruling = replace(ruling, tail=_ways_out(covering, named, review))
+        modes = {key: found for key, found in _with_codes(covering).items() if found is not None}
+        if len(modes) < len(named) or user.startswith("system:") or not is_authenticated.get():
+            return ruling
+        claims = await claims_of(review, request, by_policy, self._world.policies.snapshot, self._places)  # fmt: skip
+        return await self._with_claims(review, request, claims, modes, ruling)
+
+    async def _with_claims(
+        self,
+        review: Review,
+        request: Mapping[str, Any],
+        claims: Sequence[Claim],
+        modes: Mapping[str, GrantPolicy],
+        ruling: Ruling,
+    ) -> Ruling:
+        carried = carried_codes(review.object)
+        user, now = user_of(request), self._clock.now()
+        if self._wrong.is_exhausted(user, now):
+            return replace(ruling, lead=f"{LOCKED}\n")
+        if carried:
+            found = await self._accepted(review, request, claims, modes, carried)
+            if found is not None:
+                passed = await self._take(review, request, found)
+                if passed is not None:
+                    return replace(ruling, denial="", tail="", warnings=passed)
+            elif not self._is_any_known(claims, modes, carried):
+                self._wrong.count(user, now)
+            ruling = replace(ruling, lead=f"{NOT_ACCEPTED}\n")
+        offers = await self._offers(request, claims, modes, now)
+        return replace(ruling, lead=ruling.lead + offers)
+
+    async def _accepted(
+        self,
+        review: Review,
+        request: Mapping[str, Any],
+        claims: Sequence[Claim],
+        modes: Mapping[str, GrantPolicy],
+        carried: Sequence[str],
+    ) -> list[Found] | None:
+        """Return a code for every claim, or None; raises KubeError."""
+        found = []
+        for claim in claims:
+            one = self._minted_among(claim, modes[claim.policy], carried)
+            one = one or await self._issued_among(review, request, claim, carried)
+            if one is None:
+                return None
+            found.append(one)
+        return found
+
+    def _minted_among(self, claim: Claim, policy: GrantPolicy, carried: Sequence[str]) -> Found | None:  # fmt: skip
+        if policy.codes != "acknowledge":
+            return None
+        slot = slot_of(self._clock.now(), policy.code_for)
+        codes = [verify(self._keys, claim.binding, text, slot) for text in carried]
+        return next((Found(claim, code, "minted") for code in codes if code), None)
+
+    def _is_any_known(
+        self, claims: Sequence[Claim], modes: Mapping[str, GrantPolicy], carried: Sequence[str]
+    ) -> bool:
+        return any(self._minted_among(claim, modes[claim.policy], carried) for claim in claims)
+
+    async def _issued_among(
+        self, review: Review, request: Mapping[str, Any], claim: Claim, carried: Sequence[str]
+    ) -> Found | None:
+        for code in filter(None, map(canonical, carried)):
+            name = issued_name(code)
+            try:
+                obj = await self._client.get(ONE_TIME_CODES, name, self._namespace)
+            except NotFound:
+                continue
+            if self._fits(obj, code, review, request, claim):
+                return Found(claim, code, name)
+        return None
+
+    def _fits(
+        self, obj: Mapping[str, Any], code: str, review: Review, request: Mapping[str, Any], claim: Claim
+    ) -> bool:  # fmt: skip
+        """Tell whether an issued code is for this user, policy, rules and object, now."""
+        spec, status = obj.get("spec") or {}, obj.get("status") or {}
+        binding, user = spec.get("binding") or {}, user_of(request)
+        rules, wanted = binding.get("rules") or [], binding.get("object") or {}
+        ends = instant_of(str(spec.get("expiresAt") or ""))
+        target = target_of(review, request)
+        return (
+            is_code(code, str(spec.get("verifier") or ""))
+            and spec.get("user") == user
+            and spec.get("issuedBy") not in (None, "", user)
+            and status.get("state") != "void"
+            and ends is not None
+            and self._clock.now() < ends
+            and binding.get("policy") == claim.name
+            and set(claim.rules) <= set(rules)
+            and all(wanted.get(key) == target[key] for key in ("kind", "namespace", "name"))
+        )
+
+    async def _take(
+        self, review: Review, request: Mapping[str, Any], found: Sequence[Found]
+    ) -> tuple[str, ...] | None:
+        """Use all codes and return what is said about it; None where one of them was used for something else."""
+        attempts = [self._attempt(review, request, one) for one in found]
+        if review.dry_run:
+            free = [await self._uses.could_take(one) for one in attempts]
+            return ("the one-time code would be used; nothing was written on this dry run",) if all(free) else None  # fmt: skip
+        for attempt in attempts:
+            if not await self._uses.take(attempt):
+                return None
+        return tuple(
+            f"a one-time code for {one.policy} was used; it is on record as {one.name} with the name of {one.user}"
+            for one in attempts
+        )
+
+    def _attempt(self, review: Review, request: Mapping[str, Any], found: Found) -> Attempt:
+        return Attempt(
+            name=use_name(found.code),
+            user=user_of(request),
+            policy=found.claim.policy,
+            rules=found.claim.rules,
+            operation=review.operation,
+            target=target_of(review, request),
+            fingerprint=body_of(review),
+            source=found.source,
+            at=self._clock.now(),
+        )
+
+    async def _offers(
+        self, request: Mapping[str, Any], claims: Sequence[Claim], modes: Mapping[str, GrantPolicy], now: datetime
+    ) -> str:  # fmt: skip
+        """Return a line with a new code for each claim that may be acknowledged; raises KubeError."""
+        user, lines = user_of(request), []
+        for claim in claims:
+            policy = modes[claim.policy]
+            if policy.codes != "acknowledge" or self._minted.is_exhausted(user, now):
+                continue
+            if await self._may_redeem(request, claim):
+                code, ends = await self._fresh(claim, policy, now)
+                if code:
+                    self._minted.count(user, now)
+                    lines.append(f"one-time code for {claim.name}: {shown(code)} (until {ends:%H:%M:%S} UTC, in annotation kpolicy.io/code)\n")  # fmt: skip
+        return "".join(lines)
+
+    async def _fresh(self, claim: Claim, policy: GrantPolicy, now: datetime) -> tuple[str, datetime]:  # fmt: skip
+        """Return the first code of this slot that was not used, empty when all were, and when it ends."""
+        slot = slot_of(now, policy.code_for)
+        ends = datetime.fromtimestamp((slot + 2) * policy.code_for.total_seconds(), UTC)
+        for number in range(MAX_NUMBER):
+            code = mint(self._keys[0], claim.binding, slot, number)
+            if not await self._uses.exists(use_name(code)):
+                return code, ends
+        return "", ends
+
+    async def _may_redeem(self, request: Mapping[str, Any], claim: Claim) -> bool:
+        """Ask whether somebody holds the verb `redeem` on a policy; raises KubeError."""
+        info = request.get("userInfo") or {}
+        namespace, _, name = claim.policy.rpartition("/")
+        about = {
+            "verb": "redeem",
+            "group": "kyverno.io",
+            "resource": "policies" if namespace else "clusterpolicies",
+            "name": name,
+            **({"namespace": namespace} if namespace else {}),
+        }
+        asked = {"user": info.get("username"), "groups": info.get("groups") or [], "uid": info.get("uid") or "", "extra": info.get("extra") or {}}  # fmt: skip
+        status = await self._client.review(SUBJECT_ACCESS, {**asked, "resourceAttributes": about})
+        return status.get("allowed") is True
+
+
+def _covering(
+    policies: Sequence[GrantPolicy], named: Mapping[str, Sequence[str]], namespace: str, user: str, groups: frozenset[str]
+) -> dict[str, list[GrantPolicy]]:  # fmt: skip
+    """Return, for each policy that blocks, the grant policies under which this person may ask."""
+    return {
+        key: [
+            one
+            for one in policies
+            if covers(one, key.rpartition("/")[2], rules, namespace) and lets_ask(one, user, groups)
+        ]
+        for key, rules in named.items()
+    }
+
+
+def _with_codes(covering: Mapping[str, Sequence[GrantPolicy]]) -> dict[str, GrantPolicy | None]:
+    """Return the grant policy that turns codes on for each policy; one that lets people acknowledge goes first."""
+    found: dict[str, GrantPolicy | None] = {}
+    for key, policies in covering.items():
+        on = [one for one in policies if one.codes in ("acknowledge", "approve")]
+        found[key] = min(on, key=lambda one: (one.codes != "acknowledge", one.name), default=None)
+    return found
+
+
+def _ways_out(
+    covering: Mapping[str, Sequence[GrantPolicy]],
+    named: Mapping[str, Sequence[str]],
+    review: Review,
+) -> str:
+    """Return the lines that say how to ask for an exception, where somebody may be asked."""
+    name = str(review.metadata.get("name") or review.metadata.get("generateName") or "*")
+    blocks = [
+        Block(key.rpartition("/")[2], tuple(named[key]), review.kind, name, review.namespace)
+        for key, policies in covering.items()
+        if policies
+    ]
+    return "".join(f"\nto request an exception: kubectl kpolicy grant --block {block_id(one)}" for one in blocks)  # fmt: skip
+
+
+def _unneeded(review: Review, ruling: Ruling) -> Ruling:
+    if not can_carry(review) or not carried_codes(review.object):
+        return ruling
+    told = "no one-time code was needed here, and none was used"
+    return replace(ruling, warnings=(*ruling.warnings, told))

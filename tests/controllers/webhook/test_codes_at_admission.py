@@ -1,0 +1,462 @@
+"""One-time codes at admission: offered to whom, good for exactly one thing once, and never a way round a denial."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import orjson
+import pytest
+
+from controllers.kube import Unreachable
+from controllers.kube.kinds import CODE_USES, GRANT_POLICIES, NAMESPACES, ONE_TIME_CODES
+from controllers.webhook.caller import is_authenticated
+from controllers.webhook.redeeming import LOCKED, NOT_ACCEPTED, Codes
+from controllers.webhook.reviewing import Reviewer
+from engine.codes import issued_code, issued_name, shown, verifier_of
+
+from .staging import NOW, Stage, body, pod, policy, staged
+
+CODE = re.compile(r"(?:[0-9A-Z]{4}-){4}[0-9A-Z]{4}")
+KEY = b"k" * 32
+CHIP = {"username": "chip", "groups": ["dev", "system:authenticated"]}
+
+
+def grant_policy(mode: str = "acknowledge", name: str = "codes", **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "kpolicy.io/v1alpha1", "kind": "GrantPolicy", "metadata": {"name": name},
+        "spec": {"codes": {"mode": mode, "duration": "10m"}, **spec},
+    }  # fmt: skip
+
+
+def space(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "uid": f"uid-of-{name}"}}  # fmt: skip
+
+
+@dataclass
+class Gate:
+    """Two replicas of the webhook on one cluster."""
+
+    stage: Stage
+    replicas: tuple[Reviewer, Reviewer]
+    may_redeem: bool = True
+    asked: int = 0
+
+    async def ask(self, obj: dict[str, Any], *, replica: int = 0, user: Any = CHIP, **fields: Any) -> Any:  # fmt: skip
+        made = orjson.loads(orjson.dumps(obj))
+        self.asked += 1
+        made["metadata"].setdefault("uid", f"object-{self.asked}")
+        sent = body(made, userInfo=user, **fields)
+        return orjson.loads(await self.replicas[replica].review("validate", "fail", sent, 5.0))["response"]  # fmt: skip
+
+    async def offered(self, obj: dict[str, Any] | None = None, **fields: Any) -> str:
+        """Return the code that a denial offers."""
+        answer = await self.ask(obj or pod(), **fields)
+        assert not answer["allowed"]
+        found = CODE.search(answer["status"]["message"])
+        assert found is not None, answer
+        return found[0]
+
+    def uses(self) -> list[dict[str, Any]]:
+        return self.stage.client.stored(CODE_USES)
+
+    def state(self) -> list[Any]:
+        return [self.stage.client.stored(kind) for kind in (CODE_USES, ONE_TIME_CODES, NAMESPACES, GRANT_POLICIES)]  # fmt: skip
+
+
+@asynccontextmanager
+async def gate(*objects: dict[str, Any], policies: tuple[dict[str, Any], ...] = ()):
+    uid = {"uid": "uid-of-policy"}
+    known = [{**one, "metadata": {**one["metadata"], **uid}} for one in policies or (policy(),)]
+    async with staged(*known) as stage:
+        for obj in (space("kube-system"), space("shop"), space("other"), *(objects or (grant_policy(),))):  # fmt: skip
+            stage.client.put(obj)
+        made = Gate(stage, (_reviewer(stage), _reviewer(stage)))
+        stage.client.reviews["SubjectAccessReview"] = lambda _spec: {"allowed": made.may_redeem}
+        token = is_authenticated.set(True)
+        try:
+            yield made
+        finally:
+            is_authenticated.reset(token)
+
+
+def _reviewer(stage: Stage) -> Reviewer:
+    codes = Codes(stage.world, stage.client, stage.client.clock, "kyverno", KEY)
+    return Reviewer(
+        stage.world, stage.client, stage.resolver, stage.client.clock, stage.metrics, stage.afterwork,
+        key=KEY, sink=stage.sink, codes=codes,
+    )  # fmt: skip
+
+
+def run(play: Any, *objects: Any, policies: Any = ()) -> None:
+    async def within() -> None:
+        async with gate(*objects, policies=policies) as made:
+            await play(made)
+
+    asyncio.run(asyncio.wait_for(within(), 30))
+
+
+def with_code(*codes: str, obj: dict[str, Any] | None = None) -> dict[str, Any]:
+    made = orjson.loads(orjson.dumps(obj or pod()))
+    made["metadata"].setdefault("annotations", {})["kpolicy.io/code"] = ",".join(codes)
+    return made
+
+
+def message(answer: Any) -> str:
+    return str(answer["status"]["message"])
+
+
+def test_a_denial_offers_a_code_on_its_first_line_and_the_code_lets_the_same_object_pass_once():
+    async def play(made: Gate) -> None:
+        answer = await made.ask(pod())
+        assert message(answer).startswith("one-time code for team: ")
+        assert "a team is needed" in message(answer)
+        code = await made.offered()
+        passed = await made.ask(with_code(code))
+        assert passed["allowed"]
+        assert "on record" in passed["warnings"][0]
+        [use] = made.uses()
+        assert (use["spec"]["user"], use["spec"]["binding"]["rules"]) == ("chip", ["needs-team"])
+        again = await made.ask(with_code(code))
+        assert (again["allowed"], message(again).startswith(NOT_ACCEPTED)) == (False, True)
+
+    run(play)
+
+
+def test_the_same_denial_offers_the_same_code_on_every_replica_and_writes_nothing():
+    async def play(made: Gate) -> None:
+        before = made.state()
+        codes = {await made.offered(replica=number % 2) for number in range(6)}
+        assert (len(codes), made.state()) == (1, before)
+
+    run(play)
+
+
+def test_a_used_code_is_followed_by_another_one():
+    async def play(made: Gate) -> None:
+        first = await made.offered()
+        await made.ask(with_code(first))
+        assert await made.offered() != first
+
+    run(play)
+
+
+def test_of_many_redemptions_at_the_same_time_on_two_replicas_one_wins():
+    async def play(made: Gate) -> None:
+        for _ in range(10):
+            code = await made.offered()
+            before = len(made.uses())
+            answers = await asyncio.gather(*(made.ask(with_code(code), replica=number % 2) for number in range(64)))  # fmt: skip
+            assert sum(one["allowed"] for one in answers) == 1
+            assert len(made.uses()) == before + 1
+            await made.stage.client.clock.advance(601)
+
+    run(play)
+
+
+def test_the_same_attempt_sent_again_passes_by_its_own_use():
+    async def play(made: Gate) -> None:
+        code = await made.offered()
+        obj = with_code(code)
+        obj["metadata"]["uid"] = "fixed"
+        for replica in (0, 1, 0):
+            assert (await made.ask(obj, replica=replica))["allowed"]
+        assert len(made.uses()) == 1
+
+    run(play)
+
+
+def test_an_update_run_again_passes_within_forty_seconds_and_not_after():
+    async def play(made: Gate) -> None:
+        old = pod(labels={"team": "blue"})
+        old["metadata"]["uid"] = "fixed"
+        new = pod()
+        new["metadata"]["uid"] = "fixed"
+        fields = {"operation": "UPDATE", "oldObject": old}
+        code = await made.offered(new, **fields)
+        for seconds, passes in ((0, True), (39, True), (10, False)):
+            await made.stage.client.clock.advance(seconds)
+            answer = await made.ask(with_code(code, obj=new), **fields)
+            assert answer["allowed"] is passes, seconds
+        assert len(made.uses()) == 1
+
+    run(play)
+
+
+def test_a_dry_run_verifies_and_writes_nothing():
+    async def play(made: Gate) -> None:
+        code = await made.offered()
+        before = made.state()
+        for _ in range(3):
+            answer = await made.ask(with_code(code), dryRun=True)
+            assert (answer["allowed"], "would be used" in answer["warnings"][0]) == (True, True)
+        wrong = await made.ask(with_code("0" * 20), dryRun=True)
+        assert (wrong["allowed"], made.state()) == (False, before)
+        assert (await made.ask(with_code(code)))["allowed"]
+        assert not (await made.ask(with_code(code), dryRun=True))["allowed"]
+
+    run(play)
+
+
+def image(name: str) -> dict[str, Any]:
+    made = pod()
+    made["spec"]["containers"][0]["image"] = name
+    return made
+
+
+async def _another_policy(made: Gate) -> None:
+    changed = policy(background=True)
+    made.stage.world.put(_kind(), {**changed, "metadata": {**changed["metadata"], "uid": "uid-of-policy"}})  # fmt: skip
+
+
+async def _recreated_policy(made: Gate) -> None:
+    changed = policy()
+    made.stage.world.remove(_kind(), changed)
+    made.stage.world.put(_kind(), {**changed, "metadata": {**changed["metadata"], "uid": "another"}})  # fmt: skip
+
+
+async def _recreated_namespace(made: Gate) -> None:
+    made.stage.client.take(NAMESPACES, "shop")
+    made.stage.client.put({**space("shop"), "metadata": {"name": "shop", "uid": "another"}})
+
+
+async def _later(made: Gate) -> None:
+    await made.stage.client.clock.advance(1201)
+
+
+async def _another_cluster(made: Gate) -> None:
+    made.stage.client.take(NAMESPACES, "kube-system")
+    made.stage.client.put({**space("kube-system"), "metadata": {"name": "kube-system", "uid": "another"}})  # fmt: skip
+    made.replicas = (_reviewer(made.stage), _reviewer(made.stage))
+
+
+def _kind() -> Any:
+    from controllers.kube.kinds import CLUSTER_POLICIES
+
+    return CLUSTER_POLICIES
+
+
+TRANSPLANTS: dict[str, tuple[Any, dict[str, Any], Any]] = {
+    "another name": (pod("other"), {}, None),
+    "another namespace": (pod(namespace="other"), {}, None),
+    "another user": (pod(), {"user": {"username": "eve"}}, None),
+    "the same user in other letters": (pod(), {"user": {"username": "Chip"}}, None),
+    "another image": (image("miner"), {}, None),
+    "another container beside": ({**pod(), "spec": {"containers": [{"name": "c", "image": "nginx"}, {"name": "d", "image": "miner"}]}}, {}, None),
+    "another value in the spec": ({**pod(), "spec": {**pod()["spec"], "hostPID": True}}, {}, None),
+    "an update instead of a creation": (pod(), {"operation": "UPDATE", "oldObject": pod(labels={"team": "x"})}, None),
+    "a policy that was edited": (pod(), {}, _another_policy),
+    "a policy of the same name made anew": (pod(), {}, _recreated_policy),
+    "a namespace of the same name made anew": (pod(), {}, _recreated_namespace),
+    "two slots later": (pod(), {}, _later),
+    "another cluster": (pod(), {}, _another_cluster),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", TRANSPLANTS)
+def test_a_code_is_good_for_nothing_else(how: str):
+    obj, fields, change = TRANSPLANTS[how]
+
+    async def play(made: Gate) -> None:
+        code = await made.offered()
+        if change:
+            await change(made)
+        answer = await made.ask(with_code(code, obj=obj), **fields)
+        assert (answer["allowed"], made.uses()) == (False, [])
+        assert message(answer).startswith(NOT_ACCEPTED)
+
+    run(play)
+
+
+def test_a_harmless_label_does_not_matter_to_a_code():
+    rule = {
+        "name": "no-host", "match": {"any": [{"resources": {"kinds": ["Pod"]}}]},
+        "validate": {"message": "no host", "pattern": {"spec": {"=(hostPID)": False}}},
+    }  # fmt: skip
+    bad = {**pod(), "spec": {**pod()["spec"], "hostPID": True}}
+
+    async def play(made: Gate) -> None:
+        code = await made.offered(bad)
+        labelled = {**bad, "metadata": {**bad["metadata"], "labels": {"tier": "front"}}}
+        assert (await made.ask(with_code(code, obj=labelled)))["allowed"]
+
+    run(play, policies=(policy("host", rules=[rule]),))
+
+
+@pytest.mark.parametrize(
+    "user",
+    [{"username": "system:serviceaccount:ci:bot"}, {"username": "system:node:n1"}, {"username": "system:admin"}],
+)  # fmt: skip
+def test_only_people_are_offered_codes(user: dict[str, str]):
+    async def play(made: Gate) -> None:
+        assert not CODE.search(message(await made.ask(pod(), user=user)))
+
+    run(play)
+
+
+def test_an_unauthenticated_caller_gets_no_code_and_uses_none():
+    async def play(made: Gate) -> None:
+        code = await made.offered()
+        is_authenticated.set(False)
+        assert not CODE.search(message(await made.ask(pod())))
+        assert not (await made.ask(with_code(code)))["allowed"]
+        assert made.uses() == []
+
+    run(play)
+
+
+def test_without_the_right_to_redeem_no_code_is_offered():
+    async def play(made: Gate) -> None:
+        made.may_redeem = False
+        answer = message(await made.ask(pod()))
+        assert not CODE.search(answer)
+        assert "to request an exception: kubectl kpolicy grant --block kb1." in answer
+
+    run(play)
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [(grant_policy("off"),), (grant_policy("approve"),), (grant_policy(policies=["other"]),), (grant_policy(namespaces=["prod-*"]),), (grant_policy(requesters={"users": ["ada"]}),)],
+)  # fmt: skip
+def test_codes_are_off_where_no_grant_policy_turns_them_on(objects: Any):
+    async def play(made: Gate) -> None:
+        assert not CODE.search(message(await made.ask(pod())))
+
+    run(play, *objects)
+
+
+def test_without_grant_policies_every_answer_is_as_if_there_were_no_codes():
+    async def play(made: Gate) -> None:
+        plain = Reviewer(
+            made.stage.world, made.stage.client, made.stage.resolver, made.stage.client.clock, made.stage.metrics,
+            made.stage.afterwork, key=KEY, sink=made.stage.sink,
+        )  # fmt: skip
+        for obj in (pod(), with_code("0" * 20), pod(labels={"team": "a"})):
+            sent = body(obj, userInfo=CHIP)
+            assert await made.replicas[0].review("validate", "fail", sent, 5.0) == await plain.review("validate", "fail", sent, 5.0)  # fmt: skip
+
+    run(play, grant_policy("off", policies=["unrelated"]))
+
+
+@pytest.mark.parametrize("verb", ["get", "create", "list", "review"])
+def test_when_the_api_server_does_not_answer_a_denial_stays_a_denial(verb: str):
+    async def play(made: Gate) -> None:
+        code = await made.offered()
+        await made.stage.client.clock.advance(11)
+        made.stage.client.fail(verb, Unreachable("gone"), times=9)
+        answer = await made.ask(with_code(code))
+        allowed = verb == "review"
+        assert answer["allowed"] is allowed
+        assert len(made.uses()) == int(allowed)
+
+    run(play)
+
+
+def test_a_code_that_is_not_needed_is_not_used():
+    async def play(made: Gate) -> None:
+        code = await made.offered()
+        answer = await made.ask(with_code(code, obj=pod(labels={"team": "a"})))
+        assert (answer["allowed"], made.uses()) == (True, [])
+        assert "no one-time code was needed" in answer["warnings"][0]
+
+    run(play)
+
+
+def test_guesses_are_slowed_down_and_none_is_accepted():
+    async def play(made: Gate) -> None:
+        for number in range(12):
+            answer = await made.ask(with_code(f"{number:020d}"))
+            assert not answer["allowed"]
+        assert message(answer).startswith(LOCKED)
+        assert not CODE.search(message(answer))
+        await made.stage.client.clock.advance(61)
+        assert await made.offered()
+
+    run(play)
+
+
+def test_every_policy_that_blocks_needs_its_own_code():
+    async def play(made: Gate) -> None:
+        codes = CODE.findall(message(await made.ask(pod())))
+        assert len(codes) == 2
+        assert not (await made.ask(with_code(codes[0])))["allowed"]
+        assert made.uses() == []
+        assert (await made.ask(with_code(*codes)))["allowed"]
+        assert len(made.uses()) == 2
+
+    run(play, policies=(policy("a"), policy("b")))
+
+
+def issued(code: str, **changes: Any) -> dict[str, Any]:
+    spec = {
+        "user": "chip", "issuedBy": "bob", "expiresAt": (NOW + timedelta(minutes=15)).isoformat(), "verifier": verifier_of(code),
+        "binding": {"policy": "team", "rules": ["needs-team"], "object": {"kind": "Pod", "namespace": "shop", "name": "web"}},
+    }  # fmt: skip
+    return {
+        "apiVersion": "kpolicy.io/v1alpha1", "kind": "OneTimeCode",
+        "metadata": {"name": issued_name(code), "namespace": "kyverno"}, "spec": {**spec, **changes},
+    }  # fmt: skip
+
+
+BY_HAND = issued_code(b"chance and more")
+
+
+def test_a_code_that_an_administrator_issued_lets_its_object_pass_once():
+    async def play(made: Gate) -> None:
+        made.stage.client.put(issued(BY_HAND))
+        assert not (await made.ask(with_code(shown(BY_HAND)), user={"username": "eve"}))["allowed"]
+        assert (await made.ask(with_code(shown(BY_HAND))))["allowed"]
+        assert made.uses()[0]["spec"]["code"] == issued_name(BY_HAND)
+        assert not (await made.ask(with_code(shown(BY_HAND))))["allowed"]
+
+    run(play, grant_policy("approve"))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"user": "eve"}, {"issuedBy": "chip"}, {"expiresAt": NOW.isoformat()}, {"verifier": "0" * 64},
+        {"binding": {"policy": "other", "rules": ["needs-team"], "object": {"kind": "Pod", "namespace": "shop", "name": "web"}}},
+        {"binding": {"policy": "team", "rules": ["other"], "object": {"kind": "Pod", "namespace": "shop", "name": "web"}}},
+        {"binding": {"policy": "team", "rules": ["needs-team"], "object": {"kind": "Pod", "namespace": "shop", "name": "x"}}},
+        {"binding": {"policy": "team", "rules": ["needs-team"], "object": {}}},
+    ],
+)  # fmt: skip
+def test_an_issued_code_is_good_for_its_user_policy_rules_object_and_time_only(changes: Any):
+    async def play(made: Gate) -> None:
+        made.stage.client.put(issued(BY_HAND, **changes))
+        assert not (await made.ask(with_code(BY_HAND)))["allowed"]
+
+    run(play, grant_policy("approve"))
+
+
+def test_an_issued_code_that_was_made_void_is_good_for_nothing():
+    async def play(made: Gate) -> None:
+        made.stage.client.put({**issued(BY_HAND), "status": {"state": "void"}})
+        assert not (await made.ask(with_code(BY_HAND)))["allowed"]
+
+    run(play, grant_policy("approve"))
+
+
+def test_no_code_leaves_the_answer_to_whoever_asked(caplog: pytest.LogCaptureFixture):
+    async def play(made: Gate) -> None:
+        caplog.set_level(logging.DEBUG)
+        codes = [await made.offered(pod(f"web-{number}")) for number in range(25)]
+        assert len({*codes}) == 25
+        passed = await made.ask(with_code(codes[0], obj=pod("web-0")))
+        assert passed["allowed"]
+        await made.stage.afterwork.finish()
+        told = [(results, verdict.message) for _, results, verdict in made.stage.sink.results_]
+        figures = made.stage.metrics.exposition().decode()
+        sinks = "\n".join([caplog.text, repr(told), figures, repr(made.uses()), repr(made.replicas), repr(passed)])  # fmt: skip
+        for one in codes:
+            assert one not in sinks
+            assert one.replace("-", "") not in sinks
+
+    run(play)
