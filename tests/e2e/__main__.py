@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from tests.plugin.signing.loopback_sigstore import identity_token, served
 
-from . import engine, rights, scenario, tiers
+from . import engine, replicas, rights, scenario, tiers
 from .server import binaries
 from .server.processes import StartError
 from .server.real import AUDIT_LOG
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 
+REPLICAS = "two-replicas"
+
+
 def main() -> int:
     """Run what is asked for and return 1 when anything is not as it must be."""
     parser = argparse.ArgumentParser(prog="python -m tests.e2e", description=__doc__)
@@ -34,11 +37,10 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="keep the folders with logs")
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO")
     args = parser.parse_args()
-    wanted = args.scenarios or scenario.names()
-    if unknown := set(wanted) - set(scenario.names()):
-        parser.error(
-            f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(scenario.names())}"
-        )
+    there = [*scenario.names(), REPLICAS]
+    wanted = args.scenarios or there
+    if unknown := set(wanted) - set(there):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(there)}")
     failed = 0
     places = args.tier or [tiers.SANDBOX, tiers.REAL]
     for tier in places:
@@ -56,9 +58,12 @@ def _passes(tier: str, name: str, programs: binaries.Binaries | None, *, keep: b
     """Run one scenario on one server and say how it went."""
     folder = Path(tempfile.mkdtemp(prefix=f"kpolicy-e2e-{name}-"))
     began = time.monotonic()
-    print(f"{tier}: {scenario.load(name).title}", flush=True)
+    print(f"{tier}: {_title(name)}", flush=True)
     try:
-        run(tier, name, programs, folder)
+        if name == REPLICAS:
+            run_replicas(tier, programs, folder)
+        else:
+            run(tier, name, programs, folder)
     except (scenario.ScenarioError, StartError, RuntimeError, TimeoutError) as error:
         print(f"FAILED {name} on {tier} (logs in {folder}):\n{error}", flush=True)
         return False
@@ -66,6 +71,19 @@ def _passes(tier: str, name: str, programs: binaries.Binaries | None, *, keep: b
     if not keep:
         _remove(folder)
     return True
+
+
+def _title(name: str) -> str:
+    if name == REPLICAS:
+        return "Two replicas: one leads, and when it goes the other does; nothing bad is let in meanwhile"
+    return scenario.load(name).title
+
+
+def run_replicas(tier: str, programs: binaries.Binaries | None, folder: Path) -> None:
+    """Run two replicas on a fresh server; raises as `run` does."""
+    with _server(tier, folder, programs) as cluster:
+        engine.install(cluster)
+        replicas.run(cluster, print)
 
 
 def run(tier: str, name: str, programs: binaries.Binaries | None, folder: Path) -> None:

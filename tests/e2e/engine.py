@@ -79,9 +79,12 @@ def engine(tier: Tier, *flags: str) -> Iterator[Engine]:
         running.process.stop()
 
 
-def start(tier: Tier, name: str = "engine", *flags: str) -> Process:
-    """Start one replica and wait until it is ready to answer."""
-    port, metrics = free_ports(2)
+def start(
+    tier: Tier, name: str = "engine", *flags: str, port: int = 0, address: str = "auto"
+) -> Process:
+    """Start one replica and wait until it is ready to answer; `address` is where the API server reaches it."""
+    others = free_ports(2)
+    port, metrics = port or others[0], others[1]
     kubeconfig = tier.account(NAMESPACE, rbac.SERVICE_ACCOUNT)
     process = Process(
         name,
@@ -93,7 +96,7 @@ def start(tier: Tier, name: str = "engine", *flags: str) -> Process:
             "--host=127.0.0.1",
             f"--port={port}",
             f"--metrics-port={metrics}",
-            "--server-url=auto",
+            f"--server-url={address}",
             "--drain=1s",
             *flags,
         ],
