@@ -51,7 +51,9 @@ def record(cls: type[T]) -> type[T]:
 def replace(value: T, **changes: Any) -> T:
     """Return a record like `value` with some fields changed; raises TypeError for names that are no fields."""
     given: Any = value
-    fields = {name: getattr(given, name) for name in given.__match_args__}
+    own = given.__dict__
+    # what is not in the record itself is a default, which the class has
+    fields = {name: own[name] for name in given.__match_args__ if name in own}
     return value.__class__(**{**fields, **changes})
 
 

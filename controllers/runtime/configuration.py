@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -192,9 +193,14 @@ def _list(text: str) -> tuple[str, ...]:
     return tuple(part for raw in text.split(",") if (part := raw.strip()))
 
 
-def _any_matches(patterns: Iterable[str], names: Iterable[str]) -> bool:
-    tests: list[Callable[[str], bool]] = [wildcard.compiled(pattern) for pattern in patterns]
+def _any_matches(patterns: tuple[str, ...], names: Iterable[str]) -> bool:
+    tests = _tests(patterns)
     return any(test(name) for name in names for test in tests)
+
+
+@lru_cache(maxsize=64)
+def _tests(patterns: tuple[str, ...]) -> tuple[Callable[[str], bool], ...]:
+    return tuple(map(wildcard.compiled, patterns))
 
 
 def _json(data: Mapping[str, str], key: str, problems: list[str]) -> Any:

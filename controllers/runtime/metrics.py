@@ -7,12 +7,11 @@ builds what Prometheus wants. Label values come from requests, so the number of 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from prometheus_client.metrics_core import Metric
     from prometheus_client.registry import Collector
@@ -72,41 +71,62 @@ Dump = dict[str, list[Any]]
 
 
 @dataclass(slots=True)
-class _Times:
+class Amount:
+    """What one series of a counter stands at."""
+
+    value: float = 0.0
+
+
+@dataclass(slots=True)
+class Times:
     """Durations of one series: how many at most as long as each bound, and their sum."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
     total: float = 0.0
+
+    def add(self, bucket: int, seconds: float) -> None:
+        """Take in one duration; `bucket` is its `bucket_of`."""
+        self.counts[bucket] += 1
+        self.total += seconds
+
+
+def bucket_of(seconds: float) -> int:
+    """Return the place of a duration among the bounds."""
+    return bisect_left(BUCKETS, seconds)
 
 
 class Metrics:
     """All figures of one process."""
 
     def __init__(self) -> None:
-        self._counters: dict[str, dict[Labels, float]] = {
-            name: defaultdict(float) for name in COUNTERS
-        }
-        self._times: dict[str, dict[Labels, _Times]] = {name: {} for name in HISTOGRAMS}
+        self._counters: dict[str, dict[Labels, Amount]] = {name: {} for name in COUNTERS}
+        self._times: dict[str, dict[Labels, Times]] = {name: {} for name in HISTOGRAMS}
         self._others: dict[str, Dump] = {}
         self._gauges: dict[str, Callable[[], Iterable[tuple[Labels, float]]]] = {}
 
     def count(self, name: str, labels: Labels = (), amount: float = 1) -> None:
         """Add to a counter of `COUNTERS`; `labels` are values in its order."""
-        series = self._counters[name]
-        if labels not in series and len(series) >= MOST_SERIES:
-            labels = ("overflow",) * len(labels)
-        series[labels] += amount
+        self.counter(name, labels).value += amount
 
     def took(self, name: str, labels: Labels, seconds: float) -> None:
         """Add a duration to a histogram of `HISTOGRAMS`."""
+        self.histogram(name, labels).add(bucket_of(seconds), seconds)
+
+    def counter(self, name: str, labels: Labels = ()) -> Amount:
+        """Return a series of a counter, for those who add to it often."""
+        series = self._counters[name]
+        found = series.get(labels)
+        if found is None:
+            found = series.setdefault(_bounded(series, labels), Amount())
+        return found
+
+    def histogram(self, name: str, labels: Labels) -> Times:
+        """Return a series of a histogram, for those who add to it often."""
         series = self._times[name]
-        times = series.get(labels)
-        if times is None:
-            if len(series) >= MOST_SERIES:
-                labels = ("overflow",) * len(labels)
-            times = series.setdefault(labels, _Times())
-        times.counts[bisect_left(BUCKETS, seconds)] += 1
-        times.total += seconds
+        found = series.get(labels)
+        if found is None:
+            found = series.setdefault(_bounded(series, labels), Times())
+        return found
 
     def gauge(self, name: str, read: Callable[[], Iterable[tuple[Labels, float]]]) -> None:
         """Let a gauge of `GAUGES` be read from `read` at every scrape."""
@@ -116,15 +136,16 @@ class Metrics:
 
     def value(self, name: str, labels: Labels = ()) -> float:
         """Return what a counter stands at."""
-        return self._counters[name].get(labels, 0.0)
+        found = self._counters[name].get(labels)
+        return found.value if found is not None else 0.0
 
     def dump(self) -> Dump:
         """Return counters and durations as plain values, for another process to show them with its own."""
         return {
             "counters": [
-                [name, list(labels), value]
+                [name, list(labels), amount.value]
                 for name, series in self._counters.items()
-                for labels, value in series.items()
+                for labels, amount in series.items()
             ],
             "times": [
                 [name, list(labels), times.counts, times.total]
@@ -153,7 +174,7 @@ class Metrics:
             for name, labels, value in dump["counters"]:
                 total.count(name, tuple(labels), value)
             for name, labels, counts, seconds in dump["times"]:
-                times = total._times[name].setdefault(tuple(labels), _Times())
+                times = total._times[name].setdefault(tuple(labels), Times())
                 times.counts = [
                     one + other for one, other in zip(times.counts, counts, strict=True)
                 ]
@@ -170,8 +191,8 @@ class Metrics:
 
         for name, series in self._counters.items():
             counter = CounterMetricFamily(name, name, labels=COUNTERS[name])
-            for labels, value in series.items():
-                counter.add_metric(labels, value)
+            for labels, amount in series.items():
+                counter.add_metric(labels, amount.value)
             yield counter
         for name, durations in self._times.items():
             histogram = HistogramMetricFamily(name, name, labels=HISTOGRAMS[name])
@@ -185,7 +206,12 @@ class Metrics:
             yield gauge
 
 
-def _buckets(times: _Times) -> list[tuple[str, float]]:
+def _bounded(series: Mapping[Labels, object], labels: Labels) -> Labels:
+    """Return the labels of a new series, or those of what comes on top of the most there may be."""
+    return labels if len(series) < MOST_SERIES else ("overflow",) * len(labels)
+
+
+def _buckets(times: Times) -> list[tuple[str, float]]:
     bounds = [*map(str, BUCKETS), "+Inf"]
     total, made = 0, []
     for bound, count in zip(bounds, times.counts, strict=True):

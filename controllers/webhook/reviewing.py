@@ -19,7 +19,6 @@ from controllers.runtime.entropy import seed_of
 from controllers.runtime.evaluating import evaluate_with
 from controllers.runtime.gate import Gate, Overloaded
 from controllers.runtime.lanes import FAIL, failure_policy_of
-from controllers.runtime.metrics import MOST_SERIES
 from controllers.runtime.sink import NoSink, Verdict
 from controllers.store.namespaces import labels_of
 from engine.codes import carried_codes
@@ -28,6 +27,7 @@ from engine.evaluate import Inputs, evaluate
 from engine.record import replace
 
 from . import envelope
+from .counting import Counting
 from .filters import is_filtered
 from .triggers import triggers_of
 from .verdicts import Ruling, blocking, rule_on_mutation, rule_on_validation
@@ -54,6 +54,7 @@ MARGIN = 0.5
 NOT_READY = "the policy engine is not ready: not all policies are known yet"
 OVERLOADED = "the policy engine has more requests than it can decide; try again later"
 
+NO_LABELS: Mapping[str, str] = {}
 _MOST_USERS = 4096
 _log = logging.getLogger(__name__)
 
@@ -100,7 +101,7 @@ class Reviewer:
         self._codes = codes
         self._users: dict[tuple[Any, ...], UserInfo] = {}
         self._users_at = -1
-        self._labels: dict[Any, tuple[str, ...]] = {}
+        self._counting = Counting(metrics)
 
     async def review(self, stage: Stage, lane_name: str, body: bytes, budget: float) -> bytes:
         """Return the answer to an AdmissionReview; raises DocumentError when the body is none.
@@ -122,9 +123,8 @@ class Reviewer:
         except Exception:
             _log.exception("a review failed")
             answer = self._failed("error", failure_policy, request, "the policy engine failed")
-        self._measure(
-            stage, lane_name, request, b'"allowed":true' in answer, time.perf_counter() - began
-        )
+        is_allowed = b'"allowed":true' in answer
+        self._counting.request(stage, lane_name, request, is_allowed, time.perf_counter() - began)
         return answer
 
     async def _decide(
@@ -137,12 +137,16 @@ class Reviewer:
             return self._failed("not ready", failure_policy_of(lane_name), request, NOT_READY)
         lane = self._world.policies.snapshot.lanes.get(lane_name)
         user = self._user(request["userInfo"])
-        review = envelope.review_of_request(request, user, self._world.parent_kind)
+        namespace = request.get("namespace")
+        labels = self._world.namespaces.labels(namespace) if namespace else NO_LABELS
+        review = envelope.review_of_request(
+            request, user, self._world.parent_kind, labels or NO_LABELS
+        )
         if lane is None or not _concerns(stage, lane, review.kind):
             return envelope.allowed(uid)
         if is_filtered(self._world, review, request):
             return envelope.allowed(uid)
-        if review.kind != "Namespace" and request.get("namespace"):
+        if labels is None and review.kind != "Namespace":
             review = await self._with_labels(review, request["namespace"], budget)
         act = self._mutate if stage == "mutate" else self._validate
         return await act(lane, review, request, budget)
@@ -160,21 +164,25 @@ class Reviewer:
             user = self._users[key] = envelope.user_of(info, bindings.roles)
         return user
 
-    async def _evaluated(
-        self, policies: PolicySet, review: Review, inputs: Inputs, budget: float
+    async def _looked_up(
+        self,
+        policies: PolicySet,
+        review: Review,
+        inputs: Inputs,
+        budget: float,
+        first: Evaluation,
     ) -> Evaluation:
-        """Return what policies say; only an evaluation that must ask outside waits, and only such ones are counted."""
-        found = evaluate(policies, review, inputs)
-        if not found.missing:
-            return found
+        """Return what policies say once outside questions are answered; only such evaluations wait and are counted."""
         async with asyncio.timeout(budget), self._gate:
-            return await evaluate_with(self._resolver, policies, review, inputs, first=found)
+            return await evaluate_with(self._resolver, policies, review, inputs, first=first)
 
     async def _validate(
         self, lane: Lane, review: Review, request: Mapping[str, Json], budget: float
     ) -> bytes:
         inputs = self._inputs(request)
-        found = await self._evaluated(lane.blocking, review, inputs, budget)
+        found = evaluate(lane.blocking, review, inputs)
+        if found.missing:
+            found = await self._looked_up(lane.blocking, review, inputs, budget, found)
         ruling = rule_on_validation(lane, review, found.results)
         if self._codes is not None and (ruling.denial or carried_codes(review.object)):
             refusing = blocking(lane, review, found.results) if ruling.denial else ()
@@ -207,7 +215,9 @@ class Reviewer:
         self, lane: Lane, review: Review, request: Mapping[str, Json], budget: float
     ) -> bytes:
         inputs = self._inputs(request)
-        found = await self._evaluated(lane.mutate, review, inputs, budget)
+        found = evaluate(lane.mutate, review, inputs)
+        if found.missing:
+            found = await self._looked_up(lane.mutate, review, inputs, budget, found)
         ruling = rule_on_mutation(lane, review, found.results, found.patched)
         if not review.dry_run and found.results:
             verdict = Verdict(
@@ -235,11 +245,9 @@ class Reviewer:
         )
 
     async def _with_labels(self, review: Review, namespace: str, budget: float) -> Review:
-        """Return the review with its namespace's labels; raises KubeError when nobody can say what they are."""
-        labels = self._world.namespaces.labels(namespace)
-        if labels is None:
-            async with asyncio.timeout(budget), self._gate:
-                labels = await self._asked_labels(namespace)
+        """Return the review with the labels of a namespace that is not known here; raises KubeError when nobody can say what they are."""
+        async with asyncio.timeout(budget), self._gate:
+            labels = await self._asked_labels(namespace)
         return replace(review, namespace_labels=labels) if labels else review
 
     async def _asked_labels(self, namespace: str) -> Mapping[str, str]:
@@ -259,53 +267,22 @@ class Reviewer:
         audit: PolicySet | None,
         inputs: Inputs,
     ) -> None:
-        """Queue what comes after the answer: audit policies of an allowed request, figures, and the sink."""
+        """Count the results and queue what comes after the answer: audit policies of an allowed request, and the sink."""
+        if audit is None:
+            self._counting.results(review, results)
+            if not self._has_sink:
+                return
 
         async def work() -> None:
             found = results
             if audit is not None:
                 later = await evaluate_with(self._resolver, audit, review, inputs)
                 found = [*results, *later.results]
-            self._count(review, found)
+                self._counting.results(review, found)
             if self._has_sink and found:
                 await self._sink.results(review, found, verdict)
 
         self._afterwork.add(work)
-
-    def _count(self, review: Review, results: Sequence[RuleResult]) -> None:
-        count, known = self._metrics.count, self._labels
-        place = (review.kind, review.namespace or "-", review.operation.lower())
-        for result in results:
-            shape = (result.policy, result.rule, result.status, result.enforce, place)
-            labels = known.get(shape)
-            if labels is None:
-                if len(known) >= MOST_SERIES:
-                    known.clear()
-                labels = known[shape] = _labels_of(result, place)
-            count("kyverno_policy_results", labels)
-            for exception in result.exceptions:
-                count("kpolicy_exceptions_used", (exception, result.policy, result.rule))
-
-    def _measure(
-        self,
-        stage: Stage,
-        lane_name: str,
-        request: Mapping[str, Json],
-        is_allowed: bool,
-        seconds: float,
-    ) -> None:
-        place = ("POST", f"/{stage}/{lane_name}")
-        self._metrics.count("kyverno_http_requests", place)
-        self._metrics.took("kyverno_http_requests_duration_seconds", place, seconds)
-        labels = (
-            str(request["kind"].get("kind") or ""),
-            str(request.get("namespace") or "-"),
-            str(request.get("operation") or "").lower(),
-            "true" if is_allowed else "false",
-            stage,
-        )
-        self._metrics.count("kyverno_admission_requests", labels)
-        self._metrics.took("kyverno_admission_review_duration_seconds", labels, seconds)
 
     def _failed(
         self, reason: str, failure_policy: str, request: Mapping[str, Json], text: str
@@ -318,15 +295,6 @@ class Reviewer:
     def _refused(self, reason: str, answer: bytes) -> bytes:
         self._metrics.count("kpolicy_reviews_refused", (reason,))
         return answer
-
-
-def _labels_of(result: RuleResult, place: tuple[str, str, str]) -> tuple[str, ...]:
-    """Return the labels of a result's figure (row W-41)."""
-    namespace, _, name = result.policy.rpartition("/")
-    mode = "enforce" if result.enforce else "audit"
-    kind = "namespaced" if namespace else "cluster"
-    policy = (name, namespace or "-", kind, mode, "true", result.rule, result.type.value)
-    return (*policy, result.status.value, "admission_request", *place)
 
 
 def budget_of(timeout: float) -> float:

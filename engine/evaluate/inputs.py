@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from engine.record import field, record
+from engine.record import record
 
 from .lookups import Answer, Lookup, LookupNeeded
 from .reach import marked, refusal
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from engine.manifests import Trust
     from engine.model import Json
+
+_NONE: Mapping[Any, Any] = {}
 
 
 @record
@@ -29,12 +31,10 @@ class Inputs:
 
     now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
     seed: bytes = b""
-    variables: Mapping[str, Json] = field(default_factory=dict)
-    rule_values: Mapping[tuple[str, str], Mapping[str, Json]] = field(default_factory=dict)
-    foreach_values: Mapping[tuple[str, str], Mapping[str, Sequence[Json]]] = field(
-        default_factory=dict
-    )
-    answers: Mapping[Lookup, Answer] = field(default_factory=dict)
+    variables: Mapping[str, Json] = _NONE
+    rule_values: Mapping[tuple[str, str], Mapping[str, Json]] = _NONE
+    foreach_values: Mapping[tuple[str, str], Mapping[str, Sequence[Json]]] = _NONE
+    answers: Mapping[Lookup, Answer] = _NONE
     trust: Trust | None = None
     within: str = ""
 

@@ -89,6 +89,10 @@ def _compile_patch(block: Block, path: str) -> Patch | None:
 
 
 def _patcher(document: Document, path: str, apply: Callable[[Json, Object], Object]) -> Patch:
+    if document.is_constant:
+        constant = document.source
+        return lambda _state, resource: apply(constant, resource)
+
     def patch(state: State, resource: Object) -> Object:
         try:
             rendered = document.render(state.scope, path)

@@ -1,0 +1,109 @@
+"""Figures of the requests that were answered (rows W-40, W-41).
+
+Apart from deciding. The same few series are counted again and again, so they are looked up once and then only added to: by what
+a request was about, and by the very results that most objects of its kind get.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from controllers.runtime.metrics import MOST_SERIES, bucket_of
+from engine.model import RuleType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from controllers.runtime.metrics import Amount, Metrics, Times
+    from controllers.runtime.sink import Stage
+    from engine.model import Json, Review, RuleResult
+
+    Place = tuple[str, str, str]
+
+_REQUESTS, _REVIEWS = "kyverno_http_requests", "kyverno_admission_requests"
+_REQUEST_TIMES = "kyverno_http_requests_duration_seconds"
+_REVIEW_TIMES = "kyverno_admission_review_duration_seconds"
+
+
+class Counting:
+    """Counts requests and results of rules."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._requests: dict[tuple[str, ...], tuple[Amount, Times, Amount, Times]] = {}
+        self._results: dict[Place, tuple[Sequence[RuleResult], list[Amount]]] = {}
+
+    def request(
+        self,
+        stage: Stage,
+        lane_name: str,
+        request: Mapping[str, Json],
+        is_allowed: bool,
+        seconds: float,
+    ) -> None:
+        """Count a request that was answered after so many seconds."""
+        labels = (
+            str(request["kind"].get("kind") or ""),
+            str(request.get("namespace") or "-"),
+            str(request.get("operation") or "").lower(),
+            "true" if is_allowed else "false",
+            stage,
+        )
+        known = self._requests.get((lane_name, *labels))
+        if known is None:
+            known = self._series(lane_name, labels)
+        requests, request_times, reviews, review_times = known
+        bucket = bucket_of(seconds)
+        requests.value += 1
+        reviews.value += 1
+        request_times.add(bucket, seconds)
+        review_times.add(bucket, seconds)
+
+    def _series(
+        self, lane_name: str, labels: tuple[str, ...]
+    ) -> tuple[Amount, Times, Amount, Times]:
+        place = ("POST", f"/{labels[-1]}/{lane_name}")
+        metrics = self._metrics
+        found = (
+            metrics.counter(_REQUESTS, place),
+            metrics.histogram(_REQUEST_TIMES, place),
+            metrics.counter(_REVIEWS, labels),
+            metrics.histogram(_REVIEW_TIMES, labels),
+        )
+        if len(self._requests) >= MOST_SERIES:
+            self._requests.clear()
+        self._requests[(lane_name, *labels)] = found
+        return found
+
+    def results(self, review: Review, results: Sequence[RuleResult]) -> None:
+        """Count what rules said."""
+        place = (review.kind, review.namespace or "-", review.operation.lower())
+        known = self._results.get(place)
+        if known is not None and known[0] == results:
+            for amount in known[1]:
+                amount.value += 1
+            return
+        amounts = [
+            self._metrics.counter("kyverno_policy_results", _labels_of(result, place))
+            for result in results
+        ]
+        for amount in amounts:
+            amount.value += 1
+        if all(one.type is RuleType.VALIDATION and not one.exceptions for one in results):
+            if len(self._results) >= MOST_SERIES:
+                self._results.clear()
+            self._results[place] = (results, amounts)
+            return
+        for result in results:
+            for exception in result.exceptions:
+                labels = (exception, result.policy, result.rule)
+                self._metrics.count("kpolicy_exceptions_used", labels)
+
+
+def _labels_of(result: RuleResult, place: Place) -> tuple[str, ...]:
+    """Return the labels of a result's figure (row W-41)."""
+    namespace, _, name = result.policy.rpartition("/")
+    mode = "enforce" if result.enforce else "audit"
+    kind = "namespaced" if namespace else "cluster"
+    policy = (name, namespace or "-", kind, mode, "true", result.rule, result.type.value)
+    return (*policy, result.status.value, "admission_request", *place)
