@@ -9,7 +9,7 @@ from kubectl_kpolicy.cluster import moments
 from kubectl_kpolicy.cluster.exceptions import rule_texts, targets
 from kubectl_kpolicy.cluster.policies import policy_key
 from kubectl_kpolicy.cluster.rows import Shape
-from kubectl_kpolicy.cluster.violations import all_rows
+from kubectl_kpolicy.cluster.violations import all_rows, rows_by_object
 from kubectl_kpolicy.cluster.world import items, part, word
 from kubectl_kpolicy.output.structured import yaml_text
 
@@ -112,8 +112,8 @@ def _others(row: Row, world: World) -> Iterator[Section]:
     same = (row.text("namespace"), row.text("resource"))
     lines = [
         f"{other.text('result')}  {other.text('policy')}/{other.text('rule')}"
-        for other in all_rows(world)
-        if (other.text("namespace"), other.text("resource")) == same and other.key != row.key
+        for other in rows_by_object(world).get(same, ())
+        if other.key != row.key
     ]
     if lines:
         yield Section("other results of this object", tuple(lines))

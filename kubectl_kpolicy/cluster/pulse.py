@@ -12,7 +12,7 @@ from . import audit, blocks, cleanup, codes, exceptions, grants, violations
 from .rows import SEVERITIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from .rows import Row
@@ -44,7 +44,7 @@ def gauges(world: World, now: datetime) -> list[Gauge]:
     ]
 
 
-def _failures(rows: list[Row], now: datetime) -> Iterator[Gauge]:
+def _failures(rows: Sequence[Row], now: datetime) -> Iterator[Gauge]:
     failing = [row for row in rows if violations.is_failure(row)]
     counts = Counter(row.text("severity") for row in failing)
     trend = by_hour((row.moment("age") for row in failing), now)

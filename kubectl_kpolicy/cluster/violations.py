@@ -13,7 +13,7 @@ from .rows import Column, Listing, Row, Shape
 from .world import items, key_of, part, word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from engine.model import Object
@@ -25,13 +25,29 @@ SOURCES = ("reports", "clusterreports", "openreports", "clusteropenreports")
 FAILURES = frozenset({"fail", "warn", "error"})
 
 
-def all_rows(world: World, _now: datetime | None = None) -> list[Row]:
+def all_rows(world: World, _now: datetime | None = None) -> Sequence[Row]:
     """Return the rows of all reports."""
+    return world.derived("violations", SOURCES, lambda: _rows(world))
+
+
+def rows_by_object(world: World) -> Mapping[tuple[str, str], Sequence[Row]]:
+    """Return the rows of all reports by namespace and `Kind/name`."""
+    return world.derived("violations by object", SOURCES, lambda: _by_object(world))
+
+
+def _rows(world: World) -> list[Row]:
     rows: list[Row] = []
     for source in SOURCES:
         for report in world.objects(source):
             rows += world.cached(source, report, rows_of_report)
     return rows
+
+
+def _by_object(world: World) -> dict[tuple[str, str], list[Row]]:
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in all_rows(world):
+        found.setdefault((row.text("namespace"), row.text("resource")), []).append(row)
+    return found
 
 
 def rows_of_report(report: Object) -> list[Row]:

@@ -7,7 +7,7 @@ never waits and never asks anybody.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.record import record
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from .rows import Row
 
+T = TypeVar("T")
 Key = tuple[str, str, str]
 """Kind, namespace and name."""
 
@@ -62,6 +63,7 @@ class World:
         self._synced: dict[str, datetime | None] = {}
         self._problems: dict[str, Problem] = {}
         self._listeners: list[Callable[[Change], None]] = []
+        self._derived: dict[str, tuple[int, Any]] = {}
         self._rows: dict[tuple[str, Key], tuple[Object, Sequence[Row]]] = {}
 
     def __repr__(self) -> str:
@@ -99,6 +101,15 @@ class World:
         rows = make(obj)
         self._rows[key] = (obj, rows)
         return rows
+
+    def derived(self, name: str, resources: Sequence[str], make: Callable[[], T]) -> T:
+        """Return what follows from some resources, made anew only when one of them changed; nobody may change it."""
+        version = self.version(*resources)
+        found = self._derived.get(name)
+        if found is None or found[0] != version:
+            found = self._derived[name] = (version, make())
+        made: T = found[1]
+        return made
 
     def on_change(self, listener: Callable[[Change], None]) -> None:
         """Tell a listener of every change from now on."""

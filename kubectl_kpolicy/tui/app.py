@@ -19,7 +19,7 @@ from kubectl_kpolicy.cluster.details import sections
 from kubectl_kpolicy.cluster.listings import LISTINGS
 
 from .chrome import footer_keys, header_parts
-from .deeds import DEEDS
+from .deeds import CHEAP, DEEDS
 from .explaining import ExplainView
 from .history import History, Place
 from .modals.reveal import Secret
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from textual import events
     from textual.app import ComposeResult
+    from textual.timer import Timer
     from textual.widget import Widget
 
     from kubectl_kpolicy.actions.desk import GrantDesk
@@ -46,7 +47,8 @@ if TYPE_CHECKING:
     from .settings import Settings
     from .widgets.table import PolicyTable
 
-_TICK, _FLUSH, _SLOW_TICK = 1.0, 0.1, 15
+_WIDE = 140
+_TICK, _FLUSH, _SLOW_TICK, _REST = 1.0, 0.1, 15, 0.1
 
 
 class Console(App[None]):
@@ -80,6 +82,7 @@ class Console(App[None]):
         self.said: tuple[str, str] = ("", "")
         self.views: dict[str, ListView] = {}
         self.identify: Callable[[], Coroutine[None, None, None]] | None = None
+        self._detail_timer: Timer | None = None
         self._dirty = True
         self._ticks = 0
         for theme in THEMES:
@@ -200,16 +203,26 @@ class Console(App[None]):
     def draw_frame(self) -> None:
         """Draw header, crumbs, details and footer."""
         self.query_one(Header).show(header_parts(self), is_production=self.settings.is_production)
+        self._draw_line()
+        self._draw_detail()
+
+    def _draw_line(self) -> None:
+        """Draw what follows the cursor at once: crumbs, message and footer."""
         self._draw_crumbs()
         row = self.row
-        detail = self.query_one(Detail)
-        detail.set_class(self.view is not None and row is not None, "-on")
-        if row is not None and self.view is not None:
-            if self.screen.has_class("-wide"):
-                detail.show(sections(row, self.view.state.listing, self.source.world, self.source.now()))  # fmt: skip
+        self.query_one(Detail).set_class(row is not None, "-on")
+        if row is not None:
             self.query_one("#message", Static).update(row.text("message") or row.text("detail") or row.text("reason"))  # fmt: skip
         marked = len(self.view.state.marks) if self.view is not None else 0
         self.query_one(Footer).show(footer_keys(self), marked)
+
+    def _draw_detail(self) -> None:
+        """Draw the details of the row, where there is room for them."""
+        self._detail_timer = None
+        row = self.row if self._is_up else None
+        if row is not None and self.view is not None and self.size.width >= _WIDE:
+            found = sections(row, self.view.state.listing, self.source.world, self.source.now())
+            self.query_one(Detail).show(found)
 
     def _draw_crumbs(self) -> None:
         row = self.row
@@ -217,6 +230,11 @@ class Console(App[None]):
         if row is not None:
             way += [row.text("policy"), row.text("resource") or row.text("name")]
         self.query_one(Crumbs).show(way, *self.said)
+
+    @property
+    def _is_up(self) -> bool:
+        """Whether there is anything to draw on: timers go on for a moment after the end."""
+        return bool(self.screen_stack) and bool(self.query(Header))
 
     @property
     def is_outdated(self) -> bool:
@@ -227,12 +245,12 @@ class Console(App[None]):
         self._dirty = True
 
     def _flush_changes(self) -> None:
-        if self._dirty and self.query(Header):
+        if self._dirty and self._is_up:
             self.draw()
 
     def _tick(self) -> None:
         """Let a second pass: countdowns go on; now and then rows that depend on the time are made anew."""
-        if not self.query(Header):
+        if not self._is_up:
             return
         self._ticks += 1
         if self._ticks % _SLOW_TICK == 0 and self.view is not None and len(self.view.table.lines) < 5_000:  # fmt: skip
@@ -300,7 +318,8 @@ class Console(App[None]):
             result = DEEDS[action.id](self)
             if result is not None:
                 await result
-        self.draw_frame()
+        if action.id not in CHEAP:
+            self.draw_frame()
 
     def line_of(self, action: Action) -> str:
         """Return the command line that does the same as an action now."""
@@ -317,8 +336,10 @@ class Console(App[None]):
     # What widgets tell.
 
     def on_policy_table_moved(self) -> None:
-        """Follow the cursor with details and footer."""
-        self.draw_frame()
+        """Follow the cursor: at once with what is cheap, with the details when it rests."""
+        self._draw_line()
+        if self._detail_timer is None:
+            self._detail_timer = self.set_timer(_REST, self._draw_detail)
 
     def on_policy_table_sorted(self) -> None:
         """Draw the new order."""

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
     from kubectl_kpolicy.tui.app import Console
 
+CHEAP = frozenset({"down", "up", "top", "bottom", "page-down", "page-up", "left", "right"})
+"""Actions after which nothing but the cursor has changed; the table tells of that itself."""
+
 DEEDS: dict[str, Callable[[Console], Awaitable[None] | None]] = {
     **moving.DEEDS,
     **looking.DEEDS,
