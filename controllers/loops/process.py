@@ -6,13 +6,20 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from controllers.kube.events import Recorder
-from controllers.kube.kinds import AUDIT_SEGMENTS, GRANT_POLICIES, GRANTS
+from controllers.kube.kinds import (
+    AUDIT_SEGMENTS,
+    CODE_USES,
+    GRANT_POLICIES,
+    GRANTS,
+    ONE_TIME_CODES,
+)
 from controllers.store.audit import AuditTrail, seal_key
 
 from .announcing import awaited_in
 from .cleanup.exceptions import ExceptionSweep
 from .cleanup.policies import CleanupLoop
 from .cleanup.ttl import TtlLoop
+from .codes import CodeLoop
 from .generate.policies import PolicyWatch
 from .generate.watching import SyncWatch
 from .grants import GrantLoop
@@ -114,6 +121,8 @@ def _own_kinds(surroundings: Surroundings) -> Iterator[Callable[[], Coroutine[No
     trail = AuditTrail(surroundings.client, surroundings.namespace, seal_key(surroundings.key))
     kinds = (GRANT_POLICIES, GRANTS, AUDIT_SEGMENTS)
     yield once_served(surroundings, kinds, GrantLoop(surroundings, trail).run)
+    kinds = (CODE_USES, ONE_TIME_CODES, AUDIT_SEGMENTS)
+    yield once_served(surroundings, kinds, CodeLoop(surroundings, trail).run)
 
 
 def _show_ttl(surroundings: Surroundings, ttl: TtlLoop) -> None:

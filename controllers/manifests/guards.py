@@ -25,7 +25,7 @@ _GRANT = "kpolicy.io/grant"
 
 def guards() -> list[Object]:
     """Return the policies and their bindings, in the order in which to install them."""
-    found = (_grants(), _exceptions(), _uses(), _segments())
+    found = (_grants(), _exceptions(), _codes(), _code_states(), _uses(), _segments())
     return [obj for policy in found for obj in (policy, _bound(policy))]
 
 
@@ -70,6 +70,31 @@ def _exceptions() -> Object:
             ("object.spec == oldObject.spec", "a granted exception cannot be changed; make another grant"),
         ],
         conditions=[{"name": "granted", "expression": owned}],
+    )  # fmt: skip
+
+
+def _codes() -> Object:
+    """Guard codes that people issue: in one's own name, for somebody else, and never changed."""
+    return _policy(
+        "kpolicy-codes",
+        _rule(GROUP, VERSION, "onetimecodes", "CREATE", "UPDATE"),
+        [
+            (f"{_UPDATE} || object.spec.?issuedBy.orValue('') == {ME}", "spec.issuedBy must be who issues the code"),
+            (f"{_UPDATE} || object.spec.user != {ME}", "nobody issues a code for oneself"),
+            (f"{_UPDATE} || !{ME}.startsWith('system:serviceaccount:')", "a service account issues no codes"),
+            (f"{_CREATE} || object.spec == oldObject.spec", "a code cannot be changed; issue another one"),
+        ],
+    )  # fmt: skip
+
+
+def _code_states() -> Object:
+    return _policy(
+        "kpolicy-code-states",
+        _rule(GROUP, VERSION, "onetimecodes/status", "UPDATE"),
+        [
+            ("oldObject.?status.?state.orValue('') != 'void' || object.?status.?state.orValue('') == 'void'",
+             "a code that was made void stays so"),
+        ],
     )  # fmt: skip
 
 

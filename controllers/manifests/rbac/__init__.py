@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from . import rules
+from .own_kinds import people_roles
 from .rules import rule
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ PARTS: Final = {
     "cleanup-controller": rules.CLEANUP,
     "grants-controller": rules.GRANTS,
 }
+OWNER: Final = {"kpolicy.io/owner": "kpolicy"}
+"""Tells what we brought from what Kyverno brought under the same names; removal goes by it."""
+
 _INSTANCE: Final = {"app.kubernetes.io/instance": "kyverno"}
 
 
@@ -37,7 +41,7 @@ def roles(namespace: str = NAMESPACE) -> list[Object]:
     made = [_account(namespace)]
     for part, permitted in PARTS.items():
         made += [_collected(part), _core(part, permitted), _cluster_binding(part, namespace)]
-    return [*made, _own_role(namespace), _own_binding(namespace), *_for_people()]
+    return [*made, _own_role(namespace), _own_binding(namespace), *_for_people(), *people_roles()]
 
 
 def _labels(part: str = "") -> dict[str, str]:
@@ -49,7 +53,12 @@ def _account(namespace: str) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": {"name": SERVICE_ACCOUNT, "namespace": namespace, "labels": _labels()},
+        "metadata": {
+            "name": SERVICE_ACCOUNT,
+            "namespace": namespace,
+            "labels": _labels(),
+            "annotations": {**OWNER},
+        },
     }
 
 
@@ -153,5 +162,5 @@ def _head(kind: str, name: str, labels: dict[str, str]) -> Object:
     return {
         "apiVersion": f"{GROUP}/v1",
         "kind": kind,
-        "metadata": {"name": name, "labels": labels},
+        "metadata": {"name": name, "labels": labels, "annotations": {**OWNER}},
     }

@@ -131,6 +131,9 @@ GRANTS: Final = (
 
 OWN_NAMESPACE: Final = (
     rule("kpolicy.io", ("auditsegments",), ("get", "list", "create", "update")),
+    rule("kpolicy.io", ("codeuses",), (*READ, "create")),
+    rule("kpolicy.io", ("onetimecodes",), READ),
+    rule("kpolicy.io", ("codeuses/status", "onetimecodes/status"), ("patch",)),
     rule("", ("secrets",), (*READ, "create", "update")),
     rule("", ("configmaps",), READ),
     rule("coordination.k8s.io", ("leases",), ("get", "create", "update")),

@@ -144,3 +144,23 @@ def test_every_guard_is_bound_and_refuses_when_it_cannot_be_judged():
 
     assert bound == set(POLICIES)
     assert {obj["spec"]["failurePolicy"] for obj in POLICIES.values()} == {"Fail"}
+
+
+def code(user="ada", by="bob", **status):
+    return {"spec": {"user": user, "issuedBy": by}, "status": status}
+
+
+def test_a_code_is_issued_in_one_s_own_name_for_somebody_else():
+    assert refused("kpolicy-codes", "bob", code()) == []
+    assert refused("kpolicy-codes", "eve", code()) != []
+    assert refused("kpolicy-codes", "bob", code("bob")) == ["nobody issues a code for oneself"]
+    robot = "system:serviceaccount:ci:bot"
+    assert refused("kpolicy-codes", robot, code(by=robot)) != []
+    assert refused("kpolicy-codes", "bob", code("eve"), code()) != []
+
+
+def test_a_code_that_was_made_void_stays_void():
+    for after, fine in (("void", True), ("issued", False), ("", False)):
+        found = refused("kpolicy-code-states", "bob", code(state=after), code(state="void"))
+        assert (found == []) is fine
+    assert refused("kpolicy-code-states", "bob", code(state="void"), {"spec": {}}) == []

@@ -1,0 +1,150 @@
+"""Looks what became of each use of a code, once the API server cannot be busy with the request any more.
+
+A use is written before its object is, and another webhook or a quota may still have refused the object. The use stays either
+way; its state says whether the object was stored, and the next denial offers another code.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from controllers.kube import Forbidden, KubeError, NotFound
+from controllers.kube.kinds import CODE_USES, ONE_TIME_CODES
+from controllers.kube.reflector import Selection
+from controllers.kube.workqueue import WorkQueue
+from controllers.loops.counting import counted
+from engine.codes import body_digest
+from engine.grants.model import instant_of
+
+from .records import issue_record, outcome_record, use_record, void_record
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from controllers.kube.store import Change, Store
+    from controllers.loops.surroundings import Surroundings
+    from controllers.store.audit import AuditTrail
+    from engine.model import Object
+
+CONFIRM_AFTER: Final = timedelta(seconds=90)
+"""When a request is over for sure: the API server gives up after 34 s, and objects may still come late (A9)."""
+CONFIRMED, NOT_PERSISTED, UNREADABLE = "Confirmed", "NotPersisted", "Unreadable"
+FINAL: Final = frozenset({CONFIRMED, NOT_PERSISTED, UNREADABLE})
+_log = logging.getLogger(__name__)
+
+
+class CodeLoop:
+    """Confirms uses and tells of codes. `run` it as a task on the leader."""
+
+    def __init__(self, surroundings: Surroundings, trail: AuditTrail) -> None:
+        self._surroundings, self._trail = surroundings, trail
+        self._selection = Selection(namespace=surroundings.namespace)
+        self._stores: dict[str, Store] = {}
+        self.queue: WorkQueue[tuple[str, str]] = WorkQueue(clock=surroundings.clock, least=0.2, most=30.0)  # fmt: skip
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        informers = self._surroundings.informers
+        stops = []
+        for kind in (CODE_USES, ONE_TIME_CODES):
+            store = self._stores[kind.plural] = informers.acquire(kind, self._selection)
+            stops.append(store.on_change(self._noting(kind.plural)))
+        work = counted(self._surroundings.metrics, "codes", self.queue, self._look)
+        try:
+            await self.queue.run(work, on_error=_failed)
+        finally:
+            for stop in stops:
+                stop()
+            for kind in (CODE_USES, ONE_TIME_CODES):
+                await informers.release(kind, self._selection)
+
+    def _noting(self, plural: str) -> Any:
+        def changed(change: Change) -> None:
+            if change.new is not None:
+                self.queue.add((plural, str(change.new["metadata"]["name"])))
+
+        return changed
+
+    async def _look(self, place: tuple[str, str]) -> None:
+        """Bring one object up to now; raises KubeError, then it is tried again."""
+        plural, name = place
+        obj = self._stores[plural].get(name, self._surroundings.namespace)
+        if obj is None:
+            return
+        if plural == CODE_USES.plural:
+            await self._look_at_use(place, obj)
+        else:
+            await self._look_at_code(obj)
+
+    async def _look_at_code(self, code: Object) -> None:
+        """Tell of a code that is new or was made void; the state says that it was told."""
+        state = _state(code)
+        if not state:
+            await self._trail.record(issue_record(code))
+            await self._write_code(code["metadata"]["name"], {"state": "issued"})
+        elif state == "void":
+            await self._trail.record(void_record(code, self._surroundings.clock.now()))
+
+    async def _look_at_use(self, place: tuple[str, str], use: Object) -> None:
+        if _state(use) in FINAL:
+            return
+        spec, now = use["spec"], self._surroundings.clock.now()
+        await self._trail.record(use_record(use))
+        source = str(spec.get("code") or "")
+        if source.startswith("code-"):
+            told = {"state": "used", "uses": 1, "usedBy": spec.get("user"), "usedAt": spec.get("usedAt")}  # fmt: skip
+            await self._write_code(source, told)
+        due = (instant_of(str(spec.get("usedAt") or "")) or now) + CONFIRM_AFTER
+        if now < due:
+            self.queue.add_after(place, (due - now).total_seconds())
+            return
+        state, message = await self._outcome(spec)
+        await self._trail.record(outcome_record(use, state, now))
+        await self._write_use(place[1], state, message, now)
+
+    async def _outcome(self, spec: Object) -> tuple[str, str]:
+        """Return whether the object of a use was stored, and why not; raises KubeError when that is not known."""
+        target = spec.get("object") or {}
+        try:
+            kind = await self._surroundings.kind_of(str(target.get("apiVersion")), str(target.get("kind")))  # fmt: skip
+            live = await self._surroundings.client.get(kind, str(target.get("name")), str(target.get("namespace") or ""))  # fmt: skip
+        except NotFound:
+            return NOT_PERSISTED, "there is no such object"
+        except Forbidden as error:
+            return UNREADABLE, error.message
+        if (live.get("metadata") or {}).get("uid") != target.get("uid"):
+            return NOT_PERSISTED, "the object of this name is another one"
+        if spec.get("operation") == "UPDATE" and body_digest(live) != spec.get("fingerprint"):
+            return NOT_PERSISTED, "the object does not have the content that the code was used for"
+        return CONFIRMED, ""
+
+    async def _write_use(self, name: str, state: str, message: str, now: datetime) -> None:
+        status = {"state": state, "confirmedAt": now.strftime("%Y-%m-%dT%H:%M:%SZ"), "message": message}  # fmt: skip
+        await self._patch(CODE_USES, name, {key: value for key, value in status.items() if value})
+
+    async def _write_code(self, name: str, status: Object) -> None:
+        store = self._stores[ONE_TIME_CODES.plural]
+        code = store.get(name, self._surroundings.namespace)
+        if code is not None and _state(code) not in ("used", "void"):
+            await self._patch(ONE_TIME_CODES, name, status)
+
+    async def _patch(self, kind: Any, name: str, status: Object) -> None:
+        try:
+            await self._surroundings.client.patch(
+                kind, name, self._surroundings.namespace, {"status": status}, subresource="status"
+            )
+        except NotFound:
+            return
+
+
+def _state(obj: Object) -> str:
+    return str((obj.get("status") or {}).get("state") or "")
+
+
+def _failed(place: tuple[str, str], error: Exception) -> None:
+    if isinstance(error, KubeError):
+        _log.warning("%s: %s", "/".join(place), error.message)
+    else:
+        _log.error("%s", "/".join(place), exc_info=error)

@@ -1,0 +1,140 @@
+"""What becomes of uses of codes in a cluster of memory: confirmed, or not stored, and told in the trail; never a use undone."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from controllers.kube import Forbidden
+from controllers.kube.kinds import AUDIT_SEGMENTS, CODE_USES, ONE_TIME_CODES
+from controllers.loops.codes import CodeLoop
+from controllers.store.audit import AuditTrail
+from engine.audit import segment_of, verify
+from engine.codes import body_digest
+
+from .staging import NOW, Scene, scene
+
+KEY = b"s" * 32
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop", "uid": "u1"}, "spec": {"a": 1}}  # fmt: skip
+
+
+def use(name: str = "use-a", **spec: Any) -> dict[str, Any]:
+    given = {
+        "user": "ada", "code": "minted", "operation": "CREATE", "binding": {"policy": "team", "rules": ["r"]},
+        "object": {"apiVersion": "v1", "kind": "Pod", "namespace": "shop", "name": "web", "uid": "u1"},
+        "fingerprint": body_digest(POD), "usedAt": NOW.strftime("%Y-%m-%dT%H:%M:%SZ"), **spec,
+    }  # fmt: skip
+    return {"apiVersion": "kpolicy.io/v1alpha1", "kind": "CodeUse", "metadata": {"name": name, "namespace": "kyverno"}, "spec": given}  # fmt: skip
+
+
+def code(name: str = "code-a", **spec: Any) -> dict[str, Any]:
+    given = {
+        "user": "ada", "issuedBy": "bob", "expiresAt": "2099-01-01T00:00:00Z", "verifier": "0" * 64, "reason": "migration",
+        "binding": {"policy": "team", "rules": ["r"], "object": {"kind": "Pod", "namespace": "shop", "name": "web"}}, **spec,
+    }  # fmt: skip
+    return {"apiVersion": "kpolicy.io/v1alpha1", "kind": "OneTimeCode", "metadata": {"name": name, "namespace": "kyverno"}, "spec": given}  # fmt: skip
+
+
+def run(play: Any, *objects: Any) -> None:
+    async def within() -> None:
+        async with scene(*objects) as made:
+            made.start(CodeLoop(made.surroundings, AuditTrail(made.client, "kyverno", KEY)).run())
+            await made.rest()
+            await play(made)
+
+    asyncio.run(asyncio.wait_for(within(), 20))
+
+
+def status(made: Scene, kind: Any = CODE_USES, name: str = "use-a") -> dict[str, Any]:
+    return made.stored(kind, name, "kyverno").get("status") or {}
+
+
+def told(made: Scene) -> list[tuple[str, str, str]]:
+    segments = made.stored(AUDIT_SEGMENTS)
+    assert verify([segment_of(one) for one in segments], (), KEY) == []
+    return [(one["verb"], one["actor"], one["reason"]) for each in segments for one in each["spec"]["records"]]  # fmt: skip
+
+
+def test_a_use_is_confirmed_ninety_seconds_later_by_the_object_that_is_there():
+    async def play(made: Scene) -> None:
+        assert (status(made), told(made)) == ({}, [("use", "ada", "")])
+        await made.rest(89)
+        assert status(made) == {}
+        await made.rest(2)
+        assert status(made)["state"] == "Confirmed"
+        assert told(made)[-1] == ("confirm", "kpolicy", "Confirmed")
+
+    run(play, POD, use())
+
+
+@pytest.mark.parametrize(
+    ("live", "spec"),
+    [
+        (None, {}),
+        ({**POD, "metadata": {**POD["metadata"], "uid": "another"}}, {}),
+        ({**POD, "spec": {"a": 2}}, {"operation": "UPDATE"}),
+    ],
+)
+def test_a_use_whose_object_was_not_stored_ends_so_and_stays_used(live: Any, spec: Any):
+    async def play(made: Scene) -> None:
+        await made.rest(91)
+        assert status(made)["state"] == "NotPersisted"
+        assert len(made.stored(CODE_USES)) == 1
+
+    run(play, *([live] if live else []), use(**spec))
+
+
+def test_an_update_that_was_stored_is_confirmed():
+    async def play(made: Scene) -> None:
+        await made.rest(91)
+        assert status(made)["state"] == "Confirmed"
+
+    run(play, POD, use(operation="UPDATE"))
+
+
+def test_a_use_whose_object_may_not_be_read_says_so():
+    async def play(made: Scene) -> None:
+        made.client.fail("get", Forbidden("may not get pods", status=403), resource="pods")
+        await made.rest(91)
+        assert (status(made)["state"], status(made)["message"]) == ("Unreadable", "may not get pods")  # fmt: skip
+
+    run(play, POD, use())
+
+
+def test_a_code_that_was_issued_is_told_once_and_shows_who_used_it():
+    async def play(made: Scene) -> None:
+        assert status(made, ONE_TIME_CODES, "code-a")["state"] == "issued"
+        made.put(use(code="code-a"))
+        await made.rest(91)
+        found = status(made, ONE_TIME_CODES, "code-a")
+        assert (found["state"], found["usedBy"], found["uses"]) == ("used", "ada", 1)
+        assert [verb for verb, _, _ in told(made)] == ["issue", "use", "confirm"]
+        assert told(made)[0] == ("issue", "bob", "for ada: migration")
+
+    run(play, POD, code())
+
+
+def test_a_code_that_was_made_void_stays_void():
+    async def play(made: Scene) -> None:
+        await made.client.patch(ONE_TIME_CODES, "code-a", "kyverno", {"status": {"state": "void"}}, subresource="status")  # fmt: skip
+        await made.rest()
+        made.put(use(code="code-a"))
+        await made.rest(91)
+        assert status(made, ONE_TIME_CODES, "code-a")["state"] == "void"
+        assert [verb for verb, _, _ in told(made)][:2] == ["issue", "void"]
+
+    run(play, POD, code())
+
+
+def test_a_new_leader_confirms_what_the_old_one_left():
+    async def play(made: Scene) -> None:
+        made.tasks.pop().cancel()
+        await made.rest(91)
+        made.start(CodeLoop(made.surroundings, AuditTrail(made.client, "kyverno", KEY)).run())
+        await made.rest()
+        assert status(made)["state"] == "Confirmed"
+        assert [verb for verb, _, _ in told(made)] == ["use", "confirm"]
+
+    run(play, POD, use())
