@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +45,7 @@ def read_world(args: argparse.Namespace, listing: Listing) -> tuple[World, datet
 
 
 def _replayed(name: str) -> tuple[World, datetime]:
+    import asyncio
     from pathlib import Path
 
     from kubectl_kpolicy.cluster.recording import ReplaySource, read_recording

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.errors import EngineError
@@ -14,6 +11,7 @@ from kubectl_kpolicy.output.diagnostics import ExitCode, report
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Awaitable, Callable
+    from datetime import datetime
 
     from controllers.kube import Access, Client
 
@@ -57,6 +55,7 @@ def _replaced(access: Access, changes: dict[str, Any]) -> Access:
 
 def _tls(args: argparse.Namespace, access: Access) -> dict[str, Any]:
     from dataclasses import replace
+    from pathlib import Path
 
     from controllers.kube.credentials import Fixed, Presented
 
@@ -83,6 +82,8 @@ def namespace_of(args: argparse.Namespace, access: Access) -> str:
 
 def with_client(args: argparse.Namespace, work: Callable[[Client, Access], Awaitable[T]]) -> T:
     """Connect, do some work, close the connection and return what the work returned; raises EngineError."""
+    import asyncio
+
     from controllers.kube.access import connect
     from controllers.kube.errors import Unreachable
 
@@ -138,5 +139,7 @@ def guarded(run: Callable[[argparse.Namespace], int], args: argparse.Namespace) 
 
 def now() -> datetime:
     """Return the current instant, or the one that `$KPOLICY_NOW` fixes for tests and pictures."""
+    from datetime import UTC, datetime
+
     fixed = os.environ.get("KPOLICY_NOW")
     return datetime.fromisoformat(fixed) if fixed else datetime.now(UTC)
