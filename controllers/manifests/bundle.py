@@ -36,6 +36,9 @@ WEBHOOKS: Final = {
 """Names of what the controllers write while they run (row W-01)."""
 
 
+OWNER: Final = "kpolicy.io/owner"
+"""The annotation of everything that we bring (design 8.9)."""
+
 WRITER: Final = "kyverno:admission-controller"
 """The binding that lets the controllers write webhook configurations."""
 
@@ -56,13 +59,21 @@ def installed(choice: Choice) -> list[Object]:
     kinds = definitions() if choice.with_kinds else []
     if not choice.with_controllers:
         return kinds
-    return [
+    objects = [
         *kinds,
         namespace_of(choice.namespace),
         *guards(),
         *roles(choice.namespace),
         *controllers(choice.namespace, choice.image, choice.replicas),
     ]
+    return [_marked(one) for one in objects]
+
+
+def _marked(one: Object) -> Object:
+    """Return an object with the mark that tells ours from Kyverno's of the same name; removal goes by it."""
+    metadata = one["metadata"]
+    annotations = {**metadata.get("annotations", {}), OWNER: "kpolicy"}
+    return {**one, "metadata": {**metadata, "annotations": annotations}}
 
 
 def removed(choice: Choice) -> list[Object]:

@@ -21,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "\n"
         "To see what would change: kubectl kpolicy install | kubectl diff -f -"
     )
-    add_place(parser)
+    parser.add_argument(
+        "-n", "--namespace", default="kyverno", help="namespace of the controllers (kyverno)"
+    )
     parser.add_argument("--image", default="", help="image of the controllers")
     parser.add_argument("--replicas", type=_count, default=3, help="how many controllers run (3)")
     only = parser.add_mutually_exclusive_group()
@@ -29,13 +31,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     only.add_argument("--skip-crds", action="store_true", help="all but the kinds")
     parser.add_argument(
         "-o", "--output", choices=("yaml", "json"), default="yaml", help="format of the output"
-    )
-
-
-def add_place(parser: argparse.ArgumentParser) -> None:
-    """Add the flag for the namespace, which `uninstall` has, too."""
-    parser.add_argument(
-        "-n", "--namespace", default="kyverno", help="namespace of the controllers (kyverno)"
     )
 
 

@@ -30,9 +30,6 @@ PARTS: Final = {
     "cleanup-controller": rules.CLEANUP,
     "grants-controller": rules.GRANTS,
 }
-OWNER: Final = {"kpolicy.io/owner": "kpolicy"}
-"""Tells what we brought from what Kyverno brought under the same names; removal goes by it."""
-
 _INSTANCE: Final = {"app.kubernetes.io/instance": "kyverno"}
 
 
@@ -57,7 +54,6 @@ def _account(namespace: str) -> Object:
             "name": SERVICE_ACCOUNT,
             "namespace": namespace,
             "labels": _labels(),
-            "annotations": {**OWNER},
         },
     }
 
@@ -162,5 +158,5 @@ def _head(kind: str, name: str, labels: dict[str, str]) -> Object:
     return {
         "apiVersion": f"{GROUP}/v1",
         "kind": kind,
-        "metadata": {"name": name, "labels": labels, "annotations": {**OWNER}},
+        "metadata": {"name": name, "labels": labels},
     }

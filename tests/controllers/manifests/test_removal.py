@@ -1,0 +1,71 @@
+"""`kubectl kpolicy uninstall --apply` on a cluster of memory: ours goes in order, Kyverno's stays."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from controllers.kube.fake import FakeClient
+from controllers.kube.kinds import Kind
+from controllers.manifests.bundle import Choice, removed
+from kubectl_kpolicy.cli import uninstall
+
+if TYPE_CHECKING:
+    import pytest
+
+ADMISSION = "admissionregistration.k8s.io"
+WEBHOOKS = Kind(ADMISSION, "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", False)  # fmt: skip
+CONFIG_MAPS = Kind("", "v1", "configmaps", "ConfigMap")
+RESOURCE = "kyverno-resource-validating-webhook-cfg"
+POLICY = "kyverno-policy-validating-webhook-cfg"
+
+
+def _object(kind: Kind, name: str, *, is_ours: bool, namespace: str = "") -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": name}
+    if namespace:
+        metadata["namespace"] = namespace
+    if is_ours:
+        metadata["annotations"] = {"kpolicy.io/owner": "kpolicy"}
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
+
+
+def _removed(client: FakeClient) -> list[tuple[str, str]]:
+    asyncio.run(uninstall._remove(client, removed(Choice())))
+    return [(one.resource, one.name) for one in client.calls if one.verb == "delete"]
+
+
+def test_what_is_ours_goes_webhooks_before_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    client = FakeClient(
+        _object(CONFIG_MAPS, "kyverno", is_ours=True, namespace="kyverno"),
+        _object(WEBHOOKS, RESOURCE, is_ours=True),
+        kinds=(WEBHOOKS, CONFIG_MAPS),
+    )
+    names = [name for _, name in _removed(client)]
+    assert names == [RESOURCE, "kyverno"]
+    assert capsys.readouterr().out.splitlines() == [
+        f"ValidatingWebhookConfiguration {RESOURCE}: deleted",
+        "ConfigMap kyverno: deleted",
+    ]
+
+
+def test_what_kyverno_brought_under_the_same_names_stays(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    client = FakeClient(
+        _object(WEBHOOKS, RESOURCE, is_ours=False),
+        _object(WEBHOOKS, POLICY, is_ours=True),
+        kinds=(WEBHOOKS,),
+    )
+    assert [name for _, name in _removed(client)] == [POLICY]
+    assert f"{RESOURCE}: stays, it is not ours" in capsys.readouterr().out
+
+
+def test_every_object_that_is_installed_carries_the_mark() -> None:
+    from controllers.manifests.bundle import installed
+
+    unmarked = [
+        (one["kind"], one["metadata"]["name"])
+        for one in installed(Choice())
+        if "kpolicy.io/owner" not in one["metadata"].get("annotations", {})
+    ]
+    assert unmarked == []
