@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.lang import cel
 from engine.lang.cel.ast import Ident, Index, Literal, Node, Select
+from engine.lang.cel.errors import place
 from engine.lang.cel.values import TYPES
 
 from .findings import Finding, error, invalid, warning
@@ -41,16 +42,28 @@ def check_expression(
     try:
         program = cel.compile(source)
     except cel.CelSyntaxError as failure:
-        place = f"ERROR: <input>:{failure.line}:{failure.column}: {failure.message}"
-        yield invalid(path, source, f"compilation failed: {place}")
+        yield _failed(path, source, failure.position, failure.message)
         return
     for name in sorted(program.names):
         if name not in names and name not in TYPES:
-            text_of = f"compilation failed: undeclared reference to '{name}' (in container '')"
-            yield invalid(path, source, text_of)
+            text_of = f"undeclared reference to '{name}' (in container '')"
+            yield _failed(path, source, _place_of(program, name), text_of)
     if variables is not None:
-        for name in sorted(read_variables(program) - set(variables)):
-            yield invalid(path, source, f"compilation failed: undefined field '{name}'")
+        for name, at in sorted(read_variables(program).items()):
+            if name not in variables:
+                yield _failed(path, source, at, f"undefined field '{name}'")
+
+
+def _failed(path: str, source: str, position: int, message: str) -> Finding:
+    line, column = place(source, position)
+    place_of = f"ERROR: <input>:{line}:{column}: {message}"
+    return invalid(path, source, f"compilation failed: {place_of}")
+
+
+def _place_of(program: Program, name: str) -> int:
+    """Return where an expression first reads a name."""
+    places = [node.at for node in _walk(program) if isinstance(node, Ident) and node.name == name]
+    return min(places, default=0)
 
 
 def check_named(
@@ -87,22 +100,27 @@ def check_variables(
             yield warning(f"{path}[{index}].expression", f"variable `{name}` {_LATER}")
 
 
-def read_variables(program: Program) -> set[str]:
-    """Return the names that an expression reads from `variables`, as far as they are written out."""
-    found: set[str] = set()
+def read_variables(program: Program) -> dict[str, int]:
+    """Return the names that an expression reads from `variables`, as far as they are written out, and where."""
+    found: dict[str, int] = {}
+    for node in _walk(program):
+        if name := _variable(node):
+            found[name] = min(node.at, found.get(name, node.at))
+    return found
+
+
+def _walk(program: Program) -> Iterator[Node]:
     waiting: list[Node] = [program.tree]
     while waiting:
         node = waiting.pop()
-        if name := _variable(node):
-            found.add(name)
+        yield node
         for part in fields(node):
             waiting += _nodes(getattr(node, part.name))
-    return found
 
 
 def _read(text: object) -> set[str]:
     try:
-        return read_variables(cel.compile(str(text or "").strip()))
+        return set(read_variables(cel.compile(str(text or "").strip())))
     except cel.CelSyntaxError:
         return set()
 

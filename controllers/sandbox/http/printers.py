@@ -57,6 +57,18 @@ def _reference(obj: Object, _: datetime) -> str:
     return f"{obj['roleRef']['kind']}/{obj['roleRef']['name']}"
 
 
+def _param_kind(obj: Object, _: datetime) -> str:
+    kind = _spec(obj).get("paramKind")
+    return f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else "<unset>"
+
+
+def _param_reference(obj: Object, _: datetime) -> str:
+    given = _spec(obj).get("paramRef")
+    if not given:
+        return "<unset>"
+    return f"{given.get('namespace') or '*'}/{given.get('name', '')}"
+
+
 def _subjects(kind: str) -> Cell:
     def cell(obj: Object, _: datetime) -> str:
         found = [one for one in obj.get("subjects") or () if one.get("kind") == kind]
@@ -260,6 +272,16 @@ BUILTIN: dict[str, tuple[Column, ...]] = {
     "apiextensions.k8s.io/customresourcedefinitions": _CREATED,
     "admissionregistration.k8s.io/mutatingwebhookconfigurations": _WEBHOOKS,
     "admissionregistration.k8s.io/validatingwebhookconfigurations": _WEBHOOKS,
+    "admissionregistration.k8s.io/validatingadmissionpolicies": (
+        Column("Validations", _count(".spec.validations"), "integer"),
+        Column("ParamKind", _param_kind),
+        AGE,
+    ),
+    "admissionregistration.k8s.io/validatingadmissionpolicybindings": (
+        Column("PolicyName", _at(".spec.policyName")),
+        Column("ParamRef", _param_reference),
+        AGE,
+    ),
     "coordination.k8s.io/leases": (Column("Holder", _at(".spec.holderIdentity")), AGE),
     "networking.k8s.io/networkpolicies": (
         Column("Pod-Selector", _selector(".spec.podSelector")),

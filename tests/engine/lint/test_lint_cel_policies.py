@@ -54,9 +54,15 @@ def test_sound_policies_of_all_kinds_have_no_findings() -> None:
     ("expression", "finding"),
     [
         ("object.", 'Invalid value: "object.": compilation failed: ERROR: <input>:1:8: '),
-        ("\n objct.x", 'Invalid value: "objct.x": compilation failed: undeclared reference to'),
-        ("variables.x", "compilation failed: undefined field 'x'"),
-        ("[1].exists(i, variables['x'] == i)", "compilation failed: undefined field 'x'"),
+        (
+            "true &&\n objct.x",
+            "compilation failed: ERROR: <input>:2:2: undeclared reference to 'objct'",
+        ),
+        ("variables.x", "compilation failed: ERROR: <input>:1:10: undefined field 'x'"),
+        (
+            "[1].exists(i, variables['x'] == i)",
+            "compilation failed: ERROR: <input>:1:24: undefined field 'x'",
+        ),
         ("", "Required value: expression is empty"),
         ("nothing(object)", "undeclared reference to 'nothing'"),
     ],
