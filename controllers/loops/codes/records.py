@@ -21,7 +21,7 @@ def issue_record(code: Object) -> dict[str, Any]:
 def void_record(code: Object, now: datetime) -> dict[str, Any]:
     """Return the record of a code that somebody made void."""
     status = code.get("status") or {}
-    return _record(code, "void", str(status.get("usedBy") or CONTROLLER), _text(now), "ok", "")
+    return _record(code, "void", str(status.get("voidedBy") or CONTROLLER), _text(now), "ok", "")
 
 
 def use_record(use: Object) -> dict[str, Any]:

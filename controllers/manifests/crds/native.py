@@ -98,7 +98,14 @@ CODE: Final = Shape(
     ("user", "expiresAt", "binding", "verifier"),
 )
 CODE_STATUS: Final = Shape(
-    {"state": _TEXT, "uses": _COUNT, "tries": _COUNT, "usedBy": _TEXT, "usedAt": _TEXT}
+    {
+        "state": _TEXT,
+        "uses": _COUNT,
+        "tries": _COUNT,
+        "usedBy": _TEXT,
+        "usedAt": _TEXT,
+        "voidedBy": _TEXT,
+    }
 )
 USE: Final = Shape(
     {

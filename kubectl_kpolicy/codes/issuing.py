@@ -1,0 +1,106 @@
+"""Issuing a code to a named person for a policy, rules and an object: the OneTimeCode object, which does not hold the code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from controllers.kube.errors import KubeError
+from controllers.kube.kinds import GRANTS, ONE_TIME_CODES
+from engine.codes import issued_name, verifier_of
+from engine.errors import EngineError
+from engine.grants import length_of, parse_grant
+from engine.record import record
+from kubectl_kpolicy.granting.reading import read_rule
+from kubectl_kpolicy.granting.refused import Refused, of_server
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+    from controllers.kube import Client
+    from engine.model import Object
+
+LONGEST_DAYS = 7
+
+
+@record
+class Wanted:
+    """What a code is to be good for."""
+
+    user: str
+    policy: str
+    rules: tuple[str, ...]
+    kind: str
+    name: str
+    namespace: str
+    reason: str = ""
+    grant: str = ""
+
+
+def read_binding(text: str) -> tuple[str, tuple[str, ...], str, str]:
+    """Read `POLICY/RULE:KIND/NAME`; raises EngineError. Every rule is named, because a code covers what it says and no more."""
+    left, colon, right = text.partition(":")
+    policy, rules = read_rule(left)
+    kind, slash, name = right.partition("/")
+    if not (colon and slash and kind and name) or "*" in "".join(rules) or "*" in name:
+        raise EngineError(f"`{text}` says not exactly what the code is for", help="write POLICY/RULE:KIND/NAME")  # fmt: skip
+    return policy, rules, kind, name
+
+
+def read_ttl(text: str) -> timedelta:
+    """Read how long a code is good; raises EngineError."""
+    found = length_of(text)
+    if found is None or found.days >= LONGEST_DAYS:
+        raise EngineError(f"`{text}` is no time for a code", help=f"write --ttl 15m; less than {LONGEST_DAYS} days")  # fmt: skip
+    return found
+
+
+async def wanted_by_grant(client: Client, name: str, namespace: str) -> Wanted:
+    """Return what a grant asks for as what a code is for; raises EngineError where it is not about one object."""
+    grant = parse_grant(await client.get(GRANTS, name, namespace))
+    if not grant.target or "*" in (*grant.rules, grant.target):
+        raise EngineError(f"grant `{name}` is not about one object and named rules", help="say it with --for-user and --bind")  # fmt: skip
+    return Wanted(grant.requester, grant.policy, grant.rules, grant.kind, grant.target, namespace, grant.reason, name)  # fmt: skip
+
+
+def document(code: str, wanted: Wanted, issuer: str, ends: datetime, system: str) -> Object:
+    """Return the object of a code in the system namespace."""
+    spec: Object = {
+        "user": wanted.user,
+        "issuedBy": issuer,
+        "expiresAt": ends.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "verifier": verifier_of(code),
+        "binding": {
+            "policy": wanted.policy,
+            "rules": list(wanted.rules),
+            "object": {"kind": wanted.kind, "namespace": wanted.namespace, "name": wanted.name},
+        },
+    }
+    optional = {"grant": wanted.grant, "reason": wanted.reason}
+    return {
+        "apiVersion": ONE_TIME_CODES.api_version,
+        "kind": ONE_TIME_CODES.kind,
+        "metadata": {"name": issued_name(code), "namespace": system},
+        "spec": {**spec, **{key: value for key, value in optional.items() if value}},
+    }
+
+
+async def issue(client: Client, obj: Object, *, dry_run: bool = False) -> Object:
+    """Create a code's object and return it as stored; raises Refused and KubeError."""
+    spec = obj["spec"]
+    if spec["user"] == spec["issuedBy"]:
+        raise Refused("refused: nobody issues a code for oneself; ask somebody else")
+    if spec["user"].startswith("system:"):
+        raise Refused(f"refused: `{spec['user']}` is no person; grants are for controllers")
+    try:
+        return await client.create(ONE_TIME_CODES, obj, dry_run=dry_run)
+    except KubeError as error:
+        raise of_server(error) from error
+
+
+async def void(client: Client, name: str, system: str, by: str, *, dry_run: bool = False) -> Object:
+    """Make a code useless; raises Conflict-like Refused where it was used, and KubeError."""
+    obj = await client.get(ONE_TIME_CODES, name, system)
+    if (obj.get("status") or {}).get("state") == "used":
+        raise Refused(f"refused: code `{name}` was used already; revoking it changes nothing")
+    status = {"status": {"state": "void", "voidedBy": by}}
+    return await client.patch(ONE_TIME_CODES, name, system, status, subresource="status", dry_run=dry_run)  # fmt: skip

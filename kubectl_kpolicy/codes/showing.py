@@ -1,0 +1,64 @@
+"""Handing a code to the person who issues it: on a terminal when asked to, or into a file that nobody else may read."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from engine.errors import EngineError
+from engine.record import record
+
+
+@record
+class Way:
+    """How a code is handed over: shown, or written to `file`."""
+
+    show: bool = False
+    file: str = ""
+
+
+def check_way(way: Way) -> None:
+    """Refuse, before a code is made, a way that would print it where others read it; raises EngineError."""
+    if way.show == bool(way.file):
+        raise EngineError(
+            "say where the code goes", help="--show on a terminal, or --out-file FILE; not both"
+        )
+    if way.show and not sys.stdout.isatty():
+        raise EngineError(
+            "a code is shown on a terminal only", help="write it with --out-file FILE instead"
+        )
+
+
+def hand_over(way: Way, text: str) -> None:
+    """Show a code or write it to a new file with mode 0600; raises EngineError where the file exists."""
+    if way.show:
+        sys.stdout.write(f"{text}\n")
+        return
+    try:
+        file = os.open(way.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise EngineError(f"cannot write `{way.file}`: {error.strerror}") from error
+    with os.fdopen(file, "w") as out:
+        out.write(f"{text}\n")
+
+
+def probe(way: Way) -> None:
+    """Refuse a file that exists already, before a code is made for it; raises EngineError."""
+    if way.file and os.path.lexists(way.file):
+        raise EngineError(f"`{way.file}` exists", help="name a new file")
+
+
+def read_code() -> str:
+    """Return a code from a prompt, or from standard input where that is no terminal; raises EngineError."""
+    from engine.codes import canonical
+
+    if sys.stdin.isatty():
+        from getpass import getpass
+
+        text = getpass("code: ")
+    else:
+        text = sys.stdin.readline()
+    found = canonical(text.strip())
+    if found is None:
+        raise EngineError("that is no code", help="it has twenty letters and digits, as XXXX-XXXX-XXXX-XXXX-XXXX")  # fmt: skip
+    return found
