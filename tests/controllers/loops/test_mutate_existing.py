@@ -123,6 +123,24 @@ def test_the_object_of_the_request_counts_not_what_was_made_of_it_since():
     asyncio.run(play())
 
 
+def test_a_target_about_which_the_rule_fails_does_not_keep_the_others_from_being_changed():
+    async def play():
+        target = {
+            "apiVersion": "v1", "kind": "ConfigMap", "namespace": "shop", "name": "*",
+            "preconditions": [{"key": "{{ target.data.kind }}", "operator": "Equals", "value": "journal"}],
+        }  # fmt: skip
+        objects = [config_map("a", data={"names": ""}), config_map("journal", data={"names": "start", "kind": "journal"})]  # fmt: skip
+        async with scene(cluster_policy("p", adding(targets=[target])), *objects) as made:
+            leading(made)
+            await made.request(pod("one"))
+            await made.rest(30)
+            assert journal(made) == "start,one"
+            [request] = made.requests
+            assert request["status"]["state"] == "Failed"
+
+    asyncio.run(play())
+
+
 @pytest.mark.parametrize(("operations", "expected"), [(None, "start"), (["DELETE"], "start,a")])
 def test_a_deletion_sets_off_only_rules_that_name_it(operations, expected):
     async def play():
