@@ -31,6 +31,7 @@ class Counting:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._requests: dict[tuple[str, ...], tuple[Amount, Times, Amount, Times]] = {}
+        self._shapes: dict[tuple[object, ...], Amount] = {}
         self._results: dict[Place, tuple[Sequence[RuleResult], list[Amount]]] = {}
 
     def request(
@@ -83,10 +84,7 @@ class Counting:
             for amount in known[1]:
                 amount.value += 1
             return
-        amounts = [
-            self._metrics.counter("kyverno_policy_results", _labels_of(result, place))
-            for result in results
-        ]
+        amounts = [self._amount(result, place) for result in results]
         for amount in amounts:
             amount.value += 1
         if all(one.type is RuleType.VALIDATION and not one.exceptions for one in results):
@@ -98,6 +96,17 @@ class Counting:
             for exception in result.exceptions:
                 labels = (exception, result.policy, result.rule)
                 self._metrics.count("kpolicy_exceptions_used", labels)
+
+    def _amount(self, result: RuleResult, place: Place) -> Amount:
+        shape = (result.policy, result.rule, result.status, result.enforce, place)
+        found = self._shapes.get(shape)
+        if found is None:
+            labels = _labels_of(result, place)
+            found = self._metrics.counter("kyverno_policy_results", labels)
+            if len(self._shapes) >= MOST_SERIES:
+                self._shapes.clear()
+            self._shapes[shape] = found
+        return found
 
 
 def _labels_of(result: RuleResult, place: Place) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube import KubeError, NotFound
@@ -240,9 +241,8 @@ class Reviewer:
         return envelope.allowed(uid, ruling.warnings)
 
     def _inputs(self, request: Mapping[str, Json]) -> Inputs:
-        return Inputs(
-            now=self._clock.now(), seed=seed_of(self._key, request["uid"]), trust=self._trust
-        )
+        seed = partial(seed_of, self._key, request["uid"])
+        return Inputs(now=self._clock.now(), seed=seed, trust=self._trust)
 
     async def _with_labels(self, review: Review, namespace: str, budget: float) -> Review:
         """Return the review with the labels of a namespace that is not known here; raises KubeError when nobody can say what they are."""

@@ -11,7 +11,7 @@ from .lookups import Answer, Lookup, LookupNeeded
 from .reach import marked, refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from engine.manifests import Trust
     from engine.model import Json
@@ -23,14 +23,15 @@ _NONE: Mapping[Any, Any] = {}
 class Inputs:
     """Inputs of one evaluation.
 
-    `now` is an aware UTC instant: expiry counts at it. `seed` feeds `random()`. `variables` are dotted paths set for the
+    `now` is an aware UTC instant: expiry counts at it. `seed` feeds `random()`, as a
+    function where making it takes work. `variables` are dotted paths set for the
     whole policy, `rule_values` and `foreach_values` those of a values file for (policy, rule), where foreach values are
     lists by element. `answers` hold what was looked up so far, `trust` the trust
     material for signatures. `within` is the namespace that questions are confined to, that of a namespaced policy.
     """
 
     now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
-    seed: bytes = b""
+    seed: bytes | Callable[[], bytes] = b""
     variables: Mapping[str, Json] = _NONE
     rule_values: Mapping[tuple[str, str], Mapping[str, Json]] = _NONE
     foreach_values: Mapping[tuple[str, str], Mapping[str, Sequence[Json]]] = _NONE

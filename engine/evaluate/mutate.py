@@ -9,6 +9,7 @@ from engine.lang.gotext import compact_json
 from engine.lang.variables import Document, compile_document
 from engine.model import Outcome, Status, Target
 from engine.mutate.handler import apply_json6902, apply_strategic, is_descending, mutated_message
+from engine.mutate.ready import ready_json6902, ready_strategic
 from engine.record import record, replace
 
 from .answers import NO_ANSWER, Answers, RuleAnswer, answered, errored, joined
@@ -22,10 +23,14 @@ if TYPE_CHECKING:
 
     from engine.model import Block, Json, Object, Rule
 
+    from .quick import AtOnce, Passing
     from .state import State
 
     Patch = Callable[[State, Object], Object]
     Handler = Callable[[State], Answers]
+
+
+_NOTHING = Outcome(Status.SKIP, "no patches applied")
 
 
 class _MutationError(EvaluationError):
@@ -44,18 +49,24 @@ class _Loop:
     inner: tuple[_Loop, ...]
 
 
-def compile_mutate(rule: Rule) -> Handler:
-    """Compile the handler of a mutate rule; with `targets` it answers for each target instead of the object."""
+def compile_mutate(rule: Rule) -> tuple[Handler, Passing | AtOnce]:
+    """Compile the handler of a mutate rule; with `targets` it answers for each target instead of the object.
+
+    Beside it stands the work of a patch that is the same for all objects.
+    """
     block = rule.mutate or {}
     loops = _compile_loops(block.get("foreach") or ())
     patch = None if loops else _compile_patch(block, "/mutate")
     if block.get("targets"):
-        return _compile_targets(block, loops, patch)
+        return _compile_targets(block, loops, patch), ()
 
     def handle(state: State) -> Answers:
         return (_mutate(state, state.resource, loops, patch),)
 
-    return handle
+    if not isinstance(patch, _Constant):
+        return handle, ()
+    apply = patch.apply
+    return handle, lambda resource: (_patched(resource, apply(resource)),)
 
 
 def _mutate(
@@ -67,8 +78,7 @@ def _mutate(
             patched, count = _run_loops(loops, state, resource)
             idle = "0 elements processed" if count == 0 else ""
         elif patch is not None:
-            patched, idle = patch(state, resource), ""
-            idle = "no patches applied" if patched is resource else ""
+            return _patched(resource, patch(state, resource))
         else:
             return RuleAnswer(Outcome(Status.ERROR, "empty mutate rule"))
     except EngineError as error:
@@ -78,21 +88,41 @@ def _mutate(
     return RuleAnswer(Outcome(Status.PASS, mutated_message(patched)), patched=patched)
 
 
+def _patched(resource: Object, patched: Object) -> RuleAnswer:
+    if patched is resource:
+        return RuleAnswer(_NOTHING, patched)
+    return RuleAnswer(Outcome(Status.PASS, mutated_message(patched)), patched)
+
+
 def _compile_patch(block: Block, path: str) -> Patch | None:
     strategic = block.get("patchStrategicMerge")
     if strategic is not None:
-        return _patcher(compile_document(strategic), f"{path}/patchStrategicMerge", apply_strategic)
+        document = compile_document(strategic)
+        if document.is_constant:
+            return _Constant(ready_strategic(strategic))
+        return _patcher(document, f"{path}/patchStrategicMerge", apply_strategic)
     text = block.get("patchesJson6902")
     if text:
-        return _patcher(compile_document(text), f"{path}/patchesJson6902", apply_json6902)
+        document = compile_document(text)
+        if document.is_constant:
+            return _Constant(ready_json6902(text))
+        return _patcher(document, f"{path}/patchesJson6902", apply_json6902)
     return None
 
 
-def _patcher(document: Document, path: str, apply: Callable[[Json, Object], Object]) -> Patch:
-    if document.is_constant:
-        constant = document.source
-        return lambda _state, resource: apply(constant, resource)
+class _Constant:
+    """A patch that is the same for all objects."""
 
+    __slots__ = ("apply",)
+
+    def __init__(self, apply: Callable[[Object], Object]) -> None:
+        self.apply = apply
+
+    def __call__(self, _state: State, resource: Object) -> Object:
+        return self.apply(resource)
+
+
+def _patcher(document: Document, path: str, apply: Callable[[Json, Object], Object]) -> Patch:
     def patch(state: State, resource: Object) -> Object:
         try:
             rendered = document.render(state.scope, path)

@@ -1,7 +1,7 @@
 """Results that most objects get from a rule, made once and handed out as they are.
 
 Apart from the rules' own work, because nothing of a rule's state is needed to see that an object meets a pattern without
-variables: that is what almost every object does with almost every rule.
+variables, which is what almost every object does with almost every rule, nor to apply a patch without variables.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from engine.lang.pattern import CompiledPattern
-    from engine.model import Review, RuleResult
+    from engine.model import Object, Review, RuleResult
 
     from .answers import Answers
 
     Passing = tuple[tuple[CompiledPattern, Answers], ...]
     """Patterns in order, and what is answered where one is the first that an object meets."""
+
+    AtOnce = Callable[[Object], Answers]
+    """The whole work of a rule that needs nothing but the object."""
 
     Results = tuple[RuleResult, ...]
     Quick = Callable[[Review], Results | None]
@@ -25,12 +28,18 @@ if TYPE_CHECKING:
 
 
 def compile_quick(
-    passing: Passing, finish: Callable[[Answers, bool], Results], enforces: Callable[[Review], bool]
+    passing: Passing | AtOnce,
+    finish: Callable[[Answers, bool], Results],
+    enforces: Callable[[Review], bool],
 ) -> Quick | None:
     """Compile what `passing` tells of a rule; `finish` makes the results of an answer, for rules that enforce or do not.
 
-    None where nothing can be told without the rule. What is compiled may raise what patterns raise; the rule is asked then.
+    None where nothing can be told without the rule. What is compiled may raise what patterns and patches raise; the rule is
+    asked then.
     """
+    if callable(passing):
+        at_once = passing
+        return lambda review: finish(at_once(review.target), enforces(review))
     if not passing:
         return None
     ready = [

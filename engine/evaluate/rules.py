@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from .actions import Enforces
     from .cel.constraints import Constraints
-    from .quick import Passing, Quick
+    from .quick import AtOnce, Passing, Quick
     from .state import State
 
     Handler = Callable[[State], Answers]
@@ -83,7 +83,7 @@ def compile_rule(
     handle, passing = _compile_handler(kind, rule)
 
     def finish(answers: Answers, enforce: bool) -> tuple[RuleResult, ...]:
-        return tuple(_finished(policy.key, rule.name, kind, one, enforce) for one in answers)
+        return tuple([_finished(policy.key, rule.name, kind, one, enforce) for one in answers])
 
     return CompiledRule(
         policy=policy,
@@ -101,8 +101,8 @@ def compile_rule(
     )
 
 
-def _compile_handler(kind: RuleType, rule: Rule) -> tuple[Handler, Passing]:
-    """Compile what a rule does, and what it answers to objects that plainly pass.
+def _compile_handler(kind: RuleType, rule: Rule) -> tuple[Handler, Passing | AtOnce]:
+    """Compile what a rule does, and what it answers to objects that plainly pass, or at once to all.
 
     The code of each kind is loaded with its first rule, to keep commands quick to start.
     """
@@ -114,7 +114,7 @@ def _compile_handler(kind: RuleType, rule: Rule) -> tuple[Handler, Passing]:
         case RuleType.MUTATION:
             from .mutate import compile_mutate
 
-            return compile_mutate(rule), ()
+            return compile_mutate(rule)
         case RuleType.GENERATION:
             from .generate import compile_generate
 

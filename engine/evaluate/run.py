@@ -93,6 +93,7 @@ class _Run:
 
     def part(self, part: Part) -> None:
         """Ask the rules of one part of a plan."""
+        is_changing = part.type in _CHANGING
         for stops_early, steps in part.stretches:
             for step in steps:
                 if step.applies is not None and not step.applies(self._review):
@@ -100,6 +101,8 @@ class _Run:
                 results = self._quickly(step.quick) if step.quick is not None else None
                 if results is None:
                     results = self._rule(step.rule, None)
+                elif is_changing:
+                    self._take_over(results)
                 self.evaluation.results.extend(results)
                 if stops_early and any(result.status in _APPLIED for result in results):
                     break

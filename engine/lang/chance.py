@@ -6,13 +6,21 @@ draws from a stream that the caller seeds per review (with a keyed hash of the r
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 class Chance:
-    """A deterministic stream of unbiased numbers: SHA-256 over seed and counter."""
+    """A deterministic stream of unbiased numbers: SHA-256 over seed and counter.
+
+    A seed that takes work may be given as a function, which is called with the first number: few policies draw one.
+    """
 
     __slots__ = ("_counter", "_pool", "_seed")
 
-    def __init__(self, seed: bytes = b"") -> None:
+    def __init__(self, seed: bytes | Callable[[], bytes] = b"") -> None:
         self._seed = seed
         self._counter = 0
         self._pool = b""
@@ -31,6 +39,8 @@ class Chance:
                 sha256,
             )  # here, because loading OpenSSL takes longer than most policies
 
+            if not isinstance(self._seed, bytes):
+                self._seed = self._seed()
             self._pool = sha256(self._seed + self._counter.to_bytes(8, "big")).digest()
             self._counter += 1
         taken, self._pool = self._pool[:size], self._pool[size:]

@@ -62,13 +62,13 @@ def apply(mutate: Block, obj: Object) -> Object:
     return obj
 
 
-def apply_strategic(patch: Json, obj: Object) -> Object:
-    """Merge a patchStrategicMerge into an object.
+def apply_strategic(patch: Json, obj: Object, *, is_plain: bool = False) -> Object:
+    """Merge a patchStrategicMerge into an object; `is_plain` says that its anchors have been resolved.
 
     Raises EvaluationError `failed to patch resource: …`; the object is never changed, and returned itself when nothing changes.
     """
     try:
-        return strategic_merge(patch, obj)
+        return strategic_merge(patch, obj, is_plain=is_plain)
     except EvaluationError as error:
         raise _failed(error) from error
 

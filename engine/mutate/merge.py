@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 _NO_SHAPE: Final = Shape()
 
 
-def strategic_merge(patch: Json, resource: Object) -> Object:
+def strategic_merge(patch: Json, resource: Object, *, is_plain: bool = False) -> Object:
     """Merge a patch, free of variables, into an object; return the very same object when nothing changes.
 
+    `is_plain` says that the patch is what `resolve_anchors` would make of it, and not too deep.
     Neither argument is changed. Raises EvaluationError with Kyverno's text where a map, a list and a scalar meet, LimitError
     where the patch is too deep or too costly.
     """
-    plain = resolve_anchors(patch, resource)
+    plain = patch if is_plain else resolve_anchors(patch, resource)
     merged: Object | Literal[Absent.ABSENT] = _walk(resource, plain, None)
     if merged is ABSENT:
         raise EvaluationError("patch removes the whole object")
