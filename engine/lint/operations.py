@@ -150,8 +150,23 @@ class RuleCheck:
         yield from self._check_patches(block, path)
         for index, entry in enumerate(block.get("foreach") or ()):
             yield from self._check_each(entry, f"{path}.foreach[{index}]", 0)
-        for index, target in enumerate(block.get("targets") or ()):
+        yield from self._check_targets(block, path)
+
+    def _check_targets(self, block: Block, path: str) -> Iterator[Finding]:
+        targets = block.get("targets") or ()
+        if not targets and self._acts_on_existing(block):
+            yield error(
+                f"{path}.targets",
+                "Required value: targets have to be specified when mutateExistingOnPolicyUpdate is set",
+            )
+        for index, target in enumerate(targets):
             yield from self._check_target(target, f"{path}.targets[{index}]")
+
+    def _acts_on_existing(self, block: Block) -> bool:
+        """Tell whether a mutate rule is to change what is there already; the deprecated place counts last (row A-23)."""
+        name = "mutateExistingOnPolicyUpdate"
+        own = block.get(name)
+        return bool((self.policy.raw.get("spec") or {}).get(name) if own is None else own)
 
     def _check_patches(self, block: Block, path: str) -> Iterator[Finding]:
         if (patch := block.get("patchStrategicMerge")) is not None:

@@ -350,6 +350,26 @@ def test_target_is_known_where_a_rule_has_targets() -> None:
     assert "variable target.x must match" in found(policy(rule(mutate=patch)))[0]
 
 
+_LABELLED = {"patchStrategicMerge": {"metadata": {"labels": {"a": "b"}}}}
+_UNTARGETED = (
+    "spec.rules[0].mutate.targets: Required value: targets have to be specified when"
+    " mutateExistingOnPolicyUpdate is set"
+)
+
+
+def test_a_rule_that_changes_what_is_there_says_what_that_is() -> None:
+    own = rule(mutate=_LABELLED | {"mutateExistingOnPolicyUpdate": True})
+
+    assert found(policy(own)) == [_UNTARGETED]
+    assert found(policy(rule(mutate=_LABELLED), mutateExistingOnPolicyUpdate=True)) == [_UNTARGETED]
+
+
+def test_a_rule_that_says_it_leaves_alone_what_is_there_needs_no_targets() -> None:
+    own = rule(mutate=_LABELLED | {"mutateExistingOnPolicyUpdate": False})
+
+    assert found(policy(own, mutateExistingOnPolicyUpdate=True)) == []
+
+
 def test_match_and_exclude_take_no_variables() -> None:
     block = {"any": [{"resources": {"kinds": ["ConfigMap"], "names": ["{{ request.x }}"]}}]}
 
