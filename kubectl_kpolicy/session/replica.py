@@ -46,6 +46,7 @@ def start(folder: Path) -> None:
                 "--metrics-port=-1",
                 "--server-url=auto",
                 "--drain=100ms",
+                f"--client-ca={folder / 'ca.crt'}",
             ],
             stdin=subprocess.DEVNULL,
             stdout=errors,

@@ -57,6 +57,10 @@ class Stage:
         out, err = self._capsys.readouterr()
         return Said(code, out, err)
 
+    def client_of(self, user: str) -> Client:
+        """Return a client that asks as a user; close it."""
+        return connect(load_access(str(self.sandbox.kubeconfig_of(User(user, ("system:authenticated",))))))  # fmt: skip
+
     async def create(self, group_version: str, plural: str, obj: dict[str, Any], space: str = "") -> None:  # fmt: skip
         root = f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
         place = f"/namespaces/{space}" if space else ""
