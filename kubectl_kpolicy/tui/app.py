@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from textual.app import App
 from textual.containers import Container, Horizontal
 from textual.events import Key
@@ -17,6 +18,7 @@ from kubectl_kpolicy.actions.registry import command_line
 from kubectl_kpolicy.cluster import pulse
 from kubectl_kpolicy.cluster.details import sections
 from kubectl_kpolicy.cluster.listings import LISTINGS
+from kubectl_kpolicy.output.cells import plain
 
 from .chrome import footer_keys, header_parts
 from .deeds import CHEAP, DEEDS
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from .widgets.table import PolicyTable
 
 _WIDE = 140
+_SHORTEST_CRUMB, _READ = 16, 8
 _TICK, _FLUSH, _SLOW_TICK, _REST = 1.0, 0.1, 15, 0.1
 
 
@@ -273,7 +276,9 @@ class Console(App[None]):
         return picture
 
     def say(self, text: str, role: str = "") -> None:
-        """Show a sentence beside the crumbs until something else is said."""
+        """Show a sentence beside the crumbs until something else is said; a long one as a note over the screen."""
+        if cell_len(text) > self.size.width - _SHORTEST_CRUMB:
+            self.notify(plain(text), markup=False, timeout=_READ)
         self.said = (text, role)
         self._draw_crumbs()
 

@@ -46,6 +46,7 @@ class GrantWizard(ModalScreen["Draft | None"]):
         self.draft = draft
         self._desk = desk
         self._page = page
+        self._tried: Draft | None = None
 
     def compose(self) -> ComposeResult:
         """Make all pages; those that are not open are hidden."""
@@ -155,6 +156,15 @@ class GrantWizard(ModalScreen["Draft | None"]):
         self.query_one("#refusals", Static).update(Text("\n".join(f"! {one}" for one in shown)))
         if not keep_focus:
             self._focus_first()
+        if shown == [] and (self._page == len(PAGES) - 1) and self._tried != self.draft:
+            self._tried = self.draft
+            self.run_worker(self._try_out(self.draft), exclusive=True, exit_on_error=False)
+
+    async def _try_out(self, draft: Draft) -> None:
+        """Let the server judge what is typed, and show its verdict."""
+        verdict = await self._desk.try_out(draft)
+        if draft == self.draft:
+            self.query_one("#refusals", Static).update(Text(f"server: {plain(verdict)}"))
 
     def _focus_first(self) -> None:
         page = 2 if self.is_tall else self._page

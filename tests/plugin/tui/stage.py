@@ -103,6 +103,8 @@ async def drawn(app: Console) -> None:
 
 def _is_busy(app: Console) -> bool:
     screens = app.screen_stack
+    if any(worker.is_running for worker in app.workers):
+        return True
     if any(screen._callbacks or screen._layout_required for screen in screens):
         return True
     nodes = [app, *screens, *app.screen.walk_children()]
