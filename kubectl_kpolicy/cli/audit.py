@@ -10,6 +10,7 @@ from .verbs import Verbs
 if TYPE_CHECKING:
     import argparse
 
+    from controllers.kube import Access, Client
     from engine.audit import Checkpoint
 
 SUMMARY = "who did what: read, check and export the records"
@@ -25,6 +26,9 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     log.add_argument("-f", "--follow", dest="watch", action="store_true", help="go on and print new records")  # fmt: skip
     check = verbs.add("verify", "check the chain of records; exit code 1 when it was tampered with", _verify)  # fmt: skip
     check.add_argument("--checkpoint", default="", metavar="SEQ:HASH|FILE", help="a head of the chain that was kept elsewhere")  # fmt: skip
+    check.add_argument("--from", dest="least", type=int, default=0, metavar="SEQ", help="say only what is wrong from this record on")  # fmt: skip
+    check.add_argument("--seals", action="store_true", help="check the seals, too; needs the right to read the controllers' Secret")  # fmt: skip
+    check.add_argument("--system-namespace", default="kyverno", metavar="NAME", help="where the controllers run (kyverno)")  # fmt: skip
     check.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
     check.add_argument("-o", "--output", choices=("table", "json"), default="table", help="format of the output")  # fmt: skip
     export = verbs.add("export", "write all records for other systems", _export)
@@ -61,7 +65,9 @@ def _verify_chain(args: argparse.Namespace) -> int:
     if code := check_needs(world, listing):
         return code
     segments = [segment_of(obj) for obj in world.objects("auditsegments")]
-    findings = verify(segments, _checkpoints(args.checkpoint))
+    key = _seal_key(args) if args.seals else None
+    found = verify(segments, _checkpoints(args.checkpoint), key)
+    findings = [one for one in found if one.seq >= args.least]
     if args.output == "json":
         rows = [{"kind": one.kind, "seq": one.seq, "segment": one.segment, "message": one.message} for one in findings]  # fmt: skip
         sys.stdout.write(json_text({"whole": not findings, "findings": rows}))
@@ -73,6 +79,22 @@ def _verify_chain(args: argparse.Namespace) -> int:
         if not args.checkpoint:
             print("warning: without --checkpoint a cut tail cannot be seen", file=sys.stderr)
     return int(bool(findings))
+
+
+def _seal_key(args: argparse.Namespace) -> bytes:
+    """Return the key of the seals from the Secret that all replicas share; raises KubeError."""
+    import hmac
+
+    from controllers.kube.kinds import SECRETS
+    from kubectl_kpolicy.session import cluster
+
+    async def work(client: Client, _access: Access) -> bytes:
+        from base64 import b64decode
+
+        secret = await client.get(SECRETS, "kpolicy-review-key", args.system_namespace)
+        return b64decode(secret["data"]["key"])
+
+    return hmac.digest(cluster.with_client(args, work), b"kpolicy audit seal", "sha256")
 
 
 def _checkpoints(text: str) -> list[Checkpoint]:
