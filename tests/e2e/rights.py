@@ -57,7 +57,7 @@ def given() -> set[Right]:
 
 def _rights(roles: Iterable[dict[str, Any]]) -> Iterator[Right]:
     for role in roles:
-        if role["metadata"]["name"].startswith("kyverno:rbac:"):
+        if role["metadata"]["name"].startswith(("kyverno:rbac:", "kpolicy:")):
             continue
         for rule in role.get("rules", ()):
             for group in rule["apiGroups"]:
