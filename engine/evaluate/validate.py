@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.errors import EngineError, EvaluationError
+from engine.errors import EngineError, EvaluationError, LimitError
 from engine.lang.jmes import UnknownKeyError
 from engine.model import Status
 from engine.record import record, replace
@@ -48,7 +48,7 @@ def compile_validate(rule: Rule) -> tuple[Handler, Passing]:
         return compile_cel_rule(rule), ()
     checked, passing = _compile_checks(block, Message(block.get("message"), rule.name))
     if block.get("allowExistingViolations", True):
-        checked = _allowing_existing(checked)
+        checked = _allowing_existing(checked, rule)
     return checked, passing
 
 
@@ -195,32 +195,49 @@ def _compile_pod_security(block: Block) -> Handler:
     return _except_on_delete(handle)
 
 
-def _allowing_existing(handler: Handler) -> Handler:
+def _allowing_existing(handler: Handler, rule: Rule) -> Handler:
     """Skip an update whose object broke the rule before it (row A-71), where a failure would block.
 
     The object before is asked about as an object and not as its subresource: what a rule for a subresource refuses
-    is the request, which nothing has violated before.
+    is the request, which nothing has violated before. Context and preconditions are those of the object before, too.
     """
+    context = compile_context(rule.context)
+    preconditions = compile_conditions(rule.preconditions) if rule.preconditions else None
 
     def handle(state: State) -> Answers:
         answers = handler(state)
         review = state.review
         if review.operation != "UPDATE" or not review.old_object or not state.enforces(review):
             return answers
-        if not any(answer.outcome.status is Status.FAIL for answer in answers):
+        if not _has_failed(answers):
             return answers
         before = _before_the_update(state, review.old_object)
         if not state.applies(replace(before.review, subresource="")):
             return answers
-        earlier = handler(before)
-        if any(answer.outcome.status is Status.FAIL for answer in earlier):
-            return answered(
-                Status.SKIP,
-                "skipping the rule evaluation as pre-existing violations are allowed",
-            )
-        return answers
+        load_context(context, before.scope, state.inputs)
+        if preconditions is not None and not _holds(preconditions, before):
+            return answers
+        if not _has_failed(handler(before)):
+            return answers
+        return answered(
+            Status.SKIP, "skipping the rule evaluation as pre-existing violations are allowed"
+        )
 
     return handle
+
+
+def _has_failed(answers: Answers) -> bool:
+    return any(answer.outcome.status is Status.FAIL for answer in answers)
+
+
+def _holds(preconditions: Conditions, state: State) -> bool:
+    """Tell whether preconditions hold; what cannot be evaluated does not."""
+    try:
+        return preconditions(state.scope, state.trace).holds
+    except LimitError:
+        raise
+    except EvaluationError:
+        return False
 
 
 def _before_the_update(state: State, old: Object) -> State:

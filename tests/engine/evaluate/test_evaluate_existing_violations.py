@@ -33,3 +33,34 @@ def test_a_request_for_a_subresource_that_a_rule_refuses_is_no_violation_from_be
 
 def test_a_rule_for_the_object_forgives_a_request_for_its_subresource() -> None:
     assert _status("Pod", _POD, _POD, subresource="ephemeralcontainers") is Status.SKIP
+
+
+def _updated(rule: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> Status:
+    found = decide(policy(rule), after, old_object=before, operation="UPDATE")
+    (result,) = found.results
+    return result.status
+
+
+def test_a_rule_that_did_not_concern_the_object_before_was_not_broken_by_it() -> None:
+    condition = {"key": "{{ request.object.data.lock || '' }}", "operator": "Equals", "value": "on"}
+    rule = {
+        "name": "r",
+        "preconditions": {"all": [condition]},
+        "validate": {"failureAction": "Enforce", "pattern": {"data": {"key": "abc"}}},
+    }
+    before, after = config_map(key="x"), config_map(key="x", lock="on")
+
+    assert _updated(rule, before, after) is Status.FAIL
+    assert _updated(rule, after, after) is Status.SKIP
+
+
+def test_the_context_of_the_object_before_is_computed_from_it() -> None:
+    condition = {"key": "{{ found }}", "operator": "Equals", "value": "bad"}
+    rule = {
+        "name": "r",
+        "context": [{"name": "found", "variable": {"jmesPath": "request.object.data.a"}}],
+        "validate": {"failureAction": "Enforce", "deny": {"conditions": {"any": [condition]}}},
+    }
+
+    assert _updated(rule, config_map(a="good"), config_map(a="bad")) is Status.FAIL
+    assert _updated(rule, config_map(a="bad"), config_map(a="bad")) is Status.SKIP
