@@ -1,4 +1,4 @@
-"""`python -m tests.bench.pod_creation`: Pods created through a real kube-apiserver, without policies and with 16 of them.
+"""`python -m tests.bench.pod_creation [FLAGS OF THE ENGINE]`: Pods created through a real kube-apiserver, without policies and with 16 of them.
 
 Everything shares the machine's cores: etcd, API server, controller manager, engine and the client with its 8 connections. Beside
 the rate stands the processor time of one creation, that of all these processes together, which other work on the host does not
@@ -46,8 +46,8 @@ class Figures:
         self.costs: list[float] = []
 
 
-def main() -> int:
-    """Measure, print, and return 1 when a creation costs more than may be lost."""
+def main(*flags: str) -> int:
+    """Measure an engine with `flags`, print, and return 1 when a creation costs more than may be lost."""
     try:
         programs = binaries.ready()
     except binaries.ToolMissingError as reason:
@@ -58,7 +58,7 @@ def main() -> int:
         tiers.real_tier(Path(folder), programs) as tier,
     ):
         engine.install(tier)
-        with engine.engine(tier):
+        with engine.engine(tier, *flags):
             for _ in range(ROUNDS):
                 for kind, figures in found.items():
                     _settle(tier, with_policies=kind != KINDS[0])
@@ -186,4 +186,4 @@ def _family() -> Iterator[tuple[int, int]]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))
