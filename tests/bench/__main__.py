@@ -22,10 +22,10 @@ PROCESS_GATES = {
 CEL_GATES = {cel_cost.WHOLE: 10.0}
 CEL_MEMORY = 8.0
 WEBHOOK_GATES = {
-    "nothing matches": 2.2,
-    "one validates": 2.8,
-    "one mutates": 3.2,
-    "16 validate": 5.0,
+    "nothing matches": 1.8,
+    "one validates": 2.2,
+    "one mutates": 2.2,
+    "16 validate": 3.8,
 }
 WEBHOOK_MEMORY = 90.0
 PODS_GATE = 1.2
