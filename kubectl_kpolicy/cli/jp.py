@@ -104,15 +104,15 @@ def _parse(args: argparse.Namespace) -> int:
 def _functions(names: Sequence[str]) -> int:
     from engine.lang.jmes import functions
 
-    wrong = [name for name in names if name not in functions.TABLE]
+    wrong = [name for name in names if name not in functions.table()]
     if wrong:
         from difflib import get_close_matches
 
-        near = get_close_matches(wrong[0], functions.TABLE, 1)
+        near = get_close_matches(wrong[0], functions.table(), 1)
         advice = f"did you mean `{near[0]}`?" if near else "`jp function` lists them all"
         return _refuse(f"unknown function `{wrong[0]}`", advice, code=1)
-    for name in names or sorted(functions.TABLE):
-        function = functions.TABLE[name]
+    for name in names or sorted(functions.table()):
+        function = functions.table()[name]
         print(f"Name: {name}\n  Signature: {function.signature}\n  Note:      {function.note}\n")
     return 0
 

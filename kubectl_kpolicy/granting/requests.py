@@ -119,7 +119,7 @@ def _no_kinds() -> EngineError:
     return NotFound(
         "the cluster has no grants",
         status=404,
-        help="kubectl kpolicy install crds | kubectl apply -f - ; and run kpolicy's controllers",
+        help="kubectl kpolicy install --crds-only | kubectl apply -f - ; and run kpolicy's controllers",
     )
 
 

@@ -14,7 +14,7 @@ from engine.errors import EvaluationError
 from .calls import compile_call
 from .comparisons import compile_comparison
 from .errors import ExpressionError
-from .functions import TABLE
+from .functions import table
 from .logic import all_true, either_of, first_true, negated, piped
 from .paths import index, path, path_after, slice_of
 from .projections import filtered, flattened, projected, values_projected
@@ -165,7 +165,7 @@ def _expref(compiler: Compiler, tree: Tree) -> Run:
 
 def _function_expression(compiler: Compiler, tree: Tree) -> Run:
     name = tree["value"]
-    return compile_call(name, TABLE.get(name), compiler.runs_of(tree["children"]))
+    return compile_call(name, table().get(name), compiler.runs_of(tree["children"]))
 
 
 _MAKERS: Final[dict[str, Callable[[Compiler, Tree], Run]]] = {

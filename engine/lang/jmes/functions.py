@@ -2,52 +2,58 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-from . import (
-    arithmetic,
-    builtins,
-    certificates,
-    data,
-    encoding,
-    images,
-    matching,
-    ordering,
-    semvers,
-    texts,
-    times,
-    urls,
-)
+from functools import cache
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from .signature import Function
 
-_MODULES: Final = (
-    builtins,
-    ordering,
-    arithmetic,
-    texts,
-    matching,
-    encoding,
-    times,
-    data,
-    images,
-    urls,
-    semvers,
-    certificates,
-)
 
-TABLE: Final[dict[str, Function]] = {
-    name: function for module in _MODULES for name, function in module.table.functions.items()
-}
+@cache
+def table() -> Mapping[str, Function]:
+    """Return all functions by name; their code is loaded with the first expression that calls one."""
+    from . import (
+        arithmetic,
+        builtins,
+        certificates,
+        data,
+        encoding,
+        images,
+        matching,
+        ordering,
+        semvers,
+        texts,
+        times,
+        urls,
+    )
+
+    modules = (
+        builtins,
+        ordering,
+        arithmetic,
+        texts,
+        matching,
+        encoding,
+        times,
+        data,
+        images,
+        urls,
+        semvers,
+        certificates,
+    )
+    return {
+        name: function for module in modules for name, function in module.table.functions.items()
+    }
 
 
 def signatures() -> list[str]:
     """Return the line of every function, sorted by name: `truncate(string, number) string`."""
-    return [TABLE[name].signature for name in sorted(TABLE)]
+    return [table()[name].signature for name in sorted(table())]
 
 
 def describe(name: str) -> tuple[str, str] | None:
     """Return signature and note of a function, or None where no function has the name."""
-    function = TABLE.get(name)
+    function = table().get(name)
     return None if function is None else (function.signature, function.note)

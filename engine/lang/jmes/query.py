@@ -10,7 +10,6 @@ from engine.errors import EvaluationError, LimitError
 
 from .compiler import Compiler, fresh
 from .errors import ExpressionError, UnknownKeyError
-from .parser import parse
 from .values import ExpRef, Missing, spend_size
 
 if TYPE_CHECKING:
@@ -39,6 +38,8 @@ class Query:
     __slots__ = ("_careful", "_checked", "_reorders", "_run", "names", "text")
 
     def __init__(self, text: str) -> None:
+        from .parser import parse  # here: most policies of patterns have no expression
+
         tree = parse(text)
         nodes = list(_nodes(tree))
         self.text = text

@@ -40,7 +40,7 @@ LITERALS = st.one_of(
 LEAVES = st.one_of(
     LITERALS, st.sampled_from(["a", "b", "spec", '"x-y"', "@", "*", "[]", "[0]", "[*]", "[::-1]"])
 )
-NAMES = st.sampled_from([*sorted(jmes.functions.TABLE), "nosuch"])
+NAMES = st.sampled_from([*sorted(jmes.functions.table()), "nosuch"])
 
 
 def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
