@@ -9,7 +9,6 @@ from engine.errors import EngineError
 
 from .names import name_of
 from .narration import changed_objects, targets_of
-from .yamltext import dump
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +43,8 @@ class Destination:
                 self._write(target, "mutated")
 
     def _write(self, obj: Object, what: str) -> None:
+        from .yamltext import dump  # here: few runs write objects
+
         name = (name_of(obj) or "object").replace("/", "_")
         path = self._path if self._is_file else self._path / f"{name}-{what}.yaml"
         mode = "a" if path in self._started else "w"

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TextIO
 from engine.model import RuleType, Status
 
 from .names import resource_path
-from .yamltext import dump
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -58,6 +57,8 @@ def _is_mutated(results: Iterable[RuleResult]) -> bool:
 
 def changed_text(answer: PolicyAnswer, *, bare: bool = False) -> str:
     """Return the objects a policy changed or made; `bare` leaves out the line that says so."""
+    from .yamltext import dump  # here: few runs print objects
+
     head = f"\npolicy {answer.policy.name} applied to {resource_path(answer.object)}:"
     text = ""
     for what, obj in changed_objects(answer):

@@ -24,7 +24,6 @@ from .report import reports_of
 from .rows import Outcome, rows_of
 from .traces import explained
 from .waivers import exceptions_for
-from .yamltext import dump
 
 if TYPE_CHECKING:
     import argparse
@@ -193,6 +192,8 @@ class _Session:
         if self._args.output_format == "json":
             self._out.writelines(map(json_text, documents))
         else:
+            from .yamltext import dump
+
             self._out.write("---\n".join(map(dump, documents)))
 
     def _show_format(self) -> None:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .emit import emit
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -22,6 +20,8 @@ def json_text(value: Any) -> str:
 
 def yaml_text(value: Any, *, sort: bool = False) -> str:
     """Return a value as one YAML document in block style, keys in the order given or sorted."""
+    from .emit import emit  # here: tables need no YAML
+
     return emit(value, sort=sort)
 
 
