@@ -110,7 +110,7 @@ def status_of(policy: Policy, error: str, now: str) -> dict[str, Any]:
         "message": "Ready" if is_ready else error,
         "lastTransitionTime": now,
     }
-    rules = [] if error else [_stored(rule.raw) for rule in generated_rules(policy)]
+    rules = [] if error else [_stored(_stated(rule.raw)) for rule in generated_rules(policy)]
     return {
         "ready": is_ready,
         "conditions": [condition],
@@ -118,6 +118,11 @@ def status_of(policy: Policy, error: str, now: str) -> dict[str, Any]:
         "rulecount": _rule_counts(policy),
         "validatingadmissionpolicy": {"generated": False, "message": ""},
     }
+
+
+def _stated(raw: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a rule with the default that upstream's kinds give every rule."""
+    return {"skipBackgroundRequests": True, **raw}
 
 
 def same_status(one: Mapping[str, Json], other: Mapping[str, Json]) -> bool:
