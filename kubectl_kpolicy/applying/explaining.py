@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 from engine.errors import EngineError
 from engine.lang import wildcard
 from kubectl_kpolicy.output.diagnostics import report
-from kubectl_kpolicy.session.sources import collector_off
+from kubectl_kpolicy.session.collector import collector_off
 
 from .inputs import load_inputs
 from .names import name_of

@@ -11,7 +11,6 @@ from engine.lang import duration
 from kubectl_kpolicy.output.color import wanted
 from kubectl_kpolicy.output.diagnostics import report
 from kubectl_kpolicy.output.structured import json_text
-from kubectl_kpolicy.session.sources import collector_off
 
 from . import rows as formats
 from .boxes import Brush
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
 def run_command(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:
     """Run `kubectl kpolicy apply` and return its exit code."""
-    with collector_off(), asking(args) as outside:
+    with asking(args) as outside:
         return _Session(args, out, err, outside).run()
 
 

@@ -140,6 +140,9 @@ def _add_unused(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Apply the policies, print the results, return the exit code."""
-    from kubectl_kpolicy.applying.session import run_command
+    from kubectl_kpolicy.session.collector import collector_off
 
-    return run_command(args, sys.stdout, sys.stderr)
+    with collector_off():
+        from kubectl_kpolicy.applying.session import run_command
+
+        return run_command(args, sys.stdout, sys.stderr)

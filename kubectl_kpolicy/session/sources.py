@@ -6,14 +6,14 @@ because nobody changes it. Addresses are refused here; where they may stand, `re
 
 from __future__ import annotations
 
-import gc
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError, EngineError, Location
 from engine.lang import yaml
+
+from .collector import collector_off
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -137,18 +137,6 @@ def _unreadable(path: Path, error: OSError) -> DocumentError:
 def _decoded(text: str | bytes, name: str) -> list[Document]:
     with collector_off():
         return [found for found in yaml.load_all(text, file=name) if found.value is not None]
-
-
-@contextmanager
-def collector_off() -> Iterator[None]:
-    """Keep the garbage collector off while many values are made: nothing that is loaded is garbage."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def first_document(path: Path, what: str) -> Document:

@@ -12,7 +12,8 @@ from kubectl_kpolicy.applying.boxes import Brush
 from kubectl_kpolicy.applying.session import asking
 from kubectl_kpolicy.output.color import wanted
 from kubectl_kpolicy.output.diagnostics import report
-from kubectl_kpolicy.session.sources import ADDRESSES, collector_off
+from kubectl_kpolicy.session.collector import collector_off
+from kubectl_kpolicy.session.sources import ADDRESSES
 
 from .format import Declared
 from .loading import Bench, Broken, find_cases, load_case

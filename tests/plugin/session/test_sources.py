@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.errors import DocumentError
-from kubectl_kpolicy.session.sources import collector_off, read_documents
+from kubectl_kpolicy.session.collector import collector_off
+from kubectl_kpolicy.session.sources import read_documents
 
 if TYPE_CHECKING:
     from pathlib import Path

