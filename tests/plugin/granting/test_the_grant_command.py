@@ -87,7 +87,7 @@ def test_on_a_cluster_without_our_kinds_the_exit_code_is_6_and_says_what_to_inst
     async def act(stage: Stage) -> None:
         said = await stage.run("kubernetes-admin", *ASK, groups=("system:masters",))
         assert said.code == 6
-        assert "kubectl kpolicy install crds" in said.err
+        assert "kubectl kpolicy install --crds-only" in said.err
 
     on_stage(act, kinds=False)
 
