@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.images import extract_images
 from engine.lang.jmes.env import Env
 from engine.lang.variables import Scope
 
@@ -15,9 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from engine.lang.chance import Chance
-    from engine.model import Json, Review, UserInfo
+    from engine.model import Json, Object, Review, UserInfo
 
 _ACCOUNT = "system:serviceaccount:"
+
+
+def images_in(obj: Object, extractors: Json = None) -> Json:
+    """Return the variable `images` of an object; what reads references is loaded with the first rule that asks."""
+    from engine.images import extract_images
+
+    return extract_images(obj, extractors) if extractors else extract_images(obj)
 
 
 def scope_of(review: Review, inputs: Inputs, chance: Chance) -> Scope:
@@ -27,7 +33,7 @@ def scope_of(review: Review, inputs: Inputs, chance: Chance) -> Scope:
     if not review.user.is_empty:
         _add_service_account(data, review.user.username)
     scope = Scope(data, env, is_delete=review.operation == "DELETE")
-    scope.defer("images", lambda _: extract_images(review.target))
+    scope.defer("images", lambda _: images_in(review.target))
     for key, value in inputs.variables.items():
         scope.set_path(dotted_path(key), value)
     if inputs.variables:

@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
-from engine.images import extract_images
 from engine.lang.chance import Chance
 from engine.model import Review, RuleResult, RuleType, Status
 from engine.record import replace
 
 from .lookups import Lookup, LookupNeeded
 from .policy_set import IN_ORDER
-from .request import scope_of
+from .request import images_in, scope_of
 from .rules import CompiledRule, run_rule
 from .state import State
 from .trace import Trace
@@ -166,7 +165,7 @@ class _Run:
         scope = self._base.child()
         if extractors := rule.rule.image_extractors:
             target = self._review.target
-            scope.defer("images", lambda _: extract_images(target, extractors))
+            scope.defer("images", lambda _: images_in(target, extractors))
         if trace is not None:
             scope.watch = lambda text, value: trace.add("variable", text, None, value)
         return scope

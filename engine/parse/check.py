@@ -6,7 +6,6 @@ raises the first, the `lint` command prints all.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -168,5 +167,7 @@ def _type_name(value: Json) -> str:
 def _nearest(name: str, node: Shape) -> str:
     """Return the known field that a person most likely meant; letter case is the first thing forgiven."""
     by_lower = {known.lower(): known for known in node.fields}
+    from difflib import get_close_matches  # here: nothing is misspelt in most runs
+
     found = get_close_matches(str(name).lower(), by_lower, n=1, cutoff=0.6)
     return by_lower[found[0]] if found else ""

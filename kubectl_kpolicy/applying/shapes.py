@@ -6,7 +6,6 @@ fields are errors, as in Kyverno's CLI, but with file, line and the nearest know
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import DocumentError, Location
@@ -73,6 +72,8 @@ class _Reading:
         return taken
 
     def _unknown(self, path: _Path, known: Sequence[str]) -> DocumentError:
+        from difflib import get_close_matches  # here: nothing is misspelt in most runs
+
         near = get_close_matches(str(path[-1]), known, 1)
         return DocumentError(
             f"unknown field `{shown(path)}` in {self._what}",
