@@ -24,22 +24,14 @@ EXAMPLES = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs and their flags."""
-    parser.epilog = f"example: kubectl kpolicy {EXAMPLES['query']}"
-    verbs = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
+    from .trying import add_verbs
+
     words = {
         "query": "evaluate expressions on bindings",
         "parse": "print the tree of expressions",
         "function": "print the signatures of functions",
     }
-    made = {
-        verb: verbs.add_parser(
-            verb,
-            help=text,
-            description=f"{text.capitalize()}.",
-            epilog=f"example: kubectl kpolicy {EXAMPLES[verb]}",
-        )
-        for verb, text in words.items()
-    }
+    made = add_verbs(parser, words, EXAMPLES)
     _query_flags(made["query"])
     _expression_flags(made["parse"])
     made["function"].add_argument("names", nargs="*", metavar="NAME", help="all without a name")

@@ -28,22 +28,14 @@ _INDENT = "  "
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs and their flags."""
-    parser.epilog = f"example: kubectl kpolicy {EXAMPLES['query']}"
-    verbs = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
+    from .trying import add_verbs
+
     words = {
         "query": "evaluate expressions on a document",
         "parse": "print the tree of expressions",
         "function": "print the signatures of functions",
     }
-    made = {
-        verb: verbs.add_parser(
-            verb,
-            help=text,
-            description=f"{text.capitalize()}.",
-            epilog=f"example: kubectl kpolicy {EXAMPLES[verb]}",
-        )
-        for verb, text in words.items()
-    }
+    made = add_verbs(parser, words, EXAMPLES)
     _query_flags(made["query"])
     made["parse"].add_argument("-f", "--file", action="append", default=[], metavar="FILE",
         help="read an expression from a file (repeatable)")  # fmt: skip

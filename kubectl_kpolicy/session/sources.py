@@ -129,7 +129,6 @@ def _unreadable(path: Path, error: OSError) -> DocumentError:
     reason = (error.strerror or "cannot be read").lower()
     return DocumentError(
         f"cannot read `{path}`: {reason}",
-        at=Location(str(path)),
         help="check the path; folders and `-` can be named too",
     )
 
