@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .findings import Finding, error
+from .findings import Finding, error, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from engine.model import Json
 
-DEPRECATED = ("In", "NotIn")
+DEPRECATED = {"In": "AnyIn or AllIn", "NotIn": "AnyNotIn or AllNotIn"}
+"""Operators that policies should not use any more, and what they should use."""
+
 OPERATORS = (
     "Equal",
     "Equals",
@@ -58,3 +60,6 @@ def _check_list(listed: list[Json], path: str, allowed: tuple[str, ...]) -> Iter
         elif operator not in allowed:
             choices = " ".join(allowed)
             yield error(at, f"entered value of `operator` is invalid. valid values: [{choices}]")
+        elif instead := DEPRECATED.get(operator):
+            text = f"Operator {operator} has been deprecated and will be removed soon. Use {instead} instead."
+            yield sentence(f"{at}.operator", text)

@@ -15,14 +15,20 @@ Severity = Literal["error", "warning"]
 
 @record
 class Finding:
-    """One thing that is wrong (`error`: the document is refused) or doubtful (`warning`) at a path of the document."""
+    """One thing that is wrong (`error`: the document is refused) or doubtful (`warning`) at a path of the document.
+
+    `is_sentence` says that the text begins with the message and not with the path, where scripts look for upstream's words.
+    """
 
     severity: Severity
     message: str
     path: str = ""
+    is_sentence: bool = False
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.message}" if self.path else self.message
+        return (
+            f"{self.path}: {self.message}" if self.path and not self.is_sentence else self.message
+        )
 
 
 def error(path: str, message: str) -> Finding:
@@ -33,6 +39,11 @@ def error(path: str, message: str) -> Finding:
 def warning(path: str, message: str) -> Finding:
     """Make a finding that people should see and that refuses nothing."""
     return Finding("warning", message, path)
+
+
+def sentence(path: str, message: str) -> Finding:
+    """Make a warning in upstream's words, which come first wherever it is shown."""
+    return Finding("warning", message, path, is_sentence=True)
 
 
 def invalid(path: str, value: object, message: str) -> Finding:

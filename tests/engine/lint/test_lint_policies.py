@@ -558,3 +558,21 @@ def test_a_namespaced_policy_may_use_its_own_namespace() -> None:
 
     assert found(namespaced(RULE | {"context": context})) == []
     assert found(namespaced(rule(generate=generated))) == []
+
+
+@pytest.mark.parametrize("operator", ["In", "NotIn"])
+def test_a_deprecated_operator_is_warned_of_in_upstreams_words(operator: str) -> None:
+    conditions = {"any": [{"key": "a", "operator": operator, "value": ["a"]}]}
+    doc = policy(rule(validate={"deny": {"conditions": conditions}}))
+    [warning] = found(doc, "warning")
+    assert warning.startswith(
+        f"Operator {operator} has been deprecated and will be removed soon. Use Any{operator} or All{operator}"
+    )
+    [finding] = lint_policy(parse_policy(doc))
+    assert finding.path == "spec.rules[0].validate.deny.conditions.any[0].operator"
+    assert found(doc) == []
+
+
+def test_an_operator_in_use_is_not_warned_of() -> None:
+    conditions = {"any": [{"key": "a", "operator": "AnyIn", "value": ["a"]}]}
+    assert found(policy(rule(validate={"deny": {"conditions": conditions}})), "warning") == []
