@@ -31,6 +31,7 @@ from . import envelope
 from .admission_rules import kinds_in
 from .configurations import condition_probe
 from .rights import missing_verbs, needs_of_cleanup, needs_of_policy
+from .schemas import type_warnings
 from .scopes import cluster_findings, unknown_resources
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ class Desk:
             return warnings
         compile_policy(policy)
         warnings += _passed(cluster_findings(policy, self._world.discovery))
+        warnings += await type_warnings(self._client, self._world.discovery, policy)
         await self._check_conditions(policy)
         await self._require(needs_of_policy(policy, self._world.discovery))
         if old is not None and _clone_changed(old, obj):

@@ -255,3 +255,53 @@ def test_objects_that_are_going_are_let_go() -> None:
     going["metadata"]["deletionTimestamp"] = "2026-11-21T10:00:00Z"
 
     assert ask("policy", going)["allowed"] is True
+
+
+def of_cel(expression: str, *kinds: str) -> dict[str, Any]:
+    made = policy("cel")
+    rule = {
+        "name": "r",
+        "match": {"any": [{"resources": {"kinds": list(kinds)}}]},
+        "validate": {"cel": {"expressions": [{"expression": expression, "message": "m"}]}},
+    }
+    made["spec"] = {"rules": [rule]}
+    return made
+
+
+def publishing(**answers: Any) -> FakeClient:
+    client = FakeClient()
+    deployment = {
+        "type": "object",
+        "properties": {"spec": {"type": "object", "properties": {"replicas": {"type": "integer"}}}},
+        "x-kubernetes-group-version-kind": [
+            {"group": "apps", "version": "v1", "kind": "Deployment"}
+        ],
+    }
+    document = {"components": {"schemas": {"Deployment": deployment}}}
+    client.answers["/openapi/v3/apis/apps/v1"] = answers.get("apps", document)
+    return client
+
+
+def test_an_expression_that_reads_what_its_kind_does_not_have_is_accepted_with_a_warning() -> None:
+    response = ask("policy", of_cel("object.replicas > 1", "Deployment"), client=publishing())
+
+    assert response["allowed"] is True
+    assert response["warnings"] == [
+        "apps/v1, Kind=Deployment: ERROR: <input>:1:7: undefined field 'replicas'; | object.replicas > 1; | ......^;"
+    ]
+    sound = of_cel("object.spec.replicas > 1", "Deployment")
+    assert "warnings" not in ask("policy", sound, client=publishing())
+
+
+def test_a_server_that_does_not_publish_schemas_costs_the_warnings_only() -> None:
+    client = publishing(apps=Unreachable("no"))
+    response = ask("policy", of_cel("object.replicas > 1", "Deployment"), client=client)
+    assert response["allowed"] is True
+    assert "warnings" not in response
+
+
+def test_no_schema_is_asked_for_where_nothing_is_written_in_cel() -> None:
+    client = publishing()
+    ask("policy", policy(), client=client)
+    ask("policy", of_cel("object.replicas > 1", "Deploy*", "Deployment/scale"), client=client)
+    assert [call for call in client.calls if call.verb == "raw"] == []

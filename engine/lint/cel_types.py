@@ -1,0 +1,309 @@
+"""What the schemas of kinds say about CEL expressions: fields that no object of the kind has, and comparisons that cannot be.
+
+For the webhook, which warns of them when a policy is written (Kubernetes does so for ValidatingAdmissionPolicies). Schemas come
+in as OpenAPI v3 documents of the server. Whatever a schema leaves open is taken for anything, so that nothing is warned of wrongly.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.lang import cel
+from engine.lang.cel.ast import (
+    Bind,
+    Call,
+    Chain,
+    Choice,
+    Comprehension,
+    Ident,
+    Index,
+    ListLiteral,
+    Literal,
+    Logic,
+    MapLiteral,
+    MessageLiteral,
+    Select,
+    Unary,
+)
+from engine.lang.cel.errors import place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from engine.lang.cel.ast import Node
+    from engine.model import Block, Rule
+
+    Shape = Mapping[str, Any] | None
+    Scope = Mapping[str, Shape]
+
+_ROOTS: Final = ("object", "oldObject")
+_COMPARISONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
+_NAMES: Final = {"string": "string", "boolean": "bool", "integer": "int", "number": "double"}
+_NUMBERS: Final = frozenset({"int", "double"})
+_OPENINGS: Final = ("x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource")
+_ESCAPED: Final = {"dot": ".", "dash": "-", "slash": "/", "underscores": "__"}
+_ESCAPE: Final = re.compile("__([a-z]+)__")
+_SAME_ELEMENTS: Final = frozenset({"filter", "sortBy"})
+_MOST_REFERENCES: Final = 32
+_BOOL: Final[Mapping[str, Any]] = {"type": "boolean"}
+
+
+class Schemas:
+    """The schemas of one OpenAPI v3 document; references between them are followed here."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._named: Mapping[str, Any] = (document.get("components") or {}).get("schemas") or {}
+
+    def of_kind(self, group: str, version: str, kind: str) -> Shape:
+        """Return the schema of a kind, None where the document has none."""
+        wanted = {"group": group, "version": version, "kind": kind}
+        for found in self._named.values():
+            if wanted in (found.get("x-kubernetes-group-version-kind") or ()):
+                return self.resolved(found)
+        return None
+
+    def resolved(self, shape: Shape) -> Shape:
+        """Return a schema without the references that stand in its place."""
+        for _ in range(_MOST_REFERENCES):
+            if not isinstance(shape, dict):
+                return None
+            every: Any = shape.get("allOf") or ()
+            if len(every) == 1:
+                shape = every[0]
+            elif "$ref" in shape:
+                shape = self._named.get(str(shape["$ref"]).rpartition("/")[2])
+            else:
+                return shape
+        return None
+
+
+def type_warnings(
+    expressions: Iterable[str], variables: Iterable[Block], schemas: Schemas, shape: Shape
+) -> Iterator[str]:
+    """Yield what is wrong with expressions about objects of a shape, as the Go implementation words it, in one line each.
+
+    `variables` are named expressions, each of which may read those before it.
+    """
+    known: dict[str, Shape] = {}
+    holder = {"type": "object", "properties": known, _OPENINGS[0]: True}
+    scope: dict[str, Shape] = {**dict.fromkeys(_ROOTS, shape), "variables": holder}
+    for variable in variables:
+        check = _Check(schemas)
+        known[str(variable.get("name", ""))] = check.of_text(variable.get("expression"), scope)
+        yield from check.found
+    for text in expressions:
+        check = _Check(schemas)
+        check.of_text(text, scope)
+        yield from check.found
+
+
+def rule_warnings(rule: Rule, schemas: Schemas, shape: Shape) -> Iterator[str]:
+    """Yield what is wrong with the expressions of a classic rule about objects of a shape."""
+    block: Block = (rule.validate or {}).get("cel") or {}
+    variables = _blocks(block.get("variables"))
+    texts = [str(one.get("expression") or "") for one in rule.cel_preconditions]
+    for one in _blocks(block.get("expressions")):
+        texts += [str(one.get(name) or "") for name in ("expression", "messageExpression")]
+    texts += [
+        str(one.get("valueExpression") or "") for one in _blocks(block.get("auditAnnotations"))
+    ]
+    yield from type_warnings(filter(None, texts), variables, schemas, shape)
+
+
+def _blocks(listed: object) -> list[Block]:
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
+class _Check:
+    """Goes over one expression; `found` are the texts about it."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self.found: list[str] = []
+        self._schemas = schemas
+        self._source = ""
+
+    def of_text(self, text: object, scope: Scope) -> Shape:
+        """Return the shape of an expression's value; one that does not compile is refused elsewhere."""
+        self._source = str(text or "").strip()
+        try:
+            tree = cel.compile(self._source).tree
+        except cel.CelSyntaxError:
+            return None
+        return self._of(tree, scope)
+
+    def _of(self, node: Node, scope: Scope) -> Shape:
+        visit = _VISITS.get(type(node))
+        return self._schemas.resolved(visit(self, node, scope)) if visit is not None else None
+
+    def _fail(self, at: int, message: str) -> None:
+        line, column = place(self._source, at)
+        shown = self._source.split("\n")[line - 1]
+        mark = "." * (column - 1) + "^"
+        self.found.append(f"ERROR: <input>:{line}:{column}: {message}; | {shown}; | {mark};")
+
+    def ident(self, node: Ident, scope: Scope) -> Shape:
+        return scope.get(node.name)
+
+    def select(self, node: Select, scope: Scope) -> Shape:
+        shape = self._of(node.operand, scope)
+        if shape is None:
+            return _BOOL if node.test else None
+        part = self._field(shape, node.field, node.at)
+        return _BOOL if node.test else part
+
+    def _field(self, shape: Mapping[str, Any], name: str, at: int) -> Shape:
+        kind = _scalar(shape)
+        if kind:
+            self._fail(at, f"type '{kind}' does not support field selection")
+            return None
+        properties = shape.get("properties") or {}
+        for spelling in (name, _unescaped(name)):
+            if spelling in properties:
+                return self._schemas.resolved(properties[spelling])
+        if _is_open(shape):
+            more = shape.get("additionalProperties")
+            return self._schemas.resolved(more if isinstance(more, dict) else None)
+        self._fail(at, f"undefined field '{name}'")
+        return None
+
+    def index(self, node: Index, scope: Scope) -> Shape:
+        shape = self._of(node.operand, scope)
+        self._of(node.key, scope)
+        if shape is None:
+            return None
+        more = shape.get("additionalProperties")
+        return shape.get("items") or (more if isinstance(more, dict) else None)
+
+    def call(self, node: Call, scope: Scope) -> Shape:
+        target = self._of(node.target, scope) if node.target is not None else None
+        for argument in node.arguments:
+            self._of(argument, scope)
+        return target if node.name in ("value", "orValue") else None
+
+    def chain(self, node: Chain, scope: Scope) -> Shape:
+        left = self._of(node.first, scope)
+        for operator, part, at in node.rest:
+            right = self._of(part, scope)
+            if operator not in _COMPARISONS:
+                left = None
+                continue
+            one, other = _scalar(left), _scalar(right)
+            if one and other and one != other and not {one, other} <= _NUMBERS:
+                text = f"found no matching overload for '_{operator}_' applied to '({one}, {other})'"  # fmt: skip
+                self._fail(at, text)
+            left = _BOOL
+        return left
+
+    def logic(self, node: Logic, scope: Scope) -> Shape:
+        for part in node.parts:
+            self._of(part, scope)
+        return _BOOL
+
+    def unary(self, node: Unary, scope: Scope) -> Shape:
+        shape = self._of(node.operand, scope)
+        return _BOOL if node.operator == "!" else shape
+
+    def choice(self, node: Choice, scope: Scope) -> Shape:
+        values = [self._of(node.otherwise, scope)]
+        for test, value in node.cases:
+            self._of(test, scope)
+            values.append(self._of(value, scope))
+        return values[0] if all(value == values[0] for value in values) else None
+
+    def listed(self, node: ListLiteral, scope: Scope) -> Shape:
+        for item, _ in node.items:
+            self._of(item, scope)
+        return None
+
+    def mapped(self, node: MapLiteral, scope: Scope) -> Shape:
+        for key, value, _ in node.entries:
+            self._of(key, scope)
+            self._of(value, scope)
+        return None
+
+    def message(self, node: MessageLiteral, scope: Scope) -> Shape:
+        for _, value, _, _ in node.entries:
+            self._of(value, scope)
+        return None
+
+    def literal(self, node: Literal, _: Scope) -> Shape:
+        kinds = {str: "string", bool: "boolean", int: "integer", float: "number"}
+        kind = kinds.get(type(node.value))
+        return {"type": kind} if kind else None
+
+    def comprehension(self, node: Comprehension, scope: Scope) -> Shape:
+        shape = self._of(node.source, scope)
+        inside = {**scope, **_elements(node, shape)}
+        if node.filter is not None:
+            self._of(node.filter, inside)
+        body = self._of(node.body, inside)
+        if node.kind in _SAME_ELEMENTS:
+            return shape
+        if node.kind == "map":
+            return {"type": "array", "items": body} if body is not None else None
+        return None
+
+    def bind(self, node: Bind, scope: Scope) -> Shape:
+        value = self._of(node.value, scope)
+        body = self._of(node.body, {**scope, node.name: value})
+        return None if node.kind == "optFlatMap" else body
+
+
+_VISITS: Final[dict[type, Callable[[_Check, Any, Any], Any]]] = {
+    Ident: _Check.ident,
+    Select: _Check.select,
+    Index: _Check.index,
+    Call: _Check.call,
+    Chain: _Check.chain,
+    Logic: _Check.logic,
+    Unary: _Check.unary,
+    Choice: _Check.choice,
+    ListLiteral: _Check.listed,
+    MapLiteral: _Check.mapped,
+    MessageLiteral: _Check.message,
+    Literal: _Check.literal,
+    Comprehension: _Check.comprehension,
+    Bind: _Check.bind,
+}
+
+
+def _elements(node: Comprehension, shape: Shape) -> dict[str, Shape]:
+    """Return the shapes of a comprehension's names: of a list its elements, of a map its keys."""
+    more = (shape or {}).get("additionalProperties")
+    element = (shape or {}).get("items") or (more if isinstance(more, dict) else None)
+    if node.second:
+        return {node.first: None, node.second: element}
+    return {node.first: element if (shape or {}).get("type") == "array" else None}
+
+
+def _scalar(shape: Shape) -> str:
+    """Return CEL's name of a scalar's type, nothing where the schema leaves it open."""
+    if shape is None or shape.get("format") in _ODD_FORMATS or shape.get("nullable"):
+        return ""
+    if any(shape.get(name) for name in _OPENINGS) or shape.get("x-kubernetes-int-or-string"):
+        return ""
+    if shape.get("oneOf") or shape.get("anyOf"):
+        return ""
+    return _NAMES.get(str(shape.get("type")), "")
+
+
+_ODD_FORMATS: Final = frozenset({"int-or-string", "date-time", "date", "duration", "byte", "quantity"})  # fmt: skip
+
+
+def _is_open(shape: Mapping[str, Any]) -> bool:
+    """Tell whether objects may have fields that the schema does not name."""
+    if any(shape.get(name) for name in _OPENINGS) or shape.get("x-kubernetes-int-or-string"):
+        return True
+    if shape.get("oneOf") or shape.get("anyOf") or shape.get("allOf"):
+        return True
+    return bool(shape.get("additionalProperties")) or not shape.get("properties")
+
+
+def _unescaped(name: str) -> str:
+    """Return the property that a name of an expression stands for (Kubernetes escapes what is no name or a keyword)."""
+
+    def meant(found: re.Match[str]) -> str:
+        return _ESCAPED.get(found[1], found[1])
+
+    return _ESCAPE.sub(meant, name) if "__" in name else name
