@@ -38,7 +38,7 @@ _PER_SECOND, _BURST = 50.0, 200.0
 class Note:
     """One thing to say about an object (an object reference: apiVersion, kind, namespace, name, uid).
 
-    `controller` is the reporting one (row E-01), `action` what was done (row E-02).
+    `controller` is the reporting one (row E-01), `action` what was done (row E-02), `annotations` what our own tools read.
     """
 
     about: tuple[str, str, str, str, str]
@@ -47,6 +47,7 @@ class Note:
     action: str = "None"
     type: str = "Warning"
     controller: str = "kyverno-admission"
+    annotations: tuple[tuple[str, str], ...] = ()
 
 
 def reference(obj: Object) -> tuple[str, str, str, str, str]:
@@ -183,10 +184,13 @@ class Recorder:
         stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
         involved = {"apiVersion": api_version, "kind": kind, "name": name}
         involved |= {key: text for key, text in (("namespace", namespace), ("uid", uid)) if text}
+        metadata: Object = {"namespace": namespace or "default", "name": self._name(name)}
+        if note.annotations:
+            metadata["annotations"] = dict(note.annotations)
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"namespace": namespace or "default", "name": self._name(name)},
+            "metadata": metadata,
             "involvedObject": involved,
             "reason": note.reason,
             "message": shortened(note.message),

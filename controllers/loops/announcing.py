@@ -67,4 +67,5 @@ def _written(note: Note) -> Written:
         action=note.action,
         type=note.type,
         controller=note.source,
+        annotations=note.annotations,
     )

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from controllers.store.denials import marks_of
 from controllers.store.events import notes_of
 from controllers.store.policies import key_of
 from controllers.store.reports import UNREPORTED_KINDS, rows_of
 from controllers.store.update_requests import RuleWork, UpdateRequest
+from engine.grants.blocks import block_key
 from engine.model import RuleType
 
 from .announcing import announce
@@ -34,6 +36,7 @@ class LoopSink:
 
     def __init__(self, surroundings: Surroundings, pending: PendingReports | None = None) -> None:
         self._surroundings = surroundings
+        self._block_key = block_key(surroundings.key)
         self.pending = pending or PendingReports(surroundings)
 
     async def run(self) -> None:
@@ -87,6 +90,7 @@ class LoopSink:
                 exceptions,
                 blocked=not verdict.allowed,
                 successes=surroundings.world.configuration.success_events,
+                marks=marks_of(review, self._block_key),
             )
             announce(surroundings, notes)
         if verdict.allowed and _is_reported(review):

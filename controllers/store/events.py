@@ -7,7 +7,7 @@ reads their `message`, in the namespace of what they are about (`default` for cl
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from engine.model import RuleType, Status
@@ -15,11 +15,13 @@ from engine.model import RuleType, Status
 from .policies import CEL_GROUP, is_cel, key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from engine.model import Object, Policy, PolicyException, Review, RuleResult
     from engine.model.celpolicies import CelException
+
+    from .denials import Marks
 
 VIOLATION: Final = "PolicyViolation"
 APPLIED: Final = "PolicyApplied"
@@ -45,13 +47,14 @@ LONGEST_MESSAGE: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One Event that is to be written: about what, and what it says."""
+    """One Event that is to be written: about what, what it says, and annotations that only our own tools read."""
 
     about: Mapping[str, str]
     reason: str
     action: str
     message: str
     source: str
+    annotations: tuple[tuple[str, str], ...] = ()
 
     @property
     def type(self) -> str:
@@ -141,10 +144,12 @@ def notes_of(
     blocked: bool,
     successes: bool,
     source: str = ADMISSION,
+    marks: Callable[[RuleResult], Marks] = lambda _: (),
 ) -> Iterator[Note]:
     """Yield the Events of a review: on policies, on the object unless it was blocked, on exceptions (E-03 to E-05).
 
     Policies and exceptions are by key. Passes are told only when `successes` are asked for, once for each policy whose rules all passed.
+    `marks` gives the annotations of what was blocked.
     """
     about = about_object(review.target) if has_name(review) and not blocked else None
     for key, group in _by_policy(results).items():
@@ -153,7 +158,8 @@ def notes_of(
             continue
         missed = [one for one in group if one.status in (Status.FAIL, Status.ERROR)]
         for result in missed:
-            yield violation(policy, review, result, blocked=blocked, source=source)
+            found = violation(policy, review, result, blocked=blocked, source=source)
+            yield replace(found, annotations=marks(result)) if blocked else found
             if about:
                 yield violation_on_object(about, policy, result, source)
         for result in group:

@@ -14,6 +14,7 @@ from controllers.kube.kinds import GRANT_POLICIES, GRANTS
 from controllers.manifests.crds.native import REQUEST_FIELDS
 from engine.errors import EngineError
 from engine.grants import chosen_policy, parse_grant, parse_grant_policy
+from engine.grants.blocks import block_key, is_signed, read_block_id
 from engine.grants.company import circumstances_of, readable_policies
 from engine.lang import regex
 
@@ -36,8 +37,12 @@ class Refused(EngineError):  # noqa: N818 - it names the verdict
 class GrantDesk:
     """Decides on Grants and GrantPolicies; `review` answers the path of both."""
 
-    def __init__(self, client: Client, clock: Clock) -> None:
+    def __init__(self, client: Client, clock: Clock, key: bytes) -> None:
         self._client, self._clock = client, clock
+        self._block_key = block_key(key)
+
+    def __repr__(self) -> str:
+        return "<GrantDesk>"
 
     async def review(self, _rest: str, body: bytes, budget: float) -> bytes:
         """Answer the review of a Grant or a GrantPolicy."""
@@ -70,6 +75,7 @@ class GrantDesk:
         for reason in _wrong_request(obj, user) if old is None else _wrong_change(obj, old, user):
             raise Refused(f"refused: {reason}")
         if old is None:
+            _check_block(obj, self._block_key)
             await self._check_limits(obj)
 
     async def _check_limits(self, obj: Object) -> None:
@@ -81,6 +87,25 @@ class GrantDesk:
         _, refusals = chosen_policy(grant, policies, circumstances)
         if refusals:
             raise Refused("\n".join(map(str, refusals)))
+
+
+def _check_block(obj: Object, key: bytes) -> None:
+    """Refuse a request by the id of a denial that was not ours, or that told of something else."""
+    spec = obj["spec"]
+    text = str(spec.get("block") or "")
+    if not text:
+        return
+    block = read_block_id(text) if is_signed(text, key) else None
+    if block is None:
+        raise Refused(
+            "refused: spec.block is no id of a denial in this cluster; name POLICY/RULE and KIND/NAME instead"
+        )
+    target = spec.get("target") or {}
+    asked = (spec.get("policy"), target.get("kind"), target.get("name"), obj["metadata"].get("namespace"))  # fmt: skip
+    told = (block.policy, block.kind, block.name, block.namespace)
+    rules = set(spec.get("rules") or ())
+    if asked != told or not rules or not rules <= set(block.rules):
+        raise Refused("refused: the denial of spec.block was about something else")
 
 
 async def _check_policy(request: Mapping[str, Any]) -> None:

@@ -32,7 +32,8 @@ from engine.codes import (  # fmt: skip
 )
 from engine.codes.minting import MAX_NUMBER
 from engine.errors import EngineError
-from engine.grants.blocks import Block, block_id
+from engine.grants.blocks import Block, block_id, block_key
+from engine.grants.blocks import target_of as asked_for
 from engine.grants.model import instant_of
 from engine.grants.requests import covers, lets_ask
 
@@ -74,6 +75,7 @@ class Codes:
         self._namespace = namespace
         self._keys = (Key(1, hmac.digest(key, b"kpolicy code", "sha256")),)
         self._uses = Uses(client, namespace, use_key(key))
+        self._block_key = block_key(key)
         self._places = Places(client)
         self._policies = GrantPolicies(client, clock)
         self._wrong, self._minted = Throttle(MOST_WRONG), Throttle(MOST_MINTED)
@@ -107,7 +109,7 @@ class Codes:
         groups = frozenset((request.get("userInfo") or {}).get("groups") or ())
         named = {key: sorted({one.rule for one in results}) for key, results in by_policy.items()}
         covering = _covering(policies, named, review.namespace, user, groups)
-        ruling = replace(ruling, tail=_ways_out(covering, named, review))
+        ruling = replace(ruling, tail=_ways_out(covering, named, review, self._block_key))
         modes = {key: found for key, found in _with_codes(covering).items() if found is not None}
         if len(modes) < len(named) or user.startswith("system:") or not is_authenticated.get():
             return ruling
@@ -300,15 +302,16 @@ def _ways_out(
     covering: Mapping[str, Sequence[GrantPolicy]],
     named: Mapping[str, Sequence[str]],
     review: Review,
+    key: bytes,
 ) -> str:
     """Return the lines that say how to ask for an exception, where somebody may be asked."""
-    name = str(review.metadata.get("name") or review.metadata.get("generateName") or "*")
+    name = asked_for(review.metadata, is_new=review.operation == "CREATE")
     blocks = [
         Block(key.rpartition("/")[2], tuple(named[key]), review.kind, name, review.namespace)
         for key, policies in covering.items()
         if policies
     ]
-    return "".join(f"\nto request an exception: kubectl kpolicy grant --block {block_id(one)}" for one in blocks)  # fmt: skip
+    return "".join(f"\nto request an exception: kubectl kpolicy grant --block {block_id(one, key)}" for one in blocks)  # fmt: skip
 
 
 def _unneeded(review: Review, ruling: Ruling) -> Ruling:

@@ -127,7 +127,7 @@ class Serving:
                 "exceptionvalidate": desk.exception,
                 "celexception": desk.exception,
                 "cleanupvalidate": desk.cleanup,
-                "grantvalidate": GrantDesk(runtime.client, runtime.clock).review,
+                "grantvalidate": GrantDesk(runtime.client, runtime.clock, runtime.key).review,
                 "globalcontextvalidate": desk.nothing,
                 "verifymutate": desk.nothing,
                 "verifyttl": desk.label,

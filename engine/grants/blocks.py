@@ -1,20 +1,26 @@
-"""The id of a denial, by which somebody asks for an exception from it: what was denied, told in one word.
+"""The id of a denial, by which somebody asks for an exception from it: what was denied, told in one word and signed.
 
 It says nothing that the denial beside it does not say, and gives no right to anything: a request made by it is judged like
-any other.
+any other. The signature tells an id of ours from one that somebody made up to have another person ask for something else.
 """
 
 from __future__ import annotations
 
 import base64
-from typing import Final
+import hmac
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from engine.record import record
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 PREFIX: Final = "kb1."
 _FIELDS: Final = 5
+_MAC: Final = 16
+_LONGEST: Final = 4096
 
 
 @record
@@ -28,14 +34,26 @@ class Block:
     namespace: str
 
 
-def block_id(block: Block) -> str:
-    """Return the id of a denial."""
+def block_key(shared: bytes) -> bytes:
+    """Return the key that ids are signed with, from the one that all replicas share."""
+    return hmac.digest(shared, b"kpolicy block", "sha256")
+
+
+def block_id(block: Block, key: bytes) -> str:
+    """Return the id of a denial, `kb1.CONTENT.SIGNATURE`, signed with the `block_key`."""
     fields = [block.policy, list(block.rules), block.kind, block.name, block.namespace]
-    return PREFIX + base64.urlsafe_b64encode(orjson.dumps(fields)).decode().rstrip("=")
+    said = PREFIX + _spelled(orjson.dumps(fields))
+    return f"{said}.{_signature(said, key)}"
 
 
-def block_of(data: bytes) -> Block | None:
-    """Return what the decoded id of a denial says; None for anything else."""
+def is_signed(text: str, key: bytes) -> bool:
+    """Tell, in constant time, whether a text is an id that was signed with the `block_key`."""
+    said, _, signature = text.rpartition(".")
+    given = signature.encode("utf-8", "surrogatepass")
+    return hmac.compare_digest(_signature(said, key).encode(), given)
+
+
+def _block_of(data: bytes) -> Block | None:
     try:
         fields = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -47,3 +65,32 @@ def block_of(data: bytes) -> Block | None:
     if not isinstance(rules, list) or not all(isinstance(one, str) for one in (*texts, *rules)):
         return None
     return Block(policy, tuple(rules), kind, name, namespace) if policy and rules and kind else None
+
+
+def target_of(metadata: Mapping[str, Any], *, is_new: bool) -> str:
+    """Return the name that a denied object is asked for by: a beginning with a wildcard where the rest is drawn by chance.
+
+    The API server may have drawn the name of a new object already; the next attempt gets another one (A6).
+    """
+    name, beginning = str(metadata.get("name") or ""), str(metadata.get("generateName") or "")
+    is_drawn = is_new and beginning and name.startswith(beginning)
+    return f"{beginning}*" if is_drawn or not name else name
+
+
+def read_block_id(text: str) -> Block | None:
+    """Return what an id says, whoever signed it; None for what is no id."""
+    content, _, signature = text.removeprefix(PREFIX).partition(".")
+    if not (text.startswith(PREFIX) and signature) or len(text) > _LONGEST:
+        return None
+    try:
+        return _block_of(base64.urlsafe_b64decode(content + "=" * (-len(content) % 4)))
+    except ValueError:
+        return None
+
+
+def _signature(said: str, key: bytes) -> str:
+    return _spelled(hmac.digest(key, said.encode("utf-8", "surrogatepass"), "sha256")[:_MAC])
+
+
+def _spelled(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")

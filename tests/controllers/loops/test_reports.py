@@ -294,6 +294,9 @@ def test_a_blocked_request_has_an_event_on_the_policy_and_no_report():
             [event] = made.events
             assert event["involvedObject"]["kind"] == "ClusterPolicy"
             assert event["action"] == "Resource Blocked"
+            marks = event["metadata"]["annotations"]
+            assert marks["kpolicy.io/user"] == "chip"
+            assert marks["kpolicy.io/block"].startswith("kb1.")
             assert event["message"].startswith(
                 "ConfigMap shop/a: [needs-team] fail (blocked); validation error: team is needed."
             )

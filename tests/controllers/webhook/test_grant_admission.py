@@ -11,6 +11,8 @@ import pytest
 from controllers.kube import Forbidden, ManualClock
 from controllers.kube.fake import FakeClient
 from controllers.webhook.grants import GrantDesk
+from engine.grants.blocks import Block, block_id, block_key
+from engine.record import replace
 
 from .staging import NOW, body
 
@@ -18,6 +20,7 @@ POLICY = {
     "apiVersion": "kpolicy.io/v1alpha1", "kind": "GrantPolicy", "metadata": {"name": "default"},
     "spec": {"approvers": [{"users": ["bob"]}], "maxDuration": "4h", "limits": {"openPerUser": 1}},
 }  # fmt: skip
+KEY = b"k" * 32
 ADA = {"username": "ada", "groups": ["dev", "system:authenticated"]}
 BOB = {"username": "bob", "groups": ["ops", "system:authenticated"]}
 
@@ -32,7 +35,7 @@ def grant(name: str = "web", **spec: Any) -> dict[str, Any]:
 
 def ask(obj: Any, old: Any = None, *, user: Any = ADA, client: FakeClient | None = None) -> Any:
     async def go() -> Any:
-        desk = GrantDesk(client or FakeClient(POLICY), ManualClock(NOW))
+        desk = GrantDesk(client or FakeClient(POLICY), ManualClock(NOW), KEY)
         fields = {"operation": "UPDATE" if old else "CREATE", "oldObject": old, "userInfo": user}
         return orjson.loads(await desk.review("", body(obj, **fields), 5.0))["response"]
 
@@ -65,6 +68,42 @@ def test_open_grants_of_the_requester_count_in_every_namespace():
     other["metadata"]["namespace"] = "elsewhere"
     other["status"] = {"state": "active"}
     assert "has 1 open grants" in text(ask(grant(), client=FakeClient(POLICY, other)))
+
+
+BLOCK = Block("no-root", ("r", "s"), "Deployment", "web", "shop")
+
+
+def test_a_request_by_the_id_of_a_denial_is_let_through():
+    assert ask(grant(block=block_id(BLOCK, block_key(KEY))))["allowed"]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        block_id(BLOCK, b"guessed"),
+        block_id(BLOCK, b""),
+        block_id(BLOCK, block_key(KEY)).rpartition(".")[0],
+        block_id(BLOCK, block_key(KEY)).rpartition(".")[0] + ".",
+        block_id(replace(BLOCK, name="other"), block_key(KEY)).rpartition(".")[0] + "." + block_id(BLOCK, block_key(KEY)).rpartition(".")[2],
+        "kb1.x", "x", ".", "kb1..", "\ud800.\ud800".encode("utf-8", "replace").decode(), "k" * 5000,
+    ],
+)  # fmt: skip
+def test_the_id_of_a_denial_that_nobody_signed_leads_to_no_request(block: str):
+    assert "spec.block is no id of a denial in this cluster" in text(ask(grant(block=block)))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [replace(BLOCK, policy="other"), replace(BLOCK, rules=("s",)), replace(BLOCK, kind="Pod"), replace(BLOCK, name="db"), replace(BLOCK, namespace="prod")],
+)  # fmt: skip
+def test_a_request_by_a_denial_of_something_else_is_refused(told: Block):
+    answer = ask(grant(block=block_id(told, block_key(KEY))))
+    assert "the denial of spec.block was about something else" in text(answer)
+
+
+def test_a_request_for_all_rules_is_not_what_a_denial_told_of():
+    answer = ask(grant(block=block_id(BLOCK, block_key(KEY)), rules=[]))
+    assert "was about something else" in text(answer)
 
 
 def test_limits_that_cannot_be_read_refuse():
