@@ -11,7 +11,7 @@ from controllers.loops.reports.scan import BackgroundScan
 from controllers.loops.reports.sweeping import ReportSweep
 from controllers.runtime.evaluating import evaluate_with
 from controllers.runtime.sink import Verdict
-from engine.model import review_of
+from engine.model import UserInfo, review_of
 
 from .staging import Scene, cluster_policy, config_map, matching, namespace, request_of, scene
 
@@ -289,7 +289,7 @@ def test_a_blocked_request_has_an_event_on_the_policy_and_no_report():
     async def play():
         enforced = needs("team", background=False, validationFailureAction="Enforce")
         async with scene(enforced) as made:
-            await admitted(made, config_map("a"), allowed=False)
+            await admitted(made, config_map("a"), allowed=False, user=UserInfo(username="chip"))
             await made.rest(60)
             [event] = made.events
             assert event["involvedObject"]["kind"] == "ClusterPolicy"
