@@ -4,6 +4,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
 VENV := .venv
 RUN := $(VENV)/bin/python
+LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --quiet pyproject.toml
 
 .PHONY: help demo test e2e check bench lock clean
 help:
@@ -12,7 +13,7 @@ help:
 	@echo "make e2e     the scenarios with kubectl, on the sandbox and on a real API server (built from Go modules once)"
 	@echo "make check   lint, format, types, layers, sizes"
 	@echo "make bench   speed and memory, as ratios to a yardstick"
-	@echo "make lock    bring requirements-dev.lock up to date (needs uv)"
+	@echo "make lock    bring the lock files up to date (needs uv)"
 	@echo "make clean   remove what these made"
 
 $(VENV)/ready: requirements-dev.lock
@@ -37,7 +38,9 @@ bench: $(VENV)/ready
 	$(RUN) -m tests.bench
 
 lock:
-	uv pip compile --universal --python-version 3.11 --generate-hashes --quiet pyproject.toml --extra dev -o requirements-dev.lock
+	$(LOCK) --extra dev -o requirements-dev.lock
+	$(LOCK) -c requirements-dev.lock -o requirements.lock
+	$(LOCK) -c requirements-dev.lock --extra tui -o requirements-console.lock
 
 clean:
 	@test ! -d .sandbox || $(RUN) -m kubectl_kpolicy.demo --stop

@@ -171,7 +171,7 @@ def _credentials(person: Entry, server: Entry, context: str) -> Credentials:
     if token_path is not None:
         return TokenFile(token_path)
     if isinstance(plugin, dict):
-        return credentials.exec_plugin(plugin, str(person.file.parent), server.value)
+        return credentials.exec_plugin(plugin, person.file.parent, server)
     if isinstance(provider, dict):
         return credentials.auth_provider(person.file, context, str(provider.get("name") or ""))
     if person.text("username"):

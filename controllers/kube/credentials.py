@@ -1,7 +1,8 @@
 """Who we are to an API server: tokens, token files, passwords, and plugins that make either.
 
 For `http.HttpClient`, which asks before every request, because tokens in files and those of plugins change while we run.
-Plugins and the older auth providers are run by the `kubernetes` package, imported only when a kubeconfig names one.
+Plugins are run by `login`. The auth providers that kubeconfigs had before them are left to the `kubernetes` package, which is
+installed by the extra `auth-provider` and imported only when a kubeconfig names one.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .clock import Clock
+    from .kubeconfig import Entry
 
 _REREAD_SECONDS = 60.0
 _EARLY = timedelta(seconds=30)
@@ -135,15 +137,13 @@ class Plugin:
             ) from error
 
 
-def exec_plugin(block: Mapping[str, Any], folder: str, cluster: Mapping[str, Any]) -> Plugin:
+def exec_plugin(block: Mapping[str, Any], folder: Path, cluster: Entry) -> Plugin:
     """Make credentials of a kubeconfig's `exec` block; `folder` is what relative commands start from."""
 
     def run() -> tuple[Presented, datetime | None]:
-        from kubernetes.config import exec_provider, kube_config
+        from .login import log_in
 
-        node: Any = kube_config.ConfigNode
-        provider: Any = exec_provider.ExecProvider
-        status = provider(node("exec", dict(block)), folder, node("cluster", dict(cluster))).run()
+        status = log_in(block, folder, cluster)
         token = str(status.get("token") or "")
         presented = Presented(
             f"Bearer {token}" if token else "",
@@ -159,8 +159,14 @@ def auth_provider(kubeconfig: Path, context: str, name: str) -> Plugin:
     """Make credentials of a kubeconfig's older `auth-provider` block, which the `kubernetes` package knows."""
 
     def run() -> tuple[Presented, datetime | None]:
-        from kubernetes import config
-        from kubernetes.client import Configuration
+        try:
+            from kubernetes import config
+            from kubernetes.client import Configuration
+        except ModuleNotFoundError as error:
+            raise AccessError(
+                f"the auth provider `{name}` needs the package `kubernetes`",
+                help="pip install 'kubectl-kpolicy[auth-provider]', or use a credential plugin (`exec`)",
+            ) from error
 
         loaded = Configuration()
         load: Any = config.load_kube_config

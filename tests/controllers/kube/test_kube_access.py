@@ -1,5 +1,6 @@
 import asyncio
 import base64
+import json
 import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -149,11 +150,74 @@ def test_a_plugin_named_by_the_kubeconfig_is_run_for_a_token(tmp_path):
     assert current(access).authorization == "Bearer made"
 
 
-def test_a_plugin_that_fails_is_named(tmp_path):
-    user = "{exec: {apiVersion: client.authentication.k8s.io/v1, command: /nowhere/login}}"
-    access = load_access(write(tmp_path / "k", config(user)))
-    with pytest.raises(AccessError, match="credential plugin `/nowhere/login` failed"):
+def exec_block(tmp_path, script, *, cluster="", **more):
+    """Return the access of a kubeconfig that names a plugin with this text as a shell script."""
+    path = write(tmp_path / "login", script)
+    path.chmod(0o700)
+    block = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(path), **more}
+    return load_access(write(tmp_path / "k", config(json.dumps({"exec": block}), cluster=cluster)))
+
+
+def answer(**words):
+    said = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", **words}
+    return f"#!/bin/sh\necho '{json.dumps(said)}'\n"
+
+
+def test_a_plugin_is_asked_in_its_environment_and_told_of_the_cluster_where_it_is_to_be(tmp_path):
+    script = f'#!/bin/sh\necho "$KUBERNETES_EXEC_INFO" >{tmp_path}/asked-$1-$REGION\n{answer(status={"token": "t"})[10:]}'
+    words = {"args": ["a"], "env": [{"name": "REGION", "value": "eu"}]}
+    authority = base64.b64encode(b"CA").decode()
+    cluster = f", certificate-authority-data: {authority}, extensions: [{{name: client.authentication.k8s.io/exec, extension: {{audience: me}}}}]"
+    current(exec_block(tmp_path, script, cluster=cluster, **words))
+    plain = json.loads((tmp_path / "asked-a-eu").read_text())
+    current(exec_block(tmp_path, script, cluster=cluster, provideClusterInfo=True, **words))
+    told = json.loads((tmp_path / "asked-a-eu").read_text())
+
+    assert plain == {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "kind": "ExecCredential",
+        "spec": {"interactive": False},
+    }
+    assert told["spec"]["cluster"] == {
+        "server": load_access(str(tmp_path / "k")).server,
+        "certificate-authority-data": authority,
+        "config": {"audience": "me"},
+    }
+
+
+def test_a_plugin_may_give_a_certificate(tmp_path):
+    status = {"clientCertificateData": "CERT", "clientKeyData": "KEY"}
+    presented = current(exec_block(tmp_path, answer(status=status)))
+    assert (presented.certificate, presented.key, presented.authorization) == (b"CERT", b"KEY", "")
+
+
+def test_a_plugin_with_a_relative_path_is_looked_for_beside_the_kubeconfig(tmp_path):
+    access = exec_block(tmp_path, answer(status={"token": "near"}), command="./login")
+    assert current(access).authorization == "Bearer near"
+
+
+@pytest.mark.parametrize(
+    ("script", "more", "message"),
+    [
+        ("#!/bin/sh\necho no rights >&2; exit 3\n", {}, "failed with code 3: no rights"),
+        ("#!/bin/sh\necho token\n", {}, "printed no ExecCredential"),
+        (answer(), {}, "printed no ExecCredential"),
+        (answer(status={}, apiVersion="old"), {}, "speaks `old`, the kubeconfig asks for"),
+        (answer(status={}), {"command": "/nowhere/login"}, "`/nowhere/login` is not there"),
+        (answer(status={}), {"interactiveMode": "Always"}, "asks for a terminal"),
+        ("no program", {}, "cannot be run"),
+    ],
+)
+def test_what_is_wrong_with_a_plugin_is_said(tmp_path, script, more, message):
+    with pytest.raises(AccessError, match=message):
+        current(exec_block(tmp_path, script, **more))
+
+
+def test_how_a_missing_plugin_is_installed_is_said_where_the_kubeconfig_tells(tmp_path):
+    access = exec_block(tmp_path, "", command="no-such-plugin", installHint="brew install it")
+    with pytest.raises(AccessError) as caught:
         current(access)
+    assert caught.value.help == "brew install it"
 
 
 def test_a_plugin_is_run_again_before_its_token_expires_and_after_a_refusal():
