@@ -8,7 +8,7 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --qui
 
 .PHONY: help demo test e2e check bench lock clean
 help:
-	@echo "make demo    five scenarios with kubectl, on a sandbox of your own"
+	@echo "make demo    five scenarios with kubectl, on a sandbox of your own; in a terminal, the console on it"
 	@echo "make test    all tests"
 	@echo "make e2e     the scenarios with kubectl, on the sandbox and on a real API server (built from Go modules once)"
 	@echo "make check   lint, format, types, layers, sizes"

@@ -1,7 +1,8 @@
-"""`python -m kubectl_kpolicy.demo [--dir DIR] [--offline]`: a guided run of the five scenarios.
+"""`python -m kubectl_kpolicy.demo [--dir DIR] [--console] [--offline]`: a guided run of the five scenarios, then the console.
 
 With kubectl it plays them on a sandbox with the engine beside it; `--offline` asks the engine alone, without any server. With
-a terminal the sandbox is left running, to go on in; without one it is thrown away at the end.
+a terminal the sandbox is filled as a cluster is on a working day, the console opens on it, and it is left running; without
+one it is thrown away at the end. `--console` goes straight to the console.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m kubectl_kpolicy.demo", description=__doc__)
     parser.add_argument("--dir", type=Path, default=Path(".sandbox"), metavar="DIR")
     parser.add_argument("--offline", action="store_true", help="without a server, on files only")
+    parser.add_argument(
+        "--console",
+        action="store_true",
+        help="only the console, on a sandbox with something going on in it",
+    )
     parser.add_argument("--stop", action="store_true", help="end what an earlier run left running")
     args = parser.parse_args()
     try:
@@ -45,7 +51,9 @@ def _run(args: argparse.Namespace) -> int:
             "kubectl is not on the path, and the guided run is made of kubectl commands",
             help="install it (https://kubernetes.io/docs/tasks/tools/), or add --offline",
         )
-    return playing.play(folder, keep=sys.stdout.isatty())
+    if args.console:
+        return playing.look(folder)
+    return playing.play(folder, keep=sys.stdout.isatty() and sys.stdin.isatty())
 
 
 if __name__ == "__main__":

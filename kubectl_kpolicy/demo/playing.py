@@ -21,6 +21,7 @@ from controllers.manifests import SAMPLES
 from engine.errors import EngineError
 from engine.record import replace
 
+from . import showing
 from .acts import PLAYS, Act, Play, Written
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _ASKED_AGAIN = 0.3
 
 
 def play(folder: Path, *, keep: bool) -> int:
-    """Start everything in a folder, play all scenarios; with `keep` leave it running. Returns an exit code."""
+    """Start everything in a folder, play all scenarios; with `keep` open the console and leave it running. Returns an exit code."""
     kpolicy(folder, "sandbox", "reset")
     began = time.monotonic()
     kpolicy(folder, "sandbox", "up", "--engine")
@@ -47,8 +48,17 @@ def play(folder: Path, *, keep: bool) -> int:
     finally:
         if not keep:
             remove(folder)
-    print(_next(folder) if keep else "everything is stopped and removed again")
+    if keep:
+        return showing.show(folder)
+    print("everything is stopped and removed again")
     return 0
+
+
+def look(folder: Path) -> int:
+    """Start everything in a folder and open the console on it, without the scenarios. Returns an exit code."""
+    kpolicy(folder, "sandbox", "reset")
+    kpolicy(folder, "sandbox", "up", "--engine")
+    return showing.show(folder)
 
 
 def remove(folder: Path) -> int:
@@ -71,15 +81,6 @@ def kpolicy(folder: Path, *words: str) -> None:
     )
     if done.returncode:
         raise EngineError(f"kubectl kpolicy {shlex.join(words)}: {done.stderr.strip()}")
-
-
-def _next(folder: Path) -> str:
-    return (
-        "The sandbox and the engine are still running. Next:\n"
-        f"  export KUBECONFIG={folder / 'kubeconfig'}\n"
-        "  kubectl get clusterpolicy,policyreport\n"
-        "`make clean` or `kubectl kpolicy sandbox reset` removes everything."
-    )
 
 
 class _Stage:

@@ -43,14 +43,15 @@ async def _run(args: argparse.Namespace, settings: Settings) -> int:
         await console.run_async()
         return 0
     from controllers.kube.access import connect
-    from controllers.kube.clock import SystemClock
+    from controllers.kube.clock import ServerClock
     from kubectl_kpolicy.session.cluster import access_of
     from kubectl_kpolicy.session.config import load_config
 
     access = access_of(args)
-    client = connect(access)
+    clock = ServerClock()
+    client = connect(access, clock=clock)
     journal = args.journal or load_config().context(settings.context, "journal")
-    source = LiveSource(client, SystemClock(), Scope(journal=journal), name=settings.context)
+    source = LiveSource(client, clock, Scope(journal=journal), name=settings.context)
     settings = replace(settings, seen=load_seen(settings.context))
     console = Console(source, settings, doer=Doer(client, source.now))
     console.identify = _identifying(console, client)
