@@ -20,6 +20,7 @@ from engine.model import RuleType, Status, review_of
 
 from .content import with_texts
 from .downstream import Downstreams, place_of
+from .memory import Memory
 from .origin import CLONE_SOURCE, SOURCE_UID, Origin
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ class Generator:
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
-        self.downstreams = Downstreams(surroundings)
+        self.memory = Memory(surroundings)
+        self.downstreams = Downstreams(surroundings, self.memory)
 
     async def carry_out(
         self, rule: CompiledRule, review: Review, origin: Origin, now: datetime | None = None
@@ -65,6 +67,7 @@ class Generator:
             await self._without_result(rule, origin, result)
             return Done(result)
         wanted = tuple(_unmarked(with_texts(obj)) for obj in result.generated)
+        await self.memory.learn(rule, wanted)
         made = [obj for obj in wanted if await self.downstreams.put(rule, obj)]
         if synchronizes(rule):
             kept = {place_of(obj) for obj in wanted}

@@ -5,20 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from controllers.kube import APPLY, AlreadyExists, Conflict, Forbidden, NotFound
-from controllers.loops.rules import kinds_made, synchronizes, uses_apply
+from controllers.loops.rules import synchronizes, uses_apply
 from engine.errors import EvaluationError
 
 from .content import is_as_wanted, replaced
 from .origin import SOURCE_UID, rule_selector
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from controllers.kube import Kind
     from controllers.loops.surroundings import Surroundings
     from engine.evaluate.rules import CompiledRule
     from engine.model import Object
 
+    from .memory import KindName, Memory
     from .origin import Origin
 
 FIELD_MANAGER = "kyverno-generate"
@@ -41,20 +42,19 @@ def place_of(obj: Object) -> Place:
 class Downstreams:
     """What rules have made."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: Surroundings, memory: Memory) -> None:
         self._surroundings = surroundings
         self._client = surroundings.client
+        self._memory = memory
 
-    async def of_rule(self, rule: CompiledRule) -> list[Object]:
-        """Return everything a rule made; raises KubeError."""
-        policy = rule.policy
-        return await self._selected(
-            rule, rule_selector(policy.name, policy.namespace, rule.rule.name)
-        )
+    async def of_rule(self, policy: str, rule: str, kinds: Iterable[KindName]) -> list[Object]:
+        """Return everything of some kinds that a rule made, which may be no more; raises KubeError."""
+        namespace, _, name = policy.rpartition("/")
+        return await self._selected(kinds, rule_selector(name, namespace, rule))
 
     async def of_trigger(self, rule: CompiledRule, origin: Origin) -> list[Object]:
         """Return what a rule made for one trigger; raises KubeError."""
-        return await self._selected(rule, origin.selector)
+        return await self._selected(self._memory.kinds(rule), origin.selector)
 
     async def put(self, rule: CompiledRule, wanted: Object) -> bool:
         """Let an object exist as wanted; return whether it was made. Raises EngineError.
@@ -109,9 +109,9 @@ class Downstreams:
         page = await self._client.list_all(kind, namespace, metadata_only=True)
         return any(one["metadata"].get("uid") == labels[SOURCE_UID] for one in page.items)
 
-    async def _selected(self, rule: CompiledRule, selector: str) -> list[Object]:
+    async def _selected(self, kinds: Iterable[KindName], selector: str) -> list[Object]:
         found: list[Object] = []
-        for api_version, kind_name in kinds_made(rule):
+        for api_version, kind_name in kinds:
             try:
                 kind = await self._surroundings.kind_of(api_version, kind_name)
                 page = await self._client.list_all(kind, label_selector=selector)

@@ -14,12 +14,7 @@ from controllers.kube.kinds import CLUSTER_POLICIES, POLICIES
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
 from controllers.loops.existing import existing_triggers
-from controllers.loops.rules import (
-    generates_existing,
-    mutates_on_update,
-    outlives_policy,
-    synchronizes,
-)
+from controllers.loops.rules import generates_existing, mutates_on_update
 from controllers.loops.work import reference_as, request_type, write_down
 from controllers.runtime.lanes import is_mutate_existing, is_trigger
 from controllers.store.policies import content_hash
@@ -33,6 +28,7 @@ if TYPE_CHECKING:
     from engine.evaluate.rules import CompiledRule
 
     from .carrying_out import Generator
+    from .memory import Place
     from .watching import SyncWatch
 
 BATCH = 50
@@ -50,9 +46,9 @@ class PolicyWatch:
         self._generator = generator
         self._sync = sync
         self._known: _Known = {}
-        self._removed: _Known = {}
         self._begun: dict[str, str] = {}
         self.queue: WorkQueue[str] = WorkQueue(clock=surroundings.clock, least=0.2, most=300.0)
+        generator.memory.learned = lambda: self.queue.add("")
 
     async def run(self) -> None:
         """Work until cancelled. All policies are taken for new at the start, because nobody knows who saw them."""
@@ -80,15 +76,16 @@ class PolicyWatch:
     async def _look(self, _: str) -> None:
         """Compare the rules in force with those of the last look; raises EngineError, then it is done again."""
         current = self._rules()
-        for place, (digest, rule) in self._known.items():
-            if place not in current and synchronizes(rule) and not outlives_policy(rule):
-                self._removed[place] = (digest, rule)
         before, self._known = self._known, current
+        memory = self._generator.memory
+        await memory.recall()
         await self._sync.follow(rule for _, rule in current.values())
         for place, (digest, rule) in current.items():
             if before.get(place, ("",))[0] != digest:
                 self._sync.look_again(rule)
-        await self._take_away()
+        generating = [rule for _, rule in current.values() if rule.type is RuleType.GENERATION]
+        await memory.keep(generating)
+        await memory.keep(generating, gone=await self._take_away())
         await self._begin()
 
     def _rules(self) -> _Known:
@@ -99,13 +96,20 @@ class PolicyWatch:
             if is_trigger(rule)
         }
 
-    async def _take_away(self) -> None:
-        """Delete what rules made that are no more."""
-        for place, (_, rule) in list(self._removed.items()):
-            if rule.type is RuleType.GENERATION and place not in self._known:
-                for obj in await self._generator.downstreams.of_rule(rule):
-                    await self._generator.downstreams.delete(obj)
-            del self._removed[place]
+    async def _take_away(self) -> list[Place]:
+        """Delete what rules made that are no more, also those that went while nobody led; return these rules.
+
+        A policy that is there and cannot be compiled has lost no rule.
+        """
+        snapshot, gone = self._surroundings.snapshot, []
+        downstreams = self._generator.downstreams
+        for place, made in self._generator.memory.rules.items():
+            if place in self._known or place[0] in snapshot.problems:
+                continue
+            for obj in () if made.stays else await downstreams.of_rule(*place, sorted(made.kinds)):
+                await downstreams.delete(obj)
+            gone.append(place)
+        return gone
 
     async def _begin(self) -> None:
         """Write down the work of rules for existing objects, once for each state of their policy."""

@@ -17,7 +17,6 @@ from controllers.loops.counting import counted
 from controllers.loops.rules import (
     is_unaffected,
     kinds_cloned,
-    kinds_made,
     kinds_named,
     served,
     synchronizes,
@@ -86,7 +85,7 @@ class SyncWatch:
     async def _needs(self, rule: CompiledRule) -> dict[_Watch, Callable[[Change], None]]:
         """Return what a rule depends on, each with who is to hear of changes."""
         found: dict[_Watch, Callable[[Change], None]] = {}
-        for kind in await self._kinds(kinds_made(rule)):
+        for kind in await self._kinds(self._generator.memory.kinds(rule)):
             found[kind, _MADE] = self._made_changed
         sources = await self._kinds(kinds_cloned(rule))
         discovery = self._surroundings.world.discovery

@@ -135,7 +135,7 @@ OWN_NAMESPACE: Final = (
     rule("kpolicy.io", ("onetimecodes",), READ),
     rule("kpolicy.io", ("codeuses/status", "onetimecodes/status"), ("patch",)),
     rule("", ("secrets",), (*READ, "create", "update")),
-    rule("", ("configmaps",), READ),
+    rule("", ("configmaps",), (*READ, "create", "patch")),
     rule("coordination.k8s.io", ("leases",), ("get", "create", "update")),
     rule("apps", ("deployments",), ("get", "list", "watch")),
 )

@@ -28,6 +28,7 @@ from controllers.kube.kinds import (
 )
 from controllers.kube.selectors import text_of
 from controllers.loops.announcing import awaited_in
+from controllers.loops.generate.memory import NAME as MEMORY
 from controllers.loops.sink import LoopSink
 from controllers.loops.surroundings import Options, Surroundings
 from controllers.runtime.metrics import Metrics
@@ -162,10 +163,10 @@ class Scene:
         await self.sink.triggered(review, verdict)
 
     def stored(self, kind: Kind, name: str = "", namespace: str = "") -> Any:
-        """Return one object, or all of a kind when no name is given; None where there is none."""
+        """Return one object, or all of a kind but our own memory when no name is given; None where there is none."""
         found = self.client.stored(kind)
         if not name:
-            return found
+            return [one for one in found if one["metadata"]["name"] != MEMORY]
         return next((one for one in found if _key(one) == (namespace, name)), None)
 
     @property

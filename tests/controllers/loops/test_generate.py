@@ -524,3 +524,139 @@ def test_a_change_that_is_refused_after_all_takes_nothing_away():
             assert made.requests == []
 
     asyncio.run(play())
+
+
+async def resigned(made: Scene) -> None:
+    """Let the leader stop."""
+    leading_tasks, made.tasks[1:] = made.tasks[1:], []
+    for task in leading_tasks:
+        task.cancel()
+    await asyncio.gather(*leading_tasks, return_exceptions=True)
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_what_a_rule_made_that_went_while_nobody_led_goes_unless_it_outlives_the_rule(stays):
+    async def play():
+        policy = cluster_policy("quotas", rule(orphanDownstreamOnPolicyDelete=stays))
+        async with scene(policy) as made:
+            leading(made)
+            await made.request(namespace("dev"))
+            await made.rest()
+            foreign = config_map("kept", "dev", **{"generate.kyverno.io/policy-name": "quotas"})
+            made.put(foreign)
+            await resigned(made)
+            made.take(policy)
+            await made.rest()
+            assert made.stored(CONFIG_MAPS, "quota", "dev") is not None
+            leading(made)
+            await made.rest()
+            assert (made.stored(CONFIG_MAPS, "quota", "dev") is not None) is stays
+            assert made.stored(CONFIG_MAPS, "kept", "dev") is not None
+
+    asyncio.run(play())
+
+
+def test_what_a_rule_made_that_was_taken_out_of_its_policy_while_nobody_led_goes():
+    async def play():
+        async with scene(cluster_policy("quotas", rule("a"), rule("b", name="other"))) as made:
+            leading(made)
+            await made.request(namespace("dev"))
+            await made.rest()
+            await resigned(made)
+            made.put(cluster_policy("quotas", rule("b", name="other")))
+            leading(made)
+            await made.rest()
+            assert made.stored(CONFIG_MAPS, "quota", "dev") is None
+            assert made.stored(CONFIG_MAPS, "other", "dev") is not None
+
+    asyncio.run(play())
+
+
+def test_what_was_made_for_a_trigger_that_went_while_nobody_led_goes():
+    async def play():
+        async with scene(cluster_policy("quotas", rule(namespace="platform"))) as made:
+            leading(made)
+            await made.request(namespace("dev"))
+            await made.rest()
+            await resigned(made)
+            made.take(namespace("dev"))
+            leading(made)
+            await made.rest()
+            assert made.stored(CONFIG_MAPS, "quota", "platform") is None
+
+    asyncio.run(play())
+
+
+def test_what_a_policy_made_that_cannot_be_compiled_any_more_stays():
+    async def play():
+        policy = cluster_policy("quotas", rule())
+        async with scene(policy) as made:
+            leading(made)
+            await made.request(namespace("dev"))
+            await made.rest()
+            await resigned(made)
+            made.take(policy)
+            made.put({**cluster_policy("quotas"), "spec": {"rules": "broken"}})
+            assert "quotas" in made.surroundings.snapshot.problems
+            leading(made)
+            await made.rest()
+            assert made.stored(CONFIG_MAPS, "quota", "dev") is not None
+
+    asyncio.run(play())
+
+
+def variable_kind(**generate: Any) -> dict[str, Any]:
+    return rule(kind="{{ request.object.metadata.labels.makes || 'ConfigMap' }}", **generate)
+
+
+def test_objects_of_a_kind_that_a_variable_gives_are_kept_as_the_rule_says():
+    async def play():
+        async with scene(cluster_policy("quotas", variable_kind())) as made:
+            leading(made)
+            await made.request(namespace("dev", makes="Secret"))
+            await made.rest()
+            found = made.stored(SECRETS, "quota", "dev")
+            assert found["data"] == {"cpu": "4"}
+            made.put({**found, "data": {"cpu": "400"}})
+            await made.rest()
+            assert made.stored(SECRETS, "quota", "dev")["data"] == {"cpu": "4"}
+            made.take(found)
+            await made.rest()
+            assert made.stored(SECRETS, "quota", "dev") is not None
+
+    asyncio.run(play())
+
+
+def test_objects_of_a_kind_that_a_variable_gives_go_with_rule_and_trigger():
+    async def play():
+        policy = cluster_policy("quotas", variable_kind(namespace="platform"))
+        async with scene(policy) as made:
+            leading(made)
+            await made.request(namespace("dev", makes="Secret"))
+            await made.rest()
+            made.take(namespace("dev"))
+            await made.rest()
+            assert made.stored(SECRETS, "quota", "platform") is None
+            await made.request(namespace("test", makes="Secret"))
+            await made.rest()
+            await resigned(made)
+            made.take(policy)
+            leading(made)
+            await made.rest()
+            assert made.stored(SECRETS, "quota", "platform") is None
+
+    asyncio.run(play())
+
+
+def test_objects_of_the_kind_that_a_rule_made_before_it_was_edited_go():
+    async def play():
+        async with scene(cluster_policy("quotas", rule())) as made:
+            leading(made)
+            await made.request(namespace("dev"))
+            await made.rest()
+            made.put(cluster_policy("quotas", rule(kind="Secret")))
+            await made.rest()
+            assert made.stored(SECRETS, "quota", "dev") is not None
+            assert made.stored(CONFIG_MAPS, "quota", "dev") is None
+
+    asyncio.run(play())

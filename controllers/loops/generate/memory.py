@@ -1,0 +1,184 @@
+"""Which synchronised rules there were and what kinds they made, remembered in a ConfigMap of ours (row U-04).
+
+What a rule made must go when the rule goes, though nobody led when that happened and though its kinds came from variables. A
+rule that is gone tells neither; the labels of its objects (row U-02) say who made them, and this memory where to look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from controllers.kube import Forbidden, NotFound
+from controllers.kube.client import MERGE
+from controllers.kube.kinds import CONFIG_MAPS
+from controllers.loops.rules import kinds_made, outlives_policy, synchronizes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from controllers.loops.surroundings import Surroundings
+    from engine.evaluate.rules import CompiledRule
+    from engine.model import Json, Object
+
+NAME: Final = "kpolicy-generate-rules"
+_KEY: Final = "rules"
+_log = logging.getLogger(__name__)
+
+Place = tuple[str, str]
+"""The key of a policy and the name of a rule."""
+
+KindName = tuple[str, str]
+"""apiVersion and kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The kinds of objects that a synchronised rule made; with `stays` they outlive the rule."""
+
+    kinds: frozenset[KindName] = frozenset()
+    stays: bool = False
+
+
+class Memory:
+    """What synchronised rules made, kept in step with the cluster. `learned` is called when a rule makes a new kind."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+        self._rules: dict[Place, Made] = {}
+        self._written: str | None = None
+        self._is_recalled = False
+        self._lock = asyncio.Lock()
+        self.learned: Callable[[], None] = _nobody
+
+    @property
+    def rules(self) -> Mapping[Place, Made]:
+        """What is known of each rule, those included that are gone and not yet settled."""
+        return dict(self._rules)
+
+    def kinds(self, rule: CompiledRule) -> list[KindName]:
+        """Return the kinds that a rule makes or made."""
+        known = self._rules.get(_place(rule), Made()).kinds
+        return list(dict.fromkeys((*kinds_made(rule), *sorted(known))))
+
+    async def recall(self) -> None:
+        """Read what the last leader knew; raises KubeError. Without the right to, only what is seen from now on is known."""
+        async with self._lock:
+            await self._recall()
+
+    async def keep(self, rules: Iterable[CompiledRule], gone: Iterable[Place] = ()) -> None:
+        """Remember the synchronised ones of these rules and forget those that are gone; raises KubeError."""
+        async with self._lock:
+            await self._recall()
+            forgotten = set(gone)
+            known = {}
+            for rule in rules:
+                if synchronizes(rule):
+                    before = self._rules.get(_place(rule), Made()).kinds
+                    kinds = before | frozenset(kinds_made(rule))
+                    known[_place(rule)] = Made(kinds, outlives_policy(rule))
+            unsettled = {
+                place: made
+                for place, made in self._rules.items()
+                if place not in known and place not in forgotten
+            }
+            self._rules = {**unsettled, **known}
+            await self._write()
+
+    async def learn(self, rule: CompiledRule, objects: Iterable[Object]) -> None:
+        """Remember the kinds of objects before a rule makes them; raises KubeError."""
+        found = {(str(one["apiVersion"]), str(one["kind"])) for one in objects}
+        if not synchronizes(rule) or found <= set(self.kinds(rule)):
+            return
+        async with self._lock:
+            await self._recall()
+            known = self._rules.get(_place(rule), Made(stays=outlives_policy(rule)))
+            self._rules[_place(rule)] = replace(known, kinds=known.kinds | found)
+            await self._write()
+        self.learned()
+
+    async def _recall(self) -> None:
+        if self._is_recalled:
+            return
+        surroundings = self._surroundings
+        try:
+            found = await surroundings.client.get(CONFIG_MAPS, NAME, surroundings.namespace)
+        except NotFound:
+            found = {}
+        except Forbidden as error:
+            _log.warning("what deleted rules made cannot be looked up: %s", error.message)
+            found = {}
+        self._written = str((found.get("data") or {}).get(_KEY) or "") if found else None
+        self._rules = {**_read(self._written or ""), **self._rules}
+        self._is_recalled = True
+
+    async def _write(self) -> None:
+        text = _text(self._rules)
+        if text == (self._written or "[]"):
+            return
+        client, namespace = self._surroundings.client, self._surroundings.namespace
+        try:
+            if self._written is None:
+                await client.create(CONFIG_MAPS, _document(namespace, text))
+            else:
+                patch = {"data": {_KEY: text}}
+                await client.patch(CONFIG_MAPS, NAME, namespace, patch, content_type=MERGE)
+        except NotFound:
+            await client.create(CONFIG_MAPS, _document(namespace, text))
+        except Forbidden as error:
+            _log.warning("what rules make cannot be remembered: %s", error.message)
+        self._written = text
+
+
+def _place(rule: CompiledRule) -> Place:
+    return rule.policy.key, rule.rule.name
+
+
+def _document(namespace: str, text: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": NAME,
+            "namespace": namespace,
+            "labels": {"app.kubernetes.io/part-of": "kyverno"},
+        },
+        "data": {_KEY: text},
+    }
+
+
+def _text(rules: Mapping[Place, Made]) -> str:
+    rows = [
+        {"policy": policy, "rule": rule, "kinds": sorted(map(list, made.kinds)), "stays": made.stays}
+        for (policy, rule), made in sorted(rules.items())
+    ]  # fmt: skip
+    return orjson.dumps(rows).decode()
+
+
+def _read(text: str) -> dict[Place, Made]:
+    """Return what a text remembers; parts that are not as we write them count as absent."""
+    try:
+        rows = orjson.loads(text) if text else []
+    except orjson.JSONDecodeError:
+        return {}
+    found = {}
+    for row in rows if isinstance(rows, list) else ():
+        if isinstance(row, dict) and row.get("policy") and row.get("rule"):
+            made = Made(frozenset(_kinds(row.get("kinds"))), row.get("stays") is True)
+            found[str(row["policy"]), str(row["rule"])] = made
+    return found
+
+
+def _kinds(listed: Json) -> list[KindName]:
+    pairs = listed if isinstance(listed, list) else []
+    return [
+        (str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, list) and len(pair) == 2
+    ]
+
+
+def _nobody() -> None:
+    """Hear of nothing."""
