@@ -17,7 +17,7 @@ from engine.cleanup.ttl import instant_of
 from engine.model import NOBODY, Review, UserInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping
     from datetime import datetime
 
     from engine.model import Json, Object
@@ -30,6 +30,9 @@ PENDING: Final = "Pending"
 FAILED: Final = "Failed"
 COMPLETED: Final = "Completed"
 SKIP: Final = "Skip"
+
+MOST_REMEMBERED: Final = 4000
+"""Targets that are remembered as changed; what a status holds beyond would not fit into an object of the cluster."""
 
 LARGEST: Final = 512 * 1024
 """Bytes of an AdmissionRequest that are written down; of a larger one only who, what and where are kept."""
@@ -47,10 +50,18 @@ class RuleWork:
     trigger: Mapping[str, str] = field(default_factory=dict)
     undo: bool = False
 
+    @property
+    def key(self) -> str:
+        """What tells this work from that of the same request for other rules and triggers."""
+        return f"{self.rule}/{self.trigger.get('uid', '')}"
+
 
 @dataclass(frozen=True, slots=True)
 class UpdateRequest:
-    """What is to be done. `created_at` is the instant that rules see as now, however late the work is done."""
+    """What is to be done. `created_at` is the instant that rules see as now, however late the work is done.
+
+    `changed` holds, by `RuleWork.key`, the UIDs of the targets that were changed by attempts which failed in the end.
+    """
 
     type: str
     policy: str
@@ -62,6 +73,7 @@ class UpdateRequest:
     state: str = ""
     retries: int = 0
     created_at: datetime | None = None
+    changed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def seed(self) -> str:
@@ -165,7 +177,14 @@ def read_update_request(obj: Object) -> UpdateRequest:
         state=str(status.get("state") or ""),
         retries=int(status.get("retryCount") or 0),
         created_at=instant_of(metadata.get("creationTimestamp")),
+        changed=_changed(status.get("changedTargets")),
     )
+
+
+def _changed(block: Json) -> dict[str, tuple[str, ...]]:
+    return {
+        key: tuple(map(str, uids)) for key, uids in _map(block).items() if isinstance(uids, list)
+    }
 
 
 def _work(block: Mapping[str, Json], whole: Mapping[str, Json]) -> RuleWork:
@@ -229,13 +248,20 @@ def _placed(obj: Json, request: Mapping[str, Json]) -> Object | None:
     return {**obj, "metadata": {**metadata, "namespace": namespace}}
 
 
-def status(state: str, message: str = "", retries: int = 0, made: Sequence[Object] = ()) -> Object:
+def status(
+    state: str,
+    message: str = "",
+    retries: int = 0,
+    changed: Mapping[str, Collection[str]] | None = None,
+) -> Object:
     """Return the status that says how far the work is."""
-    found: Object = {"state": state, "retryCount": retries}
-    if message:
-        found["message"] = message[:1024]
-    if made:
-        found["generatedResources"] = [reference(obj) for obj in made]
+    found: Object = {"state": state, "retryCount": retries, "message": message[:1024]}
+    left = MOST_REMEMBERED
+    for key, uids in (changed or {}).items():
+        kept = sorted(uids)[: max(left, 0)]
+        left -= len(kept)
+        if kept:
+            found.setdefault("changedTargets", {})[key] = kept
     return found
 
 

@@ -1,7 +1,9 @@
 """The loop that carries out UpdateRequests, one after the other for each, and deletes what is done (row U-01).
 
 A request stays in the cluster until its work is done: what fails says so in its status and is tried again with growing pauses;
-nothing is dropped for numbers. A request whose trigger never came to be was refused after all, and causes nothing.
+nothing is dropped for numbers. What fails for its own reasons is given up after many attempts and kept for people to look at,
+who may set its state back to Pending; what fails because somebody does not answer is tried for as long as that lasts.
+A request whose trigger never came to be was refused after all, and causes nothing.
 """
 
 from __future__ import annotations
@@ -9,7 +11,15 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from controllers.kube import Conflict, KubeError, NotFound
+from controllers.kube import (
+    Conflict,
+    Gone,
+    KubeError,
+    NotFound,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
 from controllers.kube.kinds import UPDATE_REQUESTS
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
@@ -36,7 +46,16 @@ _PATIENCE = 60.0
 _DOUBTFUL = 5.0
 """Seconds after which a request says that what it waits for was probably refused."""
 
+MOST_ATTEMPTS = 15
+"""Attempts at work that fails for its own reasons; with their pauses about three quarters of an hour."""
+
+KEPT = 3 * 24 * 3600.0
+"""Seconds from its creation that a request stays whose work was given up."""
+
 _FIRST_LOOK, _LONGEST_LOOK = 0.05, 2.0
+_SERVER_FAULT = 500
+_LONGEST_REASON = 700
+_ADVICE = "set status.state to Pending to have it tried again"
 _log = logging.getLogger(__name__)
 
 
@@ -48,6 +67,7 @@ class Consumer:
         self._worker = worker
         self.queue: WorkQueue[str] = WorkQueue(clock=surroundings.clock, least=0.2, most=900.0)
         self._waiting_since: dict[str, tuple[float, int]] = {}
+        self._attempts: dict[str, int] = {}
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -66,23 +86,37 @@ class Consumer:
 
     def _changed(self, change: Change) -> None:
         """Take new requests, and those that somebody set back to Pending."""
+        name = change.key[1]
         if change.new is None:
-            self._waiting_since.pop(change.key[1], None)
-        elif change.old is None or (_state(change.new) == PENDING != _state(change.old)):
-            self.queue.add(change.key[1])
+            self._forget(name)
+        elif change.old is None:
+            self.queue.add(name)
+        elif _state(change.new) == PENDING != _state(change.old):
+            self._attempts.pop(name, None)
+            self.queue.forget(name)
+            self.queue.add(name)
+
+    def _forget(self, name: str) -> None:
+        self._waiting_since.pop(name, None)
+        self._attempts.pop(name, None)
+        self._worker.forget(name)
 
     async def _work(self, name: str) -> None:
         obj = self._store.get(name, self._surroundings.namespace)
         if obj is None:
             return
         update = read_update_request(obj)
+        if update.state == FAILED and update.retries >= MOST_ATTEMPTS:
+            await self._keep_for_people(obj, update)
+            return
         try:
             await self._all(update)
         except NotYet as error:
             if await self._looks_again(obj, update, error):
                 return
         except EngineError as error:
-            await self._failed(obj, update, error)
+            if await self._failed(obj, update, error):
+                return
             raise
         await self._finish(obj, update)
 
@@ -96,8 +130,9 @@ class Consumer:
             try:
                 await self._worker.carry_out(rule, update, work)
             except EngineError as error:
-                if update.retries == 0 and not isinstance(error, NotYet):
-                    self._announce(update, work, error)
+                is_first = update.state != FAILED and update.name not in self._attempts
+                if is_first and not isinstance(error, NotYet):
+                    self._announce(update, work, error.message)
                 first = first or error
         if first is not None:
             raise first
@@ -109,19 +144,35 @@ class Consumer:
         if now - since >= _PATIENCE:
             return False
         if now - since >= _DOUBTFUL and update.state != FAILED:
-            await self._write(obj, update, status(FAILED, error.message, update.retries))
+            await self._write(obj, update, FAILED, error.message, update.retries)
         self._waiting_since[update.name] = (since, looks + 1)
         self.queue.add_after(update.name, min(_FIRST_LOOK * 2.0**looks, _LONGEST_LOOK))
         return True
 
-    async def _failed(self, obj: Object, update: UpdateRequest, error: EngineError) -> None:
-        retries = self.queue.failures(update.name) + 1
+    async def _failed(self, obj: Object, update: UpdateRequest, error: EngineError) -> bool:
+        """Write down that an attempt failed; True when it was the last."""
+        known = update.retries if update.state == FAILED else 0
+        attempts = max(known, self._attempts.get(update.name, 0))
+        if not _may_pass(error):
+            attempts += 1
+        self._attempts[update.name] = attempts
         self._surroundings.metrics.count("kyverno_updaterequest", (update.type, "failed"))
-        await self._write(obj, update, status(FAILED, error.message, retries))
+        is_last = attempts >= MOST_ATTEMPTS
+        message = error.message
+        if is_last:
+            message = f"given up after {attempts} attempts: {message[:_LONGEST_REASON]}; {_ADVICE}"
+            for work in update.work:
+                self._announce(update, work, message)
+        await self._write(obj, update, FAILED, message, attempts)
+        if is_last:
+            await self._keep_for_people(obj, update)
+        return is_last
 
-    async def _write(self, obj: Object, update: UpdateRequest, said: Object) -> None:
+    async def _write(
+        self, obj: Object, update: UpdateRequest, state: str, message: str, attempts: int
+    ) -> None:
         """Write the status of a request; not being able to is no reason to do the work again."""
-        body = {"status": said}
+        body = {"status": status(state, message, attempts, self._worker.changed(update))}
         try:
             await self._surroundings.client.patch(
                 UPDATE_REQUESTS, update.name, obj["metadata"]["namespace"], body, subresource="status"
@@ -129,26 +180,46 @@ class Consumer:
         except KubeError as error:
             _log.warning("status of UpdateRequest %s: %s", update.name, error.message)
 
+    async def _keep_for_people(self, obj: Object, update: UpdateRequest) -> None:
+        """Leave a request that was given up until it is old, then delete it."""
+        now = self._surroundings.clock.now()
+        left = KEPT - (now - (update.created_at or now)).total_seconds()
+        if left > 0:
+            self.queue.add_after(update.name, left)
+        else:
+            await self._delete(obj, update)
+
     async def _finish(self, obj: Object, update: UpdateRequest) -> None:
+        self._forget(update.name)
+        if await self._delete(obj, update):
+            self._surroundings.metrics.count("kyverno_updaterequest", (update.type, "completed"))
+
+    async def _delete(self, obj: Object, update: UpdateRequest) -> bool:
+        """Delete a request, if it is still that very one."""
         metadata = obj["metadata"]
-        self._waiting_since.pop(update.name, None)
-        self._worker.forget(update)
         try:
             await self._surroundings.client.delete(
                 UPDATE_REQUESTS, update.name, metadata["namespace"], uid=metadata["uid"]
             )
         except (NotFound, Conflict):
-            return
-        self._surroundings.metrics.count("kyverno_updaterequest", (update.type, "completed"))
+            return False
+        return True
 
-    def _announce(self, update: UpdateRequest, work: RuleWork, error: EngineError) -> None:
+    def _announce(self, update: UpdateRequest, work: RuleWork, message: str) -> None:
         policy = self._surroundings.policies.get(update.policy)
         source = GENERATE_SOURCE if update.type == GENERATE else MUTATE_SOURCE
         about = [about_policy(policy)] if policy is not None else []
         if work.trigger.get("name"):
             about.append(dict(work.trigger))
-        notes = [failed(one, update.policy, work.rule, error.message, source) for one in about]
+        notes = [failed(one, update.policy, work.rule, message, source) for one in about]
         announce(self._surroundings, notes)
+
+
+def _may_pass(error: EngineError) -> bool:
+    """Tell whether work failed because of whom it needs, and not because of what it is."""
+    if isinstance(error, Unreachable | TooManyRequests | Unauthorized | Gone):
+        return True
+    return isinstance(error, KubeError) and error.status >= _SERVER_FAULT
 
 
 def _state(obj: Object) -> str:

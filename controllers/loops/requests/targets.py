@@ -43,7 +43,7 @@ class Mutator:
         """Change the targets of a rule and return its results; raises EngineError for what must be tried again.
 
         A target that cannot be judged keeps no other from being changed; its error is raised when all others were.
-        A target about which the rule fails does not keep the others from being changed. `done` holds the UIDs of targets that were changed; it grows, and whoever tries again hands it in again.
+        `done` holds the UIDs of targets that were changed; it grows, and whoever tries again hands it in again.
         """
         for _ in range(_ROUNDS):
             results = await self._results(rule, review, seed, now)
@@ -99,13 +99,6 @@ class Mutator:
 
 def _raise_first(results: list[RuleResult]) -> None:
     """Raise EvaluationError for the first result that is an error."""
-    for result in results:
-        if result.status is Status.ERROR:
-            raise EvaluationError(result.message)
-
-
-def _check(results: list[RuleResult]) -> None:
-    """Raise the first error among results."""
     for result in results:
         if result.status is Status.ERROR:
             raise EvaluationError(result.message)

@@ -40,7 +40,7 @@ class Worker:
         self._pending = pending
         self.generator = Generator(surroundings)
         self._mutator = Mutator(surroundings)
-        self._done: dict[str, set[str]] = {}
+        self._done: dict[str, dict[str, set[str]]] = {}
 
     async def carry_out(self, rule: CompiledRule, update: UpdateRequest, work: RuleWork) -> None:
         """Do what a request says for one of its rules; raises NotYet, or EngineError for what must be tried again."""
@@ -53,17 +53,22 @@ class Worker:
             return
         else:
             review = await self._review(update, work, trigger, is_current=False)
-            done = self._done.setdefault(f"{update.name}/{work.rule}", set())
+            known = self._done.setdefault(update.name, {})
+            done = known.setdefault(work.key, set(update.changed.get(work.key, ())))
             seed = f"{update.seed}/{work.trigger.get('uid', '')}"
             results = await self._mutator.carry_out(
                 rule, review, update.seed if update.request else seed, update.created_at, done
             )
         self._report(work, results)
 
-    def forget(self, update: UpdateRequest) -> None:
+    def changed(self, update: UpdateRequest) -> Mapping[str, set[str]]:
+        """Return which targets of a request were changed, as its status holds it."""
+        known = {key: set(uids) for key, uids in update.changed.items()}
+        return {**known, **self._done.get(update.name, {})}
+
+    def forget(self, name: str) -> None:
         """Forget which targets of a finished request were changed."""
-        for work in update.work:
-            self._done.pop(f"{update.name}/{work.rule}", None)
+        self._done.pop(name, None)
 
     async def _generate(
         self, rule: CompiledRule, update: UpdateRequest, work: RuleWork, trigger: Object | None

@@ -72,6 +72,7 @@ UPDATE_REQUEST_STATUS = Shape(
         "message": _TEXT,
         "retryCount": _WHOLE,
         "generatedResources": ListOf(_OBJECT_NAME),
+        "changedTargets": MapOf(ListOf(_TEXT)),
     }
 )
 

@@ -114,7 +114,7 @@ def test_work_that_fails_says_so_and_is_done_when_it_can_be():
             await made.request(namespace("dev"))
             await made.rest()
             [request] = made.requests
-            assert request["status"] == {"state": "Failed", "retryCount": 1, "message": "gone"}
+            assert request["status"] == {"state": "Failed", "retryCount": 0, "message": "gone"}
             on_trigger, on_policy = sorted(made.events, key=lambda e: e["involvedObject"]["name"])
             assert on_policy["message"] == "policy quotas/make error: gone"
             assert on_policy["reportingComponent"] == "kyverno-generate"

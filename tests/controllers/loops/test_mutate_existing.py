@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
+from controllers.kube import Forbidden, Unreachable
 from controllers.kube.kinds import CONFIG_MAPS
 from controllers.loops.generate.policies import PolicyWatch
 from controllers.loops.generate.watching import SyncWatch
-from controllers.loops.requests.consumer import Consumer
+from controllers.loops.requests.consumer import KEPT, MOST_ATTEMPTS, Consumer
 from controllers.loops.requests.work import Worker
 from controllers.store.events import BLOCKED, VIOLATION, Note
 
@@ -224,5 +225,149 @@ def test_the_journal_of_one_time_codes_is_kept_as_published():
             await made.request(deployment, user="chip")
             await made.rest()
             assert codes() == [*starters, "- 4y4jwr3j-2026-11-21T10:18:00Z-chip"]
+
+    asyncio.run(play())
+
+
+async def resigned(made: Scene) -> None:
+    """Let the leader stop."""
+    leading_tasks, made.tasks[1:] = made.tasks[1:], []
+    for task in leading_tasks:
+        task.cancel()
+    await asyncio.gather(*leading_tasks, return_exceptions=True)
+
+
+def refusing(made: Scene, error: Exception, *names: str) -> list[str]:
+    """Let updates of objects of some names fail; return the names of all that were tried, as they are."""
+    tried: list[str] = []
+    update = made.client.update
+
+    async def refuse(kind: Any, obj: Any, **fields: Any) -> Any:
+        name = obj["metadata"]["name"]
+        tried.append(name)
+        if name in names:
+            raise error
+        return await update(kind, obj, **fields)
+
+    made.client.update = refuse
+    return tried
+
+
+async def waited(made: Scene, rounds: int = 40) -> None:
+    for _ in range(rounds):
+        await made.rest(901)
+
+
+def test_work_that_can_never_be_done_is_given_up_said_and_kept_for_people():
+    async def play():
+        async with scene(cluster_policy("p", adding()), config_map("journal", data={"names": "start"})) as made:  # fmt: skip
+            leading(made)
+            tried = refusing(made, Forbidden("you may not", status=403), "journal")
+            await made.request(pod("a"))
+            await waited(made)
+            assert len(tried) == MOST_ATTEMPTS
+            [request] = made.requests
+            assert request["status"] == {
+                "state": "Failed",
+                "retryCount": MOST_ATTEMPTS,
+                "message": "given up after 15 attempts: you may not; set status.state to Pending to have it tried again",
+            }  # fmt: skip
+            said = [one["message"] for one in made.events if one["involvedObject"]["kind"] == "Pod"]
+            assert said[0] == "policy p/count error: you may not"
+            assert said[-1].startswith(
+                "policy p/count error: given up after 15 attempts: you may not"
+            )
+            assert len(said) == 2
+            await resigned(made)
+            leading(made)
+            await waited(made, 2)
+            assert len(tried) == MOST_ATTEMPTS
+
+    asyncio.run(play())
+
+
+def test_work_that_was_given_up_is_forgotten_when_it_is_old():
+    async def play():
+        async with scene(cluster_policy("p", adding()), config_map("journal", data={"names": "start"})) as made:  # fmt: skip
+            leading(made)
+            refusing(made, Forbidden("you may not", status=403), "journal")
+            await made.request(pod("a"))
+            await waited(made)
+            await made.rest(KEPT - 50 * 901)
+            assert len(made.requests) == 1
+            await made.rest(20 * 901)
+            assert made.requests == []
+            assert journal(made) == "start"
+
+    asyncio.run(play())
+
+
+def test_work_that_was_given_up_is_tried_again_when_somebody_says_so():
+    async def play():
+        async with scene(cluster_policy("p", adding()), config_map("journal", data={"names": "start"})) as made:  # fmt: skip
+            leading(made)
+            update = made.client.update
+            refusing(made, Forbidden("you may not", status=403), "journal")
+            await made.request(pod("a"))
+            await waited(made)
+            made.client.update = update
+            [request] = made.requests
+            made.put({**request, "status": {**request["status"], "state": "Pending"}})
+            await made.rest()
+            assert journal(made) == "start,a"
+            assert made.requests == []
+
+    asyncio.run(play())
+
+
+def test_work_that_fails_because_nobody_answers_is_tried_for_as_long_as_that_lasts():
+    async def play():
+        async with scene(cluster_policy("p", adding()), config_map("journal", data={"names": "start"})) as made:  # fmt: skip
+            leading(made)
+            update = made.client.update
+            tried = refusing(made, Unreachable("no answer"), "journal")
+            await made.request(pod("a"))
+            await waited(made)
+            assert len(tried) > 2 * MOST_ATTEMPTS
+            made.client.update = update
+            await made.rest(901)
+            assert journal(made) == "start,a"
+
+    asyncio.run(play())
+
+
+def test_a_new_leader_does_not_change_what_failing_work_has_changed_already():
+    async def play():
+        target = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "shop"}
+        targets = [{**target, "name": "journal"}, {**target, "name": "other"}]
+        objects = [config_map(name, data={"names": "start"}) for name in ("journal", "other")]
+        async with scene(cluster_policy("p", adding(targets=targets)), *objects) as made:
+            leading(made)
+            update = made.client.update
+            refusing(made, Forbidden("you may not", status=403), "other")
+            await made.request(pod("a"))
+            await made.rest()
+            [request] = made.requests
+            uid = made.stored(CONFIG_MAPS, "journal", "shop")["metadata"]["uid"]
+            assert list(request["status"]["changedTargets"].values()) == [[uid]]
+            await resigned(made)
+            made.client.update = update
+            leading(made)
+            await made.rest(10)
+            assert journal(made) == "start,a"
+            assert made.stored(CONFIG_MAPS, "other", "shop")["data"]["names"] == "start,a"
+            assert made.requests == []
+
+    asyncio.run(play())
+
+
+def test_every_trigger_that_is_there_changes_the_same_target_when_the_policy_is_written():
+    async def play():
+        async with scene(pod("a"), pod("b"), config_map("journal", data={"names": "start"})) as made:  # fmt: skip
+            leading(made)
+            await made.rest()
+            made.put(cluster_policy("p", adding(mutateExistingOnPolicyUpdate=True)))
+            await made.rest(10)
+            assert sorted(journal(made).split(",")) == ["a", "b", "start"]
 
     asyncio.run(play())

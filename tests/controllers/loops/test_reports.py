@@ -194,6 +194,24 @@ def test_rows_of_a_deleted_policy_go_and_empty_reports_with_them():
     asyncio.run(play())
 
 
+def test_rows_of_a_policy_that_went_while_nobody_led_go():
+    async def play():
+        async with scene(needs("team"), needs("owner"), config_map("a")) as made:
+            scanning(made)
+            await made.rest(5)
+            leading_tasks, made.tasks[1:] = made.tasks[1:], []
+            for task in leading_tasks:
+                task.cancel()
+            await asyncio.gather(*leading_tasks, return_exceptions=True)
+            made.take(needs("team"))
+            scanning(made)
+            await made.rest(5)
+            [report] = made.stored(POLICY_REPORTS)
+            assert rows(report) == [("ask-owner", "needs-owner", "fail")]
+
+    asyncio.run(play())
+
+
 def test_rows_about_kinds_that_a_rule_left_go():
     async def play():
         async with scene(needs("team"), config_map("a")) as made:
