@@ -21,6 +21,8 @@ _DECISIONS = "(has(object.spec.decisions) ? object.spec.decisions : [])"
 _BEFORE = "(has(oldObject.spec.decisions) ? oldObject.spec.decisions : [])"
 _EXPIRY = "kpolicy.io/expires-at"
 _GRANT = "kpolicy.io/grant"
+_USES = "kpolicy.io/uses"
+_COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
 
 
 def guards() -> list[Object]:
@@ -67,6 +69,10 @@ def _exceptions() -> Object:
              "the end of a granted exception can only come nearer; extend the grant instead"),
             (f"object.metadata.?annotations[?'{_GRANT}'] == oldObject.metadata.?annotations[?'{_GRANT}']",
              "a granted exception stays with its grant"),
+            (f"object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences || {ME} == '{_COLLECTOR}'",
+             "a granted exception stays with its grant"),
+            (f"object.metadata.?annotations[?'{_USES}'] == oldObject.metadata.?annotations[?'{_USES}']",
+             "how often a granted exception may be used stays as it is"),
             ("object.spec == oldObject.spec", "a granted exception cannot be changed; make another grant"),
         ],
         conditions=[{"name": "granted", "expression": owned}],

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from controllers.store.exceptions import (
     ExceptionRules,
+    exception_hash,
     exception_key,
     read_cel_exception,
     read_exception,
@@ -20,6 +21,7 @@ from controllers.store.policies import CEL_KEY, content_hash, is_cel, policy_key
 from engine.errors import EngineError
 from engine.evaluate import CompiledPolicy, compile_policy
 from engine.exceptions import CompiledException, compile_exception
+from engine.grants.uses import granted_by
 
 from .lanes import Lane, build_lanes
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from engine.evaluate.cel.exceptions import CompiledCelException
+    from engine.grants.uses import Granted
     from engine.model import Object, Policy, PolicyException
     from engine.model.celpolicies import CelException
 
@@ -38,7 +41,8 @@ class Snapshot:
     """All policies of one instant.
 
     `lanes` are by path, `compiled` by policy key, `problems` say why a policy (by key) or exception is not in force as
-    written. `names_events` tells whether some rule is written for Events by name (they are filtered out otherwise).
+    written. `names_events` tells whether some rule is written for Events by name (they are filtered out otherwise);
+    `granted` are the grants behind exceptions, by the key of the exception.
     """
 
     lanes: Mapping[str, Lane] = field(default_factory=lambda: build_lanes(()))
@@ -47,6 +51,7 @@ class Snapshot:
     exceptions: tuple[CompiledException, ...] = ()
     cel_exceptions: tuple[CompiledCelException, ...] = ()
     names_events: bool = False
+    granted: Mapping[str, Granted] = field(default_factory=dict)
 
     @property
     def policies(self) -> tuple[Policy, ...]:
@@ -103,7 +108,7 @@ class PolicyCache:
 
     def put_exception(self, obj: Object) -> bool:
         """Take over a PolicyException; return whether it means something else than before."""
-        key, digest = exception_key(obj), content_hash(obj)
+        key, digest = exception_key(obj), exception_hash(obj)
         known = self._exceptions.get(key)
         if known is not None and known[0] == digest:
             return False
@@ -150,6 +155,7 @@ class PolicyCache:
             exceptions=_classic(one for _, one in exceptions.values()),
             cel_exceptions=_of_cel(one for _, one in exceptions.values()),
             names_events=any(_names_events(one) for one in compiled.values()),
+            granted=_granted(one for _, one in exceptions.values()),
         )
 
     def _compile(self, key: str, exceptions: Mapping[str, tuple[str, Compiled]]) -> _Known:
@@ -171,6 +177,11 @@ class PolicyCache:
 
 def _classic(exceptions: Iterable[Compiled]) -> tuple[CompiledException, ...]:
     return tuple(one for one in exceptions if isinstance(one, CompiledException))
+
+
+def _granted(exceptions: Iterable[Compiled]) -> dict[str, Granted]:
+    found = (granted_by(one.exception) for one in _classic(exceptions))
+    return {one.exception: one for one in found if one is not None}
 
 
 def _of_cel(exceptions: Iterable[Compiled]) -> tuple[CompiledCelException, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from engine.parse import parse_exception
 
-from .policies import CEL_KEY, is_cel
+from .policies import CEL_KEY, content_hash, is_cel
 
 if TYPE_CHECKING:
     from engine.model import Object, PolicyException
@@ -53,6 +53,13 @@ def read_cel_exception(obj: Object) -> CelException:
     from engine.parse.celpolicies import parse_cel_exception
 
     return parse_cel_exception(obj, strict=False)
+
+
+def exception_hash(obj: Object) -> str:
+    """Return a digest of everything that decides what an exception means: its content, and whose it is."""
+    owners = (obj.get("metadata") or {}).get("ownerReferences")
+    uids = [str(one.get("uid")) for one in owners or () if isinstance(one, dict)]
+    return "/".join((content_hash(obj), *uids))
 
 
 def exception_key(obj: Object) -> str:

@@ -17,11 +17,13 @@ from engine.grants.model import instant_of
 from engine.lang.gotext import compact_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from controllers.kube import Client
     from engine.model import Object
 
+NOTHING: Final[Mapping[str, str]] = {}
 SAME_ATTEMPT: Final = timedelta(seconds=40)
 """How long an update may be run again: beyond the API server's own ceiling of 34 s."""
 
@@ -68,7 +70,7 @@ class Uses:
             await self._client.create(CODE_USES, self._document(attempt))
         except AlreadyExists:
             found = await self._client.get(CODE_USES, attempt.name, self._namespace)
-            return _is_same(attempt, found.get("spec") or {})
+            return is_same(attempt, found.get("spec") or {})
         return True
 
     async def could_take(self, attempt: Attempt) -> bool:
@@ -77,24 +79,32 @@ class Uses:
             found = await self._client.get(CODE_USES, attempt.name, self._namespace)
         except NotFound:
             return True
-        return _is_same(attempt, found.get("spec") or {})
+        return is_same(attempt, found.get("spec") or {})
 
     def _document(self, attempt: Attempt) -> Object:
-        spec: dict[str, Any] = {
-            "user": attempt.user,
-            "code": attempt.source,
-            "operation": attempt.operation,
-            "binding": {"policy": attempt.policy, "rules": list(attempt.rules)},
-            "object": dict(attempt.target),
-            "fingerprint": attempt.fingerprint,
-            "usedAt": attempt.at.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        }
-        return {
-            "apiVersion": CODE_USES.api_version,
-            "kind": CODE_USES.kind,
-            "metadata": {"name": attempt.name, "namespace": self._namespace},
-            "spec": {**spec, "mac": mac_of(attempt.name, spec, self._key)},
-        }
+        return use_document(attempt, self._namespace, self._key)
+
+
+def use_document(
+    attempt: Attempt, namespace: str, key: bytes, also: Mapping[str, str] = NOTHING
+) -> Object:
+    """Return the object that records a use, signed with `key`; `also` are further fields of its spec."""
+    spec: dict[str, Any] = {
+        "user": attempt.user,
+        "code": attempt.source,
+        "operation": attempt.operation,
+        "binding": {"policy": attempt.policy, "rules": list(attempt.rules)},
+        "object": dict(attempt.target),
+        "fingerprint": attempt.fingerprint,
+        "usedAt": attempt.at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        **also,
+    }
+    return {
+        "apiVersion": CODE_USES.api_version,
+        "kind": CODE_USES.kind,
+        "metadata": {"name": attempt.name, "namespace": namespace},
+        "spec": {**spec, "mac": mac_of(attempt.name, spec, key)},
+    }
 
 
 def mac_of(name: str, spec: Object, key: bytes) -> str:
@@ -108,7 +118,7 @@ def use_key(key: bytes) -> bytes:
     return hmac.digest(key, b"kpolicy code use", "sha256")
 
 
-def _is_same(attempt: Attempt, spec: Object) -> bool:
+def is_same(attempt: Attempt, spec: Object) -> bool:
     """Tell whether a use is of this very attempt, which the API server may send several times."""
     uid = attempt.target.get("uid")
     before = spec.get("object") or {}

@@ -137,7 +137,7 @@ def user_of(request: Mapping[str, Any]) -> str:
 
 def target_of(review: Review, request: Mapping[str, Json]) -> Object:
     """Return which object a request is about, for its use's record; its name may still be drawn by the API server."""
-    obj = review.object or {}
+    obj = review.object or review.old_object or {}
     return {
         "apiVersion": str(obj.get("apiVersion") or ""),
         "kind": str(obj.get("kind") or review.kind),

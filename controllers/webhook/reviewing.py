@@ -32,6 +32,7 @@ from .counting import Counting
 from .filters import is_filtered
 from .triggers import triggers_of
 from .verdicts import Ruling, blocking, rule_on_mutation, rule_on_validation
+from .waivers import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from engine.model import Json, Review, RuleResult, UserInfo
 
     from .redeeming import Codes
+    from .waivers import Waivers
 
 MARGIN = 0.5
 """Seconds kept back from the caller's time-out, so that our answer is there before it gives up."""
@@ -86,6 +88,7 @@ class Reviewer:
         trust: Trust | None = None,
         own_users: frozenset[str] = frozenset(),
         codes: Codes | None = None,
+        waivers: Waivers | None = None,
     ) -> None:
         self._world = world
         self._client = client
@@ -100,6 +103,7 @@ class Reviewer:
         self._trust = trust
         self._own_users = own_users
         self._codes = codes
+        self._waivers = waivers
         self._users: dict[tuple[Any, ...], UserInfo] = {}
         self._users_at = -1
         self._counting = Counting(metrics)
@@ -184,17 +188,14 @@ class Reviewer:
         found = evaluate(lane.blocking, review, inputs)
         if found.missing:
             found = await self._looked_up(lane.blocking, review, inputs, budget, found)
-        ruling = rule_on_validation(lane, review, found.results)
-        if self._codes is not None and (ruling.denial or carried_codes(review.object)):
-            refusing = blocking(lane, review, found.results) if ruling.denial else ()
-            ruling = await self._codes.judge(review, request, refusing, ruling, budget)
+        ruling, results = await self._ruled(lane, review, request, inputs, found.results, budget)
         if review.dry_run:
             return self._answer(request, ruling)
         triggers: tuple[Trigger, ...] = ()
         if not ruling.denial and lane.triggers.for_kind(review.kind):
             triggers = triggers_of(lane.triggers, review, self._own_users)
         audit = None if ruling.denial or not lane.audit.for_kind(review.kind) else lane.audit
-        if not (found.results or triggers or audit):
+        if not (results or triggers or audit):
             return self._answer(request, ruling)
         verdict = Verdict(
             allowed=not ruling.denial,
@@ -208,9 +209,41 @@ class Reviewer:
         if triggers:
             async with asyncio.timeout(budget):
                 await self._sink.triggered(review, verdict)
-        if found.results or audit:
-            self._hand_over(review, found.results, verdict, audit, inputs)
+        if results or audit:
+            self._hand_over(review, results, verdict, audit, inputs)
         return self._answer(request, ruling)
+
+    async def _ruled(
+        self,
+        lane: Lane,
+        review: Review,
+        request: Mapping[str, Json],
+        inputs: Inputs,
+        results: Sequence[RuleResult],
+        budget: float,
+    ) -> tuple[Ruling, Sequence[RuleResult]]:
+        """Return the ruling, with what codes and the uses of grants make of it, and the results that it stands on."""
+        waivers = self._waivers
+        if waivers is None or not self._world.policies.snapshot.granted:
+            return await self._with_codes(lane, review, request, results, budget), results
+        asked = Asked(lane, review, request, inputs)
+        waived = await waivers.judge(asked, results, budget)
+        ruling = await self._with_codes(lane, review, request, waived.results, budget)
+        return await waivers.settle(asked, waived, ruling, budget)
+
+    async def _with_codes(
+        self,
+        lane: Lane,
+        review: Review,
+        request: Mapping[str, Json],
+        results: Sequence[RuleResult],
+        budget: float,
+    ) -> Ruling:
+        ruling = rule_on_validation(lane, review, results)
+        if self._codes is None or not (ruling.denial or carried_codes(review.object)):
+            return ruling
+        refusing = blocking(lane, review, results) if ruling.denial else ()
+        return await self._codes.judge(review, request, refusing, ruling, budget)
 
     async def _mutate(
         self, lane: Lane, review: Review, request: Mapping[str, Json], budget: float

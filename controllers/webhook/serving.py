@@ -6,12 +6,14 @@ requests that come all the same are answered by the failure policy of their path
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from engine.errors import EngineError
 
+from .caller import Callers
 from .configurations import SERVICE
 from .desk import Desk
 from .grants import GrantDesk
@@ -19,6 +21,7 @@ from .redeeming import Codes
 from .reviewing import Limits, Reviewer
 from .server import Routes, WebhookServer
 from .tls import ServerTls
+from .waivers import Waivers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,12 +54,17 @@ class Serving:
         self._is_leaving = False
         self._tls = ServerTls(pair, _authorities(runtime.options.client_ca))
         options = runtime.options
+        self._waivers = Waivers(
+            runtime.world, runtime.client, runtime.resolver, runtime.clock, runtime.namespace, runtime.key
+        )  # fmt: skip
+        self._counting: asyncio.Task[None] | None = None
         self._server = WebhookServer(
             self._routes(sink, limits),
             host=options.host,
             port=options.port if port is None else port,
             tls=self._tls.context,
             shared_port=shared_port,
+            callers=Callers(frozenset(options.client_names)) if options.client_ca else None,
         )
 
     @property
@@ -72,6 +80,7 @@ class Serving:
     async def start(self) -> None:
         """Begin to listen; raises OSError when the port cannot be had."""
         await self._server.start()
+        self._counting = asyncio.create_task(self._waivers.run())
         _log.info("webhooks are answered on port %d", self.port)
 
     def load(self, pair: Pair) -> None:
@@ -91,6 +100,11 @@ class Serving:
         """Finish what is being answered, and close."""
         self.drain()
         await self._server.stop()
+        if self._counting is not None:
+            self._counting.cancel()
+            await asyncio.gather(self._counting, return_exceptions=True)
+            self._counting = None
+            await self._waivers.flush()
 
     def _routes(self, sink: Sink | None, limits: Limits) -> Routes:
         runtime = self._runtime
@@ -106,6 +120,7 @@ class Serving:
             limits=limits,
             trust=runtime.trust,
             own_users=runtime.own_users,
+            waivers=self._waivers,
             codes=Codes(
                 runtime.world, runtime.client, runtime.clock, runtime.namespace, runtime.key
             ),

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .model import Grant
 
 GRANT_ANNOTATION = "kpolicy.io/grant"
+USES_ANNOTATION = "kpolicy.io/uses"
+"""How many requests the exception may let through; without it, any number."""
 _CONTROLLERS = (
     "DaemonSet",
     "Deployment",
@@ -47,6 +49,7 @@ def exception_of(grant: Grant, expires_at: datetime) -> Object:
                 "kpolicy.io/requester": grant.requester,
                 "kpolicy.io/reason": grant.reason,
                 **({"kpolicy.io/ticket": grant.ticket} if grant.ticket else {}),
+                **({USES_ANNOTATION: str(grant.uses)} if grant.uses else {}),
             },
             "ownerReferences": [
                 {

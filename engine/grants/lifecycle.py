@@ -8,6 +8,7 @@ INVARIANT: final states stay, whatever clocks and decisions say later, and insta
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from engine.record import record, replace
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 FINAL: Final = frozenset(
     {"expired", "revoked", "dropped", "idle-expired", "exhausted", "denied", "withdrawn", "timed-out"}
 )  # fmt: skip
+SETTLING: Final = timedelta(seconds=5)
+"""How long the exception outlives its last use, because the API server may run one update several times (A3). No further
+request passes by it in that time, since each has to take a use of its own."""
 OPEN: Final = frozenset({"pending", "scheduled", "active"})
 
 
@@ -145,18 +149,27 @@ def _active(grant: Grant, _: GrantPolicy | None, facts: Facts, status: GrantStat
         return _end(status, "expired", status.expires_at or facts.now, "kpolicy", "")
     if ended := _ended_by_hand(grant, facts, status, {"drop": "dropped", "revoke": "revoked"}):
         return ended
-    if grant.uses and facts.uses >= grant.uses:
+    exhausted_at = exhaustion_of(grant, facts)
+    if exhausted_at is not None and facts.now >= exhausted_at:
         return _end(status, "exhausted", facts.now, "kpolicy", f"used {facts.uses} times")
-    idle_at = _idle_at(grant, facts, status)
-    if idle_at is not None and facts.now >= idle_at:
-        return _end(status, "idle-expired", idle_at, "kpolicy", "not used for too long")
+    ends_idle_at = idle_at(grant, facts, status)
+    if ends_idle_at is not None and facts.now >= ends_idle_at:
+        return _end(status, "idle-expired", ends_idle_at, "kpolicy", "not used for too long")
     return status
 
 
 _STEPS: Final = {"draft": _draft, "pending": _pending, "scheduled": _scheduled, "active": _active}
 
 
-def _idle_at(grant: Grant, facts: Facts, status: GrantStatus) -> datetime | None:
+def exhaustion_of(grant: Grant, facts: Facts) -> datetime | None:
+    """Return when a grant whose uses are all taken ends: once the request with the last one is over."""
+    if not grant.uses or facts.uses < grant.uses:
+        return None
+    return facts.last_used_at + SETTLING if facts.last_used_at is not None else facts.now
+
+
+def idle_at(grant: Grant, facts: Facts, status: GrantStatus) -> datetime | None:
+    """Return when a grant that nobody uses any more ends, None for one that may rest."""
     since = facts.last_used_at or status.starts_at
     return since + grant.idle_for if since is not None and grant.idle_for else None
 

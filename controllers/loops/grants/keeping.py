@@ -7,10 +7,12 @@ end is not settled, and nothing happens that the trail does not know. After a cr
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube import AlreadyExists, NotFound
-from controllers.kube.kinds import GRANT_POLICIES, GRANTS, POLICY_EXCEPTIONS
+from controllers.kube.kinds import CODE_USES, GRANT_POLICIES, GRANTS, POLICY_EXCEPTIONS
+from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.cleanup.deleting import LONGEST_SLEEP, delete
 from controllers.loops.counting import counted
@@ -25,10 +27,11 @@ from engine.grants import (
     parse_grant,
     parse_grant_policy,
 )
-from engine.grants.lifecycle import OPEN, status_of
+from engine.grants.lifecycle import OPEN, exhaustion_of, idle_at, status_of
 from engine.grants.model import instant_of
 
 from .records import records_of
+from .uses import Uses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,15 +54,19 @@ class GrantLoop:
         self._surroundings, self._trail = surroundings, trail
         self._grants: Store | None = None
         self._policies: Store | None = None
+        self._uses = Uses()
         self.queue: WorkQueue[_Place] = WorkQueue(clock=surroundings.clock, least=0.2, most=60.0)
 
     async def run(self) -> None:
         """Work until cancelled."""
         informers = self._surroundings.informers
+        selection = Selection(namespace=self._surroundings.namespace)
+        uses = informers.acquire(CODE_USES, selection)
         self._grants, self._policies = informers.acquire(GRANTS), informers.acquire(GRANT_POLICIES)
         stops = [
             self._grants.on_change(self._changed),
             self._policies.on_change(lambda _: self._open_ones()),
+            uses.on_change(self._used),
         ]
         work = counted(self._surroundings.metrics, "grants", self.queue, self._look)
         try:
@@ -69,10 +76,17 @@ class GrantLoop:
                 stop()
             await informers.release(GRANTS)
             await informers.release(GRANT_POLICIES)
+            await informers.release(CODE_USES, selection)
 
     def _changed(self, change: Change) -> None:
         if change.new is not None:
             self.queue.add(change.key)
+        elif change.old is not None:
+            self._uses.forget(str(change.old["metadata"].get("uid") or ""))
+
+    def _used(self, change: Change) -> None:
+        if place := self._uses.note(change):
+            self.queue.add(place)
 
     def _open_ones(self) -> None:
         """Look at grants again whose policy may have come, gone or changed."""
@@ -95,14 +109,16 @@ class GrantLoop:
         grant = parse_grant(obj)
         before, now = status_of(grant), self._surroundings.clock.now()
         policy, refusals = self._policy_of(grant, now)
-        facts = Facts(now, int(grant.status.get("uses") or 0), _used_at(grant), refusals)
+        uses, used_at = self._uses.of(grant)
+        facts = Facts(now, uses, used_at, refusals)
         status = next_status(grant, policy, facts)
         if status != before:
             for entry in records_of(grant, status, now):
                 await self._trail.record(entry)
             await self._write(grant, status, policy)
+        await self._write_uses(grant, facts)
         await self._match_exception(grant, status)
-        self._come_again(place, grant, status, now)
+        self._come_again(place, grant, status, facts)
 
     def _policy_of(
         self, grant: Grant, now: datetime
@@ -146,6 +162,16 @@ class GrantLoop:
         except NotFound:
             return
 
+    async def _write_uses(self, grant: Grant, facts: Facts) -> None:
+        """Write the uses of a limited grant, which their records tell; those of others are counted by who answers requests."""
+        if not grant.uses or facts.uses == grant.status.get("uses", 0):
+            return
+        told = {"uses": facts.uses, "lastUsedAt": _text(facts.last_used_at)}
+        with suppress(NotFound):
+            await self._surroundings.client.patch(
+                GRANTS, grant.name, grant.namespace, {"status": told}, subresource="status"
+            )
+
     async def _match_exception(self, grant: Grant, status: GrantStatus) -> None:
         """Let the exception be there exactly while the grant is active."""
         if status.state == "active" and status.expires_at is not None:
@@ -174,11 +200,11 @@ class GrantLoop:
                 {"apiVersion": GRANTS.api_version, **about},
             )
 
-    def _come_again(self, place: _Place, grant: Grant, status: GrantStatus, now: datetime) -> None:
+    def _come_again(self, place: _Place, grant: Grant, status: GrantStatus, facts: Facts) -> None:
+        now = facts.now
         instants = [status.approval_ends_at, status.starts_at, status.expires_at]
-        if status.state == "active" and grant.idle_for is not None:
-            last = _used_at(grant) or status.starts_at
-            instants.append(last + grant.idle_for if last is not None else None)
+        if status.state == "active":
+            instants += [idle_at(grant, facts, status), exhaustion_of(grant, facts)]
         waits = [(at - now).total_seconds() for at in instants if at is not None and at > now]
         if waits and not status.is_final:
             self.queue.add_after(place, min(*waits, LONGEST_SLEEP))
@@ -196,8 +222,8 @@ def _state(obj: Object) -> str:
     return str((obj.get("status") or {}).get("state") or "draft")
 
 
-def _used_at(grant: Grant) -> datetime | None:
-    return instant_of(str(grant.status.get("lastUsedAt") or ""))
+def _text(at: datetime | None) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ") if at is not None else ""
 
 
 def _failed(place: _Place, error: Exception) -> None:

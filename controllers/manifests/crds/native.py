@@ -14,7 +14,7 @@ from .kinds import Column, CustomKind
 
 GROUP: Final = "kpolicy.io"
 VERSION: Final = "v1alpha1"
-VERDICTS: Final = ("approve", "deny", "withdraw", "drop", "revoke")
+VERDICTS: Final = ("approve", "deny", "withdraw", "drop", "revoke", "comment")
 CODE_MODES: Final = ("off", "acknowledge", "approve")
 
 _TEXT, _FLAG, _FREE = Text(), Flag(), Free()
@@ -115,6 +115,8 @@ USE: Final = Shape(
         "binding": _BINDING,
         "object": _OBJECT,
         "fingerprint": _TEXT,
+        "grant": _TEXT,
+        "grantUid": _TEXT,
         "usedAt": _TEXT,
         "mac": _TEXT,
     },

@@ -195,6 +195,79 @@ def test_after_a_crash_between_trail_and_status_nothing_is_told_twice():
     run(play, grant_policy(), grant())
 
 
+def used(number: int, uid: str, at: str = "2026-11-21T10:18:00Z") -> dict[str, Any]:
+    return {
+        "apiVersion": "kpolicy.io/v1alpha1", "kind": "CodeUse",
+        "metadata": {"name": f"grant-use-{number}", "namespace": "kyverno", "labels": {"kpolicy.io/grant-uid": uid}},
+        "spec": {"user": "chip", "code": "grant", "grant": "shop/web", "grantUid": uid, "usedAt": at},
+    }  # fmt: skip
+
+
+def uid_of(made: Scene) -> str:
+    return str(made.stored(GRANTS, "web", "shop")["metadata"]["uid"])
+
+
+def test_the_uses_of_a_limited_grant_are_shown_and_the_last_one_ends_it():
+    async def play(made: Scene) -> None:
+        decide(made, vote("bob"))
+        await made.rest()
+        made.put(used(1, uid_of(made)))
+        await made.rest()
+        status = made.stored(GRANTS, "web", "shop")["status"]
+        assert (status["state"], status["uses"], status["lastUsedAt"]) == ("active", 1, "2026-11-21T10:18:00Z")  # fmt: skip
+        made.put(used(2, uid_of(made)))
+        await made.rest()
+        assert (state(made), exceptions(made)) == ("active", ["grant-web"])
+        await made.rest(5)
+        assert (state(made), exceptions(made)) == ("exhausted", [])
+        assert made.stored(GRANTS, "web", "shop")["status"]["uses"] == 2
+        assert trail_of(made)[-1] == ("exhausted", "kpolicy")
+
+    run(play, grant_policy(), grant(uses=2))
+
+
+def test_uses_of_another_grant_of_the_same_name_do_not_count():
+    async def play(made: Scene) -> None:
+        decide(made, vote("bob"))
+        await made.rest()
+        made.put(used(1, "of-the-one-before"))
+        await made.rest(60)
+        assert state(made) == "active"
+        assert "uses" not in made.stored(GRANTS, "web", "shop")["status"]
+
+    run(play, grant_policy(), grant(uses=1))
+
+
+def test_a_new_leader_counts_the_uses_that_it_finds():
+    async def play(made: Scene) -> None:
+        decide(made, vote("bob"))
+        await made.rest()
+        made.tasks.pop().cancel()
+        made.put(used(1, uid_of(made)))
+        start(made)
+        await made.rest(6)
+        assert state(made) == "exhausted"
+
+    run(play, grant_policy(), grant(uses=1))
+
+
+def test_a_grant_that_nobody_uses_ends_and_one_that_is_used_goes_on():
+    async def play(made: Scene) -> None:
+        decide(made, vote("bob"))
+        await made.rest(HOUR - 1)
+        assert state(made) == "active"
+        told = {
+            "status": {"uses": 1, "lastUsedAt": made.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")}
+        }
+        await made.client.patch(GRANTS, "web", "shop", told, subresource="status")
+        await made.rest(HOUR - 1)
+        assert (state(made), exceptions(made)) == ("active", ["grant-web"])
+        await made.rest(2)
+        assert (state(made), exceptions(made)) == ("idle-expired", [])
+
+    run(play, grant_policy(), grant(idle="1h"))
+
+
 def test_a_new_leader_goes_on_with_the_trail():
     async def play(made: Scene) -> None:
         made.tasks.pop().cancel()

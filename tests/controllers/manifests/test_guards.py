@@ -115,6 +115,23 @@ def test_a_granted_exception_only_gets_shorter():
     assert refused(name, "eve", exception("2026-03-01T12:00:00Z", grant_name=""), old) != []
 
 
+def test_a_granted_exception_keeps_its_owner_and_how_often_it_may_be_used():
+    name, old = "kpolicy-granted-exceptions", exception("2026-03-01T12:00:00Z")
+    old["metadata"]["ownerReferences"] = [{"kind": "Grant", "uid": "u1"}]
+    old["metadata"]["annotations"]["kpolicy.io/uses"] = "1"
+
+    def changed(owners=None, **annotations):
+        made = {**old["metadata"], "annotations": {**old["metadata"]["annotations"], **annotations}}
+        return {**old, "metadata": {**made, "ownerReferences": owners or made["ownerReferences"]}}
+
+    assert refused(name, "eve", changed(), old) == []
+    assert refused(name, "eve", changed(**{"kpolicy.io/uses": "2"}), old) != []
+    assert refused(name, "eve", changed([{"kind": "Grant", "uid": "u2"}]), old) != []
+    freed = {**old, "metadata": {"annotations": old["metadata"]["annotations"]}}
+    assert refused(name, "eve", freed, old) != []
+    assert refused(name, "system:serviceaccount:kube-system:generic-garbage-collector", freed, old) == []  # fmt: skip
+
+
 def test_exceptions_without_a_grant_are_left_alone():
     old = exception("", grant_name="")
 

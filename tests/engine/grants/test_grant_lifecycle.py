@@ -24,7 +24,8 @@ from engine.grants import (
     refusals,
     standing,
 )
-from engine.grants.lifecycle import OPEN
+from engine.grants.lifecycle import OPEN, SETTLING
+from engine.record import replace
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -141,6 +142,10 @@ def test_uses_and_idleness_end_a_grant_early():
 
     assert next_status(active, policy(), Facts(NOW, uses=1)).state == "active"
     assert next_status(active, policy(), Facts(NOW, uses=2)).state == "exhausted"
+    assert next_status(active, policy(), Facts(NOW, uses=1, last_used_at=NOW)).state == "active"
+    used = Facts(NOW, uses=2, last_used_at=NOW)
+    assert next_status(active, policy(), used).state == "active"
+    assert next_status(active, policy(), replace(used, now=NOW + SETTLING)).state == "exhausted"
     assert next_status(active, policy(), Facts(NOW + HOUR)).state == "idle-expired"
     used = Facts(NOW + HOUR, uses=1, last_used_at=NOW + HOUR / 2)
     assert next_status(active, policy(), used).state == "active"

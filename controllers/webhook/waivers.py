@@ -1,0 +1,214 @@
+"""Granted exceptions at admission: what a request passes by is counted, and a grant with a number of uses gives no more.
+
+A use is a request that would have been refused without the grant; one that only falls under it uses nothing. So the rules are
+asked again without granted exceptions, for such requests only. Uses of limited grants are taken before the answer, of
+others counted after it. Whatever fails here leaves the request without the exception.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from dataclasses import replace as changed
+from typing import TYPE_CHECKING, Any, Final
+
+from controllers.runtime.evaluating import evaluate_with
+from controllers.store.grant_uses import SOURCE, GrantUses, Tally
+from controllers.store.uses import Attempt, use_key
+from engine.errors import EngineError
+from engine.evaluate import PolicySet
+from engine.evaluate.policy_set import CompiledPolicy
+from engine.record import replace
+
+from .claims import body_of, target_of, user_of
+from .verdicts import Ruling, blocking, rule_on_validation
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from controllers.kube import Client, Clock
+    from controllers.runtime.evaluating import Resolver
+    from controllers.runtime.lanes import Lane
+    from controllers.runtime.world import World
+    from engine.evaluate import Inputs
+    from engine.grants.uses import Granted
+    from engine.model import Review, RuleResult
+
+FLUSH_SECONDS: Final = 2.0
+"""How late a count may be."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request as the lane was asked about it."""
+
+    lane: Lane
+    review: Review
+    request: Mapping[str, Any]
+    inputs: Inputs
+
+
+@dataclass(frozen=True, slots=True)
+class Waived:
+    """The results of a request without exhausted grants, the limited grants that it needs, and the others that it used."""
+
+    results: Sequence[RuleResult]
+    needs: tuple[tuple[Granted, Attempt], ...] = ()
+    used: tuple[Granted, ...] = ()
+    spent: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What is found out about a request: which grants let it pass, and which could not."""
+
+    needs: dict[str, tuple[Granted, Attempt]] = field(default_factory=dict)
+    used: dict[str, Granted] = field(default_factory=dict)
+    spent: set[str] = field(default_factory=set)
+
+
+class Waivers:
+    """Counts what granted exceptions let through. `run` it as a task; `key` is the one that all replicas share."""
+
+    def __init__(
+        self, world: World, client: Client, resolver: Resolver, clock: Clock, namespace: str, key: bytes
+    ) -> None:  # fmt: skip
+        self._world, self._resolver, self._clock = world, resolver, clock
+        self._uses = GrantUses(client, namespace, use_key(key))
+        self._tally = Tally(client)
+        self._counted = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return "<Waivers>"
+
+    async def run(self) -> None:
+        """Write counts until cancelled."""
+        while True:
+            await self._counted.wait()
+            self._counted.clear()
+            await self._clock.sleep(FLUSH_SECONDS)
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write what was counted so far."""
+        try:
+            await self._tally.flush()
+        except Exception as error:
+            # The next count tries again; nothing that is counted may end the counting.
+            _log.warning("uses of grants could not be counted: %s", type(error).__name__)
+            self._counted.set()
+
+    async def judge(self, asked: Asked, results: Sequence[RuleResult], budget: float) -> Waived:
+        """Return what the grants among the exceptions of some results make of them."""
+        granted = self._world.policies.snapshot.granted
+        covered = {
+            (one.policy, one.rule): [granted[key] for key in one.exceptions if key in granted]
+            for one in results
+            if one.exceptions
+        }
+        if not any(covered.values()):
+            return Waived(results)
+        async with asyncio.timeout(budget):
+            without = await self._without(asked, results, granted.keys())
+            refused = blocking(asked.lane, asked.review, without)
+            plan = _Plan()
+            for result in refused:
+                await self._choose(asked, result, covered.get((result.policy, result.rule)), plan)
+            if plan.spent:
+                results = await self._without(asked, results, plan.spent)
+        return Waived(results, tuple(plan.needs.values()), tuple(plan.used.values()), frozenset(plan.spent))  # fmt: skip
+
+    async def settle(
+        self, asked: Asked, waived: Waived, ruling: Ruling, budget: float
+    ) -> tuple[Ruling, Sequence[RuleResult]]:
+        """Take and count what an allowed request used; it is refused after all where somebody else was quicker.
+
+        Returns the ruling and the results that it stands on.
+        """
+        if ruling.denial or asked.review.dry_run:
+            return ruling, waived.results
+        told = []
+        for granted, attempt in waived.needs:
+            number = await self._take(granted, attempt, budget)
+            if not number:
+                spent = {*waived.spent, granted.exception}
+                results = await self._without(asked, waived.results, spent)
+                return rule_on_validation(asked.lane, asked.review, results), results
+            told.append(f"grant {granted.grant} was used: {number} of {granted.most}")
+        now = self._clock.now()
+        for granted in waived.used:
+            self._tally.add(granted, now)
+            self._counted.set()
+        warnings = (*ruling.warnings, *told)
+        return changed(ruling, warnings=warnings) if told else ruling, waived.results
+
+    async def _choose(
+        self, asked: Asked, result: RuleResult, granted: Sequence[Granted] | None, plan: _Plan
+    ) -> None:
+        """Find the grant by which a refused rule passes: one that is not limited, else the first that has a use left."""
+        for one in sorted(granted or (), key=lambda each: (each.is_limited, each.exception)):
+            if not one.is_limited:
+                plan.used[one.exception] = one
+                return
+            if one.exception in plan.needs:
+                return
+            if one.exception not in plan.spent:
+                attempt = self._attempt(asked, result)
+                if await self._is_left(one, attempt):
+                    plan.needs[one.exception] = (one, attempt)
+                    return
+                plan.spent.add(one.exception)
+
+    async def _is_left(self, granted: Granted, attempt: Attempt) -> bool:
+        try:
+            return await self._uses.could_take(granted, attempt)
+        except EngineError as error:
+            _log.warning("uses of grant %s cannot be read: %s", granted.grant, error.message)
+            return False
+
+    async def _take(self, granted: Granted, attempt: Attempt, budget: float) -> int:
+        try:
+            async with asyncio.timeout(budget):
+                return await self._uses.take(granted, attempt)
+        except (TimeoutError, EngineError) as error:
+            _log.warning("a use of grant %s cannot be taken: %s", granted.grant, type(error).__name__)  # fmt: skip
+            return 0
+
+    async def _without(
+        self, asked: Asked, results: Sequence[RuleResult], spent: Collection[str]
+    ) -> list[RuleResult]:
+        """Return the results as they are when some exceptions (by key) do not count."""
+        concerned = {one.policy for one in results if any(key in spent for key in one.exceptions)}
+        policies = tuple(
+            _narrowed(one, spent)
+            for one in asked.lane.blocking.policies
+            if one.policy.key in concerned
+        )
+        found = await evaluate_with(self._resolver, PolicySet(policies), asked.review, asked.inputs)
+        return [*(one for one in results if one.policy not in concerned), *found.results]
+
+    def _attempt(self, asked: Asked, result: RuleResult) -> Attempt:
+        review, request = asked.review, asked.request
+        return Attempt(
+            name="",
+            user=user_of(request),
+            policy=result.policy,
+            rules=(result.rule,),
+            operation=review.operation,
+            target=target_of(review, request),
+            fingerprint=body_of(review),
+            source=SOURCE,
+            at=self._clock.now(),
+        )
+
+
+def _narrowed(compiled: CompiledPolicy, spent: Collection[str]) -> CompiledPolicy:
+    rules = tuple(
+        replace(rule, exceptions=tuple(one for one in rule.exceptions if one.key not in spent))
+        if rule.exceptions
+        else rule
+        for rule in compiled.rules
+    )
+    return CompiledPolicy(compiled.policy, rules)
