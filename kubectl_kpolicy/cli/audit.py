@@ -102,7 +102,7 @@ def _checkpoints(text: str) -> list[Checkpoint]:
     from pathlib import Path
 
     from engine.audit import Checkpoint
-    from engine.errors import EngineError
+    from kubectl_kpolicy.output.misuse import Misuse
 
     if not text:
         return []
@@ -111,7 +111,7 @@ def _checkpoints(text: str) -> list[Checkpoint]:
     for line in lines:
         seq, colon, digest = line.partition(":")
         if not colon or not seq.isdigit():
-            raise EngineError(f"cannot read `{line}` as a checkpoint", help="it is SEQ:HASH")
+            raise Misuse(f"cannot read `{line}` as a checkpoint", help="it is SEQ:HASH")
         found.append(Checkpoint(int(seq), digest))
     return found
 

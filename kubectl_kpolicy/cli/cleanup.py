@@ -8,7 +8,7 @@ from .verbs import Verbs
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from kubectl_kpolicy.cluster.rows import Row
 
@@ -28,7 +28,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     listed = verbs.listing("list", "list what will be deleted, the next first", _list, _NAMES)
     listed.add_argument("--due-in", default="", metavar="DURATION", help="only what is due within this")  # fmt: skip
     listed.add_argument("--by", default="", metavar="POLICY", help="only what this policy deletes")
-    verbs.describing("cleanup", _NAMES)
+    verbs.describing("cleanup", _NAMES, named=is_meant)
     preview = verbs.listing("preview", "list the objects that a cleanup policy's next run deletes, and those it leaves", _preview, "POLICY")  # fmt: skip
     preview.set_defaults(names=[])
     for name, text, action in _CHANGES:
@@ -40,18 +40,22 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def _list(args: argparse.Namespace) -> int:
-    from .lists import is_named, run_list
+    from .lists import run_list
 
     terms = [f"left<{args.due_in}"] if args.due_in else []
     terms += [f'by="*/{args.by}"'] if args.by else []
     args.where = " ".join([*terms, f"({args.where})" if args.where.strip() else ""]).strip()
-    return run_list(args, "cleanup", lambda row: is_named(row, args.names) or is_by(row, args.names))  # fmt: skip
+    return run_list(args, "cleanup", lambda row: is_meant(row, args.names), named=is_meant)
 
 
-def is_by(row: Row, names: list[str]) -> bool:
-    """Tell whether a row is a cleanup policy that one of the names means."""
+def is_meant(row: Row, names: Sequence[str]) -> bool:
+    """Tell whether a row is a cleanup policy or an object that one of the names means."""
+    from .choosing import is_named
+
     by = row.text("by").lower()
-    return any(name.lower() in (by, by.rpartition("/")[2]) for name in names)
+    return is_named(row, names) or any(
+        name.lower() in (by, by.rpartition("/")[2]) for name in names
+    )
 
 
 def _preview(args: argparse.Namespace) -> int:
@@ -75,11 +79,11 @@ def _perform(args: argparse.Namespace, name: str, action: str) -> int:
     from engine.errors import EngineError
 
     from .doing import perform
-    from .lists import is_named, listing_of, read_world
+    from .lists import listing_of, read_world
 
     listing = listing_of("cleanup")
     world, now = read_world(args, listing)
-    rows = [row for row in listing.rows(world, now) if is_named(row, args.names) or is_by(row, args.names)]  # fmt: skip
+    rows = [row for row in listing.rows(world, now) if is_meant(row, args.names)]  # fmt: skip
     if name in ("pause", "resume"):
         rows = [row for row in rows if (row.text("state") == "paused") is (name == "resume")]
     if not rows:

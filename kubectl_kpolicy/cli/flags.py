@@ -42,12 +42,25 @@ def add_list_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--no-headers", action="store_true", help="no line of column names")
     group.add_argument("--show-labels", action="store_true", help="labels as the last column")
     group.add_argument("-l", "--selector", default="", metavar="SELECTOR", help="only objects with these labels")  # fmt: skip
+    group.add_argument("--field-selector", default="", metavar="SELECTOR", help="only objects whose fields are so, such as metadata.name=web,kind!=Pod")  # fmt: skip
     group.add_argument("--where", default="", metavar="FILTER", help="only rows that fit, such as 'sev>=high age<1h ns=team-*'")  # fmt: skip
     group.add_argument("--sort-by", default="", metavar="COLUMN", help="column to sort by, with - in descending order")  # fmt: skip
     group.add_argument("--group-by", default="", metavar="COLUMN", help="count rows by a column")
-    group.add_argument("--limit", type=int, default=0, metavar="N", help="at most so many rows")
+    group.add_argument("--limit", type=chunk, default=0, metavar="N", help="at most so many rows")
+    group.add_argument("--chunk-size", type=chunk, default=500, metavar="N", help="objects to read from the server at a time (500); 0 reads all at once")  # fmt: skip
     group.add_argument("-w", "--watch", action="store_true", help="go on and print what changes")
+    group.add_argument("--watch-only", action="store_true", help="print only what changes from now on")  # fmt: skip
+    group.add_argument("--output-watch-events", action="store_true", help="say of each row whether it was added, modified or deleted")  # fmt: skip
     group.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
+
+
+def chunk(text: str) -> int:
+    """Return how many objects are read at a time; argparse reports what is no such number."""
+    import argparse
+
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number of zero or more")
+    return int(text)
 
 
 def output_format(text: str) -> str:

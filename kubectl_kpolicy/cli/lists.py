@@ -1,4 +1,4 @@
-"""What every command that lists rows does: read, filter, sort, print as kubectl prints; and describe one row."""
+"""What every command that lists rows does: read, choose, print; and describe what is named."""
 
 from __future__ import annotations
 
@@ -9,16 +9,27 @@ from engine.errors import EngineError
 from kubectl_kpolicy.output.diagnostics import ExitCode, report
 from kubectl_kpolicy.session import cluster
 
+from .choosing import is_named, missing, selected
+from .printing import print_rows
+
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable
     from datetime import datetime
 
     from controllers.kube import Access, Client
-    from kubectl_kpolicy.cluster.rows import Listing, Row
+    from kubectl_kpolicy.cluster.rows import Listing
     from kubectl_kpolicy.cluster.world import World
 
-    Choice = Callable[[Row], bool]
+    from .choosing import Choice, Named
+
+    Learn = Callable[[Client, World], Awaitable[None]]
+
+__all__ = ["add_names", "check_needs", "is_named", "listing_of", "print_rows", "read_world", "run_describe", "run_list", "selected"]  # fmt: skip
+_THINGS = {"policies": "policy", "exceptions": "exception", "grants": "grant", "codes": "code", "cleanup": "clean-up"}  # fmt: skip
+"""Listings of things that have names, and what one is called; names that none has are an error."""
+_CALLED = {**_THINGS, "violations": "violation", "blocks": "denied request", "audit": "record"}
+_COMMANDS = {"grants": "grant list", "codes": "otp list", "blocks": "violations --blocks", "health": "doctor"}  # fmt: skip
 
 
 def listing_of(noun: str) -> Listing:
@@ -28,8 +39,13 @@ def listing_of(noun: str) -> Listing:
     return LISTINGS[noun]
 
 
-def read_world(args: argparse.Namespace, listing: Listing) -> tuple[World, datetime]:
-    """Return everything a listing is made of, from the cluster or from a recording; raises EngineError."""
+def read_world(
+    args: argparse.Namespace, listing: Listing, learn: Learn | None = None
+) -> tuple[World, datetime]:
+    """Return everything a listing is made of, from the cluster or from a recording; raises EngineError.
+
+    `learn` asks the cluster for more, on the same connection.
+    """
     if getattr(args, "replay", ""):
         return _replayed(args.replay)
     now = cluster.now()
@@ -37,9 +53,12 @@ def read_world(args: argparse.Namespace, listing: Listing) -> tuple[World, datet
     async def work(client: Client, access: Access) -> World:
         from kubectl_kpolicy.cluster.fetching import Scope, fetch
 
-        namespace = cluster.namespace_of(args, access)
-        scope = Scope(namespace, journal=getattr(args, "journal", ""))
-        return await fetch(client, (*listing.needs, *listing.wants), now, scope)
+        namespace = args.place = cluster.namespace_of(args, access)
+        scope = Scope(namespace, journal=getattr(args, "journal", ""), chunk=getattr(args, "chunk_size", 500))  # fmt: skip
+        world = await fetch(client, (*listing.needs, *listing.wants), now, scope)
+        if learn is not None:
+            await learn(client, world)
+        return world
 
     return cluster.with_client(args, work), now
 
@@ -66,10 +85,10 @@ def check_needs(world: World, listing: Listing) -> ExitCode:
         Trouble.MISSING: ExitCode.GONE,
         Trouble.FAILED: ExitCode.FAILED,
     }
-    missing = [found for name in listing.needs if (found := world.problem(name))]
-    if missing and not any(world.is_synced(name) for name in listing.needs):
-        report(EngineError(missing[0].message, help=missing[0].help))
-        return codes[missing[0].trouble]
+    missed = [found for name in listing.needs if (found := world.problem(name))]
+    if missed and not any(world.is_synced(name) for name in listing.needs):
+        report(EngineError(missed[0].message, help=missed[0].help))
+        return codes[missed[0].trouble]
     for name in (*listing.needs, *listing.wants):
         problem = world.problem(name)
         if problem is not None and problem.trouble is not Trouble.MISSING:
@@ -77,100 +96,60 @@ def check_needs(world: World, listing: Listing) -> ExitCode:
     return ExitCode.DONE
 
 
-def selected(
-    args: argparse.Namespace, rows: Sequence[Row], listing: Listing, now: datetime, choice: Choice
-) -> list[Row]:
-    """Return the rows that flags ask for, in the order they ask for; raises EngineError."""
-    from kubectl_kpolicy.cluster.rows import sort_rows
-    from kubectl_kpolicy.filter import compile_filter
+def run_list(
+    args: argparse.Namespace,
+    noun: str,
+    choice: Choice = lambda _row: True,
+    *,
+    named: Named = is_named,
+    listing: Listing | None = None,
+    learn: Learn | None = None,
+) -> int:
+    """Print the rows of a listing and return the exit code; plain lists never return 1 for what they hold.
 
-    where = f'{args.where} -l "{args.selector}"' if args.selector else args.where
-    wanted = compile_filter(where, listing)
-    kept = [row for row in rows if choice(row) and wanted.keeps(row, now)]
-    order: tuple[str, ...] = listing.sort
-    if args.sort_by:
-        if listing.column(args.sort_by.lstrip("-")) is None:
-            names = ", ".join(one.id for one in listing.columns)
-            raise EngineError(f"there is no column `{args.sort_by}`", help=f"there are {names}")
-        order = (args.sort_by, *order)
-    ordered = sort_rows(kept, listing, order)
-    return ordered[: args.limit] if args.limit else ordered
+    `named` tells what a name of the command line means, `listing` stands in for the noun's own one, `learn` is as in
+    `read_world`.
+    """
 
+    def run(given: argparse.Namespace) -> int:
+        made = listing or listing_of(noun)
+        if given.watch or given.watch_only or given.output_watch_events:
+            from .watching import watch_rows
 
-def print_rows(args: argparse.Namespace, rows: Sequence[Row], listing: Listing, now: datetime) -> None:  # fmt: skip
-    """Print rows in the format that was asked for; nothing found is said on standard error."""
-    from kubectl_kpolicy.output.color import wanted
-    from kubectl_kpolicy.output.formats import write_list
-    from kubectl_kpolicy.output.listings import table_of, write_rows
-    from kubectl_kpolicy.output.paths import columns, jsonpath
-    from kubectl_kpolicy.output.structured import list_of
-    from kubectl_kpolicy.output.table import Column, Table
+            return watch_rows(given, made, choice)
+        return _run_list(given, made, choice, named, learn)
 
-    out, form = sys.stdout, args.output
-    objects = [row.object for row in rows]
-    if args.group_by:
-        _print_groups(args, rows, listing)
-    elif form.startswith("jsonpath="):
-        out.write(jsonpath(list_of(objects), form.removeprefix("jsonpath=")))
-    elif form.startswith("custom-columns="):
-        lines = columns(objects, form.removeprefix("custom-columns="), heads=not args.no_headers)
-        out.write(Table([Column("") for _ in lines[0]], lines).text(heads=False) if lines else "")
-    elif form in ("jsonl", "csv"):
-        write_rows(out, rows, listing, form, now)
-    else:
-        table = table_of(rows, listing, now, labels=args.show_labels)
-        color = wanted(args.color, out)
-        write_list(out, objects, table, form, heads=not args.no_headers, color=color)
-    if not rows and form in ("table", "wide") and not args.quiet:
-        print(_nothing(args), file=sys.stderr)
+    return cluster.guarded(run, args)
 
 
-def _nothing(args: argparse.Namespace) -> str:
-    place = f" in {args.namespace} namespace" if args.namespace and not args.all_namespaces else ""
-    return f"No resources found{place}."
-
-
-def _print_groups(args: argparse.Namespace, rows: Sequence[Row], listing: Listing) -> None:
-    from collections import Counter
-
-    from kubectl_kpolicy.output.structured import json_text
-    from kubectl_kpolicy.output.table import Column, Table
-
-    column = listing.column(args.group_by)
-    if column is None:
-        raise EngineError(f"there is no column `{args.group_by}`", help=f"there are {', '.join(one.id for one in listing.columns)}")  # fmt: skip
-    counts = Counter(row.text(column.id) for row in rows).most_common()
-    if args.output == "json":
-        sys.stdout.write(json_text([{column.id: name, "count": count} for name, count in counts]))
-        return
-    lines = [[name or "-", str(count)] for name, count in counts]
-    sys.stdout.write(Table([Column(column.head), Column("COUNT")], lines).text(heads=not args.no_headers))  # fmt: skip
-
-
-def run_list(args: argparse.Namespace, noun: str, choice: Choice = lambda _row: True) -> int:
-    """Print the rows of a listing and return the exit code; plain lists never return 1 for what they hold."""
-    return cluster.guarded(lambda given: _run_list(given, noun, choice), args)
-
-
-def _run_list(args: argparse.Namespace, noun: str, choice: Choice) -> int:
-    listing = listing_of(noun)
-    if args.watch:
-        from .watching import watch_rows
-
-        return watch_rows(args, listing, choice)
-    world, now = read_world(args, listing)
+def _run_list(
+    args: argparse.Namespace, listing: Listing, choice: Choice, named: Named, learn: Learn | None
+) -> int:
+    world, now = read_world(args, listing, learn)
     code = check_needs(world, listing)
-    if code is ExitCode.DONE:
-        print_rows(args, selected(args, listing.rows(world, now), listing, now, choice), listing, now)  # fmt: skip
-    return code
+    if code is not ExitCode.DONE:
+        return code
+    rows = listing.rows(world, now)
+    chosen = selected(args, rows, listing, now, choice)
+    lost = missing(rows, getattr(args, "names", ()), named) if listing.noun in _THINGS else []
+    if chosen or not lost:
+        print_rows(args, chosen, listing, now)
+    return _report_lost(listing.noun, lost) if lost else ExitCode.DONE
 
 
-def run_describe(args: argparse.Namespace, noun: str) -> int:
-    """Print everything about the rows that names choose; exit code 6 when there is none."""
-    return cluster.guarded(lambda given: _run_describe(given, noun), args)
+def _report_lost(noun: str, names: list[str]) -> ExitCode:
+    command = _COMMANDS.get(noun, f"{noun} list")
+    for name in names:
+        report(EngineError(f"there is no {_CALLED.get(noun, noun)} called `{name}`", help=f"`kubectl kpolicy {command} -A` lists them"))  # fmt: skip
+    return ExitCode.GONE
 
 
-def _run_describe(args: argparse.Namespace, noun: str) -> int:
+def run_describe(args: argparse.Namespace, noun: str, named: Named = is_named) -> int:
+    """Print everything about the rows that names choose; exit code 6 for names that nothing has."""
+    return cluster.guarded(lambda given: _run_describe(given, noun, named), args)
+
+
+def _run_describe(args: argparse.Namespace, noun: str, named: Named) -> int:
     from kubectl_kpolicy.output.describing import described
 
     listing = listing_of(noun)
@@ -178,22 +157,11 @@ def _run_describe(args: argparse.Namespace, noun: str) -> int:
     code = check_needs(world, listing)
     if code is not ExitCode.DONE:
         return code
-    rows = [row for row in listing.rows(world, now) if is_named(row, args.names)]
-    if not rows:
-        report(EngineError(f"no {noun} called {' or '.join(args.names)}", help=f"`kubectl kpolicy {noun} list -A` lists them"))  # fmt: skip
-        return ExitCode.GONE
+    every = listing.rows(world, now)
+    rows = [row for row in every if named(row, args.names)]
     sys.stdout.write("\n".join(described(row, listing, world, now) for row in rows))
-    return ExitCode.DONE
-
-
-def is_named(row: Row, names: Sequence[str]) -> bool:
-    """Tell whether a row is what one of the names means: a name, `KIND/NAME`, `POLICY` or `POLICY/RULE`; no names mean all."""
-    if not names:
-        return True
-    own = {row.text("name"), row.text("resource"), row.text("policy"), row.text("id"), row.text("rules"),
-           f"{row.text('policy')}/{row.text('rule')}", f"{row.text('kind')}/{row.text('name')}"}  # fmt: skip
-    lowered = {one.lower() for one in own if one}
-    return any(name.lower() in lowered for name in names)
+    lost = missing(every, args.names, named)
+    return _report_lost(noun, lost) if lost else ExitCode.DONE
 
 
 def add_names(parser: argparse.ArgumentParser, metavar: str, *, needed: bool = False) -> None:

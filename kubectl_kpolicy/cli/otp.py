@@ -8,6 +8,9 @@ from .verbs import Verbs
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
+
+    from kubectl_kpolicy.cluster.rows import Row
 
 SUMMARY = "one-time codes: issue, list, make void, redeem"
 _EXAMPLE = "kubectl kpolicy otp issue --for-user ada --bind no-host/host-namespaces:Pod/debug -n shop --ttl 15m --show"
@@ -27,7 +30,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     issue.add_argument("-o", "--output", choices=("json", "yaml", "name"), default="", help="print the code's object (not the code) as data")  # fmt: skip
     _add_writing(issue)
     verbs.listing("list", "list codes that were issued and used, and those of a --journal", _list, "NAME|USER")  # fmt: skip
-    verbs.describing("codes", "NAME")
+    verbs.describing("codes", "NAME|USER", named=_is_meant, everywhere=True)
     void = verbs.add("void", "make codes useless before they are used", _void)
     void.add_argument("names", nargs="+", metavar="NAME", help="which codes, by the names of their objects")  # fmt: skip
     _add_writing(void)
@@ -60,8 +63,15 @@ def _redeem(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from .lists import is_named, run_list
+    from .lists import run_list
 
     if not args.namespace:
         args.all_namespaces = True
-    return run_list(args, "codes", lambda row: is_named(row, args.names) or row.text("user") in args.names)  # fmt: skip
+    return run_list(args, "codes", lambda row: _is_meant(row, args.names), named=_is_meant)
+
+
+def _is_meant(row: Row, names: Sequence[str]) -> bool:
+    """Tell whether a code has one of the names, or is for one of the users."""
+    from .choosing import is_named
+
+    return is_named(row, names) or row.text("user") in names

@@ -22,4 +22,5 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 def _list(args: argparse.Namespace) -> int:
     from .lists import is_named, run_list
 
+    args.all_namespaces = args.all_namespaces or not args.namespace
     return run_list(args, "policies", lambda row: is_named(row, args.names))

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
+from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session import cluster
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def preview(args: argparse.Namespace) -> int:
     from .lists import listing_of, read_world
 
     if not args.names:
-        raise EngineError("name a cleanup policy", help="`kubectl kpolicy cleanup list -A` lists them")  # fmt: skip
+        raise Misuse("name a cleanup policy", help="`kubectl kpolicy cleanup list -A` lists them")  # fmt: skip
     world, now = read_world(args, listing_of("cleanup"))
     wanted = {name.rpartition("/")[2] for name in args.names}
     policies = [

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
+    from .choosing import Named
+
 
 class Verbs:
     """The verbs of one command; each is added with its words, its flags and what it runs."""
@@ -46,12 +48,17 @@ class Verbs:
         add_names(parser, metavar)
         return parser
 
-    def describing(self, noun: str, metavar: str) -> None:
-        """Add `describe`."""
-        from .lists import add_names, run_describe
+    def describing(
+        self, noun: str, metavar: str, *, named: Named | None = None, everywhere: bool = False
+    ) -> None:
+        """Add `describe`; `named` tells what a name means, `everywhere` looks in all namespaces unless one is named."""
+        from .lists import add_names
 
         def run(args: argparse.Namespace) -> int:
-            return run_describe(args, noun)
+            from .lists import is_named, run_describe
+
+            args.all_namespaces = args.all_namespaces or (everywhere and not args.namespace)
+            return run_describe(args, noun, named or is_named)
 
         parser = self.add("describe", "everything about what is named", run)
         parser.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip

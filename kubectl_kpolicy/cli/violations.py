@@ -27,6 +27,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         parser.add_argument("--severity", default="", metavar="S[,S]", help="only these severities")
         parser.add_argument("--result", default="", metavar="R[,R]", help="only these results")
         parser.add_argument("--kind", default="", metavar="KIND", help="only objects of this kind")
+        parser.add_argument("--owner", default="", metavar="KIND/NAME", help="only objects that belong to this one, through however many others")  # fmt: skip
         parser.add_argument(
             "--since", default="", metavar="DURATION", help="only what is not older"
         )
@@ -37,21 +38,48 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def _list(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.session import cluster
+
+    return cluster.guarded(_run, args)
+
+
+def _run(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.cluster.violations import is_failure
+    from kubectl_kpolicy.output.misuse import Misuse
 
     from .lists import is_named, run_list
 
-    noun = "blocks" if args.blocks else "violations"
-    terms = [f"{name}={value}" for name, value in (("sev", args.severity), ("res", args.result), ("kind", args.kind)) if value and (name == "kind" or not args.blocks)]  # fmt: skip
-    if args.since:
-        terms.append(f"{'time' if args.blocks else 'age'}<{args.since}")
-    args.where = " ".join([*terms, f"({args.where})" if args.where.strip() else ""]).strip()
+    if args.blocks and (args.owner or args.severity or args.result):
+        raise Misuse("denied requests have no owner, severity or result", help="leave out --owner, --severity and --result, or --blocks")  # fmt: skip
+    args.where = _where(args)
     shows_all = args.all or args.blocks or bool(args.result)
 
     def choice(row: Row) -> bool:
-        return (shows_all or is_failure(row)) and is_named(row, args.names)
+        owned = not args.owner or row.text("owner").lower() == args.owner.lower()
+        return owned and (shows_all or is_failure(row)) and is_named(row, args.names)
 
-    return run_list(args, noun, choice)
+    if args.blocks:
+        return run_list(args, "blocks", choice)
+    if not _asks_for_owners(args):
+        return run_list(args, "violations", choice)
+    from kubectl_kpolicy.cluster.owners import Owners
+
+    owners = Owners()
+    return run_list(args, "violations", choice, listing=owners.listing(), learn=owners.learn)
+
+
+def _where(args: argparse.Namespace) -> str:
+    """Return the filter that the flags stand for, and the one that was given."""
+    given = (("sev", args.severity), ("res", args.result), ("kind", args.kind))
+    terms = [f"{name}={value}" for name, value in given if value]
+    if args.since:
+        terms.append(f"{'time' if args.blocks else 'age'}<{args.since}")
+    return " ".join([*terms, f"({args.where})" if args.where.strip() else ""]).strip()
+
+
+def _asks_for_owners(args: argparse.Namespace) -> bool:
+    """Tell whether a flag speaks of owners, for which more of the cluster is read."""
+    return bool(args.owner) or "owner" in (args.group_by, args.sort_by.lstrip("-")) or "owner" in args.where  # fmt: skip
 
 
 def _watch(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`-w`: rows as they come and change, until somebody has seen enough."""
+"""`-w`: rows as they come, change and go, until somebody has seen enough."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from kubectl_kpolicy.session import cluster
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
 
     from controllers.kube import Access, Client
     from kubectl_kpolicy.cluster.rows import Listing, Row
+    from kubectl_kpolicy.cluster.sources import LiveSource
 
 _PAUSE = 0.2
+_DOCUMENTS = ("json", "yaml", "jsonl")
 
 
 def watch_rows(args: argparse.Namespace, listing: Listing, choice: Callable[[Row], bool]) -> int:
-    """Print rows, then every row that is new or another; return when interrupted."""
+    """Print rows (unless `--watch-only`), then every one that is new, another or gone; return when interrupted."""
 
     async def work(client: Client, access: Access) -> int:
         from controllers.kube.clock import SystemClock
@@ -41,15 +44,15 @@ def watch_rows(args: argparse.Namespace, listing: Listing, choice: Callable[[Row
     return cluster.with_client(args, work)
 
 
-async def _follow(args: argparse.Namespace, listing: Listing, choice: Callable[[Row], bool], source: object) -> None:  # fmt: skip
-    from kubectl_kpolicy.cluster.sources import LiveSource
+async def _follow(
+    args: argparse.Namespace, listing: Listing, choice: Callable[[Row], bool], source: LiveSource
+) -> None:
+    from .choosing import selected
 
-    from .lists import print_rows, selected
-
-    assert isinstance(source, LiveSource)
     news = asyncio.Event()
     source.world.on_change(lambda _change: news.set())
-    seen: dict[str, object] = {}
+    seen: dict[str, Row] = {}
+    is_first = True
     while True:
         await news.wait()
         await asyncio.sleep(_PAUSE)
@@ -58,9 +61,65 @@ async def _follow(args: argparse.Namespace, listing: Listing, choice: Callable[[
             continue
         now = source.now()
         rows = selected(args, listing.rows(source.world, now), listing, now, choice)
-        fresh = [row for row in rows if seen.get(row.key) != row.cells]
-        if fresh:
-            print_rows(args, fresh, listing, now)
-            sys.stdout.flush()
-            args.no_headers = True
-        seen = {row.key: row.cells for row in rows}
+        found = changes(seen, rows)
+        if not args.output_watch_events:
+            found = [one for one in found if one[0] != "DELETED"]
+        if found and not (is_first and args.watch_only):
+            _print(args, found, listing, now)
+        is_first, seen = False, {row.key: row for row in rows}
+
+
+def changes(before: Mapping[str, Row], rows: Sequence[Row]) -> list[tuple[str, Row]]:
+    """Return what became of rows since `before`, in the words of a watch: ADDED, MODIFIED, DELETED."""
+    found = []
+    for row in rows:
+        old = before.get(row.key)
+        if old is None or old.cells != row.cells:
+            found.append(("ADDED" if old is None else "MODIFIED", row))
+    there = {row.key for row in rows}
+    return [*found, *(("DELETED", row) for key, row in before.items() if key not in there)]
+
+
+def _print(args: argparse.Namespace, found: Sequence[tuple[str, Row]], listing: Listing, now: datetime) -> None:  # fmt: skip
+    """Print changes; as data one document each, because a watch has no end at which a List could be closed."""
+    from .printing import print_rows
+
+    if args.output in _DOCUMENTS:
+        _print_documents(args, found)
+    elif args.output_watch_events and args.output in ("table", "wide"):
+        _print_events(args, found, listing, now)
+    else:
+        print_rows(args, [row for _, row in found], listing, now)
+    sys.stdout.flush()
+    args.no_headers = True
+
+
+def _print_documents(args: argparse.Namespace, found: Sequence[tuple[str, Row]]) -> None:
+    from kubectl_kpolicy.output.structured import json_text, yaml_text
+
+    for event, row in found:
+        value = {"type": event, "object": row.object} if args.output_watch_events else row.object
+        if args.output == "yaml":
+            sys.stdout.write(f"---\n{yaml_text(value)}")
+        elif args.output == "json":
+            sys.stdout.write(json_text(value))
+        else:
+            import orjson
+
+            sys.stdout.write(orjson.dumps(value).decode() + "\n")
+
+
+def _print_events(args: argparse.Namespace, found: Sequence[tuple[str, Row]], listing: Listing, now: datetime) -> None:  # fmt: skip
+    from engine.record import replace
+    from kubectl_kpolicy.cluster.rows import Column
+    from kubectl_kpolicy.output.color import wanted
+    from kubectl_kpolicy.output.listings import table_of
+
+    from .printing import named_first
+
+    shown = named_first(listing)
+    with_event = replace(shown, columns=(Column("event", "EVENT"), *shown.columns))
+    rows = [replace(row, cells={**row.cells, "event": event}) for event, row in found]
+    table = table_of(rows, with_event, now, labels=args.show_labels)
+    color = wanted(args.color, sys.stdout)
+    sys.stdout.write(table.text(wide=args.output == "wide", heads=not args.no_headers, color=color))

@@ -65,7 +65,12 @@ def _value(row: Row, column: Column, now: datetime) -> str:
     at = row.moment(column.id)
     if at is None:
         return ""
-    relative = moments.left(at, now) if column.shape is Shape.LEFT else f"{moments.age(at, now)} ago"  # fmt: skip
+    if column.shape is Shape.LEFT:
+        relative = moments.left(at, now)
+    elif at > now:
+        relative = f"in {moments.span((at - now).total_seconds())}"
+    else:
+        relative = f"{moments.age(at, now)} ago"
     return f"{relative}  ({moments.absolute(at)})"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from controllers.kube.client import PAGE
 from controllers.kube.errors import KubeError
 from controllers.kube.kinds import CONFIG_MAPS, Discovery
 from engine.record import record
@@ -14,12 +15,14 @@ from .troubles import problem_of
 from .world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from controllers.kube import Client
     from controllers.kube.kinds import Kind
     from engine.model import Object
+
+    from .resources import Resource
 
 TTL_LABEL = "cleanup.kyverno.io/ttl"
 _AT_ONCE = 8
@@ -27,11 +30,15 @@ _AT_ONCE = 8
 
 @record
 class Scope:
-    """What is read: one namespace or all (empty), objects with labels, and the journal `namespace/name` if there is one."""
+    """What is read: one namespace or all (empty), objects with labels, and the journal `namespace/name` if there is one.
+
+    `chunk` is how many objects one answer of the server holds, 0 for all of them.
+    """
 
     namespace: str = ""
     labels: str = ""
     journal: str = ""
+    chunk: int = PAGE
 
 
 async def fetch(
@@ -54,16 +61,31 @@ async def _fetch(client: Client, world: World, name: str, now: datetime, scope: 
     else:
         resource = RESOURCES[name]
         try:
-            page = await client.list_all(
-                resource.kind,
-                scope.namespace if resource.kind.namespaced else "",
-                label_selector=scope.labels,
-                field_selector=resource.fields,
-            )
+            items = await _listed(client, resource, scope)
         except KubeError as error:
             world.hindered(name, problem_of(error, resource.kind))
         else:
-            world.replace(name, named(page.items, resource.kind), now)
+            world.replace(name, named(items, resource.kind), now)
+
+
+async def _listed(client: Client, resource: Resource, scope: Scope) -> Sequence[Object]:
+    """Return all objects of a resource, so many at a time as was asked for; raises KubeError."""
+    place = scope.namespace if resource.kind.namespaced else ""
+    if scope.chunk == PAGE:
+        page = await client.list_all(
+            resource.kind, place, label_selector=scope.labels, field_selector=resource.fields
+        )
+        return page.items
+    items: list[Object] = []
+    resume = ""
+    while True:
+        page = await client.list(
+            resource.kind, place, label_selector=scope.labels, field_selector=resource.fields, limit=scope.chunk, resume=resume
+        )  # fmt: skip
+        items += page.items
+        resume = page.resume
+        if not resume:
+            return items
 
 
 def named(objects: Iterable[Object], kind: Kind) -> list[Object]:

@@ -6,9 +6,10 @@ result.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from .moments import instant
+from .moments import absolute, instant
 from .rows import Column, Listing, Row, Shape
 from .world import items, key_of, part, word
 
@@ -51,15 +52,16 @@ def _by_object(world: World) -> dict[tuple[str, str], list[Row]]:
 
 
 def rows_of_report(report: Object) -> list[Row]:
-    """Return the rows of one report."""
+    """Return the rows of one report; this runs for every result of a cluster, so it asks each map once."""
     created = instant(word(report, "metadata", "creationTimestamp"))
     scope = part(report, "scope")
     home = "/".join(key_of(report))
+    namespace = word(report, "metadata", "namespace")
     rows = []
     for number, result in enumerate(items(report, "results")):
-        subjects = [scope] if scope else _subjects(result)
         place = f"{home}/{number}"
-        rows += [_row(report, result, subject, created, place) for subject in subjects]
+        subjects = (scope,) if scope else _subjects(result)
+        rows += [_row(namespace, result, subject, created, place) for subject in subjects]
     return rows
 
 
@@ -67,37 +69,45 @@ def _subjects(result: Object) -> list[Object]:
     return items(result, "resources") or items(result, "subjects") or [{}]
 
 
-def _row(
-    report: Object, result: Object, subject: Object, created: datetime | None, place: str
-) -> Row:
-    namespace = word(subject, "namespace") or word(report, "metadata", "namespace")
-    kind, name = word(subject, "kind"), word(subject, "name")
+def _text(obj: Object, name: str) -> str:
+    """Return a text of a map; what is `word` for one name."""
+    found = obj.get(name)
+    if isinstance(found, str):
+        return found
+    return "" if found is None or isinstance(found, dict | list) else str(found)
+
+
+def _row(home: str, result: Object, subject: Object, created: datetime | None, place: str) -> Row:
+    namespace = _text(subject, "namespace") or home
+    kind, name = _text(subject, "kind"), _text(subject, "name")
     resource = f"{kind}/{name}" if kind else name
-    policy, rule = word(result, "policy"), word(result, "rule")
+    policy, rule = _text(result, "policy"), _text(result, "rule")
     seen = instant(result.get("timestamp"))
-    exceptions = word(result, "properties", "exceptions")
+    properties = part(result, "properties")
     cells: dict[str, Cell] = {
-        "severity": word(result, "severity").lower(),
-        "result": (word(result, "result") or word(result, "status")).lower(),
+        "severity": _text(result, "severity").lower(),
+        "result": (_text(result, "result") or _text(result, "status")).lower(),
         "namespace": namespace,
         "resource": resource,
         "policy": policy,
         "rule": rule,
-        "message": word(result, "message"),
+        "message": _text(result, "message"),
         "age": seen or created,
-        "source": word(result, "source"),
-        "category": word(result, "category"),
+        "source": _text(result, "source"),
+        "category": _text(result, "category"),
         "first": created or seen,
-        "exception": exceptions,
+        "exception": _text(properties, "exceptions"),
         "kind": kind,
         "name": name,
     }
-    target = word(result, "properties", "patched-target")
+    target = _text(properties, "patched-target")
     key = f"{namespace}/{resource}|{policy}/{rule}|{target}" if resource else place
-    return Row(key, cells, _object(cells, subject, result))
+    return Row(key, cells, make=partial(_object, cells, subject, result, seen))
 
 
-def _object(cells: dict[str, Cell], subject: Object, result: Object) -> Object:
+def _object(
+    cells: dict[str, Cell], subject: Object, result: Object, seen: datetime | None
+) -> Object:
     """Return the row as an object for machines; its fields are a promise."""
     slug = "-".join(str(cells[name]) for name in ("policy", "rule", "name") if cells[name])
     metadata: Object = {"name": slug.replace("/", "-").lower()}
@@ -114,9 +124,10 @@ def _object(cells: dict[str, Cell], subject: Object, result: Object) -> Object:
         },
         **{
             key: result[key]
-            for key in ("policy", "rule", "severity", "category", "source", "message", "properties", "timestamp")
+            for key in ("policy", "rule", "severity", "category", "source", "message", "properties")
             if key in result
         },
+        **({"timestamp": absolute(seen)} if seen else {}),
         "result": cells["result"],
     }  # fmt: skip
 

@@ -9,6 +9,7 @@ from engine.errors import EngineError
 from kubectl_kpolicy.granting.commands import failed, guarded, somebody
 from kubectl_kpolicy.granting.reading import Target, with_kinds
 from kubectl_kpolicy.output.diagnostics import ExitCode, visible
+from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session import cluster
 
 from . import issuing, journal
@@ -61,7 +62,7 @@ async def _wanted(args: argparse.Namespace, client: Client, namespace: str) -> i
     if args.grant:
         return await issuing.wanted_by_grant(client, args.grant, namespace)
     if not args.for_user:
-        raise EngineError("say for whom the code is", help="name a grant, or give --for-user and --bind")  # fmt: skip
+        raise Misuse("say for whom the code is", help="name a grant, or give --for-user and --bind")  # fmt: skip
     policy, rules, kind, name = issuing.read_binding(args.bind)
     [target] = await with_kinds(client, [Target(kind, name)])
     return issuing.Wanted(args.for_user, policy, rules, target.kind, name, namespace, args.reason)
@@ -127,7 +128,7 @@ def _redeem(args: argparse.Namespace) -> int:
         raise EngineError(f"cannot read `{args.filename}`: {error.strerror}") from error
     objects = [one.value for one in load_all(text) if isinstance(one.value, dict)]
     if len(objects) != 1:
-        raise EngineError(f"`{args.filename}` holds {len(objects)} objects", help="a code is for one")  # fmt: skip
+        raise Misuse(f"`{args.filename}` holds {len(objects)} objects", help="a code is for one")  # fmt: skip
     made = carrying(objects[0], read_code())
 
     async def work(client: Client, access: Access) -> int:

@@ -12,6 +12,7 @@ from engine.grants import length_of, parse_grant
 from engine.record import record
 from kubectl_kpolicy.granting.reading import read_rule
 from kubectl_kpolicy.granting.refused import Refused, of_server
+from kubectl_kpolicy.output.misuse import Misuse
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -42,7 +43,7 @@ def read_binding(text: str) -> tuple[str, tuple[str, ...], str, str]:
     policy, rules = read_rule(left)
     kind, slash, name = right.partition("/")
     if not (colon and slash and kind and name) or "*" in "".join(rules) or "*" in name:
-        raise EngineError(f"`{text}` says not exactly what the code is for", help="write POLICY/RULE:KIND/NAME")  # fmt: skip
+        raise Misuse(f"`{text}` says not exactly what the code is for", help="write POLICY/RULE:KIND/NAME")  # fmt: skip
     return policy, rules, kind, name
 
 
@@ -50,7 +51,7 @@ def read_ttl(text: str) -> timedelta:
     """Read how long a code is good; raises EngineError."""
     found = length_of(text)
     if found is None or found.days >= LONGEST_DAYS:
-        raise EngineError(f"`{text}` is no time for a code", help=f"write --ttl 15m; less than {LONGEST_DAYS} days")  # fmt: skip
+        raise Misuse(f"`{text}` is no time for a code", help=f"write --ttl 15m; less than {LONGEST_DAYS} days")  # fmt: skip
     return found
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from controllers.kube.errors import Conflict
 from controllers.kube.kinds import CONFIG_MAPS
 from engine.errors import EngineError
+from kubectl_kpolicy.output.misuse import Misuse
 
 if TYPE_CHECKING:
     from controllers.kube import Client
@@ -27,7 +28,7 @@ def place_of(text: str) -> tuple[str, str]:
     """Read `NAMESPACE/NAME`; raises EngineError."""
     namespace, slash, name = text.partition("/")
     if not (slash and namespace and name):
-        raise EngineError(f"`{text}` is no journal", help="write --journal NAMESPACE/NAME")
+        raise Misuse(f"`{text}` is no journal", help="write --journal NAMESPACE/NAME")
     return namespace, name
 
 

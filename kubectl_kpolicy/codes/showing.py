@@ -7,6 +7,7 @@ import sys
 
 from engine.errors import EngineError
 from engine.record import record
+from kubectl_kpolicy.output.misuse import Misuse
 
 
 @record
@@ -20,7 +21,7 @@ class Way:
 def check_way(way: Way) -> None:
     """Refuse, before a code is made, a way that would print it where others read it; raises EngineError."""
     if way.show == bool(way.file):
-        raise EngineError(
+        raise Misuse(
             "say where the code goes", help="--show on a terminal, or --out-file FILE; not both"
         )
     if way.show and not sys.stdout.isatty():

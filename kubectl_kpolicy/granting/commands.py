@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError
 from engine.grants.company import state_of
 from kubectl_kpolicy.output.diagnostics import ExitCode, report, visible
+from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session import cluster
 
 from . import reading, telling
@@ -107,7 +108,10 @@ def asked_of(args: argparse.Namespace) -> tuple[str, tuple[str, ...], list[readi
     if args.block:
         from .blocks import read_block
 
-        block = read_block(args.block)
+        try:
+            block = read_block(args.block)
+        except EngineError as error:
+            raise Misuse(error.message, help=error.help) from error
         target = reading.Target(block.kind, block.name, block.namespace)
         return block.policy, block.rules, [target]
     policy, rules = reading.read_rule(args.rule)

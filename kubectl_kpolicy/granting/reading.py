@@ -8,6 +8,7 @@ from engine.errors import EngineError
 from engine.grants import length_of, length_text
 from engine.grants.model import instant_of
 from engine.record import record, replace
+from kubectl_kpolicy.output.misuse import Misuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,7 @@ def read_rule(text: str) -> tuple[str, tuple[str, ...]]:
     """Read `POLICY`, `POLICY/RULE` or `POLICY/RULE,RULE`; raises EngineError."""
     policy, _, rules = text.partition("/")
     if not policy:
-        raise EngineError(f"`{text}` names no policy", help="write POLICY or POLICY/RULE")
+        raise Misuse(f"`{text}` names no policy", help="write POLICY or POLICY/RULE")
     return policy, tuple(filter(None, rules.split(","))) or ("*",)
 
 
@@ -42,10 +43,10 @@ def read_length(text: str, until: str, start: datetime) -> str:
     if until:
         end = read_instant(until)
         if end is None or end <= start:
-            raise EngineError(f"`{until}` is no instant to come", help="write 2026-01-31T17:00:00Z")
+            raise Misuse(f"`{until}` is no instant to come", help="write 2026-01-31T17:00:00Z")
         return length_text(end - start)
     if length_of(text) is None:
-        raise EngineError(f"`{text}` is no length of time", help="write --for 4h, 90m or 2d")
+        raise Misuse(f"`{text}` is no length of time", help="write --for 4h, 90m or 2d")
     return text
 
 
@@ -55,7 +56,7 @@ def read_instant(text: str) -> datetime | None:
         return None
     found = instant_of(text)
     if found is None:
-        raise EngineError(f"`{text}` is no instant", help="write 2026-01-31T17:00:00Z")
+        raise Misuse(f"`{text}` is no instant", help="write 2026-01-31T17:00:00Z")
     return found
 
 
@@ -70,27 +71,27 @@ def read_targets(names: Sequence[str], selector: str, documents: Sequence[Object
         name = metadata.get("name") or (metadata.get("generateName") or "") + "*"
         found.append(Target(str(one.get("kind")), str(name), str(metadata.get("namespace") or "")))
     if not found:
-        raise EngineError("say for which object", help="add KIND/NAME, or -f FILE with the object")
+        raise Misuse("say for which object", help="add KIND/NAME, or -f FILE with the object")
     return found
 
 
 def _named(text: str) -> Target:
     kind, slash, name = text.partition("/")
     if not (slash and kind and name):
-        raise EngineError(f"`{text}` names no object", help="write KIND/NAME, or KIND with -l LABEL=VALUE")  # fmt: skip
+        raise Misuse(f"`{text}` names no object", help="write KIND/NAME, or KIND with -l LABEL=VALUE")  # fmt: skip
     return Target(kind, name)
 
 
 def _kind_alone(text: str) -> str:
     if "/" in text:
-        raise EngineError(f"`{text}` names one object", help="with -l write a kind alone")
+        raise Misuse(f"`{text}` names one object", help="with -l write a kind alone")
     return text
 
 
 def _label(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key or key.endswith("!"):
-        raise EngineError(f"`{text}` is no label", help="write -l app=web,tier=front")
+        raise Misuse(f"`{text}` is no label", help="write -l app=web,tier=front")
     return key, value.removeprefix("=")
 
 

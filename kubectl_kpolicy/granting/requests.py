@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from controllers.kube.errors import Forbidden, KubeError, NotFound
 from controllers.kube.kinds import GRANT_POLICIES, GRANTS
-from engine.errors import EngineError
 from engine.grants import chosen_policy, length_of, parse_grant
 from engine.grants.company import circumstances_of, readable_policies
 from engine.grants.model import instant_of
 from engine.record import record
+from kubectl_kpolicy.output.misuse import Misuse
 
 from .refused import of_server, refused_by
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from controllers.kube import Client
+    from engine.errors import EngineError
     from engine.grants import GrantPolicy
     from engine.model import Object
     from kubectl_kpolicy.session.identity import Identity
@@ -132,7 +133,7 @@ async def successor(client: Client, place: tuple[str, str], who: Identity, ask: 
     obj = await client.get(GRANTS, name, namespace)
     earlier, spec = parse_grant(obj), obj["spec"]
     if length_of(ask.length) is None:
-        raise EngineError(f"`{ask.length}` is no length of time", help="write --for 4h, 90m or 2d")
+        raise Misuse(f"`{ask.length}` is no length of time", help="write --for 4h, 90m or 2d")
     ends = instant_of(str(earlier.status.get("expiresAt") or ""))
     made = Ask(
         policy=earlier.policy,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from engine.errors import EngineError
+from .misuse import Misuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ def find(value: Any, path: str) -> list[Any]:
     while index < len(path) and path[index:] != ".":
         step = _STEP.match(path, index)
         if step is None:
-            raise EngineError(f"cannot read the path `{path}` at `{path[index:]}`", help="such as {.metadata.name} or {.items[*].policy}")  # fmt: skip
+            raise Misuse(f"cannot read the path `{path}` at `{path[index:]}`", help="such as {.metadata.name} or {.items[*].policy}")  # fmt: skip
         found = [one for value in found for one in _stepped(value, step)]
         index = step.end()
     return found
@@ -57,7 +57,7 @@ def _filled(value: Any, inner: str, text: str) -> str:
     if inner.startswith(('"', "'")):
         return inner[1:-1].replace("\\n", "\n").replace("\\t", "\t")
     if inner.startswith(("range", "end")) or "?(" in inner:
-        raise EngineError(f"`{{{inner}}}` is not supported", help="use -o json and jq, or [*] in a path")  # fmt: skip
+        raise Misuse(f"`{{{inner}}}` is not supported", help="use -o json and jq, or [*] in a path")  # fmt: skip
     return " ".join(map(shown, find(value, inner)))
 
 
@@ -70,7 +70,7 @@ def columns(objects: Sequence[Any], spec: str, *, heads: bool) -> list[list[str]
     """Return the lines of `custom-columns=HEAD:.path,…`; `<none>` where a path leads nowhere. Raises EngineError."""
     pairs = [one.partition(":") for one in spec.split(",") if one]
     if not pairs or any(not path for _, _, path in pairs):
-        raise EngineError(f"cannot read `{spec}` as columns", help="such as -o custom-columns=NAME:.metadata.name,RULE:.rule")  # fmt: skip
+        raise Misuse(f"cannot read `{spec}` as columns", help="such as -o custom-columns=NAME:.metadata.name,RULE:.rule")  # fmt: skip
     lines = [[head for head, _, _ in pairs]] if heads else []
     for obj in objects:
         found = (",".join(map(shown, find(obj, path.strip("{}")))) for _, _, path in pairs)

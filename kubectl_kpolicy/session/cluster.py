@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.errors import EngineError
 from kubectl_kpolicy.output.diagnostics import ExitCode, report
+from kubectl_kpolicy.output.misuse import Misuse
 
 if TYPE_CHECKING:
     import argparse
@@ -14,8 +15,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from controllers.kube import Access, Client
+    from controllers.kube.clock import ServerClock
 
 T = TypeVar("T")
+_clocks: list[ServerClock] = []
+"""The clock of the connection that this process has or had."""
 
 
 def access_of(args: argparse.Namespace) -> Access:
@@ -85,15 +89,22 @@ def with_client(args: argparse.Namespace, work: Callable[[Client, Access], Await
     import asyncio
 
     from controllers.kube.access import connect
-    from controllers.kube.errors import Unreachable
+    from controllers.kube.clock import ServerClock
+    from controllers.kube.errors import NotServed, Unreachable
+    from kubectl_kpolicy.cluster.troubles import install_hint
 
     access = access_of(args)
+    clock = ServerClock()
+    _clocks[:] = [clock]
 
     async def run() -> T:
-        client = connect(access)
+        client = connect(access, clock=clock)
         try:
             async with asyncio.timeout(_seconds(args.request_timeout)):
                 return await work(client, access)
+        except NotServed as error:
+            error.help = install_hint(error.group) or error.help
+            raise
         except TimeoutError as error:
             raise Unreachable(f"no answer from {access.server} within {args.request_timeout}") from error  # fmt: skip
         finally:
@@ -108,7 +119,7 @@ def _seconds(text: str) -> float | None:
 
     length = length_of(text if not text.isdigit() else f"{text}s")
     if length is None:
-        raise EngineError(f"cannot read `{text}` as a length of time", help="write it as 10s or 1m")
+        raise Misuse(f"cannot read `{text}` as a length of time", help="write it as 10s or 1m")
     return length.total_seconds() or None
 
 
@@ -117,6 +128,8 @@ def exit_code(error: EngineError) -> ExitCode:
     from controllers.kube import errors
 
     match error:
+        case Misuse():
+            return ExitCode.USAGE
         case errors.Unreachable() | errors.Unauthorized() | errors.AccessError():
             return ExitCode.UNREACHABLE
         case errors.Forbidden():
@@ -138,8 +151,13 @@ def guarded(run: Callable[[argparse.Namespace], int], args: argparse.Namespace) 
 
 
 def now() -> datetime:
-    """Return the current instant, or the one that `$KPOLICY_NOW` fixes for tests and pictures."""
+    """Return the current instant, or the one that `$KPOLICY_NOW` fixes for tests and pictures.
+
+    Once a server has answered it is not earlier than the server's, with whose time everything in it is compared.
+    """
     from datetime import UTC, datetime
 
     fixed = os.environ.get("KPOLICY_NOW")
-    return datetime.fromisoformat(fixed) if fixed else datetime.now(UTC)
+    if fixed:
+        return datetime.fromisoformat(fixed)
+    return _clocks[0].now() if _clocks else datetime.now(UTC)

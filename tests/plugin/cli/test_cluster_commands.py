@@ -147,16 +147,16 @@ def test_paths_lead_into_objects(run) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["violations", "--where", "sevv=1"], 1, "there is no column `sevv`"),
-        (["violations", "--sort-by", "nonsense"], 1, "there is no column `nonsense`"),
+        (["violations", "--where", "sevv=1"], 2, "there is no column `sevv`"),
+        (["violations", "--sort-by", "nonsense"], 2, "there is no column `nonsense`"),
         (["violations", "-o", "tabel"], 2, "there is no format `tabel`"),
-        (["violations", "-o", "jsonpath={.a[?(@.b)]}"], 1, "is not supported"),
+        (["violations", "-o", "jsonpath={.a[?(@.b)]}"], 2, "is not supported"),
         (
             ["violations", "describe", "nothing-like-it"],
             ExitCode.GONE,
-            "no violations called nothing-like-it",
+            "there is no violation called `nothing-like-it`",
         ),
-        (["audit", "verify", "--checkpoint", "x"], 1, "cannot read `x` as a checkpoint"),
+        (["audit", "verify", "--checkpoint", "x"], 2, "cannot read `x` as a checkpoint"),
     ],
 )
 def test_mistakes_have_their_exit_code_and_words(

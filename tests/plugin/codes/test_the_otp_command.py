@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -58,9 +59,9 @@ def test_an_issued_code_goes_into_a_private_file_and_the_cluster_holds_no_code(o
 
 def test_a_code_is_not_shown_where_no_terminal_is_and_then_none_is_made(on_stage):
     async def act(stage: Stage) -> None:
-        for flags in (("--show",), (), ("--show", "--out-file", "x")):
+        for flags, code in ((("--show",), 1), ((), 2), (("--show", "--out-file", "x"), 2)):
             said = await stage.run("bob", "otp", "issue", *BIND, *flags)
-            assert (said.code, "help: " in said.err) == (1, True)
+            assert (said.code, "help: " in said.err) == (code, True)
         assert not (await stage.admin.list_all(ONE_TIME_CODES)).items
 
     on_stage(act)
@@ -192,5 +193,22 @@ def test_a_code_for_what_a_grant_asks_for(on_stage, tmp_path: Path):
         assert said.code == 0, said.err
         [stored] = (await stage.admin.list_all(ONE_TIME_CODES)).items
         assert (stored["spec"]["user"], stored["spec"]["grant"], stored["spec"]["binding"]["rules"]) == ("ada", "g", ["r"])  # fmt: skip
+
+    on_stage(act)
+
+
+def test_a_code_is_good_from_the_server_s_now_on_whatever_the_machine_s_clock_says(on_stage, tmp_path: Path):  # fmt: skip
+    async def act(stage: Stage) -> None:
+        await stage.admin.raw("POST", "/sandbox/clock", {"forward": "3h"})
+        said = await stage.run("bob", "otp", "issue", *BIND, "--ttl", "15m", "--out-file", str(tmp_path / "code"))  # fmt: skip
+        assert said.code == 0, said.err
+        [stored] = (await stage.admin.list_all(ONE_TIME_CODES)).items
+        made, ends = (
+            datetime.fromisoformat(text)
+            for text in (stored["metadata"]["creationTimestamp"], stored["spec"]["expiresAt"])
+        )
+        assert timedelta(minutes=14) < ends - made < timedelta(minutes=16)
+        listed = await stage.run("bob", "otp", "list", "--no-headers")  # fmt: skip
+        assert "00:1" in listed.out
 
     on_stage(act)

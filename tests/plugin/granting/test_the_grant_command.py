@@ -269,5 +269,5 @@ def test_a_report_tells_the_story(on_stage):
 def test_what_cannot_be_read_is_said_before_anything_is_asked(words, capsys):
     from kubectl_kpolicy import entry
 
-    assert entry.main(["grant", "request", *words]) == 1
+    assert entry.main(["grant", "request", *words]) == 2
     assert "help: " in capsys.readouterr().err

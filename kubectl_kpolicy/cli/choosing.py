@@ -1,0 +1,100 @@
+"""Which rows the words and flags of a list mean: by name, by filter, by fields, in the order that was asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kubectl_kpolicy.output.misuse import Misuse
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
+
+    from engine.model import Object
+    from kubectl_kpolicy.cluster.rows import Column, Listing, Row
+
+    Choice = Callable[[Row], bool]
+    Named = Callable[[Row, Sequence[str]], bool]
+
+
+def selected(
+    args: argparse.Namespace, rows: Sequence[Row], listing: Listing, now: datetime, choice: Choice
+) -> list[Row]:
+    """Return the rows that flags ask for, in the order they ask for; raises Misuse."""
+    from kubectl_kpolicy.cluster.rows import sort_rows
+    from kubectl_kpolicy.filter import FilterError, compile_filter
+
+    where = f'{args.where} -l "{args.selector}"' if args.selector else args.where
+    try:
+        wanted = compile_filter(where, listing)
+    except FilterError as error:
+        raise Misuse(error.message, help=error.help) from error
+    fields = read_fields(getattr(args, "field_selector", ""))
+    kept = [
+        row for row in rows if choice(row) and wanted.keeps(row, now) and has_fields(row.object, fields)
+    ]  # fmt: skip
+    order: tuple[str, ...] = listing.sort
+    if args.sort_by:
+        sign = args.sort_by[:1] if args.sort_by[:1] in ("-", "+") else ""
+        order = (sign + column_named(listing, args.sort_by.lstrip("-+")).id, *order)
+    ordered = sort_rows(kept, listing, order)
+    return ordered[: args.limit] if args.limit else ordered
+
+
+def column_named(listing: Listing, name: str) -> Column:
+    """Return a column by its id, head or alias, or by the path that kubectl would sort by; raises Misuse."""
+    found = listing.column(name) or listing.column(name.strip("{}").rpartition(".")[2])
+    if found is None:
+        names = ", ".join(one.id for one in listing.columns)
+        raise Misuse(f"there is no column `{name}`", help=f"there are {names}")
+    return found
+
+
+def read_fields(text: str) -> list[tuple[str, str, bool]]:
+    """Read `path=value,path!=value` as paths, values and whether they are to be equal; raises Misuse."""
+    found = []
+    for term in filter(None, (one.strip() for one in text.split(","))):
+        path, equals, value = term.partition("=")
+        if not equals or not path.strip("!"):
+            raise Misuse(f"`{term}` is no selection of a field", help="write metadata.name=web or kind!=Pod")  # fmt: skip
+        is_equal = not path.endswith("!")
+        found.append((path.rstrip("!"), value.removeprefix("="), is_equal))
+    return found
+
+
+def has_fields(obj: Object, fields: Iterable[tuple[str, str, bool]]) -> bool:
+    """Tell whether an object has all the fields; one that is not there is empty, as for the API server."""
+    return all((_field(obj, path) == value) is is_equal for path, value, is_equal in fields)
+
+
+def _field(obj: Object, path: str) -> str:
+    found: Any = obj
+    for step in path.strip(".").split("."):
+        found = found.get(step) if isinstance(found, dict) else None
+    return "" if found is None else str(found)
+
+
+def is_named(row: Row, names: Sequence[str]) -> bool:
+    """Tell whether a row is what one of the names means; no names mean all.
+
+    A name, `KIND/NAME`, `POLICY`, `POLICY/RULE`, or `kind.group/name` as `-o name` prints it.
+    """
+    if not names:
+        return True
+    own = {row.text("name"), row.text("resource"), row.text("policy"), row.text("id"), row.text("rules"),
+           f"{row.text('policy')}/{row.text('rule')}", f"{row.text('kind')}/{row.text('name')}", _printed(row)}  # fmt: skip
+    lowered = {one.lower() for one in own if one}
+    return any(name.lower() in lowered for name in names)
+
+
+def _printed(row: Row) -> str:
+    from kubectl_kpolicy.output.structured import name_of
+
+    metadata = row.object.get("metadata")
+    return name_of(row.object) if isinstance(metadata, dict) and metadata.get("name") else ""
+
+
+def missing(rows: Sequence[Row], names: Sequence[str], named: Named = is_named) -> list[str]:
+    """Return the names that no row has."""
+    return [name for name in names if not any(named(row, [name]) for row in rows)]

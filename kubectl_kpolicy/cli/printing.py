@@ -1,0 +1,78 @@
+"""Rows in the format that was asked for: tables as kubectl prints them, data for programs, counts by a column."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from .choosing import column_named
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from kubectl_kpolicy.cluster.rows import Listing, Row
+
+_BY_NAME = ("grants", "inbox")
+"""Listings whose names people need for the next command, though the console shows them on demand only."""
+
+
+def print_rows(args: argparse.Namespace, rows: Sequence[Row], listing: Listing, now: datetime) -> None:  # fmt: skip
+    """Print rows; that there is nothing is said on standard error, so that standard output holds data only."""
+    from kubectl_kpolicy.output.color import wanted
+    from kubectl_kpolicy.output.formats import write_list
+    from kubectl_kpolicy.output.listings import table_of, write_rows
+    from kubectl_kpolicy.output.paths import columns, jsonpath
+    from kubectl_kpolicy.output.structured import list_of
+    from kubectl_kpolicy.output.table import Column, Table
+
+    out, form = sys.stdout, args.output
+    objects = [row.object for row in rows]
+    if args.group_by:
+        _print_groups(args, rows, listing)
+    elif form.startswith("jsonpath="):
+        out.write(jsonpath(list_of(objects), form.removeprefix("jsonpath=")))
+    elif form.startswith("custom-columns="):
+        lines = columns(objects, form.removeprefix("custom-columns="), heads=not args.no_headers)
+        out.write(Table([Column("") for _ in lines[0]], lines).text(heads=False) if lines else "")
+    elif form in ("jsonl", "csv"):
+        write_rows(out, rows, listing, form, now)
+    elif rows or form not in ("table", "wide"):
+        table = table_of(rows, named_first(listing), now, labels=args.show_labels)
+        color = wanted(args.color, out)
+        write_list(out, objects, table, form, heads=not args.no_headers, color=color)
+    if not rows and form in ("table", "wide") and not args.quiet:
+        print(_nothing(args), file=sys.stderr)
+
+
+def named_first(listing: Listing) -> Listing:
+    """Return a listing for a table: where the next command needs a name, it is the first column."""
+    from engine.record import replace
+    from kubectl_kpolicy.cluster.rows import Column
+
+    if listing.noun not in _BY_NAME:
+        return listing
+    others = (column for column in listing.columns if column.id != "name")
+    return replace(listing, columns=(Column("name", "NAME"), *others))
+
+
+def _nothing(args: argparse.Namespace) -> str:
+    place = getattr(args, "place", "") or ("" if args.all_namespaces else args.namespace)
+    return f"No resources found{f' in {place} namespace' if place else ''}."
+
+
+def _print_groups(args: argparse.Namespace, rows: Sequence[Row], listing: Listing) -> None:
+    from collections import Counter
+
+    from kubectl_kpolicy.output.structured import json_text, yaml_text
+    from kubectl_kpolicy.output.table import Column, Table
+
+    column = column_named(listing, args.group_by)
+    counts = Counter(row.text(column.id) for row in rows).most_common()
+    if args.output in ("json", "yaml"):
+        data = [{column.id: name, "count": count} for name, count in counts]
+        sys.stdout.write(json_text(data) if args.output == "json" else yaml_text(data))
+        return
+    table = Table([Column(column.head), Column("COUNT")], [[name or "-", str(count)] for name, count in counts])  # fmt: skip
+    sys.stdout.write(table.markdown() if args.output == "markdown" else table.text(heads=not args.no_headers))  # fmt: skip

@@ -1,0 +1,95 @@
+"""Whose objects results are about: the outermost owner of each, for triage by workload instead of by Pod.
+
+Policy reports name objects and no owners; the chains are read from the metadata of the kinds that results are about, and only
+where somebody asks for owners.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from controllers.kube.errors import KubeError
+from controllers.kube.kinds import Discovery
+
+from .violations import LISTING, all_rows
+from .world import items, word
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from controllers.kube import Client
+    from engine.model import Object
+
+    from .rows import Listing, Row
+    from .world import World
+
+_LONGEST_CHAIN = 8
+
+
+class Owners:
+    """The owners of the objects that a World has results about. `learn` first."""
+
+    def __init__(self) -> None:
+        self._by_uid: dict[str, Object] = {}
+        self._read: set[tuple[str, str]] = set()
+
+    async def learn(self, client: Client, world: World) -> None:
+        """Read the metadata of objects with results, and of their owners; kinds that may not be listed stay unknown."""
+        discovery = Discovery(client)
+        try:
+            await discovery.refresh()
+        except KubeError:
+            return
+        wanted = {_kind(row.object.get("resource") or {}) for row in all_rows(world)}
+        for _ in range(_LONGEST_CHAIN):
+            for api_version, kind in sorted(wanted - self._read):
+                await self._list(client, discovery, api_version, kind)
+            self._read |= wanted
+            wanted = {_kind(ref) for obj in self._by_uid.values() for ref in items(obj, "metadata", "ownerReferences")}  # fmt: skip
+            if wanted <= self._read:
+                return
+
+    async def _list(self, client: Client, discovery: Discovery, api_version: str, kind: str) -> None:  # fmt: skip
+        found = discovery.find(api_version, kind)
+        if found is None:
+            return
+        try:
+            page = await client.list_all(found, metadata_only=True)
+        except KubeError:
+            return
+        for obj in page.items:
+            self._by_uid[word(obj, "metadata", "uid")] = {**obj, "kind": kind}
+
+    def of(self, resource: Object) -> str:
+        """Return `Kind/name` of the outermost owner of an object, which is the object itself where nothing owns it."""
+        uid, found = word(resource, "uid"), resource
+        for _ in range(_LONGEST_CHAIN):
+            obj = self._by_uid.get(uid)
+            owners = items(obj or {}, "metadata", "ownerReferences")
+            owner = next((one for one in owners if one.get("controller")), owners[0] if owners else None)  # fmt: skip
+            if owner is None:
+                break
+            uid, found = word(owner, "uid"), owner
+        return f"{word(found, 'kind')}/{word(found, 'name')}"
+
+    def listing(self) -> Listing:
+        """Return the listing of violations with a column for owners."""
+        from engine.record import replace
+
+        from .rows import Column
+
+        columns = (*LISTING.columns[:4], Column("owner", "OWNER", most=30), *LISTING.columns[4:])
+        return replace(LISTING, columns=columns, rows=self._rows)
+
+    def _rows(self, world: World, _now: datetime) -> list[Row]:
+        from engine.record import replace
+
+        made = []
+        for row in all_rows(world):
+            owner = self.of(row.object.get("resource") or {})
+            made.append(replace(row, cells={**row.cells, "owner": owner}, object={**row.object, "owner": owner}))  # fmt: skip
+        return made
+
+
+def _kind(reference: Object) -> tuple[str, str]:
+    return word(reference, "apiVersion"), word(reference, "kind")
