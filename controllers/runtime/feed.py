@@ -116,6 +116,7 @@ def options_in(message: Message) -> Options:
     given = dict(message)
     for name in _PATHS:
         given[name] = Path(given[name]) if given[name] else None
+    given["client_names"] = tuple(given["client_names"])
     given["exceptions"] = ExceptionRules(**given["exceptions"])
     given["roles"] = frozenset(given["roles"])
     given["omitted_events"] = frozenset(given["omitted_events"])

@@ -40,6 +40,7 @@ class Options:
     seed: str = ""
     trusted_root: Path | None = None
     client_ca: Path | None = None
+    client_names: tuple[str, ...] = ()
     identity: str = ""
     observe_only: bool = False
     force_ignore: bool = False
@@ -84,6 +85,7 @@ def read_options(arguments: Sequence[str], environment: Mapping[str, str] = os.e
         seed=given.seed,
         trusted_root=given.trusted_root,
         client_ca=given.client_ca,
+        client_names=tuple(given.client_names),
         identity=given.identity or _identity(environment),
         observe_only=given.observe_only,
         force_ignore=given.force_ignore,
@@ -116,7 +118,8 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--workers", type=_workers, default=1, help="processes that answer requests; 0 answers in this one (%(default)s)")  # fmt: skip
     add("--seed", default="", help="fix what policies draw by chance; for tests and demonstrations only")  # fmt: skip
     add("--trusted-root", type=Path, metavar="FILE", help="keys of a Sigstore instance, for keyless signatures")  # fmt: skip
-    add("--client-ca", type=Path, metavar="FILE", help="authorities of the certificate that the API server shows to webhooks; one-time codes need it")  # fmt: skip
+    add("--client-ca", type=Path, metavar="FILE", help="authorities of the certificate that the API server shows to webhooks: nobody else is answered, and one-time codes need it")  # fmt: skip
+    add("--client-name", dest="client_names", action="append", default=[], metavar="NAME", help="common name of that certificate (repeatable); without one, every certificate of the authorities is the API server's")  # fmt: skip
     add("--identity", default="", help="name of this replica")
     add("--observe-only", action="store_true", help="write no webhook configurations, so that nothing is enforced")  # fmt: skip
     add("--drain", dest="drain_seconds", type=_seconds, default=5.0, metavar="DURATION", help="how long requests are still answered once told to stop (5s)")  # fmt: skip

@@ -17,7 +17,7 @@ from aiohttp import web
 from engine.errors import DocumentError
 from engine.lang import duration
 
-from .caller import is_authenticated, shows_certificate
+from .caller import is_authenticated
 from .reviewing import budget_of
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from aiohttp import StreamReader
     from aiohttp.abc import AbstractStreamWriter
     from aiohttp.http import RawRequestMessage
+
+    from .caller import Callers
 
 LARGEST_BODY = 32 * 1024 * 1024
 BODY_SECONDS = 5.0
@@ -55,7 +57,7 @@ class Routes:
 
 
 class WebhookServer:
-    """One listening socket with its connections."""
+    """One listening socket with its connections; where `callers` are known, nobody else's reviews are answered."""
 
     def __init__(
         self,
@@ -66,10 +68,12 @@ class WebhookServer:
         tls: ssl.SSLContext | None = None,
         shared_port: bool = False,
         most_at_once: int = MOST_AT_ONCE,
+        callers: Callers | None = None,
     ) -> None:
         self._routes = routes
         self._host, self._port = host or None, port
         self._tls = tls
+        self._callers = callers
         self._shared_port = shared_port
         self._runner: web.ServerRunner | None = None
         self._is_draining = False
@@ -141,6 +145,8 @@ class WebhookServer:
             return 404, b"there is nothing here", "text/plain"
         if request.method != "POST":
             return 405, b"reviews are posted", "text/plain"
+        if not self._is_for_us(request):
+            return 403, b"reviews are answered to the API server", "text/plain"
         if "Content-Encoding" in request.headers:
             return 415, b"bodies are read as they are", "text/plain"
         loop = asyncio.get_running_loop()
@@ -148,13 +154,18 @@ class WebhookServer:
         self._under_way += 1
         try:
             body = await self._body(request)
-            is_authenticated.set(shows_certificate(request.transport))
             budget = budget_of(_timeout(request.rel_url.query_string)) - (loop.time() - began)
             if self._under_way > self._most_at_once:
                 budget = 0.0
             return 200, await review(unquote(rest), body, max(budget, 0.0)), JSON
         finally:
             self._under_way -= 1
+
+    def _is_for_us(self, request: web.BaseRequest) -> bool:
+        """Tell whether a review is to be answered, and remember for the request who asks."""
+        known = self._callers is not None and self._callers.include(request.transport)
+        is_authenticated.set(known)
+        return known or self._callers is None
 
     async def _body(self, request: web.BaseRequest) -> bytes:
         length = request.content_length

@@ -120,7 +120,7 @@ def test_a_command_line_that_cannot_be_read_is_refused(wrong: str, capsys: Any) 
 
 
 def test_workers_are_given_the_options_of_their_parent() -> None:
-    options = read_options(["--kubeconfig=/x", "--roles=webhook", "--omitEvents=a", "--exceptionNamespace=b", "--seed=1", "--clock-ahead=4h"], {})  # fmt: skip
+    options = read_options(["--kubeconfig=/x", "--roles=webhook", "--omitEvents=a", "--exceptionNamespace=b", "--seed=1", "--clock-ahead=4h", "--client-name=a", "--client-name=b"], {})  # fmt: skip
 
     assert options_in(options_message(options)) == options
     assert options.kubeconfig == Path("/x")
