@@ -62,6 +62,12 @@ class NotFound(KubeError):
     """The object or the kind does not exist (404)."""
 
 
+class NotServed(NotFound):
+    """The server has no such kind, as before its definition is installed (404). `group` is the kind's."""
+
+    group = ""
+
+
 class Conflict(KubeError):
     """Somebody changed the object meanwhile, or a precondition does not hold (409)."""
 
@@ -122,6 +128,19 @@ def error_of(code: int, body: Any, *, retry_after: float | None = None) -> KubeE
     )
 
 
+def about_kind(error: NotFound, path: str) -> NotFound:
+    """Return what a 404 means for the path of a kind: a server that misses an object names it, else it misses the kind."""
+    parts = path.strip("/").split("/")
+    if error.details.get("name") or parts[0] != "apis" or len(parts) < _OF_A_KIND:
+        return error
+    below = parts[3:]
+    plural = below[2] if below[0] == "namespaces" and len(below) > 2 else below[0]
+    made = NotServed(f"the server has no {plural}.{parts[1]}", status=error.status, reason=error.reason, help="its definition is not installed")  # fmt: skip
+    made.group = parts[1]
+    return made
+
+
+_OF_A_KIND = 4
 _HELP = {
     401: "check the credentials of the kubeconfig's user",
     403: "see what you may do with `kubectl auth can-i --list`",

@@ -16,7 +16,7 @@ from engine.lang import json as strict_json
 
 from . import tls
 from .client import APPLY, MERGE, PAGE, Event, ListPage
-from .errors import KubeError, error_of
+from .errors import KubeError, NotFound, about_kind, error_of
 from .paths import checked_path
 from .stream import documents
 from .transport import CONNECT_SECONDS, JSON, REQUEST_SECONDS, Transport, unreachable
@@ -253,7 +253,10 @@ class HttpClient:
         return status if isinstance(status, dict) else {}
 
     async def _call(self, method: str, path: str, **details: Any) -> Json:
-        data = await self._transport.send(method, path, **details)
+        try:
+            data = await self._transport.send(method, path, **details)
+        except NotFound as error:
+            raise about_kind(error, path) from error
         try:
             return orjson.loads(data)
         except orjson.JSONDecodeError as error:

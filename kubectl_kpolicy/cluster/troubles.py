@@ -23,7 +23,7 @@ def problem_of(error: KubeError, kind: Kind) -> Problem:
     """Return the problem with its remedy, in terms of the kind that could not be read."""
     match error:
         case NotFound():
-            return Problem(Trouble.MISSING, f"the server has no {kind}", _install(kind))
+            return Problem(Trouble.MISSING, f"the server has no {kind}", install_hint(kind.group))
         case Forbidden():
             return Problem(Trouble.FORBIDDEN, f"you may not list {kind}",
                            f"ask for it: kubectl auth can-i list {kind} shows what you have")  # fmt: skip
@@ -35,9 +35,10 @@ def problem_of(error: KubeError, kind: Kind) -> Problem:
     return Problem(Trouble.FAILED, error.message, error.help)
 
 
-def _install(kind: Kind) -> str:
-    if kind.group == "kpolicy.io":
+def install_hint(group: str) -> str:
+    """Return what to do where the server has no kinds of a group."""
+    if group == "kpolicy.io":
         return "kubectl kpolicy install --crds-only | kubectl apply -f -"
-    if kind.group in ("kyverno.io", "wgpolicyk8s.io"):
+    if group in ("kyverno.io", "wgpolicyk8s.io"):
         return "install kpolicy's engine (`kubectl kpolicy install --crds-only`) or Kyverno"
     return ""

@@ -18,6 +18,7 @@ from controllers.kube import (
 )
 from controllers.kube.clock import ManualClock
 from controllers.kube.credentials import Presented, TokenFile, bearer
+from controllers.kube.errors import NotServed, about_kind
 from controllers.kube.http import HttpClient
 from controllers.kube.kinds import PODS, Kind, segment
 
@@ -466,3 +467,18 @@ def test_secrets_are_in_no_repr():
     access = Access("https://x", bearer("canary"))
     assert "canary" not in repr(access)
     assert "canary" not in repr(Presented("Bearer canary", b"canary", b"canary"))
+
+
+@pytest.mark.parametrize(
+    ("path", "details", "said"),
+    [
+        ("/apis/kpolicy.io/v1alpha1/namespaces/default/grants/x", {}, "the server has no grants.kpolicy.io"),
+        ("/apis/kpolicy.io/v1alpha1/grants", {}, "the server has no grants.kpolicy.io"),
+        ("/apis/kpolicy.io/v1alpha1/namespaces/default/grants/x", {"name": "x"}, "gone"),
+        ("/api/v1/namespaces/default/pods/x", {}, "gone"),
+    ],
+)  # fmt: skip
+def test_a_kind_that_is_not_there_is_told_from_an_object_that_is_not_there(path, details, said):
+    error = about_kind(NotFound("gone", status=404, details=details), path)
+    assert error.message == said
+    assert isinstance(error, NotServed) is (said != "gone")
