@@ -271,7 +271,7 @@ def test_install_refuses_no_replicas(capsys: pytest.CaptureFixture[str]) -> None
 def test_uninstall_takes_the_right_to_write_webhooks_and_then_every_webhook(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    printed = _printed(capsys, "uninstall")
+    printed = _printed(capsys, "uninstall", "--unchecked")
     kinds = [one["kind"] for one in printed]
     assert (kinds[0], printed[0]["metadata"]["name"]) == (
         "ClusterRoleBinding",
@@ -285,14 +285,15 @@ def test_uninstall_takes_the_right_to_write_webhooks_and_then_every_webhook(
 def test_uninstall_keeps_kinds_and_takes_the_namespace_last(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    kinds = [one["kind"] for one in _printed(capsys, "uninstall")]
+    kinds = [one["kind"] for one in _printed(capsys, "uninstall", "--unchecked")]
     assert "CustomResourceDefinition" not in kinds
     assert kinds[-1] == "Namespace"
 
 
 def test_uninstall_names_all_that_install_brings(capsys: pytest.CaptureFixture[str]) -> None:
     gone = {
-        (one["kind"], one["metadata"]["name"]) for one in _printed(capsys, "uninstall", "--crds")
+        (one["kind"], one["metadata"]["name"])
+        for one in _printed(capsys, "uninstall", "--unchecked", "--crds")
     }
     brought = {(one["kind"], one["metadata"]["name"]) for one in installed(Choice())}
     assert brought <= gone

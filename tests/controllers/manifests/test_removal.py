@@ -30,7 +30,10 @@ def _object(kind: Kind, name: str, *, is_ours: bool, namespace: str = "") -> dic
 
 
 def _removed(client: FakeClient) -> list[tuple[str, str]]:
-    asyncio.run(uninstall._remove(client, removed(Choice())))
+    async def play() -> None:
+        await uninstall._remove(client, await uninstall._ours(client, removed(Choice())))
+
+    asyncio.run(play())
     return [(one.resource, one.name) for one in client.calls if one.verb == "delete"]
 
 
@@ -57,7 +60,13 @@ def test_what_kyverno_brought_under_the_same_names_stays(
         kinds=(WEBHOOKS,),
     )
     assert [name for _, name in _removed(client)] == [POLICY]
-    assert f"{RESOURCE}: stays, it is not ours" in capsys.readouterr().out
+    assert f"{RESOURCE}: stays, it is not ours" in capsys.readouterr().err
+
+
+def test_what_is_not_there_is_not_named() -> None:
+    client = FakeClient(_object(WEBHOOKS, POLICY, is_ours=True), kinds=(WEBHOOKS,))
+    found = asyncio.run(uninstall._ours(client, removed(Choice())))
+    assert [one["metadata"]["name"] for one, _, _ in found] == [POLICY]
 
 
 def test_every_object_that_is_installed_carries_the_mark() -> None:
