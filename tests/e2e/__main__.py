@@ -92,6 +92,12 @@ def run(tier: str, name: str, programs: binaries.Binaries | None, folder: Path) 
     with ExitStack() as stack:
         known, flags = stack.enter_context(sigstore(folder)) if played.has_sigstore else ({}, [])
         cluster = stack.enter_context(_server(tier, folder, programs))
+        if not played.has_engine:
+            engine.install_kinds(cluster, played.kinds)
+            scenario.Runner(tier, cluster.kubeconfig, folder, cluster.forward, known=known).run(
+                played
+            )
+            return
         engine.install(cluster, played.unfiltered, played.settings)
         running = stack.enter_context(engine.engine(cluster, *flags))
         player = scenario.Runner(tier, cluster.kubeconfig, folder, running.forward, known=known)

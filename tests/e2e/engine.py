@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from controllers.manifests import rbac
 from controllers.manifests.bundle import Choice, installed
+from controllers.manifests.crds import definitions
 from kubectl_kpolicy.output.structured import json_text, list_of
 
 from .server.processes import Process, free_ports
@@ -36,6 +37,13 @@ def install(
             one["data"].update({"resourceFilters": "\n".join(kept), **(settings or {})})
     tier.kubectl("apply", "--server-side", "-f", "-", given=json_text(list_of(objects)))
     _wait_for_rights(tier)
+
+
+def install_kinds(tier: Tier, groups: Sequence[str]) -> None:
+    """Apply the definitions of the kinds of some groups, and wait until they are served."""
+    objects = [one for one in definitions() if one["spec"]["group"] in groups]
+    tier.kubectl("apply", "--server-side", "-f", "-", given=json_text(list_of(objects)))
+    tier.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
 
 
 def _wait_for_rights(tier: Tier) -> None:
@@ -98,6 +106,8 @@ def start(
             f"--metrics-port={metrics}",
             f"--server-url={address}",
             "--drain=1s",
+            f"--client-ca={tier.webhook_authority}",
+            f"--client-name={tier.webhook_name}",
             *flags,
         ],
         tier.folder,

@@ -1,9 +1,11 @@
 """Scenarios as files: commands that a person would type, and what must come back. The same files for every server.
 
 A step has `says` and one of `run`, `forward`, `write`, `cron`. With `run` come `as` (a user name) and `groups`; `prints` (all of standard
-output), `fails` (all of standard error, and a code that is not 0), `has` and `hasnt` (parts of either); `within` seconds for
-what becomes true by and by; `stays` seconds for what must not change. `cron` compares a cron line with an instant and hours;
+output), `fails` (all of standard error, and a code that is not 0), `exit` (which code), `has` and `hasnt` (parts of either); `within`
+seconds for what becomes true by and by; `stays` seconds for what must not change. ` | ` in `run` hands what one command prints to the
+next; who asks is said to the first, and the last code that is not 0 counts. `cron` compares a cron line with an instant and hours;
 `into` names a file that takes standard output; `keys` makes key pairs `NAME.key` and remembers the public halves.
+A scenario with `engine: false` is played without one, on a server that has the kinds of the groups in `kinds` and nothing else.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "scenarios"
 ROOT = Path(__file__).parents[2]
 _KEYS = {
-    "says", "run", "forward", "write", "as", "groups", "prints", "fails", "has", "hasnt", "within", "stays", "stdin", "only", "cron", "into", "keys",
+    "says", "run", "forward", "write", "as", "groups", "prints", "fails", "exit", "has", "hasnt", "within", "stays", "stdin", "only", "cron", "into", "keys",
 }  # fmt: skip
 
 
@@ -53,6 +55,8 @@ class Scenario:
     settings: dict[str, str] = field(default_factory=dict)
     takes_rights: bool = False
     has_sigstore: bool = False
+    has_engine: bool = True
+    kinds: tuple[str, ...] = ()
 
 
 def names() -> list[str]:
@@ -69,12 +73,14 @@ def load(name: str) -> Scenario:
     return Scenario(
         name=name,
         title=raw["scenario"],
-        samples=raw["samples"],
+        samples=raw.get("samples", ""),
         steps=tuple(raw["steps"]),
         unfiltered=tuple(raw.get("unfiltered", ())),
         settings=dict(raw.get("settings", {})),
         takes_rights=bool(raw.get("takes_rights", False)),
         has_sigstore=bool(raw.get("sigstore", False)),
+        has_engine=bool(raw.get("engine", True)),
+        kinds=tuple(raw.get("kinds", ())),
     )
 
 
@@ -92,7 +98,9 @@ class Runner:
     def run(self, scenario: Scenario) -> None:
         """Run every step in order; raises ScenarioError at the first that is not as it must be."""
         work = self.folder / "work"
-        shutil.copytree(SAMPLES / scenario.samples, work, dirs_exist_ok=True)
+        work.mkdir(exist_ok=True)
+        if scenario.samples:
+            shutil.copytree(SAMPLES / scenario.samples, work, dirs_exist_ok=True)
         for number, step in enumerate(scenario.steps, 1):
             if step.get("only", self.tier) != self.tier:
                 continue
@@ -157,40 +165,49 @@ class Runner:
 
     def _attempt(self, step: dict[str, Any], work: Path) -> str:
         """Run the command once; return why it is not as it must be, or nothing."""
-        command = self._command(step)
-        done = subprocess.run(
-            command,
-            cwd=work,
-            env={
-                **os.environ,
-                "KUBECONFIG": str(self.kubeconfig),
-                "PYTHONPATH": str(ROOT),
-                "NO_COLOR": "1",
-            },
-            input=texts.filled(step.get("stdin", ""), self.known),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        commands = self._commands(step)
+        done = self._piped(commands, texts.filled(step.get("stdin", ""), self.known), work)
         if "into" in step:
             (work / step["into"]).write_text(done.stdout)
         wrong = self._compare(step, done)
         if not wrong:
             return ""
-        shown = f"$ {shlex.join(command)}\n{done.stdout}{done.stderr}(exit {done.returncode})"
-        return f"{wrong}\n{shown}"
+        line = " | ".join(map(shlex.join, commands))
+        return f"{wrong}\n$ {line}\n{done.stdout}{done.stderr}(exit {done.returncode})"
 
-    def _command(self, step: dict[str, Any]) -> list[str]:
+    def _piped(self, commands: list[list[str]], given: str, work: Path) -> subprocess.CompletedProcess[str]:  # fmt: skip
+        """Run commands, each on what the one before printed; return how the whole ended and what was said on the way."""
+        environment = {
+            **os.environ,
+            "KUBECONFIG": str(self.kubeconfig),
+            "PYTHONPATH": str(ROOT),
+            "NO_COLOR": "1",
+        }
+        code, said = 0, ""
+        for command in commands:
+            done = subprocess.run(
+                command, cwd=work, env=environment, input=given, capture_output=True, text=True, check=False, timeout=120
+            )  # fmt: skip
+            code, said, given = done.returncode or code, said + done.stderr, done.stdout
+        return subprocess.CompletedProcess(commands[-1], code, given, said)
+
+    def _commands(self, step: dict[str, Any]) -> list[list[str]]:
         words = shlex.split(texts.filled(step["run"], self.known))
-        if words[:2] == ["kubectl", "kpolicy"]:
-            return [sys.executable, "-m", "kubectl_kpolicy", *words[2:]]
-        words += [f"--as={step['as']}"] if "as" in step else []
-        return words + [f"--as-group={group}" for group in step.get("groups", ())]
+        found: list[list[str]] = [[]]
+        for word in words:
+            if word == "|":
+                found.append([])
+            else:
+                found[-1].append(word)
+        found[0] += [f"--as={step['as']}"] if "as" in step else []
+        found[0] += [f"--as-group={group}" for group in step.get("groups", ())]
+        return [_ours(command) for command in found]
 
     def _compare(self, step: dict[str, Any], done: subprocess.CompletedProcess[str]) -> str:
         must_fail = "fails" in step
-        if bool(done.returncode) != must_fail:
+        if done.returncode != step.get("exit", done.returncode):
+            return f"it must end with {step['exit']}"
+        if bool(done.returncode) != must_fail and "exit" not in step:
             return "it must fail" if must_fail else "it must not fail"
         both = done.stdout + done.stderr
         checks: list[tuple[str, Any, Callable[..., dict[str, str] | None]]] = []
@@ -210,6 +227,13 @@ class Runner:
                 return f"this must not come back:\n{pattern}\nand this came:"
         self.known = known
         return ""
+
+
+def _ours(words: list[str]) -> list[str]:
+    """Return a command as it is run here: the plugin from this tree, and Python as the one that runs this."""
+    if words[:2] == ["kubectl", "kpolicy"]:
+        return [sys.executable, "-m", "kubectl_kpolicy", *words[2:]]
+    return [sys.executable, *words[1:]] if words[0] == "python" else words
 
 
 def _list(value: Any) -> list[str]:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from controllers.sandbox.pki import CALLER
+
 from .server.processes import Process
-from .server.real import real_server
+from .server.real import WEBHOOK_CLIENT, real_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,12 +28,13 @@ SANDBOX, REAL = "sandbox", "real"
 
 @dataclass(slots=True)
 class Tier:
-    """A server that runs: an administrator's kubeconfig, and who signs the certificate by which it asks webhooks."""
+    """A server that runs: an administrator's kubeconfig, who signs the certificate by which it asks webhooks, and its name."""
 
     name: str
     folder: Path
     kubeconfig: Path
     webhook_authority: Path
+    webhook_name: str
 
     def kubectl(self, *words: str, given: str = "") -> str:
         """Run kubectl as the administrator; returns what it printed, raises CalledProcessError."""
@@ -82,7 +85,7 @@ def sandbox_tier(folder: Path) -> Iterator[Tier]:
     )
     try:
         process.wait_until(lambda: "ready:" in process.log.read_text(errors="replace"))
-        yield Tier(SANDBOX, folder, place / "kubeconfig", place / "ca.crt")
+        yield Tier(SANDBOX, folder, place / "kubeconfig", place / "ca.crt", CALLER)
     finally:
         process.stop()
 
@@ -91,7 +94,7 @@ def sandbox_tier(folder: Path) -> Iterator[Tier]:
 def real_tier(folder: Path, binaries: Binaries) -> Iterator[Tier]:
     """Run etcd, kube-apiserver and kube-controller-manager."""
     with real_server(binaries, folder) as server:
-        yield Tier(REAL, folder, server.kubeconfig, server.authority)
+        yield Tier(REAL, folder, server.kubeconfig, server.authority, WEBHOOK_CLIENT)
 
 
 def is_answered(url: str, authority: Path | None = None) -> bool:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 ADDRESS = "127.0.0.1"
 AUDIT_LOG = "audit.log"
+WEBHOOK_CLIENT = "kube-apiserver-webhooks"
 _PLUGINS = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
 
 
@@ -48,7 +49,7 @@ def real_server(binaries: Binaries, folder: Path) -> Iterator[RealServer]:
         authority = Authority(folder)
         tokens = signing_key(folder)
         url = f"https://{ADDRESS}:{port}"
-        webhook_client = authority.user("kube-apiserver-webhooks")
+        webhook_client = authority.user(WEBHOOK_CLIENT)
         admission = _admission(folder, webhook_client)
         serving = authority.server(
             "apiserver", ADDRESS, "localhost", "10.0.0.1", "kubernetes.default.svc"
