@@ -27,8 +27,9 @@ from engine.errors import EngineError
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Callable
 
-    from controllers.kube import Client, Clock
+    from controllers.kube import Client, Clock, Kind
     from controllers.runtime.options import Options
     from controllers.runtime.process import Loops, Runtime
     from controllers.webhook.certificates import Certificates, Pair
@@ -63,7 +64,7 @@ class Replica:
     async def run(self) -> None:
         """Start everything, wait for `stop`, end everything; raises EngineError when it cannot start."""
         async with AsyncExitStack() as stack:
-            informers = Informers(self._client, clock=self._clock, on_problem=_warn)
+            informers = Informers(self._client, clock=self._clock, on_problem=warner())
             stack.push_async_callback(informers.close)
             await self._refuse_company()
             runtime = await make_runtime(self._options, self._client, self._clock, informers)
@@ -278,9 +279,22 @@ async def _ended(tasks: list[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _warn(kind: object, problem: str) -> None:
-    if problem:
-        _log.warning("%s cannot be watched: %s", kind, problem)
+def warner() -> Callable[[Kind, str], None]:
+    """Return what tells once of each kind that it cannot be watched, what follows from that, and what helps."""
+    told: set[tuple[Kind, str]] = set()
+
+    def warn(kind: Kind, problem: str) -> None:
+        if not problem or (kind, problem) in told:
+            return
+        told.add((kind, problem))
+        text = "%s cannot be watched, so objects of this kind are not scanned and generated ones not kept in step: %s"
+        if "forbidden" in problem:
+            text += "; a ClusterRole with list and watch and the label %s gives the right"
+            _log.warning(text, kind, problem, "rbac.kyverno.io/aggregate-to-reports-controller: true")  # fmt: skip
+        else:
+            _log.warning(text, kind, problem)
+
+    return warn
 
 
 async def connected(options: Options, clock: Clock) -> Client:
