@@ -22,7 +22,6 @@ from controllers.store.events import (
 )
 from controllers.store.policies import key_of
 from controllers.store.reports import NOTHING_TO_CHANGE, rows_of
-from engine.evaluate import PolicySet
 from engine.model import RuleType, Status, review_of
 from engine.record import replace
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from controllers.loops.surroundings import Surroundings
     from controllers.store.reports import Row
-    from engine.evaluate import CompiledPolicy
+    from engine.evaluate import CompiledPolicy, PolicySet
     from engine.model import Object, Review, RuleResult
 
 _CHECKS = (RuleType.IMAGE_VERIFY, RuleType.VALIDATION)
@@ -41,25 +40,26 @@ _CHANGES = (RuleType.MUTATION,)
 
 
 async def judge(
-    surroundings: Surroundings, obj: Object, policies: Iterable[CompiledPolicy]
+    surroundings: Surroundings, obj: Object, policies: PolicySet, *, is_new: bool = False
 ) -> None:
-    """Judge an object by some policies and bring its report up to date; raises EngineError."""
-    chosen = tuple(policies)
+    """Judge an object by some policies and bring its report up to date; raises EngineError.
+
+    Of an object that `is_new` there is no report to read first.
+    """
     review = await _review(surroundings, obj)
     inputs = surroundings.inputs(f"scan/{obj['metadata'].get('uid')}")
     results: list[RuleResult] = []
     for types in (_CHECKS, _CHANGES):
-        found = await evaluate_with(
-            surroundings.resolver, PolicySet(chosen), review, inputs, types=types
-        )
+        found = await evaluate_with(surroundings.resolver, policies, review, inputs, types=types)
         results += found.results
     rows = rows_of(results, surroundings.policies, inputs.now)
     new = await write_rows(
         surroundings.client,
         obj,
         rows,
-        judged=_judged(chosen, results),
+        judged=_judged(policies.policies, results),
         known=pairs_in_force(surroundings.snapshot),
+        is_new=is_new,
     )
     announce(surroundings, _notes(surroundings, review, results, new))
 

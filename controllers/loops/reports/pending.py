@@ -13,6 +13,7 @@ from controllers.kube import NotFound
 from controllers.kube.workqueue import WorkQueue
 from engine.cleanup.ttl import instant_of
 
+from .pace import Pace
 from .writer import pairs_in_force, write_rows
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class PendingReports:
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
         self._waiting: dict[Place, _Waiting] = {}
+        self._pace = Pace(surroundings.clock)
         self.queue: WorkQueue[Place] = WorkQueue(clock=surroundings.clock, least=0.5, most=60.0)
 
     def add(self, about: Mapping[str, str], rows: Sequence[Row], at: datetime) -> None:
@@ -48,6 +50,8 @@ class PendingReports:
         if place not in self._waiting and len(self._waiting) >= MOST_PENDING:
             self._surroundings.metrics.count("kyverno_breaker_drops", ("admission reports",))
             return
+        if place not in self._waiting:
+            self._pace.created()
         waiting = self._waiting.setdefault(place, {})
         for row in rows:
             target = str((row.get("properties") or {}).get("patched-target", ""))
@@ -57,7 +61,15 @@ class PendingReports:
 
     async def run(self) -> None:
         """Write rows until cancelled."""
-        await self.queue.run(self._write, workers=2)
+        await self.queue.run(self._in_turn, workers=2)
+
+    async def _in_turn(self, place: Place) -> None:
+        """Stand back in a rush, unless so much waits that some of it would be dropped."""
+        if len(self._waiting) > MOST_PENDING // 2:
+            await self._write(place)
+            return
+        async with self._pace.turn():
+            await self._write(place)
 
     async def _write(self, place: Place) -> None:
         """Write what waits for one object; raises KubeError, then it is tried again."""

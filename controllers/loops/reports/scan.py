@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from controllers.kube.gathering import Gathering
 from controllers.kube.kinds import NAMESPACES
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
@@ -24,10 +25,11 @@ from controllers.store.namespaces import labels_of
 from controllers.store.policies import CEL_GROUP
 from controllers.store.reports import UNREPORTED_KINDS
 from engine.errors import EngineError
-from engine.evaluate import CompiledPolicy
-from engine.model import review_of
+from engine.evaluate import CompiledPolicy, PolicySet
+from engine.model import RuleType, review_of
 
 from .judging import judge
+from .pace import Pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from controllers.kube import Kind
     from controllers.kube.store import Change, Store
     from controllers.loops.surroundings import Surroundings
+    from controllers.runtime.policy_cache import Snapshot
     from controllers.runtime.world import Change as WorldChange
     from engine.model import Object
 
@@ -53,6 +56,15 @@ class _Seen:
     at: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """An object that is to be judged, by which policies, and what is remembered of it then."""
+
+    object: Object
+    policies: PolicySet
+    seen: _Seen
+
+
 class BackgroundScan:
     """Judges what is there. `run` it as a task on the leader."""
 
@@ -62,6 +74,13 @@ class BackgroundScan:
         self._changes: WorkQueue[str] = WorkQueue(clock=surroundings.clock, least=1.0, most=60.0)
         self._stores: dict[Kind, tuple[Store, Callable[[], None]]] = {}
         self._policies: dict[Kind, Mapping[str, CompiledPolicy]] = {}
+        self._sets: dict[Kind, PolicySet] = {}
+        self._pace = Pace(surroundings.clock)
+        self._gathering: Gathering[_Place] = Gathering(
+            surroundings.clock, surroundings.options.scan_delay, self.queue.add
+        )
+        self._new: set[str] = set()
+        self._writes_alone = False
         self._narrowed: dict[str, tuple[CompiledPolicy, CompiledPolicy]] = {}
         self._labels: dict[str, Mapping[str, str]] = {}
         self._seen: dict[str, _Seen] = {}
@@ -79,6 +98,7 @@ class BackgroundScan:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._changes.run(self._look, on_error=_failed))
+                group.create_task(self._gathering.run())
                 workers = self._surroundings.options.scan_workers
                 group.create_task(self.queue.run(scan, workers=workers, on_error=_failed))
                 group.create_task(self._again())
@@ -111,6 +131,7 @@ class BackgroundScan:
     async def _look(self, _: str) -> None:
         """Follow the policies in force: watch their kinds, and queue objects of kinds whose policies changed."""
         wanted = self._by_kind()
+        self._writes_alone = _is_all_scanned(self._surroundings.snapshot)
         for kind in [one for one in self._stores if one not in wanted]:
             await self._release(kind)
         for kind, policies in wanted.items():
@@ -118,6 +139,7 @@ class BackgroundScan:
             if before is not None and _are_same(before, policies):
                 continue
             self._policies[kind] = policies
+            self._sets[kind] = PolicySet(tuple(policies.values()))
             if kind not in self._stores:
                 self._acquire(kind)
                 continue
@@ -158,48 +180,74 @@ class BackgroundScan:
         store, stop = self._stores.pop(kind)
         stop()
         self._policies.pop(kind, None)
+        self._sets.pop(kind, None)
         for obj in store:
-            self._seen.pop(_uid(obj), None)
+            self._forget(obj)
         await self._surroundings.informers.release(kind)
 
     def _object_changed(self, kind: Kind, store: Store, change: Change) -> None:
         """Queue a changed object; one that is new since the start waits a little, as it is often changed at once."""
         if change.new is None:
             if change.old is not None:
-                self._seen.pop(_uid(change.old), None)
+                self._forget(change.old)
             return
         place = (kind, *change.key)
-        if store.is_synced:
-            self.queue.add_after(place, self._surroundings.options.scan_delay)
-        else:
+        if not store.is_synced:
             self.queue.add(place)
+            return
+        if change.old is None:
+            self._new.add(_uid(change.new))
+            self._pace.created()
+        self._gathering.add(place)
+
+    def _forget(self, obj: Object) -> None:
+        self._seen.pop(_uid(obj), None)
+        self._new.discard(_uid(obj))
 
     # Judging.
 
     async def _scan(self, place: _Place) -> None:
-        kind, namespace, name = place
-        store = self._stores[kind][0] if kind in self._stores else None
-        obj = store.get(name, namespace) if store is not None else None
-        if obj is None or not _uid(obj) or self._is_filtered(kind, obj):
+        due = self._due(place)
+        if due is None:
             return
-        obj = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
-        digest, policies = _digest(obj), self._policies[kind]
-        due = self._due(_uid(obj), digest, policies)
-        if due:
-            self.judged += 1
-            await judge(self._surroundings, obj, due)
-        self._seen[_uid(obj)] = _Seen(digest, policies, self._surroundings.clock.monotonic())
+        async with self._pace.turn():
+            if self._stored(place) is not due.object:
+                # It changed or went while this waited for its turn.
+                due = self._due(place)
+            if due is not None:
+                await self._judge(place[0], due)
 
-    def _due(
-        self, uid: str, digest: bytes, policies: Mapping[str, CompiledPolicy]
-    ) -> list[CompiledPolicy]:
-        """Return the policies that an object is to be judged by, those it was judged by already left out."""
-        seen = self._seen.get(uid)
-        if seen is None or seen.digest != digest or self._is_old(seen):
-            return list(policies.values())
-        if seen.policies is policies:
-            return []
-        return [one for key, one in policies.items() if seen.policies.get(key) is not one]
+    async def _judge(self, kind: Kind, due: _Due) -> None:
+        uid = _uid(due.object)
+        is_new = uid in self._new
+        self._new.discard(uid)
+        self.judged += 1
+        shown = {"apiVersion": kind.api_version, "kind": kind.kind, **due.object}
+        is_first = is_new and self._writes_alone
+        await judge(self._surroundings, shown, due.policies, is_new=is_first)
+        self._seen[uid] = due.seen
+
+    def _stored(self, place: _Place) -> Object | None:
+        kind, namespace, name = place
+        return self._stores[kind][0].get(name, namespace) if kind in self._stores else None
+
+    def _due(self, place: _Place) -> _Due | None:
+        """Return what is to be judged: an object, and the policies by which it was not judged as it is."""
+        kind, obj = place[0], self._stored(place)
+        if obj is None or not _uid(obj) or self._is_filtered(kind, obj):
+            return None
+        policies = self._policies[kind]
+        now = _Seen(_digest(obj), policies, self._surroundings.clock.monotonic())
+        before = self._seen.get(_uid(obj))
+        if before is None or before.digest != now.digest or self._is_old(before):
+            return _Due(obj, self._sets[kind], now)
+        if before.policies is policies:
+            return None
+        changed = [one for key, one in policies.items() if before.policies.get(key) is not one]
+        if changed:
+            return _Due(obj, PolicySet(tuple(changed)), now)
+        self._seen[_uid(obj)] = now
+        return None
 
     def _is_old(self, seen: _Seen) -> bool:
         passed = self._surroundings.clock.monotonic() - seen.at
@@ -233,6 +281,15 @@ class BackgroundScan:
 
 def _are_same(one: Mapping[str, CompiledPolicy], other: Mapping[str, CompiledPolicy]) -> bool:
     return one.keys() == other.keys() and all(other[key] is value for key, value in one.items())
+
+
+def _is_all_scanned(snapshot: Snapshot) -> bool:
+    """Tell whether nothing but the scan has rows for reports; what admission alone sees may come before it."""
+    return all(
+        compiled.policy.background
+        and all(rule.type is not RuleType.MUTATION for rule in compiled.rules)
+        for compiled in snapshot.compiled.values()
+    )
 
 
 def _uid(obj: Object) -> str:

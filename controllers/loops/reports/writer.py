@@ -5,6 +5,7 @@ For admission and the background scan alike, which may come to the same report a
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from controllers.kube import AlreadyExists, Conflict, NotFound
@@ -39,12 +40,16 @@ async def write_rows(
     *,
     judged: Collection[tuple[str, str]] | None = None,
     known: Collection[tuple[str, str]],
+    is_new: bool = False,
 ) -> list[Row]:
     """Put rows into the report of an object and return those that say something new.
 
     `judged` are pairs whose old rows go (see `merged`), `known` those that exist at all. A report without rows is deleted.
-    Raises KubeError.
+    The report of an object that `is_new` is made without looking for one, unless somebody made it meanwhile. Raises KubeError.
     """
+    if is_new:
+        with suppress(AlreadyExists):
+            return await _first(client, obj, rows)
     for attempt in range(_TRIES):
         try:
             return await _write(client, obj, rows, judged, known)
@@ -52,6 +57,13 @@ async def write_rows(
             if attempt == _TRIES - 1:
                 raise
     return []
+
+
+async def _first(client: Client, obj: Object, rows: Sequence[Row]) -> list[Row]:
+    found = merged((), rows)
+    if found:
+        await client.create(_kind_for(obj), report_of(obj, found))
+    return found
 
 
 async def _write(
@@ -78,13 +90,15 @@ async def _write(
 
 
 async def _before(client: Client, obj: Object) -> tuple[Kind, Object | None]:
-    metadata = obj["metadata"]
-    namespace = str(metadata.get("namespace") or "")
-    kind = POLICY_REPORTS if namespace else CLUSTER_POLICY_REPORTS
+    kind, metadata = _kind_for(obj), obj["metadata"]
     try:
-        return kind, await client.get(kind, str(metadata["uid"]), namespace)
+        return kind, await client.get(kind, metadata["uid"], metadata.get("namespace") or "")
     except NotFound:
         return kind, None
+
+
+def _kind_for(obj: Object) -> Kind:
+    return POLICY_REPORTS if obj["metadata"].get("namespace") else CLUSTER_POLICY_REPORTS
 
 
 async def _remove(client: Client, kind: Kind, report: Object) -> None:

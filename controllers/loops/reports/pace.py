@@ -1,0 +1,87 @@
+"""How fast reports are written: at full speed while little is created, with a small share of the time while much is.
+
+A report costs an API server more than the creation of the object it is about, and nobody waits for it as somebody waits
+for the creation. So in a rush reports stand back, and catch up when it is over; a rush that does not end gets them all the same.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from controllers.kube import Clock
+
+RUSH: Final = 10.0
+"""Objects a second from which on it is a rush."""
+
+SHARE: Final = 0.05
+"""The part of the time that reports take in a rush."""
+
+PATIENCE: Final = 30.0
+"""Seconds of a rush after which reports take more of it: as long as upstream lets them gather."""
+
+LATE_SHARE: Final = 0.5
+"""The part of the time that reports take in a rush that does not end."""
+
+LEAST: Final = 0.025
+"""Seconds that a piece of work counts at least: a server goes on with it after it has answered."""
+
+_MEMORY = 1.0
+_STEP = 0.25
+
+
+class Pace:
+    """Lets work on reports begin. `created` is told of every new object, `turn` is waited for before each piece of work."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._level, self._level_at = 0.0, clock.monotonic()
+        self._rush_since: float | None = None
+        self._next_at = 0.0
+        self._under_way = 0
+
+    def __repr__(self) -> str:
+        return f"<Pace {self.rate:.0f} objects a second, {self._under_way} at work>"
+
+    @property
+    def rate(self) -> float:
+        """About how many objects a second are new, of late."""
+        passed = self._clock.monotonic() - self._level_at
+        return self._level * math.exp(-passed / _MEMORY) / _MEMORY
+
+    def created(self) -> None:
+        """Note that an object is new."""
+        self._level = self.rate * _MEMORY + 1.0
+        self._level_at = self._clock.monotonic()
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait until a piece of work may begin, which is the body of the block."""
+        while (pause := self._pause()) > 0:
+            await self._clock.sleep(min(pause, _STEP))
+        began = self._clock.monotonic()
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            now = self._clock.monotonic()
+            self._next_at = now + max(now - began, LEAST) * (1 / self._share(now) - 1)
+
+    def _pause(self) -> float:
+        """Return how long to wait before looking again; in a rush one piece of work is done at a time."""
+        now = self._clock.monotonic()
+        if self.rate < RUSH:
+            self._rush_since = None
+            return 0.0
+        if self._rush_since is None:
+            self._rush_since = now
+        return _STEP if self._under_way else self._next_at - now
+
+    def _share(self, now: float) -> float:
+        since = self._rush_since
+        return SHARE if since is None or now - since < PATIENCE else LATE_SHARE
