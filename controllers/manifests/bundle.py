@@ -62,7 +62,7 @@ def installed(choice: Choice) -> list[Object]:
     objects = [
         *kinds,
         namespace_of(choice.namespace),
-        *guards(),
+        *guards(choice.namespace),
         *roles(choice.namespace),
         *controllers(choice.namespace, choice.image, choice.replicas),
     ]
@@ -95,7 +95,7 @@ def removed(choice: Choice) -> list[Object]:
         *_reversed([one for one in running if _lets_write_webhooks(one)]),
         *webhooks,
         *_reversed([one for one in running if not _lets_write_webhooks(one)]),
-        *_reversed(guards()),
+        *_reversed(guards(choice.namespace)),
         *_reversed(kinds),
         *_reversed([namespace_of(choice.namespace)]),
     ]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.grants import FINAL
+
 from .crds.native import GROUP, REQUEST_FIELDS, VERSION
 
 if TYPE_CHECKING:
@@ -23,11 +25,15 @@ _EXPIRY = "kpolicy.io/expires-at"
 _GRANT = "kpolicy.io/grant"
 _USES = "kpolicy.io/uses"
 _COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
+_NAMESPACES = "system:serviceaccount:kube-system:namespace-controller"
 
 
-def guards() -> list[Object]:
-    """Return the policies and their bindings, in the order in which to install them."""
-    found = (_grants(), _exceptions(), _codes(), _code_states(), _uses(), _segments())
+def guards(namespace: str = "kyverno") -> list[Object]:
+    """Return the policies and their bindings, in the order in which to install them, for controllers in a namespace."""
+    found = (
+        *(_grants(), _grant_states(namespace), _exceptions(), _codes(), _code_states()),
+        *(_uses(), _segments(), _records(namespace)),
+    )
     return [obj for policy in found for obj in (policy, _bound(policy))]
 
 
@@ -54,6 +60,43 @@ def _grants() -> Object:
              "a service account cannot approve"),
         ],
     )  # fmt: skip
+
+
+def _grant_states(namespace: str) -> Object:
+    """Guard what the controllers say about grants: an end that was set comes only nearer, and what is over stays so."""
+    before, after = ("oldObject.?status.?expiresAt.orValue('')", "object.?status.?expiresAt.orValue('')")  # fmt: skip
+    state = "oldObject.?status.?state.orValue('')"
+    over = ", ".join(f"'{one}'" for one in sorted(FINAL))
+    return _policy(
+        "kpolicy-grant-states",
+        _rule(GROUP, VERSION, "grants/status", "UPDATE"),
+        [
+            (_is_ours(namespace), "the state of a grant is for the controllers to write"),
+            (f"{before} == '' || ({after} != '' && timestamp({after}) <= timestamp({before}))",
+             "the end of a grant can only come nearer; extend it by another one"),
+            (f"!({state} in [{over}]) || object.?status.?state.orValue('') == {state}",
+             "a grant that is over stays so"),
+        ],
+    )  # fmt: skip
+
+
+def _records(namespace: str) -> Object:
+    """Guard uses and the audit trail from whoever is not the controllers; a namespace takes what is in it along."""
+    return _policy(
+        "kpolicy-records",
+        {
+            **_rule(GROUP, VERSION, "codeuses", "CREATE", "UPDATE", "DELETE"),
+            "resources": ["codeuses", "codeuses/status", "auditsegments"],
+        },
+        [
+            (f"{_is_ours(namespace)} || (object == null && {ME} in ['{_COLLECTOR}', '{_NAMESPACES}'])",
+             "records are for the controllers to write"),
+        ],
+    )  # fmt: skip
+
+
+def _is_ours(namespace: str) -> str:
+    return f"{ME}.startsWith('system:serviceaccount:{namespace}:')"
 
 
 def _exceptions() -> Object:

@@ -156,6 +156,53 @@ def test_audit_records_are_only_added_and_not_after_the_seal():
     assert refused(name, "root", {"spec": {**sealed["spec"], "records": [one, one]}}, sealed) != []
 
 
+OURS = "system:serviceaccount:kyverno:kyverno-background-controller"
+OTHERS = (
+    "root",
+    "system:admin",
+    "system:serviceaccount:kyverno-2:x",
+    "system:serviceaccount:ci:kyverno:x",
+)
+
+
+def test_records_are_written_by_the_controllers_alone():
+    name, use = "kpolicy-records", {"spec": {"user": "ada"}}
+
+    for obj, old in ((use, None), (use, use), (None, use)):
+        assert refused(name, OURS, obj, old) == []
+        for user in OTHERS:
+            assert refused(name, user, obj, old) == ["records are for the controllers to write"]
+    collector = "system:serviceaccount:kube-system:namespace-controller"
+    assert refused(name, collector, None, use) == []
+    assert refused(name, collector, use) != []
+
+
+def state(text, expires=""):
+    return {"spec": {}, "status": {"state": text, **({"expiresAt": expires} if expires else {})}}
+
+
+def test_the_state_of_a_grant_is_the_controllers_and_its_end_comes_only_nearer():
+    name, old = "kpolicy-grant-states", state("active", "2026-03-01T12:00:00Z")
+
+    assert refused(name, OURS, old, state("pending")) == []
+    assert refused(name, OURS, state("active", "2026-03-01T11:00:00Z"), old) == []
+    assert refused(name, OURS, state("expired", "2026-03-01T12:00:00Z"), old) == []
+    assert refused(name, OURS, state("active", "2026-03-01T12:00:01Z"), old) != []
+    assert refused(name, OURS, state("active"), old) != []
+    for user in OTHERS:
+        assert refused(name, user, old, state("pending")) == [
+            "the state of a grant is for the controllers to write"
+        ]
+
+
+@pytest.mark.parametrize("over", ["expired", "revoked", "denied", "withdrawn"])
+def test_a_grant_that_is_over_stays_so(over):
+    assert refused("kpolicy-grant-states", OURS, state("active"), state(over)) == [
+        "a grant that is over stays so"
+    ]
+    assert refused("kpolicy-grant-states", OURS, state(over), state(over)) == []
+
+
 def test_every_guard_is_bound_and_refuses_when_it_cannot_be_judged():
     bound = {obj["spec"]["policyName"] for obj in guards() if obj["kind"].endswith("Binding")}
 
