@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from controllers.kube import Discovery, Kind, KubeError
 from controllers.kube.clock import ServerClock
 from controllers.lookups.assembling import for_cluster
+from controllers.lookups.egress import read_rules
 from controllers.runtime.afterwork import Afterwork
 from controllers.runtime.entropy import fixed_key, shared_key
 from controllers.runtime.metrics import Metrics
@@ -18,6 +19,7 @@ from controllers.runtime.world import World
 if TYPE_CHECKING:
     from controllers.kube import Client, Clock
     from controllers.kube.informers import Informers
+    from controllers.lookups.egress import EgressRules
     from controllers.runtime.options import Options
     from controllers.runtime.process import Loops
     from engine.manifests import Trust
@@ -50,7 +52,13 @@ async def make_runtime(
         discovery, metrics, exceptions=options.exceptions, force_ignore=options.force_ignore
     )
     lookups = for_cluster(
-        client, discovery, namespace=options.namespace, informers=informers, clock=clock
+        client,
+        discovery,
+        namespace=options.namespace,
+        informers=informers,
+        rules=_rules(options),
+        pull_secrets=options.outside.pull_secrets,
+        clock=clock,
     )
     return Runtime(
         client=client,
@@ -98,6 +106,17 @@ async def _user(client: Client) -> str:
         status = await client.review(SELF, {})
         return str((status.get("userInfo") or {}).get("username") or "")
     return ""
+
+
+def _rules(options: Options) -> EgressRules:
+    """Return what may be called beyond the API server; raises EngineError for a network that is none."""
+    given = options.outside
+    return read_rules(
+        networks=given.networks,
+        hosts=given.hosts,
+        plain_registries=given.plain_registries,
+        namespaced_services=given.namespaced_services,
+    )
 
 
 def _trust(options: Options) -> Trust | None:

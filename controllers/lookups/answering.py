@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from engine.model import Json
 
     from .cluster import ClusterSource
-    from .egress import Gate
+    from .egress import EgressRules, Gate
     from .services import ServiceSource
 
 PARALLEL = 32
@@ -88,6 +88,11 @@ class Lookups:
 
     def __repr__(self) -> str:
         return f"<Lookups {len(self._running)} under way>"
+
+    @property
+    def rules(self) -> EgressRules | None:
+        """What may be called beyond the API server, None where nothing is."""
+        return self._gate.rules if self._gate is not None else None
 
     async def resolve(self, lookups: Collection[Lookup]) -> Mapping[Lookup, Answer]:
         """Return an answer to each of `lookups`; nothing is raised for what a server or a policy does."""

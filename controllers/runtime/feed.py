@@ -17,6 +17,7 @@ import orjson
 from controllers.store.exceptions import ExceptionRules
 
 from .options import Options
+from .outside import outside_in
 from .watching import typed
 from .world import WATCHED, WATCHED_IF_SERVED
 
@@ -117,6 +118,7 @@ def options_in(message: Message) -> Options:
     for name in _PATHS:
         given[name] = Path(given[name]) if given[name] else None
     given["client_names"] = tuple(given["client_names"])
+    given["outside"] = outside_in(given["outside"])
     given["exceptions"] = ExceptionRules(**given["exceptions"])
     given["roles"] = frozenset(given["roles"])
     given["omitted_events"] = frozenset(given["omitted_events"])

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 from controllers.store.exceptions import ExceptionRules
 from engine.lang import duration
 
+from .outside import Outside, add_outside_flags, outside_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -50,6 +52,7 @@ class Options:
     scan_workers: int = 2
     ttl_interval: float = 60.0
     omitted_events: frozenset[str] = frozenset()
+    outside: Outside = field(default_factory=Outside)
     drain_seconds: float = 5.0
     clock_ahead: float = 0.0
     log_level: str = "info"
@@ -95,6 +98,7 @@ def read_options(arguments: Sequence[str], environment: Mapping[str, str] = os.e
         scan_workers=given.scan_workers,
         ttl_interval=given.ttl_interval,
         omitted_events=frozenset(filter(None, given.omit_events.split(","))),
+        outside=outside_of(given),
         drain_seconds=given.drain_seconds,
         clock_ahead=sum(given.clock_ahead),
         log_level=given.log_level,
@@ -117,7 +121,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--server-url", default="", metavar="URL", help="where the API server reaches us, outside a cluster; `auto` is this port on 127.0.0.1")  # fmt: skip
     add("--workers", type=_workers, default=1, help="processes that answer requests; 0 answers in this one (%(default)s)")  # fmt: skip
     add("--seed", default="", help="fix what policies draw by chance; for tests and demonstrations only")  # fmt: skip
-    add("--trusted-root", type=Path, metavar="FILE", help="keys of a Sigstore instance, for keyless signatures")  # fmt: skip
+    add("--trusted-root", type=Path, metavar="FILE", help="trusted root (JSON) of a Sigstore instance; without it, rules that trust keyless signatures of manifests or images fail")  # fmt: skip
     add("--client-ca", type=Path, metavar="FILE", help="authorities of the certificate that the API server shows to webhooks: nobody else is answered, and one-time codes need it")  # fmt: skip
     add("--client-name", dest="client_names", action="append", default=[], metavar="NAME", help="common name of that certificate (repeatable); without one, every certificate of the authorities is the API server's")  # fmt: skip
     add("--identity", default="", help="name of this replica")
@@ -125,6 +129,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--drain", dest="drain_seconds", type=_seconds, default=5.0, metavar="DURATION", help="how long requests are still answered once told to stop (5s)")  # fmt: skip
     add("--clock-ahead", type=_seconds, action="append", default=[], metavar="DURATION", help="how much later than the machine's clock it is; for tests and demonstrations only")  # fmt: skip
     _add_behaviour(parser)
+    add_outside_flags(parser)
     return parser
 
 

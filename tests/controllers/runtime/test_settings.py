@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from controllers.kube import ManualClock
+from controllers.kube.fake import FakeClient
+from controllers.kube.informers import Informers
+from controllers.lookups.answering import Lookups
+from controllers.lookups.egress import DEFAULT_RULES, EgressRules
 from controllers.runtime.configuration import read_configuration, read_filters
 from controllers.runtime.feed import options_in, options_message
 from controllers.runtime.options import Options, read_options
+from controllers.runtime.outside import Outside
+from controllers.starting import make_runtime
 from engine.model import Review, UserInfo
 
 
@@ -125,3 +134,66 @@ def test_workers_are_given_the_options_of_their_parent() -> None:
     assert options_in(options_message(options)) == options
     assert options.kubeconfig == Path("/x")
     assert options_in(options_message(Options())) == Options()
+
+
+OUTSIDE = [
+    "--egress-network=127.0.0.0/8,::1",
+    "--egress-host=*.example.org",
+    "--egress-host=localhost",
+    "--plain-registry=registry:5000",
+    "--namespaced-services",
+    "--imagePullSecrets=pull,shop/other",
+]
+
+
+def test_nothing_but_the_usual_may_be_called_until_an_operator_says_so() -> None:
+    assert read_options([], {}).outside == Outside()
+    assert rules_of([]) == DEFAULT_RULES
+
+
+def rules_of(arguments: list[str]) -> EgressRules:
+    """Return what the gate of a process with these arguments allows."""
+
+    async def play() -> EgressRules:
+        clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
+        client = FakeClient(clock=clock)
+        informers = Informers(client, clock=clock)
+        options = options_in(options_message(read_options([*arguments, "--seed=1"], {})))
+        runtime = await make_runtime(options, client, clock, informers)
+        assert isinstance(runtime.resolver, Lookups)
+        rules = runtime.resolver.rules
+        assert rules is not None
+        await runtime.close()
+        return rules
+
+    return asyncio.run(play())
+
+
+def test_what_an_operator_allows_reaches_the_gate_of_every_process() -> None:
+    rules = rules_of(OUTSIDE)
+
+    assert rules.hosts == ("*.example.org", "localhost")
+    assert [str(one) for one in rules.networks] == ["127.0.0.0/8", "::1/128"]
+    assert rules.is_plain("registry:5000")
+    assert not rules.is_plain("registry:5001")
+    assert rules.namespaced_services
+    assert read_options(OUTSIDE, {}).outside.pull_secrets == ("pull", "shop/other")
+
+
+@pytest.mark.parametrize("text", ["10.0.0.1/8", "example.org", "1.2.3.4,nothing"])
+def test_a_network_that_is_none_ends_the_start(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        read_options([f"--egress-network={text}"], {})
+    assert "is not a network such as 10.0.0.0/8" in capsys.readouterr().err
+
+
+def test_help_says_what_is_closed_and_what_keyless_signatures_need(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        read_options(["--help"], {})
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "outside of the API server (closed by default)" in shown
+    assert "--trusted-root FILE trusted root (JSON) of a Sigstore instance; without it, rules" in shown  # fmt: skip
