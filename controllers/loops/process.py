@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from controllers.kube.events import Recorder
 from controllers.kube.kinds import (
+    AUDIT_NOTES,
     AUDIT_SEGMENTS,
     CODE_USES,
     GRANT_POLICIES,
@@ -16,6 +17,7 @@ from controllers.kube.kinds import (
 from controllers.store.audit import AuditTrail, seal_key
 
 from .announcing import awaited_in
+from .auditing import NoteLoop
 from .cleanup.exceptions import ExceptionSweep
 from .cleanup.policies import CleanupLoop
 from .cleanup.ttl import TtlLoop
@@ -121,6 +123,8 @@ def _own_kinds(surroundings: Surroundings) -> Iterator[Callable[[], Coroutine[No
     trail = AuditTrail(surroundings.client, surroundings.namespace, seal_key(surroundings.key))
     kinds = (GRANT_POLICIES, GRANTS, AUDIT_SEGMENTS)
     yield once_served(surroundings, kinds, GrantLoop(surroundings, trail).run)
+    kinds = (AUDIT_NOTES, GRANTS, AUDIT_SEGMENTS)
+    yield once_served(surroundings, kinds, NoteLoop(surroundings, trail).run)
     kinds = (CODE_USES, ONE_TIME_CODES, AUDIT_SEGMENTS)
     yield once_served(surroundings, kinds, CodeLoop(surroundings, trail).run)
 

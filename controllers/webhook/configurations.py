@@ -15,6 +15,7 @@ from controllers.runtime.lanes import CEL, FAIL, IGNORE
 from controllers.store.policies import CEL_GROUP, match_conditions, timeout_of
 
 from .admission_rules import ANY, admission_rules
+from .deeds import SHOWN_CHANGES, SHOWN_DELETIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +34,7 @@ VALIDATING: Final = "ValidatingWebhookConfiguration"
 MUTATING: Final = "MutatingWebhookConfiguration"
 SERVICE: Final = "kyverno-svc"
 _ALL: Final = "all"
-_SECONDS, _MOST_SECONDS = 10, 30
+_SECONDS, _MOST_SECONDS, _NOTE_SECONDS = 10, 30, 5
 _TTL: Final = "cleanup.kyverno.io/ttl"
 
 _BOOTSTRAP: Final = (
@@ -214,7 +215,8 @@ def _fixed(address: Address, settings: Configuration) -> list[Object]:
                 ["cleanuppolicies", "clustercleanuppolicies"], address)]),
         ("kpolicy-grant-validating-webhook-cfg",
          [_desk("validate-grant.kpolicy.svc", "/grantvalidate", FAIL, "kpolicy.io",
-                ["grantpolicies", "grants"], address)]),
+                ["grantpolicies", "grants"], address),
+          *_noting(address)]),
         ("kyverno-ttl-validating-webhook-cfg", [{**ttl, "objectSelector": labelled}]),
     )  # fmt: skip
     empty = ("kyverno-policy-mutating-webhook-cfg", "kyverno-verify-mutating-webhook-cfg")
@@ -222,6 +224,24 @@ def _fixed(address: Address, settings: Configuration) -> list[Object]:
         *(_document(VALIDATING, name, webhooks, settings) for name, webhooks in asked),
         *(_document(MUTATING, name, [], settings) for name in empty),
     ]
+
+
+def _noting(address: Address) -> list[Object]:
+    """Return the webhooks that write down who does what; nothing waits for them where they cannot be asked."""
+    made = _desk("audit.kpolicy.svc", "/auditnote", IGNORE, "kpolicy.io", ["*"], address)
+    [rule] = made["rules"]
+    deletions = {"operations": ["DELETE"], "resources": sorted(SHOWN_DELETIONS - SHOWN_CHANGES)}
+    every = {**rule, "operations": ["CREATE", "UPDATE", "DELETE"]}
+    rules = [
+        {**rule, **deletions},
+        {**every, "resources": ["grantpolicies"]},
+        {**every, "apiGroups": ["kyverno.io", CEL_GROUP], "resources": ["policyexceptions"]},
+        {**rule, "apiGroups": ["kyverno.io"], "resources": ["cleanuppolicies", "clustercleanuppolicies"]},
+    ]  # fmt: skip
+    labelled = {"matchExpressions": [{"key": _TTL, "operator": "Exists"}]}
+    marked = _desk("audit-cleanup.kpolicy.svc", "/auditnote", IGNORE, ANY, [ANY], address)
+    kept = {"sideEffects": "NoneOnDryRun", "timeoutSeconds": _NOTE_SECONDS}
+    return [{**made, **kept, "rules": rules}, {**marked, **kept, "objectSelector": labelled}]
 
 
 def _desk(

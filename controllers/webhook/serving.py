@@ -17,6 +17,7 @@ from .caller import Callers
 from .configurations import SERVICE
 from .desk import Desk
 from .grants import GrantDesk
+from .noting import Notary
 from .redeeming import Codes
 from .reviewing import Limits, Reviewer
 from .server import Routes, WebhookServer
@@ -132,6 +133,9 @@ class Serving:
         async def mutate(rest: str, body: bytes, budget: float) -> bytes:
             return await reviewer.review("mutate", rest or "all", body, budget)
 
+        notary = Notary(
+            runtime.client, runtime.clock, runtime.namespace, runtime.key, runtime.own_users
+        )
         desk = Desk(runtime.world, runtime.client, user=runtime.user)
         return Routes(
             reviews={
@@ -143,6 +147,7 @@ class Serving:
                 "celexception": desk.exception,
                 "cleanupvalidate": desk.cleanup,
                 "grantvalidate": GrantDesk(runtime.client, runtime.clock, runtime.key).review,
+                "auditnote": notary.review,
                 "globalcontextvalidate": desk.nothing,
                 "verifymutate": desk.nothing,
                 "verifyttl": desk.label,

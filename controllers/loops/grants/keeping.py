@@ -16,6 +16,7 @@ from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.cleanup.deleting import LONGEST_SLEEP, delete
 from controllers.loops.counting import counted
+from controllers.store.events import about_object
 from engine.errors import EngineError
 from engine.grants import (
     FINAL,
@@ -27,6 +28,7 @@ from engine.grants import (
     parse_grant,
     parse_grant_policy,
 )
+from engine.grants.cause import GRANT_ANNOTATION
 from engine.grants.lifecycle import OPEN, exhaustion_of, idle_at, status_of
 from engine.grants.model import instant_of
 
@@ -68,6 +70,9 @@ class GrantLoop:
             self._policies.on_change(lambda _: self._open_ones()),
             uses.on_change(self._used),
         ]
+        for granted in self._surroundings.snapshot.granted.values():
+            # Those of grants that went while nobody led.
+            self.queue.add((granted.grant.rpartition("/")[0], granted.grant.rpartition("/")[2]))
         work = counted(self._surroundings.metrics, "grants", self.queue, self._look)
         try:
             await self.queue.run(work, on_error=_failed)
@@ -83,6 +88,7 @@ class GrantLoop:
             self.queue.add(change.key)
         elif change.old is not None:
             self._uses.forget(str(change.old["metadata"].get("uid") or ""))
+            self.queue.add(change.key)
 
     def _used(self, change: Change) -> None:
         if place := self._uses.note(change):
@@ -105,6 +111,7 @@ class GrantLoop:
         namespace, name = place
         obj = self._grants.get(name, namespace) if self._grants is not None else None
         if obj is None:
+            await self._remove_orphan(namespace, name)
             return
         grant = parse_grant(obj)
         before, now = status_of(grant), self._surroundings.clock.now()
@@ -183,6 +190,15 @@ class GrantLoop:
                 return
         elif status.is_final:
             await self._remove_exception(grant)
+
+    async def _remove_orphan(self, namespace: str, name: str) -> None:
+        """Remove the exception of a grant that is gone; on most clusters the garbage collector is quicker."""
+        with suppress(NotFound):
+            found = await self._surroundings.client.get(POLICY_EXCEPTIONS, f"grant-{name}", namespace)  # fmt: skip
+            annotations = found["metadata"].get("annotations") or {}
+            if annotations.get(GRANT_ANNOTATION) == f"{namespace}/{name}":
+                about = about_object({"apiVersion": POLICY_EXCEPTIONS.api_version, "kind": POLICY_EXCEPTIONS.kind, **found})  # fmt: skip
+                await delete(self._surroundings, POLICY_EXCEPTIONS, found, about)
 
     async def _remove_exception(self, grant: Grant) -> None:
         name = f"grant-{grant.name}"

@@ -127,6 +127,20 @@ SEGMENT: Final = Shape(
     {"records": ListOf(Shape({}, open=True)), "mac": _TEXT, "sealed": _FLAG}, ("records",)
 )
 
+NOTE: Final = Shape(
+    {
+        "verb": _TEXT,
+        "actor": _TEXT,
+        "groups": _TEXTS,
+        "object": _OBJECT,
+        "policy": _TEXT,
+        "reason": _REASON,
+        "at": _TEXT,
+        "mac": _TEXT,
+    },
+    ("verb", "actor", "at"),
+)
+
 _AGE: Final = Column("Age", ".metadata.creationTimestamp", "date")
 
 
@@ -155,5 +169,9 @@ KINDS: Final[tuple[CustomKind, ...]] = (
     CustomKind(
         GROUP, "AuditSegment", "auditsegments", "aseg", {VERSION: {"spec": SEGMENT}},
         (Column("Sealed", ".spec.sealed", "boolean"), _AGE), has_status=False,
+    ),
+    CustomKind(
+        GROUP, "AuditNote", "auditnotes", "anote", {VERSION: {"spec": NOTE}},
+        _columns(Verb=".spec.verb", Actor=".spec.actor", Kind=".spec.object.kind", Name=".spec.object.name"), has_status=False,
     ),
 )  # fmt: skip

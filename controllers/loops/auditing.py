@@ -1,0 +1,184 @@
+"""Puts into the audit trail what webhooks noted, and what nobody could note: grants that are gone without a word.
+
+A note says what was asked for; whether it took place is looked up first, for a deletion that another webhook refused is none.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from controllers.kube import KubeError, NotFound
+from controllers.kube.kinds import AUDIT_NOTES, GRANTS
+from controllers.kube.reflector import Selection
+from controllers.kube.workqueue import WorkQueue
+from controllers.loops.counting import counted
+from controllers.store.audit_notes import entry_id, entry_of, is_ours, note_key
+from engine.grants.model import instant_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from controllers.kube.store import Change, Store
+    from controllers.loops.surroundings import Surroundings
+    from controllers.store.audit import AuditTrail
+    from engine.model import Object
+
+SETTLED: Final = timedelta(seconds=40)
+"""When a request that was noted is over: beyond the API server's own ceiling of 34 s."""
+UNSEEN: Final = timedelta(seconds=10)
+"""How long a note about a grant that is gone is waited for."""
+NOBODY: Final = "unknown"
+"""The actor where no webhook of ours was asked."""
+_log = logging.getLogger(__name__)
+_Place = tuple[str, str]
+"""The name of a note, or the UID of a grant that is gone; the first part tells which."""
+
+
+class NoteLoop:
+    """Takes notes into the trail. `run` it as a task on the leader."""
+
+    def __init__(self, surroundings: Surroundings, trail: AuditTrail) -> None:
+        self._surroundings, self._trail = surroundings, trail
+        self._key = note_key(surroundings.key)
+        self._selection = Selection(namespace=surroundings.namespace)
+        self._notes: Store | None = None
+        self._gone: dict[str, tuple[Object, datetime]] = {}
+        self.queue: WorkQueue[_Place] = WorkQueue(clock=surroundings.clock, least=0.2, most=30.0)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        informers = self._surroundings.informers
+        self._notes = informers.acquire(AUDIT_NOTES, self._selection)
+        grants = informers.acquire(GRANTS)
+        stops = [self._notes.on_change(self._noted), grants.on_change(self._changed)]
+        work = counted(self._surroundings.metrics, "audit", self.queue, self._look)
+        try:
+            await self.queue.run(work, on_error=_failed)
+        finally:
+            for stop in stops:
+                stop()
+            await informers.release(AUDIT_NOTES, self._selection)
+            await informers.release(GRANTS)
+
+    def _noted(self, change: Change) -> None:
+        if change.new is not None:
+            self.queue.add(("note", str(change.new["metadata"]["name"])))
+
+    def _changed(self, change: Change) -> None:
+        if change.new is None and change.old is not None:
+            uid = str(change.old["metadata"].get("uid") or "")
+            self._gone[uid] = (change.old, self._surroundings.clock.now())
+            self.queue.add_after(("gone", uid), UNSEEN.total_seconds())
+
+    async def _look(self, place: _Place) -> None:
+        """Tell of one note or one grant that is gone; raises KubeError, then it is tried again."""
+        what, name = place
+        if what == "gone":
+            await self._look_at_gone(name)
+            return
+        note = self._notes.get(name, self._surroundings.namespace) if self._notes else None
+        if note is not None:
+            await self._look_at_note(place, note)
+
+    async def _look_at_gone(self, uid: str) -> None:
+        known = self._gone.get(uid)
+        if known is None:
+            return
+        grant, at = known
+        await self._trail.record(_unseen(grant, at))
+        self._gone.pop(uid, None)
+
+    async def _look_at_note(self, place: _Place, note: Object) -> None:
+        now = self._surroundings.clock.now()
+        if not is_ours(note, self._key):
+            _log.warning("auditnote/%s is not signed by us and was left out of the trail", place[1])
+            await self._trail.record(_forged(note, now))
+            await self._drop(note)
+            return
+        result = await self._result(note, now)
+        if not result:
+            self.queue.add_after(place, 1.0)
+            return
+        await self._trail.record(entry_of(note, result))
+        self._gone.pop(str((note["spec"].get("object") or {}).get("uid") or ""), None)
+        await self._drop(note)
+
+    async def _result(self, note: Object, now: datetime) -> str:
+        """Return whether what a note tells took place, nothing while that is not settled; raises KubeError."""
+        spec = note["spec"]
+        if spec.get("verb") not in ("delete", "expired"):
+            return "ok"
+        if await self._is_gone(spec.get("object") or {}):
+            return "ok"
+        at = instant_of(str(spec.get("at") or ""))
+        return "" if at is not None and now < at + SETTLED else "failed"
+
+    async def _is_gone(self, target: Object) -> bool:
+        try:
+            kind = await self._surroundings.kind_of(str(target.get("apiVersion")), str(target.get("kind")))  # fmt: skip
+            found = await self._surroundings.client.get(kind, str(target.get("name")), str(target.get("namespace") or ""))  # fmt: skip
+        except NotFound:
+            return True
+        metadata = found.get("metadata") or {}
+        return metadata.get("uid") != target.get("uid") or bool(metadata.get("deletionTimestamp"))
+
+    async def _drop(self, note: Object) -> None:
+        metadata = note["metadata"]
+        try:
+            await self._surroundings.client.delete(
+                AUDIT_NOTES,
+                str(metadata["name"]),
+                self._surroundings.namespace,
+                uid=str(metadata.get("uid") or ""),
+            )
+        except NotFound:
+            return
+
+
+def _unseen(grant: Object, at: datetime) -> dict[str, Any]:
+    """Return the record of a grant whose deletion no webhook saw."""
+    metadata, spec = grant["metadata"], grant.get("spec") or {}
+    state = str((grant.get("status") or {}).get("state") or "draft")
+    rules = ",".join(map(str, spec.get("rules") or ())) or "*"
+    return {
+        "id": entry_id("delete", str(metadata.get("uid") or "")),
+        "time": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "actor": NOBODY,
+        "verb": "delete",
+        "object": {
+            "kind": "Grant",
+            "namespace": str(metadata.get("namespace") or ""),
+            "name": str(metadata["name"]),
+        },
+        "policy": f"{spec.get('policy')}/{rules}",
+        "result": "ok",
+        "reason": f"it was {state}; no webhook of ours saw who did it",
+    }
+
+
+def _forged(note: Object, at: datetime) -> dict[str, Any]:
+    """Return the record of a note that somebody made up; nothing that it says is repeated."""
+    metadata = note["metadata"]
+    return {
+        "id": f"{metadata.get('uid')}/forged",
+        "time": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "actor": NOBODY,
+        "verb": "forge",
+        "object": {
+            "kind": "AuditNote",
+            "namespace": str(metadata.get("namespace") or ""),
+            "name": str(metadata["name"]),
+        },
+        "policy": "",
+        "result": "refused",
+        "reason": "a note for the audit trail that is not signed by the engine",
+    }
+
+
+def _failed(place: _Place, error: Exception) -> None:
+    if isinstance(error, KubeError):
+        _log.warning("%s: %s", "/".join(place), error.message)
+    else:
+        _log.error("%s", "/".join(place), exc_info=error)

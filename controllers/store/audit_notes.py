@@ -1,0 +1,102 @@
+"""Notes for the audit trail: what a webhook saw somebody do, kept as an object until the leader has put it into the trail.
+
+Only the leader writes the trail, but only the webhook that is asked learns who does something. A note is named by what it
+tells, so that a request that is put before several replicas, or run again, leaves one; it is signed, so that nobody who may
+create objects can put words into the trail.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from base64 import b32encode
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from controllers.kube.kinds import AUDIT_NOTES
+from engine.lang.gotext import compact_json
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from engine.model import Object
+
+_NAME: Final = 26
+LONGEST_REASON: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """What somebody does: the verb, to which object (apiVersion, kind, namespace, name, uid), and why.
+
+    `state` is what tells this deed from the same one done before to the same object.
+    """
+
+    verb: str
+    object: Object
+    reason: str = ""
+    policy: str = ""
+    state: str = ""
+
+
+def note_key(key: bytes) -> bytes:
+    """Return the key that notes are signed with, from the one that all replicas share."""
+    return hmac.digest(key, b"kpolicy audit note", "sha256")
+
+
+def note_of(
+    deed: Deed, actor: str, at: datetime, *, namespace: str, key: bytes, groups: tuple[str, ...] = ()
+) -> Object:  # fmt: skip
+    """Return the object of a note in `namespace`, signed with the `note_key`."""
+    told = [deed.verb, actor, deed.state, compact_json(deed.object)]
+    digest = hashlib.sha256("\0".join(told).encode("utf-8", "surrogatepass")).digest()
+    name = f"note-{b32encode(digest).decode().lower()[:_NAME]}"
+    spec: dict[str, Any] = {
+        "verb": deed.verb,
+        "actor": actor,
+        "groups": list(groups),
+        "object": dict(deed.object),
+        "policy": deed.policy,
+        "reason": deed.reason[:LONGEST_REASON],
+        "at": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    return {
+        "apiVersion": AUDIT_NOTES.api_version,
+        "kind": AUDIT_NOTES.kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {**spec, "mac": _mac(name, spec, key)},
+    }
+
+
+def is_ours(note: Object, key: bytes) -> bool:
+    """Tell whether a note was signed with the `note_key`."""
+    spec = note.get("spec") or {}
+    name = str(note["metadata"]["name"])
+    mac = str(spec.get("mac") or "").encode("utf-8", "surrogatepass")
+    return hmac.compare_digest(_mac(name, spec, key).encode(), mac)
+
+
+def entry_of(note: Object, result: str) -> dict[str, Any]:
+    """Return the record of a note; `result` says whether what was asked for took place."""
+    spec = note["spec"]
+    target = spec.get("object") or {}
+    return {
+        "id": entry_id(str(spec.get("verb")), str(target.get("uid") or ""), note["metadata"]["name"]),
+        "time": str(spec.get("at") or ""),
+        "actor": str(spec.get("actor") or ""),
+        "verb": str(spec.get("verb") or ""),
+        "object": {key: str(target.get(key) or "") for key in ("kind", "namespace", "name")},
+        "policy": str(spec.get("policy") or ""),
+        "result": result,
+        "reason": str(spec.get("reason") or ""),
+    }  # fmt: skip
+
+
+def entry_id(verb: str, uid: str, note: str = "") -> str:
+    """Return the id of a record: an object is deleted once, whoever tells of it."""
+    return f"{uid}/delete" if verb == "delete" and uid else note
+
+
+def _mac(name: str, spec: Object, key: bytes) -> str:
+    content = {field: value for field, value in spec.items() if field != "mac"}
+    return hmac.digest(key, f"{name}\n{compact_json(content)}".encode("utf-8", "surrogatepass"), "sha256").hex()  # fmt: skip

@@ -1,0 +1,73 @@
+"""Notes what people do to exceptions, grant policies, records and clean-ups, for the audit trail; it never refuses anything.
+
+Apart from the desks that judge the same objects, so that it can be passed over when it cannot be asked: a deletion must be
+possible while we are down. What is then not seen is told of by the leader without a name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from controllers.kube import AlreadyExists
+from controllers.kube.kinds import AUDIT_NOTES
+from controllers.store.audit_notes import note_key, note_of
+from engine.errors import EngineError
+
+from . import envelope
+from .claims import user_of
+from .deeds import deed_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from controllers.kube import Client, Clock
+
+NOT_NOTED = "this could not be written down for the audit trail"
+_log = logging.getLogger(__name__)
+
+
+class Notary:
+    """Writes notes; `review` answers the path. `own_users` are ourselves."""
+
+    def __init__(
+        self, client: Client, clock: Clock, namespace: str, key: bytes, own_users: frozenset[str]
+    ) -> None:
+        self._client, self._clock, self._namespace = client, clock, namespace
+        self._key, self._own_users = note_key(key), own_users
+
+    def __repr__(self) -> str:
+        return f"<Notary in {self._namespace}>"
+
+    async def review(self, _rest: str, body: bytes, budget: float) -> bytes:
+        """Let a request through, once it is written down where it has to be."""
+        request = envelope.read_request(body)
+        uid = str(request["uid"])
+        if request.get("dryRun") is True:
+            return envelope.allowed(uid)
+        try:
+            async with asyncio.timeout(budget):
+                await self._note(request)
+        except (TimeoutError, EngineError) as error:
+            _log.warning("%s: %s", NOT_NOTED, type(error).__name__)
+            return envelope.allowed(uid, [NOT_NOTED])
+        except Exception:
+            _log.exception(NOT_NOTED)
+            return envelope.allowed(uid, [NOT_NOTED])
+        return envelope.allowed(uid)
+
+    async def _note(self, request: Mapping[str, Any]) -> None:
+        user, now = user_of(request), self._clock.now()
+        deed = deed_of(request, now, is_own=user in self._own_users)
+        if deed is None:
+            return
+        groups = tuple(map(str, (request.get("userInfo") or {}).get("groups") or ()))
+        note = note_of(
+            deed, user, now, namespace=self._namespace, key=self._key, groups=groups[:16]
+        )
+        try:
+            await self._client.create(AUDIT_NOTES, note)
+        except AlreadyExists:
+            # Another replica, or the same request run again, has told of it.
+            return

@@ -1,0 +1,151 @@
+"""What webhooks noted comes into the trail once, with what became of it; a grant that is gone is never passed over."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from controllers.kube import Unreachable
+from controllers.kube.kinds import AUDIT_NOTES, AUDIT_SEGMENTS, POLICY_EXCEPTIONS
+from controllers.loops.auditing import NoteLoop
+from controllers.loops.grants import GrantLoop
+from controllers.store.audit import AuditTrail
+from controllers.store.audit_notes import Deed, note_key, note_of
+from engine.audit import segment_of, verify
+
+from .staging import NOW, Scene, scene
+
+KEY = b"s" * 32
+UID = "uid-of-web"
+GRANT = {
+    "apiVersion": "kpolicy.io/v1alpha1", "kind": "Grant", "metadata": {"name": "web", "namespace": "shop", "uid": UID},
+    "spec": {"requester": "ada", "policy": "no-root", "rules": ["r"], "target": {"kind": "Pod", "name": "web"}, "duration": "4h"},
+    "status": {"state": "active", "expiresAt": "2026-11-21T14:18:00Z", "startsAt": "2026-11-21T10:18:00Z", "grantPolicy": "g"},
+}  # fmt: skip
+POLICY = {
+    "apiVersion": "kpolicy.io/v1alpha1",
+    "kind": "GrantPolicy",
+    "metadata": {"name": "g"},
+    "spec": {},
+}
+
+
+def note(verb: str = "delete", actor: str = "eve", uid: str = UID, key: bytes = b"k" * 32, kind: str = "Grant") -> Any:  # fmt: skip
+    about = {
+        "apiVersion": "kpolicy.io/v1alpha1",
+        "kind": kind,
+        "namespace": "shop",
+        "name": "web",
+        "uid": uid,
+    }
+    return note_of(Deed(verb, about, "it was active", "no-root/r"), actor, NOW, namespace="kyverno", key=note_key(key))  # fmt: skip
+
+
+def run(play: Any, *objects: Any) -> None:
+    async def within() -> None:
+        async with scene(*objects) as made:
+            trail = AuditTrail(made.client, "kyverno", KEY)
+            made.start(NoteLoop(made.surroundings, trail).run())
+            made.start(GrantLoop(made.surroundings, trail).run())
+            await made.rest()
+            await play(made)
+
+    asyncio.run(asyncio.wait_for(within(), 20))
+
+
+def told(made: Scene) -> list[tuple[str, str, str]]:
+    segments = made.stored(AUDIT_SEGMENTS)
+    assert verify([segment_of(one) for one in segments], (), KEY) == []
+    return [(one["verb"], one["actor"], one["result"]) for each in segments for one in each["spec"]["records"]]  # fmt: skip
+
+
+def test_a_deleted_grant_is_in_the_trail_with_who_deleted_it_and_its_exception_goes():
+    async def play(made: Scene) -> None:
+        assert [one["metadata"]["name"] for one in made.stored(POLICY_EXCEPTIONS)] == ["grant-web"]
+        made.put(note())
+        made.take(GRANT)
+        await made.rest(60)
+        assert told(made) == [("delete", "eve", "ok")]
+        assert (made.stored(AUDIT_NOTES), made.stored(POLICY_EXCEPTIONS)) == ([], [])
+
+    run(play, POLICY, GRANT)
+
+
+def test_a_grant_that_nobody_saw_deleted_is_told_of_all_the_same():
+    async def play(made: Scene) -> None:
+        made.take(GRANT)
+        await made.rest(5)
+        assert told(made) == []
+        await made.rest(60)
+        assert told(made) == [("delete", "unknown", "ok")]
+        made.put(note())
+        await made.rest(60)
+        assert told(made) == [("delete", "unknown", "ok")]
+
+    run(play, POLICY, GRANT)
+
+
+def test_a_deletion_that_did_not_take_place_is_told_as_one_that_failed():
+    async def play(made: Scene) -> None:
+        made.put(note())
+        await made.rest(39)
+        assert told(made) == []
+        await made.rest(5)
+        assert told(made) == [("delete", "eve", "failed")]
+
+    run(play, POLICY, GRANT)
+
+
+def test_a_grant_of_the_same_name_made_anew_is_another_one():
+    async def play(made: Scene) -> None:
+        made.put(note(uid="the-one-before"))
+        await made.rest(1)
+        assert told(made) == [("delete", "eve", "ok")]
+
+    run(play, POLICY, GRANT)
+
+
+def test_a_change_is_told_at_once():
+    async def play(made: Scene) -> None:
+        made.put(note("change", kind="GrantPolicy"))
+        await made.rest()
+        assert told(made) == [("change", "eve", "ok")]
+
+    run(play, POLICY)
+
+
+def test_a_note_that_somebody_made_up_puts_no_words_into_the_trail():
+    async def play(made: Scene) -> None:
+        made.put(note("change", actor="bob", key=b"guessed"))
+        await made.rest()
+        assert told(made) == [("forge", "unknown", "refused")]
+        assert made.stored(AUDIT_NOTES) == []
+
+    run(play, POLICY)
+
+
+def test_after_a_crash_between_trail_and_note_nothing_is_told_twice():
+    async def play(made: Scene) -> None:
+        made.client.fail("delete", Unreachable("gone"), times=2)
+        made.put(note("change", kind="GrantPolicy"))
+        await made.rest(60)
+        assert told(made) == [("change", "eve", "ok")]
+        assert made.stored(AUDIT_NOTES) == []
+
+    run(play, POLICY)
+
+
+def test_the_exception_of_a_grant_that_went_while_nobody_led_is_removed():
+    async def play(made: Scene) -> None:
+        for task in made.tasks[1:]:
+            task.cancel()
+        del made.tasks[1:]
+        await made.rest()
+        for one in made.stored(POLICY_EXCEPTIONS):
+            made.put(one)
+        made.take(GRANT)
+        made.start(GrantLoop(made.surroundings, AuditTrail(made.client, "kyverno", KEY)).run())
+        await made.rest(5)
+        assert made.stored(POLICY_EXCEPTIONS) == []
+
+    run(play, POLICY, GRANT)

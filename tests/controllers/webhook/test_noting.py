@@ -1,0 +1,175 @@
+"""What the audit trail hears of from webhooks: who deletes, changes and holds back what; never a refusal, nothing on dry runs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import orjson
+import pytest
+
+from controllers.kube import ManualClock, Unreachable
+from controllers.kube.fake import FakeClient
+from controllers.kube.kinds import AUDIT_NOTES
+from controllers.store.audit_notes import entry_of, is_ours, note_key
+from controllers.webhook.noting import NOT_NOTED, Notary
+
+from .staging import NOW, body
+
+KEY = b"k" * 32
+OWN = "system:serviceaccount:kyverno:kyverno-background-controller"
+EVE = {"username": "eve", "groups": ["dev"]}
+
+
+def obj(kind: str, version: str = "kpolicy.io/v1alpha1", **fields: Any) -> dict[str, Any]:
+    metadata = {"name": "web", "namespace": "shop", "uid": "u1", "resourceVersion": "7"}
+    made = {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {**metadata, **fields.pop("metadata", {})},
+    }
+    return {**made, **fields}
+
+
+PLURALS = {"Grant": "grants", "GrantPolicy": "grantpolicies", "PolicyException": "policyexceptions", "CodeUse": "codeuses", "OneTimeCode": "onetimecodes", "AuditSegment": "auditsegments", "CleanupPolicy": "cleanuppolicies", "Pod": "pods"}  # fmt: skip
+GRANT = obj("Grant", spec={"policy": "team", "rules": ["r"]}, status={"state": "active"})
+EXCEPTION = obj("PolicyException", "kyverno.io/v2", spec={"exceptions": [{"policyName": "team", "ruleNames": ["r", "s"]}]})  # fmt: skip
+
+
+class Desk:
+    def __init__(self) -> None:
+        self.client = FakeClient(clock=ManualClock(NOW))
+        self.notary = Notary(self.client, self.client.clock, "kyverno", KEY, frozenset({OWN}))
+
+    def ask(self, operation: str, new: Any, old: Any = None, user: Any = EVE, **fields: Any) -> Any:
+        shown = new or old
+        group, _, version = shown["apiVersion"].rpartition("/")
+        resource = {"group": group, "version": version, "resource": PLURALS[shown["kind"]]}
+        sent = body(new, oldObject=old, operation=operation, userInfo=user, resource=resource, **fields)  # fmt: skip
+        answer = orjson.loads(asyncio.run(self.notary.review("", sent, 5.0)))["response"]
+        assert answer["allowed"] is True
+        return answer
+
+    def told(self) -> list[tuple[str, str, str, str]]:
+        specs = [one["spec"] for one in self.client.stored(AUDIT_NOTES)]
+        return [(one["verb"], one["actor"], one["object"]["kind"], one["reason"]) for one in specs]
+
+
+@pytest.mark.parametrize(
+    ("gone", "reason"),
+    [(GRANT, "it was active"), (obj("GrantPolicy"), ""), (EXCEPTION, ""), (obj("CodeUse", status={"state": "Confirmed"}), "it was Confirmed"), (obj("OneTimeCode"), ""), (obj("AuditSegment"), "")],
+)  # fmt: skip
+def test_a_deletion_is_noted_with_who_did_it(gone: Any, reason: str):
+    desk = Desk()
+    desk.ask("DELETE", None, gone)
+    assert desk.told() == [("delete", "eve", gone["kind"], reason)]
+
+
+def test_a_request_that_is_run_again_leaves_one_note():
+    desk = Desk()
+    for _ in range(3):
+        answer = desk.ask("DELETE", None, GRANT)
+        assert "warnings" not in answer
+    assert len(desk.told()) == 1
+
+
+def test_a_dry_run_leaves_no_note():
+    desk = Desk()
+    desk.ask("DELETE", None, GRANT, dryRun=True)
+    assert desk.told() == []
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "verb"),
+    [
+        (EXCEPTION, None, "except"),
+        ({**EXCEPTION, "spec": {}}, EXCEPTION, "change"),
+        (obj("PolicyException", "policies.kyverno.io/v1"), None, "except"),
+        (obj("GrantPolicy", spec={"maxDuration": "8h"}), None, "create"),
+        (obj("GrantPolicy", spec={"maxDuration": "8d"}), obj("GrantPolicy", spec={"maxDuration": "8h"}), "change"),
+        (obj("CleanupPolicy", "kyverno.io/v2", metadata={"annotations": {"kpolicy.io/cleanup-pause": "x eve: audit"}}), obj("CleanupPolicy", "kyverno.io/v2"), "pause"),
+        (obj("Pod", "v1", metadata={"annotations": {"kpolicy.io/cleanup-after": "2027-01-01T00:00:00Z eve: later"}}), obj("Pod", "v1"), "postpone"),
+        (obj("Pod", "v1", metadata={"annotations": {"kpolicy.io/cleanup-skip": "x"}}), obj("Pod", "v1"), "skip"),
+        (obj("Pod", "v1"), obj("Pod", "v1", metadata={"annotations": {"kpolicy.io/cleanup-skip": "x"}}), "resume"),
+    ],
+)  # fmt: skip
+def test_changes_of_who_may_do_what_and_of_clean_ups_are_noted(new: Any, old: Any, verb: str):
+    desk = Desk()
+    desk.ask("UPDATE" if old else "CREATE", new, old)
+    [told] = desk.told()
+    assert told[:3] == (verb, "eve", new["kind"])
+
+
+def test_the_reason_of_a_postponement_is_in_the_note():
+    desk = Desk()
+    value = "2027-01-01T00:00:00Z eve: the migration runs"
+    desk.ask("UPDATE", obj("Pod", "v1", metadata={"annotations": {"kpolicy.io/cleanup-after": value}}), obj("Pod", "v1"))  # fmt: skip
+    assert desk.told()[0][3] == value
+
+
+def test_the_same_change_made_again_later_is_another_note():
+    desk = Desk()
+    for version in ("7", "9"):
+        old = obj("GrantPolicy", spec={"maxDuration": "8h"}, metadata={"resourceVersion": version})
+        desk.ask("UPDATE", obj("GrantPolicy", spec={"maxDuration": "8d"}), old)
+    assert len(desk.told()) == 2
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        (GRANT, None),
+        ({**EXCEPTION, "status": {"a": 1}}, EXCEPTION),
+        (obj("Pod", "v1"), None),
+        (obj("Pod", "v1"), obj("Pod", "v1")),
+        (obj("CleanupPolicy", "kyverno.io/v2"), None),
+    ],
+)  # fmt: skip
+def test_what_other_records_tell_or_what_changes_nothing_is_not_noted(new: Any, old: Any):
+    desk = Desk()
+    desk.ask("UPDATE" if old else "CREATE", new, old)
+    assert desk.told() == []
+
+
+def test_a_pod_that_is_deleted_is_nobody_s_business_here():
+    desk = Desk()
+    desk.ask("DELETE", None, obj("Pod", "v1"))
+    assert desk.told() == []
+
+
+def _ending(text: str, **more: str) -> dict[str, Any]:
+    return {**EXCEPTION, "metadata": {**EXCEPTION["metadata"], "annotations": {"kpolicy.io/expires-at": text, **more}}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("gone", "told"),
+    [
+        (_ending("2026-11-21T10:17:59Z"), [("expired", OWN, "PolicyException", "")]),
+        (_ending("2026-11-21T10:18:01Z"), []),
+        (_ending("2026-11-21T10:17:59Z", **{"kpolicy.io/grant": "shop/web"}), []),
+        (GRANT, []),
+    ],
+)  # fmt: skip
+def test_of_what_we_do_ourselves_only_the_end_of_people_s_exceptions_is_noted(gone: Any, told: Any):
+    desk = Desk()
+    desk.ask("DELETE", None, gone, user={"username": OWN})
+    assert desk.told() == told
+
+
+def test_when_a_note_cannot_be_written_the_request_is_let_through_with_a_warning():
+    desk = Desk()
+    desk.client.fail("create", Unreachable("gone"))
+    assert desk.ask("DELETE", None, GRANT)["warnings"] == [NOT_NOTED]
+
+
+def test_a_note_is_signed_in_every_part():
+    desk = Desk()
+    desk.ask("DELETE", None, EXCEPTION)
+    [note] = desk.client.stored(AUDIT_NOTES)
+    key = note_key(KEY)
+    assert is_ours(note, key)
+    assert not is_ours(note, note_key(b"another"))
+    for name, value in note["spec"].items():
+        assert not is_ours({**note, "spec": {**note["spec"], name: [value, 1]}}, key), name
+    assert not is_ours({**note, "metadata": {**note["metadata"], "name": "other"}}, key)
+    assert entry_of(note, "ok")["policy"] == "team/r,s"
