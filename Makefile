@@ -6,13 +6,15 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --quiet pyproject.toml
 
-.PHONY: help demo test e2e check bench lock clean
+.PHONY: help demo test e2e check bench dist screenshots lock clean
 help:
 	@echo "make demo    five scenarios with kubectl, on a sandbox of your own; in a terminal, the console on it"
 	@echo "make test    all tests"
-	@echo "make e2e     the scenarios with kubectl, on the sandbox and on a real API server (built from Go modules once)"
+	@echo "make e2e     what is released, installed and used; the scenarios with kubectl, on the sandbox and on a real API server"
 	@echo "make check   lint, format, types, layers, sizes"
 	@echo "make bench   speed and memory, as ratios to a yardstick"
+	@echo "make dist    what is released, into dist/: wheel, archive and manifest for krew, lists of parts"
+	@echo "make screenshots  the pictures of the README, from the recording beside them"
 	@echo "make lock    bring the lock files up to date (needs uv)"
 	@echo "make clean   remove what these made"
 
@@ -29,7 +31,14 @@ test: $(VENV)/ready
 	$(RUN) -m pytest
 
 e2e: $(VENV)/ready
+	@$(RUN) -m tests.packaging --prove
 	@$(RUN) -m tests.e2e
+
+dist: $(VENV)/ready
+	@$(RUN) -m tests.packaging
+
+screenshots: $(VENV)/ready
+	$(RUN) -m tests.screenshots
 
 check: $(VENV)/ready
 	$(RUN) -m tests.check

@@ -118,6 +118,8 @@ def _start(folder: Path) -> None:
     """Start the server as a process of its own and wait until it says that it is ready."""
     import subprocess
 
+    from kubectl_kpolicy.session.children import child_environment
+
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     log = folder / "log"
     with log.open("ab") as errors:
@@ -127,6 +129,7 @@ def _start(folder: Path) -> None:
             stdout=subprocess.PIPE,
             stderr=errors,
             cwd=Path(__file__).parents[2],
+            env=child_environment(),
             start_new_session=True,
         )
     assert process.stdout is not None, "it is a pipe"

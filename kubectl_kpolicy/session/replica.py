@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
 
+from .children import child_environment
 from .locks import holder_of
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ SECONDS = 60.0
 
 _ROOT = Path(__file__).parents[2]
 _WEBHOOK = "kyverno-policy-validating-webhook-cfg"
+_CALLER = "kube-apiserver-webhook-client"
+"""Whom the sandbox's certificate for webhooks names (`controllers.sandbox.pki`)."""
 
 
 def start(folder: Path) -> None:
@@ -47,12 +50,13 @@ def start(folder: Path) -> None:
                 "--server-url=auto",
                 "--drain=100ms",
                 f"--client-ca={folder / 'ca.crt'}",
+                f"--client-name={_CALLER}",
             ],
             stdin=subprocess.DEVNULL,
             stdout=errors,
             stderr=errors,
             cwd=_ROOT,
-            env={**os.environ, "KYVERNO_POD_NAME": "kpolicy-sandbox"},
+            env=child_environment(KYVERNO_POD_NAME="kpolicy-sandbox"),
             start_new_session=True,
             pass_fds=(lock.fileno(),),
         )
