@@ -35,7 +35,7 @@ class _Shared:
 
 
 class Informers:
-    """All reflectors of one process."""
+    """All reflectors of one process; `by_page` is theirs."""
 
     def __init__(
         self,
@@ -43,8 +43,10 @@ class Informers:
         *,
         clock: Clock | None = None,
         on_problem: Callable[[Kind, str], None] | None = None,
+        by_page: bool = False,
     ) -> None:
         self._client = client
+        self._by_page = by_page
         self._clock = clock
         self._on_problem = on_problem
         self._shared: dict[tuple[Kind, Selection], _Shared] = {}
@@ -104,7 +106,13 @@ class Informers:
         indexes.update({f"label:{name}": by_label(name) for name in labels})
         store = Store(indexes=indexes, reduce=metadata_of if selection.metadata_only else trimmed)
         reflector = Reflector(
-            self._client, kind, store, selection, clock=self._clock, on_problem=self._on_problem
+            self._client,
+            kind,
+            store,
+            selection,
+            clock=self._clock,
+            on_problem=self._on_problem,
+            by_page=self._by_page,
         )
         return _Shared(reflector, asyncio.create_task(reflector.run(), name=f"reflector {kind}"))
 

@@ -44,7 +44,11 @@ class Selection:
 
 
 class Reflector:
-    """Fills a store. `run` it as a task; `problem` says what keeps it from working (empty: nothing)."""
+    """Fills a store. `run` it as a task; `problem` says what keeps it from working (empty: nothing).
+
+    With `by_page` the store holds a long list's objects as they come, before it is whole: for people who look, never for
+    decisions.
+    """
 
     def __init__(
         self,
@@ -56,6 +60,7 @@ class Reflector:
         clock: Clock | None = None,
         chance: Callable[[], float] = by_chance,
         on_problem: Callable[[Kind, str], None] | None = None,
+        by_page: bool = False,
     ) -> None:
         self.kind = kind
         self.store = store
@@ -68,6 +73,7 @@ class Reflector:
         self._on_problem = on_problem
         self._version = ""
         self._stale_lists = 0
+        self._by_page = by_page
 
     def __repr__(self) -> str:
         return f"<Reflector {self.kind} {self.problem or 'healthy'} {self.store!r}>"
@@ -114,6 +120,8 @@ class Reflector:
                 metadata_only=self._selection.metadata_only,
             )
             items.extend(page.items)
+            if self._by_page:
+                self.store.add(page.items)
             resume = page.resume
             if not resume:
                 break

@@ -153,6 +153,11 @@ class Store:
         self.version = version
         self._synced.set()
 
+    def add(self, objects: Iterable[Object]) -> None:
+        """Take over some of the objects that are there; `replace` follows with all of them."""
+        for obj in objects:
+            self._put(key_of(obj), obj)
+
     def apply(self, event: Event) -> None:
         """Take over one watch event."""
         self.version = str(

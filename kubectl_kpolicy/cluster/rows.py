@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from engine.record import field, record
+from engine.record import record
 
 if TYPE_CHECKING:
+    import builtins
     from collections.abc import Callable, Mapping, Sequence
 
     from engine.model import Object
@@ -51,13 +53,43 @@ class Column:
     aliases: tuple[str, ...] = ()
 
 
-@record
 class Row:
-    """One line: `key` stays the same while the thing it shows lives; `object` is what the API holds, or what stands for it."""
+    """One line: `key` stays the same while the thing it shows lives; `object` is what the API holds, or what stands for it.
 
-    key: str
-    cells: Mapping[str, Cell]
-    object: Object = field(default_factory=dict)
+    `make` gives the object when somebody asks for it: of fifty thousand rows on a screen almost nobody does. No record, because
+    a record cannot hold what is made later.
+    """
+
+    __match_args__ = ("key", "cells", "object", "make")
+
+    def __init__(
+        self,
+        key: str,
+        cells: Mapping[str, Cell],
+        object: Object | None = None,  # noqa: A002 - the field's name in every front end
+        make: Callable[[], Object] | None = None,
+    ) -> None:
+        self.key = key
+        self.cells = cells
+        self.make = make
+        if object is not None or make is None:
+            self.__dict__["object"] = {} if object is None else object
+
+    def __repr__(self) -> str:
+        return f"<Row {self.key}>"
+
+    def __eq__(self, other: builtins.object) -> bool:
+        if not isinstance(other, Row):
+            return NotImplemented
+        return self.key == other.key and self.cells == other.cells and self.object == other.object
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    @cached_property
+    def object(self) -> Object:
+        """What machines get for the row."""
+        return self.make() if self.make is not None else {}
 
     def text(self, column: str) -> str:
         """Return a cell as plain text, empty when there is nothing."""

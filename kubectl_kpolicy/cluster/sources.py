@@ -66,7 +66,7 @@ class LiveSource:
         self._clock = clock
         self._scope = scope or Scope()
         self._wanted = [RESOURCES[one] for one in resources or RESOURCES]
-        self._informers = Informers(client, clock=clock, on_problem=self._troubled)
+        self._informers = Informers(client, clock=clock, on_problem=self._troubled, by_page=True)
         self._tasks: set[asyncio.Task[None]] = set()
         self._polled = asyncio.Lock()
 

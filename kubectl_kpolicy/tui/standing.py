@@ -80,11 +80,13 @@ def _stale(world: World, problems: list[tuple[str, Problem]], now: datetime) -> 
 
 
 def _partial(listing: Listing, world: World) -> Standing:
-    """Name what is missing beside the rows, where that is not simply not installed."""
+    """Name what is missing beside the rows, where that is not simply not installed, and what is still being read."""
     for name in listing.wants:
         problem = world.problem(name)
         if problem is not None and problem.trouble is not Trouble.MISSING:
             return Standing(Condition.FINE, f"without {name}: {problem.message}", problem.help)
+    if any(not world.is_synced(name) and not world.problem(name) for name in listing.needs):
+        return Standing(Condition.FINE, f"more is on its way: {_awaited(listing, world)}")
     return Standing(Condition.FINE)
 
 

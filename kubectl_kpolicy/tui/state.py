@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.record import record
-from kubectl_kpolicy.cluster.rows import sort_rows
 from kubectl_kpolicy.filter import compile_filter
+
+from .sieve import Sieve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,6 +58,7 @@ class ListState:
         self.filter: Filter = compile_filter("", listing)
         self._version = -1
         self._rows: Sequence[Row] = ()
+        self._sieve = Sieve(listing)
 
     def __repr__(self) -> str:
         return f"<ListState {self.listing.noun} {self.filter.text or 'unfiltered'} by {self.order}>"
@@ -101,15 +103,16 @@ class ListState:
     def outdate(self) -> None:
         """Let rows be made anew, because time has passed that they depend on."""
         self._version = -1
+        self._sieve.forget()
 
     def shown(self, world: World, now: datetime) -> Shown:
         """Return what is to be shown now."""
         rows = self.rows(world, now)
-        kept = [row for row in rows if self._keeps(row, now)]
-        ordered = sort_rows(kept, self.listing, self.order)
-        new = 0 if self.known is None else sum(row.key not in self.known for row in kept)
+        asked = (self.filter, self.order, self.failures, self.namespace, frozenset(self.hidden))
+        ordered = self._sieve.sift(rows, asked, self.order, lambda row: self._keeps(row, now))
+        new = 0 if self.known is None else sum(row.key not in self.known for row in ordered)
         lines = self._grouped(ordered) if self.group else ordered
-        return Shown(lines, len(rows), len(kept), new)
+        return Shown(lines, len(rows), len(ordered), new)
 
     def _keeps(self, row: Row, now: datetime) -> bool:
         failing = self.listing.failures

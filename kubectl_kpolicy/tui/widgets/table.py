@@ -134,10 +134,18 @@ class PolicyTable(ScrollView, can_focus=True):
         self.refresh()
 
     def _place_of(self, line: Row | Heading | None) -> int:
-        if line is not None:
-            for index, other in enumerate(self.lines):
-                if _same(line, other):
-                    return index
+        if line is None:
+            return max(0, min(self.index, len(self.lines) - 1))
+        if self.index < len(self.lines) and _same(line, self.lines[self.index]):
+            return self.index
+        if not isinstance(line, Heading):
+            found = (at for at, other in enumerate(self.lines) if other is line)
+            at = next(found, None)
+            if at is not None:
+                return at
+        for index, other in enumerate(self.lines):
+            if _same(line, other):
+                return index
         return max(0, min(self.index, len(self.lines) - 1))
 
     def _moved(self) -> None:

@@ -252,3 +252,26 @@ def test_informers_are_shared_and_stop_with_the_last_user():
         await informers.close()
 
     run(scenario())
+
+
+def test_a_store_may_hold_a_page_before_the_next_one_came():
+    async def scenario():
+        clock = ManualClock()
+        client = FakeClient(*(pod(f"pod-{number:04d}") for number in range(600)), clock=clock)
+        store, seen = Store(), []
+        listing = client.list
+
+        async def list_and_look(*arguments, **details):
+            seen.append((len(store), store.is_synced))
+            return await listing(*arguments, **details)
+
+        client.list = list_and_look
+        reflector = Reflector(client, PODS, store, clock=clock, by_page=True)
+        task = asyncio.ensure_future(reflector.run())
+        await settle()
+        assert seen == [(0, False), (500, False)]
+        assert (len(store), store.is_synced) == (600, True)
+        task.cancel()
+        await asyncio.wait([task])
+
+    run(scenario())
