@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from controllers.store.denials import marks_of
 from controllers.store.events import notes_of
 from controllers.store.policies import key_of
-from controllers.store.reports import UNREPORTED_KINDS, rows_of
+from controllers.store.reports import NOTHING_TO_CHANGE, UNREPORTED_KINDS, rows_of
 from controllers.store.update_requests import RuleWork, UpdateRequest
 from engine.grants.blocks import block_key
-from engine.model import RuleType
+from engine.model import RuleType, Status
 
 from .announcing import announce
 from .reports.pending import PendingReports
@@ -23,12 +23,15 @@ from .rules import find_rule, names_delete, synchronizes
 from .work import request_type, trigger_of, write_down
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
+    from controllers.runtime.policy_cache import Snapshot
     from controllers.runtime.sink import Trigger, Verdict
     from engine.model import Review, RuleResult
 
     from .surroundings import Surroundings
+
+_WELL = frozenset({Status.PASS, Status.SKIP})
 
 
 class LoopSink:
@@ -38,6 +41,9 @@ class LoopSink:
         self._surroundings = surroundings
         self._block_key = block_key(surroundings.key)
         self.pending = pending or PendingReports(surroundings)
+        self._scanned_in: Snapshot | None = None
+        self._scanned: frozenset[str] = frozenset()
+        self._silent: Sequence[RuleResult] = ()
 
     async def run(self) -> None:
         """Write Events and report rows until cancelled."""
@@ -73,6 +79,29 @@ class LoopSink:
             return True
         return None
 
+    def follows(self, results: Sequence[RuleResult]) -> bool:
+        """Tell whether results make an Event or a row: what passes says nothing, and the scan has the rows (rows E-03, R-08)."""
+        if self._surroundings.world.configuration.success_events:
+            return True
+        scanned = self._scanned_policies()
+        # Most objects of a kind get the very same results, which are then the same in memory, too.
+        if results == self._silent:
+            return False
+        if all(_is_silent(one, scanned) for one in results):
+            self._silent = results
+            return False
+        return True
+
+    def _scanned_policies(self) -> frozenset[str]:
+        """Return the policies in force that the background scan comes to as well, by key."""
+        snapshot = self._surroundings.snapshot
+        if self._scanned_in is not snapshot:
+            scans = self._surroundings.options.background_scan
+            items = snapshot.compiled.items() if scans else ()
+            self._scanned = frozenset(key for key, one in items if one.policy.background)
+            self._scanned_in, self._silent = snapshot, ()
+        return self._scanned
+
     async def results(
         self, review: Review, results: Sequence[RuleResult], verdict: Verdict
     ) -> None:
@@ -99,15 +128,19 @@ class LoopSink:
 
     def _not_scanned(self, results: Sequence[RuleResult]) -> list[RuleResult]:
         """Return the results that the background scan does not come to as well."""
-        scans = self._surroundings.options.background_scan
-        policies = self._surroundings.policies
+        scanned = self._scanned_policies()
         return [
-            one
-            for one in results
-            if not scans
-            or one.type is RuleType.MUTATION
-            or ((key := key_of(one)) in policies and not policies[key].background)
+            one for one in results if one.type is RuleType.MUTATION or key_of(one) not in scanned
         ]
+
+
+def _is_silent(result: RuleResult, scanned: Collection[str]) -> bool:
+    """Tell whether nothing follows from a result; a mutation is scanned too, but only admission sees it done."""
+    if result.status not in _WELL or result.exceptions:
+        return False
+    if result.type is RuleType.MUTATION:
+        return result.message == NOTHING_TO_CHANGE
+    return key_of(result) in scanned
 
 
 def _is_reported(review: Review) -> bool:

@@ -59,6 +59,12 @@ class Sink(Protocol):
         error of those rules: it blocks where the policies say Fail (nothing that was promised may be lost).
         """
 
+    def follows(self, results: Sequence[RuleResult]) -> bool:
+        """Tell whether anything follows from some results; those from which nothing does are not handed over.
+
+        Asked while a request waits, so it must be quick.
+        """
+
     async def results(
         self, review: Review, results: Sequence[RuleResult], verdict: Verdict
     ) -> None:
@@ -73,6 +79,10 @@ class NoSink:
 
     async def triggered(self, review: Review, verdict: Verdict) -> None:
         """Forget the triggers."""
+
+    def follows(self, results: Sequence[RuleResult]) -> bool:  # noqa: ARG002 - the name is part of the interface
+        """Say that nothing follows."""
+        return False
 
     async def results(
         self, review: Review, results: Sequence[RuleResult], verdict: Verdict

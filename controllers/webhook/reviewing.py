@@ -98,7 +98,6 @@ class Reviewer:
         self._afterwork = afterwork
         self._key = key
         self._sink: Sink = sink or NoSink()
-        self._has_sink = sink is not None
         self._gate = Gate(limits.running, limits.waiting)
         self._trust = trust
         self._own_users = own_users
@@ -303,7 +302,7 @@ class Reviewer:
         """Count the results and queue what comes after the answer: audit policies of an allowed request, and the sink."""
         if audit is None:
             self._counting.results(review, results)
-            if not self._has_sink:
+            if not self._sink.follows(results):
                 return
 
         async def work() -> None:
@@ -312,7 +311,7 @@ class Reviewer:
                 later = await evaluate_with(self._resolver, audit, review, inputs)
                 found = [*results, *later.results]
                 self._counting.results(review, found)
-            if self._has_sink and found:
+            if found and self._sink.follows(found):
                 await self._sink.results(review, found, verdict)
 
         self._afterwork.add(work)

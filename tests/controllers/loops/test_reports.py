@@ -9,9 +9,10 @@ from typing import Any
 from controllers.kube.kinds import CLUSTER_POLICY_REPORTS, POLICY_REPORTS
 from controllers.loops.reports.scan import BackgroundScan
 from controllers.loops.reports.sweeping import ReportSweep
+from controllers.runtime.configuration import read_configuration
 from controllers.runtime.evaluating import evaluate_with
 from controllers.runtime.sink import Verdict
-from engine.model import UserInfo, review_of
+from engine.model import RuleResult, RuleType, Status, UserInfo, review_of
 
 from .staging import Scene, cluster_policy, config_map, matching, namespace, request_of, scene
 
@@ -49,7 +50,8 @@ async def admitted(
         done = await evaluate_with(made.surroundings.resolver, policies, review, inputs)
         found += done.results
     verdict = Verdict(allowed, "validate", "Fail", made.clock.now(), "", request)
-    await made.sink.results(review, found, verdict)
+    if made.sink.follows(found):
+        await made.sink.results(review, found, verdict)
 
 
 def test_the_scan_reports_each_resource_by_its_uid_and_is_owned_by_it():
@@ -271,6 +273,35 @@ def test_admission_reports_what_the_scan_cannot_see():
             [report] = made.stored(POLICY_REPORTS)
             assert rows(report) == [("ask-team", "needs-team", "fail")]
             assert report["results"][0]["properties"] == {"process": "admission review"}
+
+    asyncio.run(play())
+
+
+def told_about(made: Scene, **fields: Any) -> bool:
+    fields = {"type": RuleType.VALIDATION, "message": "", **fields}
+    return made.sink.follows([RuleResult(policy="ask-team", rule="needs-team", **fields)])
+
+
+def test_the_sink_is_told_only_what_makes_an_event_or_a_row():
+    async def play():
+        async with scene(needs("team")) as made:
+            for _ in range(2):
+                assert not told_about(made, status=Status.PASS)
+                assert not told_about(made, status=Status.SKIP)
+                assert told_about(made, status=Status.FAIL)
+                assert told_about(made, status=Status.ERROR)
+                assert told_about(made, status=Status.SKIP, exceptions=("shop/for-a",))
+            mutation = {"type": RuleType.MUTATION, "status": Status.PASS}
+            assert told_about(made, **mutation, message="mutated ConfigMap/a in namespace shop")
+            assert not told_about(made, **mutation, message="no patches applied")
+            made.put(needs("team", background=False))
+            assert told_about(made, status=Status.PASS)
+        async with scene(needs("team"), background_scan=False) as made:
+            assert told_about(made, status=Status.PASS)
+        async with scene(needs("team")) as made:
+            data = {"generateSuccessEvents": "true"}
+            made.world.configuration = read_configuration({"data": data})
+            assert told_about(made, status=Status.PASS)
 
     asyncio.run(play())
 

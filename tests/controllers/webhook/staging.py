@@ -115,16 +115,20 @@ class Answers:
 
 @dataclass
 class Noted:
-    """A sink that remembers."""
+    """A sink that remembers; from results whose status is `silent` nothing follows."""
 
     results_: list[Any] = field(default_factory=list)
     triggered_: list[Any] = field(default_factory=list)
     error: Exception | None = None
+    silent: set[str] = field(default_factory=set)
 
     async def triggered(self, review: Any, verdict: Any) -> None:
         if self.error:
             raise self.error
         self.triggered_.append(verdict)
+
+    def follows(self, results: Any) -> bool:
+        return any(str(one.status) not in self.silent for one in results)
 
     async def results(self, review: Any, results: Any, verdict: Any) -> None:
         self.results_.append((review, results, verdict))

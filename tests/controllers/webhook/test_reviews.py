@@ -119,6 +119,18 @@ def test_a_denied_request_is_told_but_audits_nothing() -> None:
     run(test, policy(), policy("soft", validationFailureAction="Audit"))
 
 
+def test_nothing_is_handed_over_from_which_nothing_follows() -> None:
+    async def test(stage: Stage) -> None:
+        stage.sink.silent = {"pass"}
+        for labels in ({"team": "blue"}, None):
+            await stage.ask("validate", body(pod(labels=labels)))
+            await stage.afterwork.finish()
+        [(_, results, _)] = stage.sink.results_
+        assert [(one.policy, one.status.value) for one in results] == [("soft", "fail")]
+
+    run(test, policy("soft", validationFailureAction="Audit"))
+
+
 @pytest.mark.parametrize("labels", [None, {"team": "blue"}])
 def test_a_dry_run_is_answered_alike_and_leaves_nothing(labels) -> None:
     async def test(stage: Stage) -> None:
