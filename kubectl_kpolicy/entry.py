@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; argument errors and help leave through the same door."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    words = [_plain(word) for word in (sys.argv[1:] if arguments is None else arguments)]
     try:
         code = _run(words)
         sys.stdout.flush()
@@ -36,6 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return explain(error, trace="-v" in words or "--verbose" in words)
     return code
+
+
+def _plain(word: str) -> str:
+    """Return a word without the level of kubectl's `-v=6` and `--v=6`: here there is one."""
+    name, equals, level = word.partition("=")
+    return "-v" if name in ("-v", "--v") and equals and level.isdigit() else word
 
 
 def _run(words: list[str]) -> int:

@@ -15,6 +15,7 @@ from controllers.kube.kinds import NAMESPACES, Discovery
 from controllers.kube.store import trimmed
 from controllers.lookups.assembling import for_person
 from engine.errors import EngineError
+from kubectl_kpolicy.output.misuse import Misuse
 
 if TYPE_CHECKING:
     import argparse
@@ -76,6 +77,22 @@ class Outside:
         found = self._run(self._listed(kinds, namespace))
         return [obj for obj in found if not names or obj["metadata"].get("name") in names]
 
+    def of_kinds(self, groups: Collection[str], names: Collection[str]) -> list[Object]:
+        """Return the objects of these kinds in these groups; kinds that cannot be listed stand in `problems`."""
+        kinds = [kind for kind in self._kinds() if kind.group in groups and kind.kind in names]
+        return self._run(self._listed(kinds, ""))
+
+    def named(self, text: str, namespace: str) -> Object:
+        """Return the object that `KIND/NAME` means; raises Misuse, EngineError for an unknown kind, and KubeError."""
+        kind, slash, name = text.partition("/")
+        if not (slash and kind and name):
+            raise Misuse(f"`{text}` names no object", help="write KIND/NAME, such as deploy/web")
+        found = None if self._discovery is None else self._discovery.named(kind)
+        if found is None or self._client is None:
+            raise EngineError(f"the server has no kind `{kind}`", help="kubectl api-resources")
+        place = namespace if found.namespaced else ""
+        return trimmed(self._run(self._client.get(found, name, place)))
+
     def namespaces(self) -> list[Object]:
         """Return all Namespaces, whose labels policies select by; raises KubeError."""
         client = self._client
@@ -100,7 +117,7 @@ class Outside:
                 try:
                     page = await self._client.list_all(kind, place)
                 except KubeError as error:
-                    self.problems.append(EngineError(f"cannot list {kind}: {error.message}"))
+                    self.problems.append(error.reworded(f"cannot list {kind}: {error.message}"))
                     return []
             return [trimmed(obj) for obj in page.items]
 
@@ -109,7 +126,8 @@ class Outside:
 
     async def _opened(self, args: argparse.Namespace) -> Lookups:
         if args.cluster:
-            access = load_access(args.kubeconfig or None, args.context or None)
+            given = getattr(args, "access", None)
+            access = given or load_access(args.kubeconfig or None, args.context or None)
             self._client = connect(access)
             self._discovery = Discovery(self._client)
             try:

@@ -21,9 +21,9 @@ _LONGEST = 300
 
 
 def explained(
-    obj: Object, traces: Iterable[Trace], answers: Sequence[PolicyAnswer]
+    obj: Object, traces: Iterable[Trace], answers: Sequence[PolicyAnswer], *, whole: bool = False
 ) -> Iterator[str]:
-    """Yield the lines that explain what every rule said about `obj`, and why."""
+    """Yield the lines that explain what every rule said about `obj`, and why; `whole` cuts no value."""
     results: dict[tuple[str, str], list[RuleResult]] = {}
     for answer in answers:
         for result in answer.results:
@@ -31,7 +31,7 @@ def explained(
     yield resource_path(obj)
     for trace in traces:
         yield f"  {trace.policy} / {trace.rule}" if trace.rule else f"  {trace.policy}"
-        yield from (f"    {_line(step)}" for step in trace.steps)
+        yield from (f"    {_line(step, whole=whole)}" for step in trace.steps)
         found = results.get((trace.policy, trace.rule), [])
         if not found and trace.steps and trace.steps[0].holds:
             yield "    => no answer"
@@ -40,9 +40,9 @@ def explained(
             yield f"    => {result.status}{message}".replace("\n", "\n       ")
 
 
-def _line(step: Step) -> str:
+def _line(step: Step, *, whole: bool) -> str:
     text = f"{_MARKS[step.holds]} {step.kind:<12} {step.text}"
     if step.kind == "variable" or step.value is not None:
         shown = compact_json(step.value)
-        text += f" = {shown if len(shown) <= _LONGEST else shown[:_LONGEST] + '…'}"
+        text += f" = {shown if whole or len(shown) <= _LONGEST else shown[:_LONGEST] + '…'}"
     return text.replace("\n", " ").rstrip()

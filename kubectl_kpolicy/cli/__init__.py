@@ -24,6 +24,7 @@ COMMANDS = {
     "apply": "apply policies to resources and print what they decide",
     "test": "run test files (kyverno-test.yaml) below the given paths",
     "lint": "check policies for mistakes before a cluster sees them",
+    "check": "check files against policies and exceptions, those of a cluster by default",
     "explain": "show why a policy decides as it does for an object",
     "jp": "try JMESPath expressions with the functions policies have",
     "cel": "try CEL expressions with the functions policies have",
@@ -32,6 +33,7 @@ COMMANDS = {
     "verify": "verify the signatures of manifests",
     "install": "print what runs kpolicy in a cluster, for kubectl apply",
     "uninstall": "remove what install brought, webhooks first",
+    "break-glass": "take kpolicy's own webhooks out of the way, so that a cluster works again",
     "tui": "the console: violations, grants, codes, clean-ups and audit in a terminal",
     "status": "how things stand, in a few numbers",
     "violations": "what fails which policy, and what was denied",
@@ -51,7 +53,7 @@ COMMANDS = {
     "completion": "print a completion script for a shell",
 }
 _HELPS = ("-h", "--help")
-GLOBAL_FLAGS = ("--color", "--help", "--quiet", "--verbose")
+GLOBAL_FLAGS = ("--color", "--help", "--non-interactive", "--quiet", "--verbose")
 
 
 class Parser(argparse.ArgumentParser):
@@ -126,6 +128,12 @@ def add_global_flags(parser: argparse.ArgumentParser, *, again: bool = False) ->
         default=default(value=False),
         help="say nothing but results and errors",
     )
+    group.add_argument(
+        "--non-interactive",
+        action="store_true",
+        default=default(value=False),
+        help="ask nothing: fail where something would have to be typed",
+    )
 
 
 def dispatch(name: str, words: Sequence[str], known: argparse.Namespace) -> int:
@@ -140,7 +148,7 @@ def dispatch(name: str, words: Sequence[str], known: argparse.Namespace) -> int:
 
 def parser_of(name: str) -> tuple[argparse.ArgumentParser, ModuleType]:
     """Return a command's parser with all its flags, and its module."""
-    module = import_module(f".{name}", __name__)
+    module = import_module(f".{name.replace('-', '_')}", __name__)
     parser: argparse.ArgumentParser = Parser(
         f"{PROGRAM} {name}", description=f"{COMMANDS[name][0].upper()}{COMMANDS[name][1:]}."
     )

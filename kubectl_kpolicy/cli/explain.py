@@ -1,4 +1,4 @@
-"""`kubectl kpolicy explain`: why policies decide as they do about objects, step by step, without a cluster."""
+"""`kubectl kpolicy explain`: why policies decide as they do about objects, step by step, of a cluster or in files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from .apply import add_inputs
+from .flags import add_cluster_flags
 
 if TYPE_CHECKING:
     import argparse
@@ -19,23 +20,31 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "explain",
         help=SUMMARY,
         description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
-        epilog="example: kubectl kpolicy explain Pod/web --policies policies/ --resource pod.yaml",
+        epilog="example: kubectl kpolicy explain deploy/web -n shop\n"
+        "example: kubectl kpolicy explain Pod/web --policies policies/ --resource pod.yaml\n\n"
+        "Without --policies those in force in the cluster decide, and with them its exceptions.",
     )
+    add_cluster_flags(parser)
     parser.add_argument(
         "names",
         nargs="*",
         metavar="KIND/NAME",
-        help="objects of the resource files; all by default",
+        help="objects of the resource files, or where there are none of the cluster",
     )
     parser.add_argument(
         "-p",
         "--policies",
         action="append",
-        required=True,
+        default=[],
         metavar="PATH",
-        help="files or folders with policies",
+        help="files or folders with policies, instead of those of the cluster",
     )
     add_inputs(parser)
+    # INVARIANT: `-f` and `-s` are FILE and SERVER of kubectl here, because this command speaks to clusters
+    parser.add_argument("-f", "--filename", dest="resources", action="append", default=[], metavar="FILE", help="the same as --resource")  # fmt: skip
+    parser.add_argument("--values-file", default="", metavar="FILE", help="values file with variables")  # fmt: skip
+    parser.add_argument("-s", "--server", default="", metavar="URL", help="address of the server")
+    parser.add_argument("--set", action="append", default=[], metavar="A=B,…", help="variables")
     parser.add_argument(
         "--policy", default="*", metavar="NAME", help="only this policy (wildcards)"
     )
@@ -46,11 +55,22 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         metavar="TIME",
         help="instant of the decision, RFC 3339; now by default",
     )
+    parser.add_argument(
+        "--trace",
+        action="store_true",
+        help="values in full, however long",
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the explanation, return the exit code."""
+    from kubectl_kpolicy.session import cluster
+
+    return cluster.guarded(_run, args)
+
+
+def _run(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.applying.explaining import run_command
 
     return run_command(args, sys.stdout, sys.stderr)

@@ -1,0 +1,165 @@
+"""`kubectl kpolicy break-glass`: takes kpolicy's own webhooks out of the way when they keep a cluster from working.
+
+For the night in which the engine is down and nothing can be admitted. Webhook configurations are themselves never subject to
+webhooks, so that this works when nothing else does. What is taken away is written to a file first, and that it was done stays
+in the cluster as an Event.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from .flags import add_cluster_flags
+
+if TYPE_CHECKING:
+    import argparse
+
+    from controllers.kube import Access, Client, Kind
+    from engine.model import Object
+
+HELP = "take kpolicy's own webhooks out of the way, so that a cluster works again"
+_OURS = "kpolicy.io/owner"
+_SYSTEM = "kyverno"
+_STORED_ONLY = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink")  # fmt: skip
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's flags."""
+    parser.epilog = (
+        'example: kubectl kpolicy break-glass --reason "engine down, nodes cannot join" --yes\n'
+        "\n"
+        "Nothing is enforced from then on. To come back: kubectl apply --server-side -f BACKUP"
+    )
+    parser.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
+    parser.add_argument("--yes", action="store_true", help="do it; without, only say what would be done")  # fmt: skip
+    parser.add_argument("--backup", default="", metavar="FILE", help="where to keep what is taken away (kpolicy-break-glass-TIME.yaml)")  # fmt: skip
+    add_cluster_flags(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Take the webhooks away and return the exit code."""
+    from kubectl_kpolicy.session import cluster
+
+    return cluster.guarded(lambda given: cluster.with_client(given, lambda client, access: _break(given, client, access)), args)  # fmt: skip
+
+
+async def _break(args: argparse.Namespace, client: Client, _access: Access) -> int:
+    found = await _in_the_way(client)
+    if not found:
+        print("no webhook of kpolicy is in the way", file=sys.stderr)
+        return 0
+    if not args.yes:
+        for kind, obj in found:
+            print(f"would delete {kind}/{obj['metadata']['name']}")
+        print("help: add --yes to do it; until they are back nothing is enforced", file=sys.stderr)
+        return 0
+    file = _keep(args.backup, [obj for _, obj in found])
+    for kind, obj in found:
+        await _take(client, kind, obj)
+    await _say(client, args.reason, len(found))
+    print(f"what was taken away is in {file}; to come back: kubectl apply --server-side -f {file}", file=sys.stderr)  # fmt: skip
+    return await _check(client)
+
+
+async def _in_the_way(client: Client) -> list[tuple[Kind, Object]]:
+    """Return our webhooks, and before them the right to write webhooks, with which controllers would restore them."""
+    from controllers.kube import NotFound
+    from controllers.kube.kinds import (
+        CLUSTER_ROLE_BINDINGS,
+        MUTATING_WEBHOOKS,
+        VALIDATING_WEBHOOKS,
+    )
+    from controllers.manifests.bundle import WRITER
+    from kubectl_kpolicy.cluster.fetching import named
+
+    found: list[tuple[Kind, Object]] = []
+    for kind in (VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS):
+        page = await client.list_all(kind)
+        found += [(kind, obj) for obj in named(page.items, kind) if _is_ours(obj)]
+    if not found:
+        return []
+    try:
+        binding = await client.get(CLUSTER_ROLE_BINDINGS, WRITER)
+    except NotFound:
+        return found
+    return [*([(CLUSTER_ROLE_BINDINGS, binding)] if _is_ours(binding) else []), *found]
+
+
+def _is_ours(obj: Object) -> bool:
+    return _OURS in (obj["metadata"].get("annotations") or {})
+
+
+def _keep(name: str, objects: list[Object]) -> str:
+    """Write objects to a new file as they can be applied again and return its name; raises EngineError."""
+    from engine.errors import EngineError
+    from kubectl_kpolicy.output.structured import yaml_stream
+    from kubectl_kpolicy.session import cluster
+
+    file = name or f"kpolicy-break-glass-{cluster.now():%Y%m%dT%H%M%SZ}.yaml"
+    try:
+        opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise EngineError(f"cannot write `{file}`: {error.strerror}; nothing was taken away", help="name another file with --backup") from error  # fmt: skip
+    with os.fdopen(opened, "w") as out:
+        out.write(yaml_stream(map(_plain, objects)))
+    return file
+
+
+def _plain(obj: Object) -> Object:
+    metadata = {key: value for key, value in obj["metadata"].items() if key not in _STORED_ONLY}
+    return {**obj, "metadata": metadata}
+
+
+async def _take(client: Client, kind: Kind, obj: Object) -> None:
+    from controllers.kube import NotFound
+
+    name = obj["metadata"]["name"]
+    try:
+        await client.delete(kind, name)
+    except NotFound:
+        return
+    print(f"{kind}/{name} deleted")
+
+
+async def _say(client: Client, reason: str, count: int) -> None:
+    """Leave an Event; that it cannot be written keeps nobody from what is urgent."""
+    from controllers.kube import KubeError
+    from controllers.kube.kinds import EVENTS
+    from kubectl_kpolicy.session import cluster
+    from kubectl_kpolicy.session.identity import who_am_i
+
+    user, at = (await who_am_i(client)).user or "somebody", f"{cluster.now():%Y-%m-%dT%H:%M:%SZ}"
+    event: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": "kpolicy-break-glass-", "namespace": _SYSTEM},
+        "involvedObject": {"apiVersion": "v1", "kind": "Namespace", "name": _SYSTEM, "namespace": _SYSTEM},
+        "reason": "BreakGlass",
+        "type": "Warning",
+        "message": f"{user} took {count} objects of kpolicy's webhooks away: {reason}",
+        "source": {"component": "kpolicy"},
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+        "count": 1,
+    }  # fmt: skip
+    try:
+        await client.create(EVENTS, event)
+    except KubeError as error:
+        print(f"warning: no Event tells of it: {error.message}", file=sys.stderr)
+
+
+async def _check(client: Client) -> int:
+    """Look whether a controller put webhooks back, as one with more rights than it was shipped with can."""
+    import asyncio
+
+    await asyncio.sleep(1)
+    if not await _in_the_way(client):
+        return 0
+    print(
+        "error: webhooks are back: a controller restored them\n"
+        f"help: stop it first, such as by kubectl -n {_SYSTEM} scale deployment --all --replicas=0, then run this again",
+        file=sys.stderr,
+    )
+    return 1
