@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from . import cel_cost, engine_cost, process_cost, subjects, webhook_cost
+from . import cel_cost, console_cost, engine_cost, process_cost, subjects, webhook_cost
 
 ENGINE_GATES = {
     "16 Pod Security policies, bytes to results": 12.0,
@@ -19,6 +19,16 @@ PROCESS_GATES = {
     "kpolicy --help": 6.0,
     "apply, 19 policy files x 1 Pod": 10.0,
 }
+CONSOLE_GATES = {
+    "--help": ("python -c pass", 6.0),
+    "completion": ("python -c pass", 6.0),
+    "violations, to the first request": ("python -c pass", 30.0),
+    "the console's first frame": ("a bare Textual application's frame", 2.8),
+    "first of 50,000 rows": ("a bare Textual application's frame", 5.6),
+}
+"""By figure: its yardstick, and how many times that it may cost (the aims in milliseconds over the yardstick's on the reference host)."""
+
+KEY_GATE = 3.0
 CEL_GATES = {cel_cost.WHOLE: 10.0}
 CEL_MEMORY = 8.0
 WEBHOOK_GATES = {
@@ -34,7 +44,7 @@ MEMORY_GATE = 150.0
 
 def main() -> int:
     """Run everything, print it, and return 1 when a ratio is over its gate."""
-    over = [*_engine(), *_cel(), *_webhook(), *_processes()]
+    over = [*_engine(), *_cel(), *_webhook(), *_processes(), *_console()]
     for text in over:
         print(f"over its gate: {text}", file=sys.stderr)
     return 1 if over else 0
@@ -116,6 +126,24 @@ def _processes() -> list[str]:
         print(f"  {' '.join(command)} loads: {', '.join(loaded) or 'none of the heavy packages'}")
         over += [f"{' '.join(command)} loads {module}" for module in loaded]
     return over
+
+
+def _console() -> list[str]:
+    print(
+        "\nconsole and commands of the cluster (processor time from the start of the process; wall time beside it)"
+    )
+    costs, keys = console_cost.measure()
+    over = []
+    for name, cost in costs.items():
+        yardstick, gate = CONSOLE_GATES.get(name, ("python -c pass", None))
+        ratio = cost.processor / costs[yardstick].processor
+        _line(name, f"{cost.processor:9.1f} ms {cost.wall:9.1f} ms", ratio, gate)
+        if gate is not None and ratio > gate:
+            over.append(f"{name}: {ratio:.2f} x {yardstick}")
+    bare, ours = keys.values()
+    for name, value in keys.items():
+        _line(name, f"{value:9.1f} ms", value / bare, KEY_GATE if value is ours else None)
+    return over + ([f"a key on 50,000 rows: {ours / bare:.2f} x"] if ours > KEY_GATE * bare else [])
 
 
 def _line(name: str, figure: str, ratio: float, gate: float | None, *, width: int = 48) -> None:

@@ -1,0 +1,99 @@
+"""An API server of answers made beforehand, so that what is measured is the reader: pages of policy reports, empty lists, silent watches.
+
+`python -m tests.bench.console_server ROWS` prints its port. Every report holds five results.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from urllib.parse import parse_qsl
+
+import orjson
+
+PAGE, IN_A_REPORT = 500, 5
+_SEVERITIES = ("critical", "high", "medium", "low", "info")
+
+
+def report(index: int) -> bytes:
+    """Return one policy report about one Pod."""
+    place = {"namespace": f"team-{index % 40}", "uid": f"uid-{index}"}
+    metadata = {"name": f"{index:08d}", "resourceVersion": str(index + 1), "creationTimestamp": "2026-11-21T10:00:00Z"}  # fmt: skip
+    results = [
+        {
+            "policy": f"require-{number}-probe",
+            "rule": f"check-{number}",
+            "result": "fail",
+            "severity": _SEVERITIES[(index * 7 + number) % 5],
+            "message": f"validation error: rule check-{number} failed at path /spec/containers/{number}/livenessProbe/",
+            "source": "kyverno",
+            "category": "Best Practices",
+            "scored": True,
+            "timestamp": {"seconds": 1_763_700_000 + index * 3 + number, "nanos": 0},
+        }
+        for number in range(IN_A_REPORT)
+    ]
+    scope = {"apiVersion": "v1", "kind": "Pod", "name": f"checkout-{index:05d}", **place}
+    return orjson.dumps({"metadata": {**metadata, **place}, "scope": scope, "results": results})
+
+
+def pages(rows: int) -> dict[int, bytes]:
+    """Return the bodies of a list, by the offset they begin at."""
+    reports = [report(index) for index in range(rows // IN_A_REPORT)]
+    made = {}
+    for start in range(0, max(len(reports), 1), PAGE):
+        left = len(reports) - start - PAGE
+        more = {"continue": str(start + PAGE), "remainingItemCount": left} if left > 0 else {}
+        head = {"kind": "PolicyReportList", "apiVersion": "wgpolicyk8s.io/v1alpha2", "metadata": {"resourceVersion": "9", **more}}  # fmt: skip
+        items = b",".join(reports[start : start + PAGE])
+        made[start] = orjson.dumps(head)[:-1] + b',"items":[' + items + b"]}"
+    return made
+
+
+class Server:
+    """Answers one request after the other on each connection."""
+
+    def __init__(self, rows: int) -> None:
+        self._pages = pages(rows)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer until the other side leaves."""
+        try:
+            while await self._answer(reader, writer):
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        length = re.search(r"content-length: (\d+)", head, re.IGNORECASE)
+        if length:
+            await reader.readexactly(int(length[1]))
+        method, address, _ = head.split("\r\n")[0].split()
+        path, _, query = address.partition("?")
+        words = dict(parse_qsl(query))
+        if words.get("watch"):
+            writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            await writer.drain()
+            await asyncio.Event().wait()
+        body = b'{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}'
+        if method == "POST":
+            body = b'{"status":{"allowed":true,"userInfo":{"username":"alice"}}}'
+        elif path.endswith("/wgpolicyk8s.io/v1alpha2/policyreports"):
+            body = self._pages[int(words.get("continue") or 0)]
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)  # fmt: skip
+        return True
+
+
+async def main(rows: int) -> None:
+    """Serve on a port of the system's choice until somebody ends the process."""
+    server = await asyncio.start_server(Server(rows).serve, "127.0.0.1", 0, limit=1 << 20)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(int(sys.argv[1])))
