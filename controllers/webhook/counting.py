@@ -101,7 +101,7 @@ class Counting:
         shape = (result.policy, result.rule, result.status, result.enforce, place)
         found = self._shapes.get(shape)
         if found is None:
-            labels = _labels_of(result, place)
+            labels = labels_of(result, place)
             found = self._metrics.counter("kyverno_policy_results", labels)
             if len(self._shapes) >= MOST_SERIES:
                 self._shapes.clear()
@@ -109,7 +109,7 @@ class Counting:
         return found
 
 
-def _labels_of(result: RuleResult, place: Place) -> tuple[str, ...]:
+def labels_of(result: RuleResult, place: Place) -> tuple[str, ...]:
     """Return the labels of a result's figure (row W-41)."""
     namespace, _, name = result.policy.rpartition("/")
     mode = "enforce" if result.enforce else "audit"

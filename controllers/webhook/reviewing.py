@@ -30,6 +30,7 @@ from engine.record import replace
 from . import envelope
 from .counting import Counting
 from .filters import is_filtered
+from .timing import Sample, Timing
 from .triggers import triggers_of
 from .verdicts import Ruling, blocking, rule_on_mutation, rule_on_validation
 from .waivers import Asked
@@ -59,6 +60,9 @@ OVERLOADED = "the policy engine has more requests than it can decide; try again 
 
 NO_LABELS: Mapping[str, str] = {}
 _MOST_USERS = 4096
+_AFTER = 0.05
+"""Seconds after an evaluation at which its policies are measured, when the answer is on its way."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -105,7 +109,7 @@ class Reviewer:
         self._waivers = waivers
         self._users: dict[tuple[Any, ...], UserInfo] = {}
         self._users_at = -1
-        self._counting = Counting(metrics)
+        self._counting, self._timing = Counting(metrics), Timing(metrics)
 
     async def review(self, stage: Stage, lane_name: str, body: bytes, budget: float) -> bytes:
         """Return the answer to an AdmissionReview; raises DocumentError when the body is none.
@@ -168,25 +172,26 @@ class Reviewer:
             user = self._users[key] = envelope.user_of(info, bindings.roles)
         return user
 
-    async def _looked_up(
-        self,
-        policies: PolicySet,
-        review: Review,
-        inputs: Inputs,
-        budget: float,
-        first: Evaluation,
+    async def _evaluated(
+        self, policies: PolicySet, review: Review, inputs: Inputs, budget: float
     ) -> Evaluation:
-        """Return what policies say once outside questions are answered; only such evaluations wait and are counted."""
-        async with asyncio.timeout(budget), self._gate:
-            return await evaluate_with(self._resolver, policies, review, inputs, first=first)
+        """Return what policies say once outside questions are answered; only evaluations with such wait and are counted."""
+        found, waited = evaluate(policies, review, inputs), 0.0
+        if found.missing:
+            began = time.perf_counter()
+            async with asyncio.timeout(budget), self._gate:
+                found = await evaluate_with(self._resolver, policies, review, inputs, first=found)
+            waited = time.perf_counter() - began
+        if weight := self._timing.due(policies, review.kind):
+            sample = Sample(policies, review, inputs, found.results, weight, waited)
+            asyncio.get_running_loop().call_later(_AFTER, self._timing.measure, sample)
+        return found
 
     async def _validate(
         self, lane: Lane, review: Review, request: Mapping[str, Json], budget: float
     ) -> bytes:
         inputs = self._inputs(request)
-        found = evaluate(lane.blocking, review, inputs)
-        if found.missing:
-            found = await self._looked_up(lane.blocking, review, inputs, budget, found)
+        found = await self._evaluated(lane.blocking, review, inputs, budget)
         ruling, results = await self._ruled(lane, review, request, inputs, found.results, budget)
         if review.dry_run:
             return self._answer(request, ruling)
@@ -248,9 +253,7 @@ class Reviewer:
         self, lane: Lane, review: Review, request: Mapping[str, Json], budget: float
     ) -> bytes:
         inputs = self._inputs(request)
-        found = evaluate(lane.mutate, review, inputs)
-        if found.missing:
-            found = await self._looked_up(lane.mutate, review, inputs, budget, found)
+        found = await self._evaluated(lane.mutate, review, inputs, budget)
         ruling = rule_on_mutation(lane, review, found.results, found.patched)
         if not review.dry_run and found.results:
             verdict = Verdict(
@@ -308,7 +311,12 @@ class Reviewer:
         async def work() -> None:
             found = results
             if audit is not None:
+                began = time.perf_counter()
                 later = await evaluate_with(self._resolver, audit, review, inputs)
+                if weight := self._timing.due(audit, review.kind):
+                    waited = time.perf_counter() - began
+                    sample = Sample(audit, review, inputs, later.results, weight, waited)
+                    self._timing.measure(sample)
                 found = [*results, *later.results]
                 self._counting.results(review, found)
             if found and self._sink.follows(found):
