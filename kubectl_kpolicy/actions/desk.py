@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Protocol
 
 from engine.errors import EngineError
+from engine.grants.blocks import read_block_id
 from engine.lang import wildcard
 from engine.record import record, replace
 from kubectl_kpolicy.cluster.moments import length_of, span
@@ -45,6 +46,8 @@ class Draft:
     start: str = ""
     uses: str = ""
     emergency: bool = False
+    block: str = ""
+    """The id of the denial that it began with; it counts while the rest is what was denied."""
 
 
 @record
@@ -95,7 +98,16 @@ def draft_of(row: Row | None) -> Draft:
         kind=row.text("kind") or kind,
         name=row.text("name") if "resource" not in row.cells else name,
         namespace=row.text("namespace"),
+        block=row.text("block"),
     )
+
+
+def _block_of(draft: Draft) -> str:
+    """Return the id of the denial that a draft still is about, empty when something else is asked for by now."""
+    found = read_block_id(draft.block) if draft.block else None
+    said = found and (found.policy, found.rules, found.kind, found.name, found.namespace)
+    asked = (draft.policy, (draft.rule,), draft.kind, draft.name, draft.namespace)
+    return draft.block if said == asked else ""
 
 
 def manifest(draft: Draft) -> Object:
@@ -107,7 +119,7 @@ def manifest(draft: Draft) -> Object:
         "duration": draft.length,
         "reason": draft.reason,
     }
-    optional = {"ticket": draft.ticket, "startAt": draft.start}
+    optional = {"ticket": draft.ticket, "startAt": draft.start, "block": _block_of(draft)}
     spec.update({key: value for key, value in optional.items() if value})
     if draft.uses.isdigit():
         spec["uses"] = int(draft.uses)
@@ -126,7 +138,10 @@ def command(draft: Draft) -> str:
     """Return the command line that asks for the same."""
     import shlex
 
-    words = ["kubectl kpolicy grant request", shlex.quote(f"{draft.policy}/{draft.rule or '*'}"), shlex.quote(f"{draft.kind}/{draft.name}")]  # fmt: skip
+    subject = [f"{draft.policy}/{draft.rule or '*'}", f"{draft.kind}/{draft.name}"]
+    if block := _block_of(draft):
+        subject = ["--block", block]
+    words = ["kubectl kpolicy grant request", *map(shlex.quote, subject)]
     flags = {"-n": draft.namespace, "--for": draft.length, "--reason": draft.reason, "--ticket": draft.ticket, "--start": draft.start, "--uses": draft.uses}  # fmt: skip
     words += [f"{flag} {shlex.quote(value)}" for flag, value in flags.items() if value]
     return " ".join([*words, *(["--emergency"] if draft.emergency else [])])

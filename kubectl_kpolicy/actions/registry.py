@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.cluster.rows import Row
 
 
+TUI = "kubectl kpolicy tui"
+"""How the command lines of what only moves about in the console begin."""
+
+
 class Danger(IntEnum):
     """What an action can do at worst."""
 
@@ -39,6 +43,8 @@ class Right:
     resource: str
     group: str = ""
     subresource: str = ""
+    kind: str = ""
+    """Where it is set, only rows of objects of this kind need the right."""
 
     def __str__(self) -> str:
         name = f"{self.resource}.{self.group}" if self.group else self.resource
@@ -72,7 +78,12 @@ class Action:
     @property
     def is_guarded(self) -> bool:
         """Whether it leads to a change, at once or through a form."""
-        return self.danger >= Danger.ASKS and bool(self.rights)
+        return self.changes or (self.danger >= Danger.ASKS and bool(self.rights))
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the command log tells of it: it asks or changes something, and does not merely move about."""
+        return not self.command.startswith(TUI)
 
 
 class Registry:
@@ -128,11 +139,17 @@ class Registry:
         return found
 
 
-def command_line(action: Action, rows: Sequence[Row], **words: str) -> str:
-    """Return the command line that does the same, one for each row, joined by ` && `; values are quoted for a shell."""
-    lines = [_filled(action.command, row, words) for row in rows] or [
-        _filled(action.command, None, words)
-    ]
+def command_line(
+    action: Action, rows: Sequence[Row], parts: Mapping[str, str] | None = None, **words: str
+) -> str:
+    """Return the command line that does the same, one for each row, joined by ` && `; values are quoted for a shell.
+
+    `parts` are put in as they are, `words` and cells are values.
+    """
+    template = action.command
+    for name, text in (parts or {}).items():
+        template = template.replace(f"<{name}>", text)
+    lines = [_filled(template, row, words) for row in rows] or [_filled(template, None, words)]
     return " && ".join(dict.fromkeys(lines))
 
 

@@ -20,6 +20,7 @@ _DECISIONS = (
     ("withdraw", "take back own requests before they are decided", "reason"),
     ("drop", "give back own grants before their end", "reason"),
     ("revoke", "end grants of others now", "reason"),
+    ("comment", "ask or answer something about requests; decides nothing", "comment"),
 )
 
 

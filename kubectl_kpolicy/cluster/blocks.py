@@ -1,7 +1,7 @@
 """Blocks: requests that were denied at admission, read from the Events that the engine leaves on policies.
 
 Both kpolicy and Kyverno write `Kind ns/name: [rule] fail (blocked); message`; policies written in CEL have no rule to name.
-Who asked is not in an Event.
+Who asked stands in an annotation that only kpolicy's engine writes, with the id by which an exception can be asked for.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from .world import World
 
+_USER, _BLOCK, _REQUEST_UID = "kpolicy.io/user", "kpolicy.io/block", "kpolicy.io/request-uid"
 _TEXT = re.compile(
     r"(?P<kind>[A-Za-z][\w.]*) (?P<place>\S+): (?:\[(?P<rule>[^\]]*)\] )?(?P<status>\w+) \(blocked\)"
     r"(?:; (?P<message>.*))?",
@@ -52,7 +53,7 @@ def _rows_of(event: Object) -> list[Row]:
         word(event, "metadata", "uid") or word(event, "metadata", "name"),
         {
             "time": instant(last) or instant(created),
-            "user": word(event, "metadata", "annotations", "kpolicy.io/user"),
+            "user": word(event, "metadata", "annotations", _USER),
             "namespace": namespace,
             "resource": f"{found['kind']}/{name}",
             "policy": policy,
@@ -63,6 +64,8 @@ def _rows_of(event: Object) -> list[Row]:
             "webhook": word(event, "source", "component") or word(event, "reportingComponent"),
             "kind": found["kind"],
             "name": name,
+            "block": word(event, "metadata", "annotations", _BLOCK),
+            "uid": word(event, "metadata", "annotations", _REQUEST_UID),
         },
         event,
     )
@@ -75,7 +78,7 @@ LISTING = Listing(
     aliases=("b", "block", "denials"),
     columns=(
         Column("time", "TIME", Shape.TIME),
-        Column("user", "USER", most=20, narrow=False),
+        Column("user", "USER", most=20),
         Column("namespace", "NS", most=18, aliases=("ns",)),
         Column("resource", "RESOURCE", most=34, aliases=("object", "target")),
         Column("policy", "POLICY", most=30),
@@ -84,11 +87,12 @@ LISTING = Listing(
         Column("message", "MESSAGE", grows=True, narrow=False, aliases=("msg",)),
         Column("first", "FIRST", Shape.TIME, wide=True),
         Column("webhook", "WEBHOOK", wide=True),
+        Column("uid", "UID", wide=True),
     ),
     rows=block_rows,
     needs=("events",),
     sort=("-time",),
-    groups=("policy", "namespace", "kind"),
+    groups=("policy", "namespace", "user", "kind"),
     empty="no Event tells of a denied request; Events are kept for an hour by most API servers",
     next_step="a denial shows here within seconds; deny one with `kubectl apply` of an object that fails an enforced rule",
 )

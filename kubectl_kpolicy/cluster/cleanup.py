@@ -101,6 +101,7 @@ def _policy_row(policy: Object, now: datetime) -> Row:
         "namespace": namespace,
         "name": _names(policy) or "(all that match)",
         "by": f"{word(policy, 'kind')}/{name}",
+        "object": f"{word(policy, 'kind')}/{name}",
         "action": f"delete on `{word(policy, 'spec', 'schedule')}`",
         "state": state,
         "propagation": word(policy, "spec", "deletionPropagationPolicy"),
@@ -132,6 +133,7 @@ def _ttl_row(obj: Object, now: datetime) -> Row:
         "namespace": namespace,
         "name": name,
         "by": f"label ttl={word(obj, 'metadata', 'labels', TTL_LABEL)}",
+        "object": f"{kind}/{name}",
         "action": "delete",
         "state": held(obj, due_at, now) or ("unreadable label" if trouble else _state(due_at, now)),
         "propagation": word(

@@ -105,6 +105,7 @@ def _row(code: Object, uses: dict[str, Object], now: datetime) -> Row:
         "from": word(use, "spec", "object", "name"),
         "namespace": namespace,
         "name": name,
+        "place": word(part(part(spec, "binding"), "object"), "namespace"),
     }
     return Row(f"OneTimeCode/{namespace}/{name}", cells, code)
 
@@ -118,7 +119,7 @@ def _binding(spec: Object) -> str:
     place = "/".join(filter(None, (word(target, "kind"), word(target, "name"))))
     several = [word(one, "policy") for one in items(binding, "policies")]
     left = f"{policy or ','.join(several)}/{rule}" if policy or several else rule
-    return f"{left}:{place}" if place else left
+    return f"{place} past {left}" if place else left
 
 
 LISTING = Listing(
@@ -126,7 +127,7 @@ LISTING = Listing(
     title="Codes",
     aliases=("o", "otp", "code"),
     columns=(
-        Column("id", "ID", most=26),
+        Column("id", "ID", most=14),
         Column("state", "STATE", Shape.STATE),
         Column("left", "LEFT", Shape.LEFT),
         Column("user", "FOR-USER", most=24, aliases=("for",)),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .rows import Cell
     from .world import World
 
-REASON, TICKET, OWNER = "kpolicy.io/reason", "kpolicy.io/ticket", "kpolicy.io/requester"
+REASON, TICKET, OWNER, GRANT = "kpolicy.io/reason", "kpolicy.io/ticket", "kpolicy.io/requester", "kpolicy.io/grant"  # fmt: skip
 
 
 def exception_rows(world: World, now: datetime) -> list[Row]:
@@ -110,6 +110,7 @@ def _row(obj: Object, usage: dict[str, Usage], rules: dict[str, set[str]], now: 
         "used": used.last,
         "drift": ", ".join(remark.concern for remark in remarks),
         "age": instant(word(obj, "metadata", "creationTimestamp")),
+        "grant": str(annotations.get(GRANT) or "").rpartition("/")[2],
         "policy": ",".join(word(one, "policyName") for one in items(obj, "spec", "exceptions")),
     }
     return Row(f"PolicyException/{namespace}/{name}", cells, obj)

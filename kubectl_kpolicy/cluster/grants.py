@@ -45,6 +45,8 @@ def approvers(grant: Object) -> str:
     found = []
     for one in items(grant, "spec", "decisions"):
         verdict = word(one, "verdict")
+        if verdict == "comment":
+            continue
         found.append(word(one, "by") + ("" if verdict == "approve" else f" ({verdict})"))
     return ", ".join(filter(None, found))
 
@@ -87,6 +89,8 @@ def _row(grant: Object) -> Row:
         "approver": approvers(grant),
         "reason": word(spec, "reason"),
         "name": name,
+        "grant": name,
+        "said": _said(grant),
         "age": instant(word(grant, "metadata", "creationTimestamp")),
         "start": instant(word(spec, "startAt") or word(status, "startsAt")),
         "ends": ends,
@@ -99,6 +103,12 @@ def _row(grant: Object) -> Row:
         "policy": ",".join(dict.fromkeys(text.rpartition("/")[0] for text in texts)),
     }
     return Row(f"Grant/{namespace}/{name}", cells, grant)
+
+
+def _said(grant: Object) -> str:
+    """Return the last question or answer about a request, and whose it is."""
+    said = [one for one in items(grant, "spec", "decisions") if word(one, "verdict") == "comment"]
+    return f"{word(said[-1], 'by')}: {word(said[-1], 'comment')}" if said else ""
 
 
 def _uses(spec: Object, status: Object) -> str:
@@ -158,6 +168,7 @@ GRANTS = Listing(
         Column("idle", "IDLE", wide=True),
         Column("ticket", "TICKET", wide=True),
         Column("emergency", "EMERGENCY", Shape.STATE, wide=True),
+        Column("said", "SAID", wide=True, most=40),
     ),
     rows=grant_rows,
     needs=("grants",),
@@ -184,6 +195,7 @@ INBOX = Listing(
         Column("ticket", "TICKET", wide=True),
         Column("prior", "PRIOR", Shape.NUMBER, wide=True),
         Column("reason", "REASON", wide=True, most=40),
+        Column("said", "SAID", wide=True, most=40),
     ),
     rows=inbox_rows,
     needs=("grants",),

@@ -27,6 +27,16 @@ def carrying(obj: Object, code: str) -> Object:
     return {**obj, "metadata": {**metadata, "annotations": {**annotations, CODE_ANNOTATION: codes}}}
 
 
+def object_in(text: str, name: str) -> Object:
+    """Return the one object that a file holds; raises EngineError."""
+    from engine.lang.yaml import load_all
+
+    objects: list[Object] = [one.value for one in load_all(text) if isinstance(one.value, dict)]
+    if len(objects) != 1:
+        raise EngineError(f"`{name}` holds {len(objects)} objects", help="a code is for one")
+    return objects[0]
+
+
 async def bring(client: Client, obj: Object, namespace: str, *, dry_run: bool = False) -> Object:
     """Apply an object and return it as stored; raises Refused where admission denies it, EngineError and KubeError."""
     discovery = Discovery(client)

@@ -1,5 +1,7 @@
 """Decisions about grants: approve, deny, withdraw, drop, revoke, each added under one's own name and nothing else changed.
 
+A comment is kept among them, because nobody can change or forge what stands there, and decides nothing.
+
 Somebody else's decision made at the same time is no conflict for anybody: the grant is read again, and what speaks against
 the decision is asked again.
 """
@@ -30,6 +32,7 @@ _WHILE: Final = {
     "withdraw": ("draft", "pending", "scheduled"),
     "drop": ("scheduled", "active"),
     "revoke": ("scheduled", "active"),
+    "comment": ("draft", "pending", "scheduled", "active"),
 }
 """States in which a decision takes effect."""
 _OWN: Final = ("withdraw", "drop")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -14,17 +15,19 @@ from kubectl_kpolicy.actions.catalog import registry
 from kubectl_kpolicy.actions.desk import ReportDesk
 from kubectl_kpolicy.actions.doing import Doer
 from kubectl_kpolicy.actions.refusals import refusal
-from kubectl_kpolicy.actions.registry import command_line
 from kubectl_kpolicy.cluster import pulse
 from kubectl_kpolicy.cluster.details import sections
 from kubectl_kpolicy.cluster.listings import LISTINGS
+from kubectl_kpolicy.cluster.world import word
 from kubectl_kpolicy.output.cells import plain
 
 from .chrome import footer_keys, header_parts
+from .commands import is_told, line_of
 from .deeds import CHEAP, DEEDS
 from .explaining import ExplainView
 from .history import History, Place
 from .modals.reveal import Secret
+from .pace import Pace
 from .palette import Everything
 from .themes import THEMES, theme_name
 from .views import ListView
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from textual.timer import Timer
     from textual.widget import Widget
 
+    from kubectl_kpolicy.actions.codes import CodeDesk
     from kubectl_kpolicy.actions.desk import GrantDesk
     from kubectl_kpolicy.actions.registry import Action, Right
     from kubectl_kpolicy.cluster.rows import Row
@@ -76,6 +80,7 @@ class Console(App[None]):
         self.registry = registry({key: list(value) for key, value in settings.keymap.items()})
         self.doer = doer or Doer(None, source.now, settings.user)
         self.desk = desk or ReportDesk(source.world)
+        self.codes: CodeDesk | None = None
         self.rights: dict[Right, bool] = dict(rights or {})
         self.read_only = settings.read_only
         self.history = History()
@@ -86,6 +91,7 @@ class Console(App[None]):
         self.views: dict[str, ListView] = {}
         self.identify: Callable[[], Coroutine[None, None, None]] | None = None
         self._detail_timer: Timer | None = None
+        self._pace = Pace()
         self._dirty = True
         self._ticks = 0
         for theme in THEMES:
@@ -109,14 +115,22 @@ class Console(App[None]):
         yield Footer(id="footer", markup=False)
 
     async def on_mount(self) -> None:
-        """Open the first screen and let the source begin."""
+        """Open the first screen; the source begins when that is drawn."""
         self.source.world.on_change(lambda _change: self._changed())
-        await self.source.start()
         self.go(self.current, self.settings.where)
         self.set_interval(_FLUSH, self._flush_changes)
         self.set_interval(_TICK, self._tick)
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        """Let the source begin, and find out beside it who looks."""
+        self.run_worker(self._read())
         if self.identify is not None:
             self.run_worker(self.identify(), exit_on_error=False)
+
+    async def _read(self) -> None:
+        await self.source.start()
+        self._flush_changes()
 
     async def on_unmount(self) -> None:
         """Let the source stop."""
@@ -248,8 +262,11 @@ class Console(App[None]):
         self._dirty = True
 
     def _flush_changes(self) -> None:
-        if self._dirty and self._is_up:
+        """Draw what has changed, as often as that is cheap."""
+        began = monotonic()
+        if self._dirty and self._is_up and self._pace.is_due(began):
             self.draw()
+            self._pace.drew(began, monotonic())
 
     def _tick(self) -> None:
         """Let a second pass: countdowns go on; now and then rows that depend on the time are made anew."""
@@ -302,6 +319,7 @@ class Console(App[None]):
         action = self.registry.of_key(self.current, str(key))
         if action is None:
             return False
+        self._pace.pressed(monotonic())
         await self.perform(action)
         return True
 
@@ -309,7 +327,8 @@ class Console(App[None]):
         """Return why an action is not possible now, empty when it is."""
         on_heading = action.id == "open" and self.table is not None and self.table.line is not None
         has_row = self.row is not None or on_heading or self.current in ("pulse", "explain")
-        return refusal(action, read_only=self.read_only, rights=self.rights, has_row=has_row)
+        kind = word(self.row.object, "kind") if self.row is not None else ""
+        return refusal(action, read_only=self.read_only, rights=self.rights, has_row=has_row, kind=kind)  # fmt: skip
 
     async def perform(self, action: Action) -> None:
         """Do an action, or say why not; what it does as a command line goes into the log."""
@@ -318,20 +337,15 @@ class Console(App[None]):
             self.say(refused, "yellow")
             return
         if action.id in DEEDS:
-            if action.danger > 0 or action.id in ("explain", "open", "export"):
-                self.log_command(self.line_of(action))
+            told = is_told(self, action)
+            before = line_of(self, action, self.rows) if told and action.needs_row else ""
             result = DEEDS[action.id](self)
             if result is not None:
                 await result
+            if told:
+                self.log_command(before or line_of(self, action, ()))
         if action.id not in CHEAP:
             self.draw_frame()
-
-    def line_of(self, action: Action) -> str:
-        """Return the command line that does the same as an action now."""
-        words = {"screen": self.current}
-        if self.view is not None and self.view.state.filter.text:
-            words["filter"] = self.view.state.filter.text
-        return command_line(action, self.rows if action.bulk else self.rows[:1], **words)
 
     def log_command(self, line: str) -> None:
         """Note a command line for the command log."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import shlex
 import sys
 from contextlib import ExitStack
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from engine.errors import EngineError
 from engine.record import replace
@@ -26,12 +28,39 @@ from .settings import Settings
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
+    from controllers.kube.http import HttpClient
     from kubectl_kpolicy.cluster.sources import Source
+
+
+_COLLECTOR = (100_000, 50, 100)
+"""Rows by the ten thousand are no garbage: with Python's own thresholds, looking for some took half the time of reading them."""
+
+
+class Late:
+    """Stands for a value that is made when somebody first uses it.
+
+    For the connection: its library takes longer to load than the first frame takes to draw.
+    """
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._made: Any = None
+
+    def __repr__(self) -> str:
+        return f"<Late {self._made!r}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if self._made is None:
+            self._made = self._make()
+        return getattr(self._made, name)
 
 
 def start(args: argparse.Namespace, words: dict[str, Any]) -> int:
     """Open the console until somebody leaves it."""
+    gc.freeze()
+    gc.set_threshold(*_COLLECTOR)
     return asyncio.run(_run(args, Settings(**words)))
 
 
@@ -49,7 +78,7 @@ async def _run(args: argparse.Namespace, settings: Settings) -> int:
 
     access = access_of(args)
     clock = ServerClock()
-    client = connect(access, clock=clock)
+    client = cast("HttpClient", Late(partial(connect, access, clock=clock)))
     journal = args.journal or load_config().context(settings.context, "journal")
     source = LiveSource(client, clock, Scope(journal=journal), name=settings.context)
     settings = replace(settings, seen=load_seen(settings.context))
@@ -71,12 +100,12 @@ def _identifying(console: Console, client: Any) -> Any:
     async def identify() -> None:
         from kubectl_kpolicy.session.identity import rights_of, who_am_i
 
-        from .wiring import connect_grants
+        from .wiring import connect
 
         me = await who_am_i(client)
         console.settings = replace(console.settings, user=me.user)
         console.doer.user = me.user
-        connect_grants(console, client, me)
+        connect(console, client, me)
         rights = {right for action in ALL for right in action.rights}
         console.rights = await rights_of(client, rights, console.settings.namespace)
         console.draw_frame()

@@ -1,6 +1,6 @@
-"""Connects the console to a cluster's grants: requests are judged and handed in, decisions are made under one's own name.
+"""Connects the console to a cluster's grants and codes: requests are judged and handed in, decisions made under one's own name.
 
-The same code as the `grant` command's (`granting`), so that both refuse alike and in the same words.
+The same code as that of the commands `grant` and `otp`, so that both refuse alike and in the same words.
 """
 
 from __future__ import annotations
@@ -8,8 +8,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from engine.errors import EngineError
+from engine.record import record
+from kubectl_kpolicy.actions.codes import CodeDesk
 from kubectl_kpolicy.actions.desk import ReportDesk
 from kubectl_kpolicy.granting import decisions, requests
+
+from .commands import ending
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,21 +26,28 @@ if TYPE_CHECKING:
 
     from .app import Console
 
-_VERDICTS = {"approve": "approve", "deny": "deny"}
+_SAID = {"approve": "approved", "deny": "denied", "comment": "asked about", "withdraw": "withdrew", "drop": "dropped", "revoke": "revoked"}  # fmt: skip
+_VERDICTS = {"approve": "approve", "deny": "deny", "ask-back": "comment"}
 
 
-def connect_grants(app: Console, client: Client, me: Identity) -> None:
-    """Let a console request grants and decide about them as somebody."""
+def connect(app: Console, client: Client, me: Identity) -> None:
+    """Let a console request grants, decide about them, and issue and use codes as somebody."""
     app.desk = ReportDesk(app.source.world, partial(_hand_in, app, client, me))
     for name, verdict in _VERDICTS.items():
         app.doer.offer(name, partial(_decide, client, me, verdict))
     app.doer.offer("grant-revoke", partial(_end, client, me))
+    app.doer.offer("extend", partial(_extend, app, client, me))
+    app.codes = CodeDesk(client, me.user, app.source.now, app.source.world)
+    app.doer.offer("code-void", app.codes.void)
 
 
 async def _hand_in(app: Console, client: Client, me: Identity, obj: Object, dry_run: bool) -> str:
     """Judge a request and create it; return what waits for whom."""
     spec = {**obj["spec"], "requester": me.user, "requesterGroups": list(me.groups)}
-    wanted = {**obj, "spec": spec}
+    return await _judged(app, client, {**obj, "spec": spec}, dry_run=dry_run)
+
+
+async def _judged(app: Console, client: Client, wanted: Object, *, dry_run: bool) -> str:
     policy = await requests.judge(client, wanted, app.source.now())
     made = await requests.hand_in(client, wanted, dry_run=dry_run)
     name = made["metadata"]["name"]
@@ -49,12 +61,30 @@ async def _decide(
 ) -> str:
     comment = form.get("comment") or form.get("reason") or ""
     await decisions.decide(client, (row.text("namespace"), row.text("name")), verdict, me, comment)
-    return f"{verdict}: {row.text('namespace')}/{row.text('name')}"
+    return f"{_SAID[verdict]} {row.text('namespace')}/{row.text('name')}"
 
 
 async def _end(client: Client, me: Identity, row: Row, form: Mapping[str, str]) -> str:
-    """End a grant by the verdict that fits: one's own is withdrawn or dropped, somebody else's revoked."""
-    waits = row.text("state") in ("draft", "pending", "scheduled")
-    own = row.text("requester") == me.user
-    verdict = ("withdraw" if waits else "drop") if own else "deny" if row.text("state") == "pending" else "revoke"  # fmt: skip
-    return await _decide(client, me, verdict, row, form)
+    """End a grant by the verdict that fits whoever ends it."""
+    return await _decide(client, me, ending(row, me.user), row, form)
+
+
+async def _extend(
+    app: Console, client: Client, me: Identity, row: Row, form: Mapping[str, str]
+) -> str:
+    """Ask for a grant that follows the one of the row, or the one behind its exception."""
+    if not row.text("grant"):
+        raise EngineError("no grant is behind it")
+    place = (row.text("namespace"), row.text("grant"))
+    longer = _Longer(form["for"], form["reason"])
+    wanted = await requests.successor(client, place, me, longer, app.source.now())
+    return await _judged(app, client, wanted, dry_run=False)
+
+
+@record
+class _Longer:
+    """What the successor of a grant is asked for with."""
+
+    length: str
+    reason: str
+    ticket: str = ""

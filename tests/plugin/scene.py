@@ -106,9 +106,12 @@ def grant(name: str, state: str, requester: str, **status: Any) -> dict[str, Any
     }  # fmt: skip
 
 
-def block(name: str, count: int, minutes: int, text: str, policy_name: str) -> dict[str, Any]:
+def block(
+    name: str, count: int, minutes: int, text: str, policy_name: str, user: str = ""
+) -> dict[str, Any]:
+    noted = {"annotations": {"kpolicy.io/user": user}} if user else {}
     return {
-        "apiVersion": "v1", "kind": "Event", "metadata": meta(name, "default", ago(minutes=minutes + 3)),
+        "apiVersion": "v1", "kind": "Event", "metadata": meta(name, "default", ago(minutes=minutes + 3), **noted),
         "involvedObject": {"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "name": policy_name},
         "reason": "PolicyViolation", "action": "Resource Blocked", "type": "Warning", "count": count, "message": text,
         "source": {"component": "kyverno-admission"}, "firstTimestamp": ago(minutes=minutes + 3), "lastTimestamp": ago(minutes=minutes),
@@ -211,7 +214,7 @@ def objects() -> dict[str, list[dict[str, Any]]]:
              ]}},
         ],
         "events": [
-            block("host.1", 3, 2, f"Pod payments/debug-shell: [host-namespaces] fail (blocked); {HOST}", "disallow-host-namespaces"),
+            block("host.1", 3, 2, f"Pod payments/debug-shell: [host-namespaces] fail (blocked); {HOST}", "disallow-host-namespaces", "carol"),
             block("root.1", 1, 41, f"Deployment search/indexer: [run-as-non-root] fail (blocked); {NONROOT}", "require-run-as-nonroot"),
             block("audit.1", 1, 5, f"Deployment payments/web: [run-as-non-root] fail; {NONROOT}", "require-run-as-nonroot"),
         ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import changing, looking, moving, showing, typing
+from . import changing, coding, looking, moving, showing, typing
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -20,4 +20,5 @@ DEEDS: dict[str, Callable[[Console], Awaitable[None] | None]] = {
     **showing.DEEDS,
     **typing.DEEDS,
     **changing.DEEDS,
+    **coding.DEEDS,
 }

@@ -98,19 +98,13 @@ async def explain_object(app: Console, namespace: str, resource: str) -> None:
 
 async def _fetched(app: Console, namespace: str, resource: str) -> dict[str, object] | None:
     """Return the object from the cluster; None in a recording, or where it is gone or may not be read."""
-    from controllers.kube import Discovery
     from kubectl_kpolicy.cluster.sources import LiveSource
+    from kubectl_kpolicy.cluster.subject import object_named
 
     if not isinstance(app.source, LiveSource):
         return None
-    kind_name, _, name = resource.rpartition("/")
     try:
-        discovery = Discovery(app.source.client)
-        await discovery.refresh()
-        kind = discovery.named(kind_name)
-        if kind is None:
-            return None
-        return await app.source.client.get(kind, name, namespace if kind.namespaced else "")
+        return await object_named(app.source.client, namespace, resource)
     except EngineError as error:
         app.say(error.message, "yellow")
         return None

@@ -96,7 +96,7 @@ class Reveal(ModalScreen[bool]):
         if self._asked:
             self._leave(noted=False)
         self._asked = True
-        self._note("it is not shown again: noted? y yes · esc close all the same")
+        self._note("code noted? it is not shown again · y yes · esc no")
 
     def action_noted(self) -> None:
         """Close when it was asked."""

@@ -118,7 +118,7 @@ def test_a_missing_right_is_named() -> None:
 
     assert (
         refusal(action, read_only=False, rights={action.rights[0]: False})
-        == "you may not update grants.kpolicy.io/approval"
+        == "you may not patch grants.kpolicy.io"
     )
     assert refusal(action, read_only=False, rights={}) == ""
 

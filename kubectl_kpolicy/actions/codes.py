@@ -1,0 +1,117 @@
+"""Issuing codes and bringing them along, for the console: what a form says becomes one, and a code exists only in what is returned.
+
+INVARIANT: a code is never part of a text that is logged, said or kept; `Issued` hides it from every text of itself.
+"""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.codes import canonical, issued_code, shown
+from engine.errors import EngineError
+from kubectl_kpolicy.cluster.world import word
+from kubectl_kpolicy.codes import bringing, issuing
+from kubectl_kpolicy.granting.reading import Target, with_kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from controllers.kube import Client
+    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.cluster.world import World
+
+SYSTEM = "kyverno"
+"""Where kpolicy keeps codes unless the cluster shows otherwise."""
+SYNTAX = "a code has twenty letters and digits, as XXXX-XXXX-XXXX-XXXX-XXXX"
+
+
+class Issued:
+    """A code that was just issued; `about` says in words what it is good for, `code` is told once."""
+
+    def __init__(self, name: str, code: str, about: str) -> None:
+        self.name, self.about = name, about
+        self._code = code
+
+    def __repr__(self) -> str:
+        return f"<Issued {self.name}>"
+
+    def take(self) -> str:
+        """Return the code, and forget it."""
+        code, self._code = self._code, ""
+        return code
+
+
+class CodeDesk:
+    """Issues codes under one's own name, and applies objects with them."""
+
+    def __init__(
+        self, client: Client, user: str, now: Callable[[], datetime], world: World
+    ) -> None:
+        self._client, self._now, self._world = client, now, world
+        self.user = user
+
+    def __repr__(self) -> str:
+        return f"<CodeDesk of {self.user}>"
+
+    def objection(self, form: Mapping[str, str]) -> str:
+        """Return what is wrong with a form as it stands, empty when nothing is."""
+        try:
+            issuing.read_binding(form.get("bind", ""))
+            issuing.read_ttl(form.get("ttl", ""))
+        except EngineError as error:
+            return f"{error.message}; {error.help}" if error.help else error.message
+        return "nobody issues a code for oneself" if form.get("user") == self.user else ""
+
+    async def issue(self, form: Mapping[str, str]) -> Issued:
+        """Issue a code for `user`, `bind`, `namespace`, `ttl` and `reason` of a form; raises EngineError."""
+        policy, rules, kind, name = issuing.read_binding(form["bind"])
+        ends = self._now() + issuing.read_ttl(form["ttl"])
+        [target] = await with_kinds(self._client, [Target(kind, name)])
+        wanted = issuing.Wanted(
+            form["user"],
+            policy,
+            rules,
+            target.kind,
+            name,
+            form["namespace"],
+            form.get("reason", ""),
+        )
+        code = issued_code(secrets.token_bytes(32))
+        made = await issuing.issue(
+            self._client, issuing.document(code, wanted, self.user, ends, self._system())
+        )
+        about = (
+            f"for {wanted.user}, to get {wanted.kind}/{name} in {wanted.namespace} past\n"
+            f"{policy}/{','.join(rules)}, once, until {ends:%H:%M} UTC"
+        )
+        return Issued(made["metadata"]["name"], shown(code), about)
+
+    async def redeem(self, form: Mapping[str, str]) -> str:
+        """Apply the object in `file` with `code` and return what was done; raises EngineError."""
+        code = canonical(form["code"].strip())
+        if code is None:
+            raise EngineError("that is no code", help=SYNTAX)
+        path = Path(form["file"]).expanduser()
+        try:
+            obj = bringing.object_in(path.read_text(), str(path))
+        except OSError as error:
+            raise EngineError(f"cannot read `{path}`: {error.strerror}") from error
+        stored = await bringing.bring(
+            self._client, bringing.carrying(obj, code), form.get("namespace") or "default"
+        )
+        return f"{stored.get('kind')}/{word(stored, 'metadata', 'name')} passed with the code"
+
+    async def void(self, row: Row, _form: Mapping[str, str]) -> str:
+        """Make a code useless; raises EngineError."""
+        if word(row.object, "kind") != "OneTimeCode":
+            raise EngineError("a journal's code is taken out by its policy, or with kubectl edit")
+        await issuing.void(self._client, row.text("name"), row.text("namespace"), self.user)
+        return f"void: {row.text('id')}"
+
+    def _system(self) -> str:
+        """Return the namespace in which the cluster keeps codes and records."""
+        kept = (*self._world.objects("codes"), *self._world.objects("auditsegments"))
+        return next((word(one, "metadata", "namespace") for one in kept), SYSTEM)
