@@ -86,7 +86,7 @@ def _records(namespace: str) -> Object:
         "kpolicy-records",
         {
             **_rule(GROUP, VERSION, "codeuses", "CREATE", "UPDATE", "DELETE"),
-            "resources": ["codeuses", "codeuses/status", "auditsegments"],
+            "resources": ["codeuses", "codeuses/status", "auditsegments", "auditnotes"],
         },
         [
             (f"{_is_ours(namespace)} || (object == null && {ME} in ['{_COLLECTOR}', '{_NAMESPACES}'])",

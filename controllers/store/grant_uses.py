@@ -78,8 +78,9 @@ class GrantUses:
         attempt = replace(attempt, name=granted.place(number), source=SOURCE)
         told = {"grant": granted.grant, "grantUid": granted.uid}
         made = use_document(attempt, self._namespace, self._key, told)
-        labels = {GRANT_UID: granted.uid}
-        return {**made, "metadata": {**made["metadata"], "labels": labels}}
+        metadata = made["metadata"]
+        labels = {**metadata["labels"], GRANT_UID: granted.uid}
+        return {**made, "metadata": {**metadata, "labels": labels}}
 
 
 def _free(granted: Granted, taken: dict[str, Object]) -> int | None:

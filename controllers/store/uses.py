@@ -6,9 +6,11 @@ finds somebody's and does not.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
+from base64 import b32encode
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube import AlreadyExists, NotFound
@@ -18,12 +20,15 @@ from engine.lang.gotext import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
     from controllers.kube import Client
     from engine.model import Object
 
 NOTHING: Final[Mapping[str, str]] = {}
+USER: Final = "kpolicy.io/user-hash"
+POLICY: Final = "kpolicy.io/policy-hash"
+_LABEL: Final = 32
+_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 SAME_ATTEMPT: Final = timedelta(seconds=40)
 """How long an update may be run again: beyond the API server's own ceiling of 34 s."""
 
@@ -56,13 +61,15 @@ class Uses:
     def __repr__(self) -> str:
         return f"<Uses in {self._namespace}>"
 
-    async def exists(self, name: str) -> bool:
-        """Tell whether a code was used; raises KubeError."""
-        try:
-            await self._client.get(CODE_USES, name, self._namespace)
-        except NotFound:
-            return False
-        return True
+    async def recent(self, user: str, policy: str) -> dict[str, datetime]:
+        """Return the uses of a user's codes for a policy (by key) that are on record, with their instants; raises KubeError."""
+        selector = ",".join(f"{key}={value}" for key, value in labels_of(user, policy).items())
+        page = await self._client.list_all(CODE_USES, self._namespace, label_selector=selector)
+        found = {}
+        for one in page.items:
+            at = instant_of(str((one.get("spec") or {}).get("usedAt") or ""))
+            found[str(one["metadata"]["name"])] = at or _LONG_AGO
+        return found
 
     async def take(self, attempt: Attempt) -> bool:
         """Use a code: True where this attempt has it, now or already; raises KubeError when that is not known."""
@@ -102,9 +109,23 @@ def use_document(
     return {
         "apiVersion": CODE_USES.api_version,
         "kind": CODE_USES.kind,
-        "metadata": {"name": attempt.name, "namespace": namespace},
+        "metadata": {
+            "name": attempt.name,
+            "namespace": namespace,
+            "labels": labels_of(attempt.user, attempt.policy),
+        },
         "spec": {**spec, "mac": mac_of(attempt.name, spec, key)},
     }
+
+
+def labels_of(user: str, policy: str) -> dict[str, str]:
+    """Return the labels by which the uses of a user's codes for a policy are found; names of users are no labels (T28)."""
+    return {USER: _short(user), POLICY: _short(policy)}
+
+
+def _short(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return b32encode(digest).decode().lower()[:_LABEL]
 
 
 def mac_of(name: str, spec: Object, key: bytes) -> str:

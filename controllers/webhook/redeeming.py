@@ -8,7 +8,6 @@ one. Nothing is written but the use of a code, and on dry runs not even that.
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube import NotFound
 from controllers.kube.kinds import ONE_TIME_CODES, Kind
+from controllers.store.code_keys import CodeKeys
 from controllers.store.grants import GrantPolicies
+from controllers.store.throttles import MINTED, WRONG
 from controllers.store.uses import Attempt, Uses, use_key
 from engine.codes import (  # fmt: skip
     Key,
@@ -39,7 +40,8 @@ from engine.grants.requests import covers, lets_ask
 
 from .caller import is_authenticated
 from .claims import Places, body_of, can_carry, claims_of, rules_by_policy, target_of, user_of
-from .throttle import MOST_MINTED, MOST_WRONG, Throttle
+from .outstanding import Outstanding
+from .throttle import Throttle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 
 SUBJECT_ACCESS: Final = Kind("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", False)  # fmt: skip
 NOT_ACCEPTED: Final = "the code is not accepted"
+TOO_MANY: Final = "there are too many that can still be used; use one or wait until one is over"
 LOCKED: Final = "there were too many codes that are none; try again in a minute"
 _log = logging.getLogger(__name__)
 
@@ -73,12 +76,13 @@ class Codes:
     def __init__(self, world: World, client: Client, clock: Clock, namespace: str, key: bytes) -> None:  # fmt: skip
         self._world, self._client, self._clock = world, client, clock
         self._namespace = namespace
-        self._keys = (Key(1, hmac.digest(key, b"kpolicy code", "sha256")),)
+        self._keys = CodeKeys(client, clock, namespace, key)
         self._uses = Uses(client, namespace, use_key(key))
         self._block_key = block_key(key)
         self._places = Places(client)
         self._policies = GrantPolicies(client, clock)
-        self._wrong, self._minted = Throttle(MOST_WRONG), Throttle(MOST_MINTED)
+        self.throttle = Throttle(client, clock, namespace)
+        self._outstanding = Outstanding()
 
     def __repr__(self) -> str:
         return f"<Codes in {self._namespace}>"
@@ -125,19 +129,19 @@ class Codes:
         ruling: Ruling,
     ) -> Ruling:
         carried = carried_codes(review.object)
-        user, now = user_of(request), self._clock.now()
-        if self._wrong.is_exhausted(user, now):
+        user, keys = user_of(request), await self._keys.current()
+        if await self.throttle.is_locked(user):
             return replace(ruling, lead=f"{LOCKED}\n")
         if carried:
-            found = await self._accepted(review, request, claims, modes, carried)
+            found = await self._accepted(review, request, claims, modes, carried, keys)
             if found is not None:
                 passed = await self._take(review, request, found)
                 if passed is not None:
                     return replace(ruling, denial="", tail="", warnings=passed)
-            elif not self._is_any_known(claims, modes, carried):
-                self._wrong.count(user, now)
+            elif not self._is_any_known(claims, modes, carried, keys):
+                self.throttle.count(WRONG, user, writes=not review.dry_run)
             ruling = replace(ruling, lead=f"{NOT_ACCEPTED}\n")
-        offers = await self._offers(request, claims, modes, now)
+        offers = await self._offers(request, claims, modes, keys)
         return replace(ruling, lead=ruling.lead + offers)
 
     async def _accepted(
@@ -147,28 +151,35 @@ class Codes:
         claims: Sequence[Claim],
         modes: Mapping[str, GrantPolicy],
         carried: Sequence[str],
+        keys: Sequence[Key],
     ) -> list[Found] | None:
         """Return a code for every claim, or None; raises KubeError."""
         found = []
         for claim in claims:
-            one = self._minted_among(claim, modes[claim.policy], carried)
+            one = self._minted_among(claim, modes[claim.policy], carried, keys)
             one = one or await self._issued_among(review, request, claim, carried)
             if one is None:
                 return None
             found.append(one)
         return found
 
-    def _minted_among(self, claim: Claim, policy: GrantPolicy, carried: Sequence[str]) -> Found | None:  # fmt: skip
+    def _minted_among(
+        self, claim: Claim, policy: GrantPolicy, carried: Sequence[str], keys: Sequence[Key]
+    ) -> Found | None:
         if policy.codes != "acknowledge":
             return None
         slot = slot_of(self._clock.now(), policy.code_for)
-        codes = [verify(self._keys, claim.binding, text, slot) for text in carried]
+        codes = [verify(keys, claim.binding, text, slot) for text in carried]
         return next((Found(claim, code, "minted") for code in codes if code), None)
 
     def _is_any_known(
-        self, claims: Sequence[Claim], modes: Mapping[str, GrantPolicy], carried: Sequence[str]
+        self,
+        claims: Sequence[Claim],
+        modes: Mapping[str, GrantPolicy],
+        carried: Sequence[str],
+        keys: Sequence[Key],
     ) -> bool:
-        return any(self._minted_among(claim, modes[claim.policy], carried) for claim in claims)
+        return any(self._minted_among(one, modes[one.policy], carried, keys) for one in claims)
 
     async def _issued_among(
         self, review: Review, request: Mapping[str, Any], claim: Claim, carried: Sequence[str]
@@ -215,6 +226,7 @@ class Codes:
         for attempt in attempts:
             if not await self._uses.take(attempt):
                 return None
+            self._outstanding.take(attempt.name)
         return tuple(
             f"a one-time code for {one.policy} was used; it is on record as {one.name} with the name of {one.user}"
             for one in attempts
@@ -234,28 +246,37 @@ class Codes:
         )
 
     async def _offers(
-        self, request: Mapping[str, Any], claims: Sequence[Claim], modes: Mapping[str, GrantPolicy], now: datetime
+        self, request: Mapping[str, Any], claims: Sequence[Claim], modes: Mapping[str, GrantPolicy], keys: Sequence[Key]
     ) -> str:  # fmt: skip
         """Return a line with a new code for each claim that may be acknowledged; raises KubeError."""
         user, lines = user_of(request), []
         for claim in claims:
             policy = modes[claim.policy]
-            if policy.codes != "acknowledge" or self._minted.is_exhausted(user, now):
+            if policy.codes != "acknowledge" or not keys or not await self.throttle.may_mint(user):
                 continue
             if await self._may_redeem(request, claim):
-                code, ends = await self._fresh(claim, policy, now)
+                code, ends = await self._fresh(claim, policy, keys[0])
                 if code:
-                    self._minted.count(user, now)
+                    self.throttle.count(MINTED, user, writes=request.get("dryRun") is not True)
                     lines.append(f"one-time code for {claim.name}: {shown(code)} (until {ends:%H:%M:%S} UTC, in annotation kpolicy.io/code)\n")  # fmt: skip
+                else:
+                    lines.append(f"no one-time code for {claim.name}: {TOO_MANY}\n")
         return "".join(lines)
 
-    async def _fresh(self, claim: Claim, policy: GrantPolicy, now: datetime) -> tuple[str, datetime]:  # fmt: skip
-        """Return the first code of this slot that was not used, empty when all were, and when it ends."""
+    async def _fresh(self, claim: Claim, policy: GrantPolicy, key: Key) -> tuple[str, datetime]:
+        """Return the first code of this slot that was not used, and when it ends; empty where there may be none."""
+        now = self._clock.now()
         slot = slot_of(now, policy.code_for)
         ends = datetime.fromtimestamp((slot + 2) * policy.code_for.total_seconds(), UTC)
+        used = await self._uses.recent(claim.binding.username, claim.policy)
+        lately = sum(at > now - 2 * policy.code_for for at in used.values())
         for number in range(MAX_NUMBER):
-            code = mint(self._keys[0], claim.binding, slot, number)
-            if not await self._uses.exists(use_name(code)):
+            code = mint(key, claim.binding, slot, number)
+            name = use_name(code)
+            if name not in used:
+                if not self._outstanding.may_add(name, claim, now, lately):
+                    break
+                self._outstanding.add(name, claim, ends)
                 return code, ends
         return "", ends
 
