@@ -14,6 +14,7 @@ from controllers.kube.kinds import (
     GRANTS,
     ONE_TIME_CODES,
 )
+from controllers.manifests.rbac import CLEANUP_ACCOUNT, SERVICE_ACCOUNT
 from controllers.store.audit import AuditTrail, seal_key
 
 from .announcing import awaited_in
@@ -21,7 +22,7 @@ from .auditing import NoteLoop
 from .cleanup.exceptions import ExceptionSweep
 from .cleanup.policies import CleanupLoop
 from .cleanup.ttl import TtlLoop
-from .codes import CodeLoop
+from .codes import CodeLoop, PruneLoop, RotationLoop
 from .generate.policies import PolicyWatch
 from .generate.watching import SyncWatch
 from .grants import GrantLoop
@@ -70,8 +71,17 @@ def surroundings_of(runtime: Runtime) -> Surroundings:
             scan_workers=given.scan_workers,
             ttl_interval=given.ttl_interval,
             omitted_events=given.omitted_events,
+            cleanup_user=_cleanup_user(runtime),
         ),
     )
+
+
+def _cleanup_user(runtime: Runtime) -> str:
+    """Return the account whose rights are those for clean-ups, where we run as the one account that has the rights of all parts."""
+    prefix = f"system:serviceaccount:{runtime.namespace}:"
+    if runtime.user != prefix + SERVICE_ACCOUNT:
+        return ""
+    return prefix + CLEANUP_ACCOUNT
 
 
 class ProcessLoops:
@@ -126,7 +136,8 @@ def _own_kinds(surroundings: Surroundings) -> Iterator[Callable[[], Coroutine[No
     kinds = (AUDIT_NOTES, GRANTS, AUDIT_SEGMENTS)
     yield once_served(surroundings, kinds, NoteLoop(surroundings, trail).run)
     kinds = (CODE_USES, ONE_TIME_CODES, AUDIT_SEGMENTS)
-    yield once_served(surroundings, kinds, CodeLoop(surroundings, trail).run)
+    for loop in (CodeLoop, RotationLoop, PruneLoop):
+        yield once_served(surroundings, kinds, loop(surroundings, trail).run)
 
 
 def _show_ttl(surroundings: Surroundings, ttl: TtlLoop) -> None:

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What operators may set. Durations are seconds; `omitted_events` are reasons of Events that are not written."""
+    """What operators may set. Durations are seconds; `omitted_events` are reasons of Events that are not written.
+
+    `cleanup_user` is whose rights count for deleting what carries a TTL label; without one, our own.
+    """
 
     background_scan: bool = True
     scan_interval: float = 3600.0
@@ -43,6 +46,7 @@ class Options:
     kinds_interval: float = 60.0
     omitted_events: frozenset[str] = frozenset()
     service: str = "kyverno-svc"
+    cleanup_user: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Deletes objects whose TTL label has run out, of every kind that can be deleted (rows C-05, C-06).
 
 Kinds are found at run time and only labelled objects are watched, without their content. Of a kind that we may watch but not
-delete, each object that is due gets an Event; a kind that we may not even watch is shown as a figure.
+delete, each object that is due gets an Event; a kind that we may not even watch is shown as a figure. Only rights that were
+given for clean-ups count, because anybody who may edit an object may write the label.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING
 from controllers.kube import Forbidden, KubeError
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
+from controllers.loops.announcing import announce
 from controllers.loops.counting import counted
-from controllers.store.events import about_object
+from controllers.store.events import about_object, cleaned_up
 from engine.cleanup import TTL_LABEL, due_at, propagation
 from engine.errors import EngineError, EvaluationError
 
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
 
 LABELLED = Selection(labels=TTL_LABEL, metadata_only=True)
 _Place = tuple["Kind", str, str]
+_NO_RIGHT = (
+    "no right to delete this kind was given for clean-ups; a ClusterRole with the label"
+    " rbac.kyverno.io/aggregate-to-cleanup-controller: true gives it"
+)
 _log = logging.getLogger(__name__)
 
 
@@ -42,7 +48,8 @@ class TtlLoop:
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
         self.queue: WorkQueue[_Place] = WorkQueue(clock=surroundings.clock, least=1.0, most=600.0)
-        self.rights = Rights(surroundings.client, surroundings.clock)
+        user = surroundings.options.cleanup_user
+        self.rights = Rights(surroundings.client, surroundings.clock, user)
         self._watched: dict[Kind, tuple[Store, Callable[[], None]]] = {}
 
     async def run(self) -> None:
@@ -120,15 +127,16 @@ class TtlLoop:
     async def _delete(self, kind: Kind, obj: Object, place: _Place) -> None:
         labels = (kind.group, kind.version, kind.plural, place[1] or "-")
         shown = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
-        metrics = self._surroundings.metrics
+        metrics, says_failure = self._surroundings.metrics, not self.queue.failures(place)
         try:
+            await self._check_right(kind, shown, says_failure=says_failure)
             if await delete(
                 self._surroundings,
                 kind,
                 obj,
                 about_object(shown),
                 propagation=propagation(obj),
-                says_failure=not self.queue.failures(place),
+                says_failure=says_failure,
             ):
                 metrics.count("kyverno_ttl_controller_deletedobjects", labels)
         except Forbidden:
@@ -138,6 +146,14 @@ class TtlLoop:
         except KubeError:
             metrics.count("kyverno_ttl_controller_errors", labels)
             raise
+
+    async def _check_right(self, kind: Kind, obj: Object, *, says_failure: bool) -> None:
+        """Raise Forbidden where nobody gave the right to delete a kind for clean-ups; an Event says so first."""
+        if "delete" not in await self.rights.missing(kind):
+            return
+        if says_failure:
+            announce(self._surroundings, [cleaned_up(about_object(obj), obj, _NO_RIGHT)])
+        raise Forbidden(_NO_RIGHT, status=403)
 
 
 def _failed(place: _Place, error: Exception) -> None:

@@ -22,6 +22,9 @@ NAMESPACE: Final = "kyverno"
 SERVICE_ACCOUNT: Final = "kyverno-background-controller"
 """Upstream's name for who generates and mutates: what people's rights, exclusions and skipBackgroundRequests name."""
 
+CLEANUP_ACCOUNT: Final = "kyverno-cleanup-controller"
+"""Upstream's name for who cleans up. Nobody runs as it: its rights, bound here, are those that count for TTL labels."""
+
 GROUP: Final = "rbac.authorization.k8s.io"
 PARTS: Final = {
     "admission-controller": rules.ADMISSION,
@@ -90,10 +93,13 @@ def _core(part: str, permitted: Sequence[Object]) -> Object:
 
 
 def _cluster_binding(part: str, namespace: str) -> Object:
+    subjects = [_subject(namespace)]
+    if part == "cleanup-controller":
+        subjects.append(_subject(namespace, CLEANUP_ACCOUNT))
     return {
         **_head("ClusterRoleBinding", f"kyverno:{part}", _labels(part)),
         "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": f"kyverno:{part}"},
-        "subjects": [_subject(namespace)],
+        "subjects": subjects,
     }
 
 
@@ -150,8 +156,8 @@ def _people_role(to: str, name: str, permitted: list[Object]) -> Object:
     return {**_head("ClusterRole", f"kyverno:rbac:{to}:{name}", labels), "rules": permitted}
 
 
-def _subject(namespace: str) -> Object:
-    return {"kind": "ServiceAccount", "name": SERVICE_ACCOUNT, "namespace": namespace}
+def _subject(namespace: str, name: str = SERVICE_ACCOUNT) -> Object:
+    return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
 
 
 def _head(kind: str, name: str, labels: dict[str, str]) -> Object:

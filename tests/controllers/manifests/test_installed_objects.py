@@ -174,9 +174,12 @@ def test_every_collected_role_reaches_the_one_service_account() -> None:
     }
     assert bound == collecting
     for binding in _named("ClusterRoleBinding"):
+        names = [rbac.SERVICE_ACCOUNT]
+        if binding["metadata"]["name"] == "kyverno:cleanup-controller":
+            names.append(rbac.CLEANUP_ACCOUNT)
         assert binding["subjects"] == [
-            {"kind": "ServiceAccount", "name": rbac.SERVICE_ACCOUNT, "namespace": "kyverno"}
-        ]  # fmt: skip
+            {"kind": "ServiceAccount", "name": name, "namespace": "kyverno"} for name in names
+        ]
 
 
 def test_a_collecting_role_leaves_its_rules_to_the_cluster() -> None:
