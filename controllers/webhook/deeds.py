@@ -22,8 +22,11 @@ MARKS: Final = {
     "kpolicy.io/cleanup-after": ("postpone", "resume"),
     "kpolicy.io/cleanup-skip": ("skip", "resume"),
     "kpolicy.io/cleanup-pause": ("pause", "resume"),
+    "kpolicy.io/cleanup-run": ("run", "resume"),
 }
-"""Annotations that hold back clean-ups: what setting one is called, and taking it away."""
+"""Annotations that hold back clean-ups or tell of one by hand: what setting one is called, and taking it away."""
+REASON: Final = "kpolicy.io/cleanup-reason"
+"""Why an annotation was taken away, which itself can say nothing any more."""
 SHOWN_CHANGES: Final = frozenset({"grantpolicies", "policyexceptions"})
 """Kinds of which every creation and change is told."""
 SHOWN_DELETIONS: Final = SHOWN_CHANGES | {"grants", "onetimecodes", "codeuses", "auditsegments"}
@@ -83,7 +86,7 @@ def _mark(request: Mapping[str, Any], new: Object, old: Object) -> Deed | None:
     for name, (setting, taking) in MARKS.items():
         if after.get(name) != before.get(name):
             verb = setting if name in after else taking
-            text = str(after.get(name) or before.get(name) or "")
+            text = str(after.get(name) or after.get(REASON) or before.get(name) or "")
             return Deed(verb, _about(request, new), text, "", _version(old) or text)
     return None
 

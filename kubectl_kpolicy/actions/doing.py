@@ -32,15 +32,17 @@ if TYPE_CHECKING:
 
 CHANGED_BY = "kpolicy.io/cleanup-changed-by"
 CHANGED_FOR = "kpolicy.io/cleanup-reason"
+RUN = "kpolicy.io/cleanup-run"
 
 
 @record
 class Outcome:
-    """What became of an action on one row."""
+    """What became of an action on one row; `error` is what was in the way."""
 
     row: str
     done: bool
     text: str
+    error: EngineError | None = None
 
 
 class Doer:
@@ -55,6 +57,7 @@ class Doer:
             "cleanup-postpone": self._postpone,
             "cleanup-skip": self._skip,
             "cleanup-pause": self._pause,
+            "cleanup-run": self._note_run,
         }
 
     def __repr__(self) -> str:
@@ -81,7 +84,7 @@ class Doer:
             try:
                 found.append(Outcome(row.key, done=True, text=await self._offers[name](row, form)))
             except EngineError as error:
-                found.append(Outcome(row.key, done=False, text=error.message))
+                found.append(Outcome(row.key, done=False, text=error.message, error=error))
         return found
 
     async def _revoke_exception(self, row: Row, _form: Mapping[str, str]) -> str:
@@ -106,15 +109,23 @@ class Doer:
         await self._annotate(row, form, {PAUSE: None if paused else "true"})
         return "resumed" if paused else "paused"
 
+    async def _note_run(self, row: Row, form: Mapping[str, str]) -> str:
+        """Write down that somebody runs a policy by hand; deleting is done elsewhere."""
+        await self._annotate(row, form, {RUN: absolute(self._now())})
+        return "noted"
+
     async def _annotate(
         self, row: Row, form: Mapping[str, str], annotations: dict[str, str | None]
     ) -> None:
+        """Change annotations; each says who did it and why after its value, which is what the audit trail takes down."""
         kind = await self._kind_of(row)
-        noted = {**annotations, CHANGED_FOR: form.get("reason", ""), CHANGED_BY: self.user}
+        reason = form.get("reason", "")
+        told = {name: value and f"{value} {self.user}: {reason}" for name, value in annotations.items()}  # fmt: skip
+        noted = {**told, CHANGED_FOR: reason, CHANGED_BY: self.user}
         metadata: dict[str, object] = {"annotations": noted}
         if uid := word(row.object, "metadata", "uid"):
             metadata["uid"] = uid
-        await self._api.patch(kind, word(row.object, "metadata", "name"), row.text("namespace"), {"metadata": metadata})  # fmt: skip
+        await self._api.patch(kind, word(row.object, "metadata", "name"), row.text("namespace"), {"metadata": metadata}, dry_run=bool(form.get("dry-run")))  # fmt: skip
 
     async def _kind_of(self, row: Row) -> Kind:
         """Return the kind of the object behind a row; raises KubeError."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kubectl_kpolicy.output.diagnostics import visible
+
+from .doing import named
 from .verbs import Verbs
 
 if TYPE_CHECKING:
@@ -11,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.cluster.world import World
 
 SUMMARY = "what will be deleted when; preview, postpone, skip, pause"
 _NAMES = "KIND/NAME|NAME"
@@ -29,12 +33,17 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     listed.add_argument("--due-in", default="", metavar="DURATION", help="only what is due within this")  # fmt: skip
     listed.add_argument("--by", default="", metavar="POLICY", help="only what this policy deletes")
     verbs.describing("cleanup", _NAMES, named=is_meant)
-    preview = verbs.listing("preview", "list the objects that a cleanup policy's next run deletes, and those it leaves", _preview, "POLICY")  # fmt: skip
-    preview.set_defaults(names=[])
+    verbs.listing("preview", "list the objects that a cleanup policy's next run deletes, and those it leaves", _preview, "POLICY")  # fmt: skip
+    run = verbs.add("run", "delete now what the next run would, under your own rights", _run)
+    run.add_argument("names", nargs="+", metavar=_NAMES, help="which ones")
+    run.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
+    run.add_argument("--yes", action="store_true", help="do it; without, only say what would be done")  # fmt: skip
+    run.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="only check: here, or on the server")  # fmt: skip
     for name, text, action in _CHANGES:
         parser = verbs.add(name, text, _change(name, action))
         parser.add_argument("names", nargs="+", metavar=_NAMES, help="which ones")
         parser.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
+        parser.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="only check: here, or on the server")  # fmt: skip
         if name == "postpone":
             parser.add_argument("--for", dest="length", default="1h", metavar="DURATION", help="for how long")  # fmt: skip
 
@@ -66,6 +75,14 @@ def _preview(args: argparse.Namespace) -> int:
     return cluster.guarded(preview, args)
 
 
+def _run(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.session import cluster
+
+    from .previewing import run
+
+    return cluster.guarded(run, args)
+
+
 def _change(name: str, action: str) -> Callable[[argparse.Namespace], int]:
     def run(args: argparse.Namespace) -> int:
         from kubectl_kpolicy.session import cluster
@@ -76,16 +93,68 @@ def _change(name: str, action: str) -> Callable[[argparse.Namespace], int]:
 
 
 def _perform(args: argparse.Namespace, name: str, action: str) -> int:
-    from engine.errors import EngineError
+    from engine.record import replace
 
     from .doing import perform
     from .lists import listing_of, read_world
 
     listing = listing_of("cleanup")
-    world, now = read_world(args, listing)
-    rows = [row for row in listing.rows(world, now) if is_meant(row, args.names)]  # fmt: skip
-    if name in ("pause", "resume"):
-        rows = [row for row in rows if (row.text("state") == "paused") is (name == "resume")]
-    if not rows:
-        raise EngineError(f"nothing to {name} is called {' or '.join(args.names)}", help="`kubectl kpolicy cleanup list -A` lists what there is")  # fmt: skip
-    return perform(args, action, rows, {"reason": args.reason, "for": getattr(args, "length", "")})
+    world, now = read_world(args, replace(listing, wants=(*listing.wants, "validatingwebhooks")))
+    every = listing.rows(world, now)
+    rows = _held_back(name, meant(args.names, every))
+    _check_engine(world, name, rows)
+    if args.dry_run == "client":
+        for row in rows:
+            print(visible(f"{named(row)}: {name} (client dry run)"))
+        return 0
+    form = {"reason": args.reason, "for": getattr(args, "length", "")}
+    if args.dry_run == "server":
+        form["dry-run"] = args.dry_run
+    return perform(args, action, rows, form)
+
+
+def meant(names: Sequence[str], every: Sequence[Row]) -> list[Row]:
+    """Return the rows that names mean; raises NotFound for a name that none has, so that nothing is done by halves."""
+    from controllers.kube.errors import NotFound
+
+    from .choosing import missing
+
+    if lost := missing(every, names, is_meant):
+        raise NotFound(f"there is no clean-up called {' or '.join(lost)}", status=404, help="`kubectl kpolicy cleanup list -A` lists what there is")  # fmt: skip
+    return [row for row in every if is_meant(row, names)]
+
+
+def _held_back(name: str, rows: list[Row]) -> list[Row]:
+    """Return the rows that can be paused or resumed; raises Conflict where all are as they would become."""
+    from controllers.kube.errors import Conflict
+
+    if name not in ("pause", "resume"):
+        return rows
+    found = [row for row in rows if (row.text("state") == "paused") is (name == "resume")]
+    if not found:
+        state = "paused already" if name == "pause" else "not paused"
+        raise Conflict(f"{' and '.join(map(named, rows))}: {state}", status=409)
+    return found
+
+
+def _check_engine(world: World, name: str, rows: Sequence[Row]) -> None:
+    """Refuse what Kyverno would not honour, with the command that does the same there; raises EngineError."""
+    from engine.errors import EngineError
+    from kubectl_kpolicy.cluster.health import engine_of
+
+    if engine_of(world) == "Kyverno":
+        raise EngineError(f"Kyverno knows no way to {name} a clean-up, so that nothing would come of it", help="; ".join(map(_instead, rows)))  # fmt: skip
+
+
+def _instead(row: Row) -> str:
+    """Return the command that keeps Kyverno from deleting: another schedule, or no TTL label."""
+    import shlex
+
+    from kubectl_kpolicy.output.structured import name_of
+
+    place = f" -n {row.text('namespace')}" if row.text("namespace") else ""
+    thing = shlex.quote(name_of(row.object))
+    if row.text("by").startswith("label "):
+        return f"kubectl label {thing}{place} cleanup.kyverno.io/ttl- takes its label away"
+    patch = shlex.quote('{"spec":{"schedule":"0 0 31 2 *"}}')
+    return f"kubectl patch {thing}{place} --type merge -p {patch} gives it a schedule that never comes"  # fmt: skip

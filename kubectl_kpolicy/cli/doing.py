@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from kubectl_kpolicy.output.diagnostics import ExitCode
+from kubectl_kpolicy.output.diagnostics import ExitCode, visible
 from kubectl_kpolicy.session import cluster
 
 if TYPE_CHECKING:
@@ -30,7 +30,19 @@ def perform(
         return await Doer(client, cluster.now, user).perform(action, rows, form)
 
     outcomes = cluster.with_client(args, work)
-    for outcome in outcomes:
+    tried = f" ({form['dry-run']} dry run)" if form.get("dry-run") else ""
+    code = ExitCode.DONE
+    for row, outcome in zip(rows, outcomes, strict=True):
         stream = sys.stdout if outcome.done else sys.stderr
-        print(f"{outcome.row}: {outcome.text}", file=stream)
-    return ExitCode.DONE if all(one.done for one in outcomes) else ExitCode.FAILED
+        print(visible(f"{named(row)}: {outcome.text}{tried}"), file=stream)
+        if not outcome.done:
+            code = ExitCode.FAILED if outcome.error is None else cluster.exit_code(outcome.error)
+    return code
+
+
+def named(row: Row) -> str:
+    """Return how people call what is behind a row: `kind.group/name`, and its namespace where it has one."""
+    from kubectl_kpolicy.output.structured import name_of
+
+    place = row.text("namespace")
+    return name_of(row.object) + (f" in {place}" if place else "")

@@ -1,4 +1,4 @@
-"""`cleanup preview`: what the next run of a cleanup policy deletes and what it leaves, as the engine itself plans it."""
+"""`cleanup preview` and `cleanup run`: what the next run deletes and what it leaves, as the engine plans it; and doing it by hand."""
 
 from __future__ import annotations
 
@@ -6,99 +6,183 @@ import sys
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
+from kubectl_kpolicy.output.diagnostics import ExitCode, report, visible
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session import cluster
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
     from datetime import datetime
 
     from controllers.kube import Access, Client
-    from engine.cleanup import Cleanup, Plan
     from engine.model import Object
+    from kubectl_kpolicy.cluster.planning import Planned
+    from kubectl_kpolicy.cluster.rows import Row
+
+_HEADS = (("GOES", False), ("AT", False), ("KIND", False), ("NS", False), ("NAME", False), ("OWNER", False), ("TAKES", False),
+          ("PROPAGATION", True), ("BY", True), ("REASON", False))  # fmt: skip
 
 
 def preview(args: argparse.Namespace) -> int:
-    """Print a row for each object that a policy matches; raises EngineError."""
-    from .lists import listing_of, read_world
+    """Print a row for each object that what is named is about; raises EngineError."""
+    planned = _planned(args)
+    if isinstance(planned, ExitCode):
+        return planned
+    found, rows, now = planned
+    _print(args, found)
+    _say_held(rows, now)
+    return ExitCode.DONE
+
+
+def run(args: argparse.Namespace) -> int:
+    """Delete now what the next run would, under one's own rights; raises EngineError."""
+    planned = _planned(args)
+    if isinstance(planned, ExitCode):
+        return planned
+    found, rows, _ = planned
+    going = [one for one in found if one.goes]
+    if not going:
+        print("nothing would go", file=sys.stderr)
+        return ExitCode.DONE
+    if args.dry_run == "client" or not args.yes:
+        for one in going:
+            print(visible(f"would delete {_name(one)}"))
+        if args.dry_run == "none":
+            print("help: add --yes to do it", file=sys.stderr)
+        return ExitCode.DONE
+
+    async def work(client: Client, _access: Access) -> ExitCode:
+        if args.dry_run == "none":
+            await _note(client, rows, args.reason)
+        return await _delete_all(client, going, dry_run=args.dry_run == "server")
+
+    return cluster.with_client(args, work)
+
+
+def _planned(
+    args: argparse.Namespace,
+) -> tuple[list[Planned], list[Row], datetime] | ExitCode:
+    """Return the plans for what is named, the rows that were meant, and the instant; raises EngineError.
+
+    Where clean-ups cannot be read that is said, and the exit code is returned.
+    """
+    from .cleanup import meant
+    from .lists import check_needs, listing_of, read_world
 
     if not args.names:
-        raise Misuse("name a cleanup policy", help="`kubectl kpolicy cleanup list -A` lists them")  # fmt: skip
-    world, now = read_world(args, listing_of("cleanup"))
-    wanted = {name.rpartition("/")[2] for name in args.names}
-    policies = [
-        policy
-        for name in ("clustercleanuppolicies", "cleanuppolicies")
-        for policy in world.objects(name)
-        if policy["metadata"]["name"] in wanted
-    ]
-    if not policies:
-        raise EngineError(f"there is no cleanup policy called {' or '.join(args.names)}")
-    found: list[Object] = []
-    for policy in policies:
-        found += _planned(args, policy, now)
-    _print(args, found)
-    return 0
+        raise Misuse("name a cleanup policy, or an object with a TTL label", help="`kubectl kpolicy cleanup list -A` lists them")  # fmt: skip
+    listing = listing_of("cleanup")
+    args.all_namespaces = args.all_namespaces or not args.namespace
+    world, now = read_world(args, listing)
+    if code := check_needs(world, listing):
+        return code
+    rows = meant(args.names, listing.rows(world, now))
+
+    async def work(client: Client, _access: Access) -> list[Planned]:
+        return await _plan(client, rows, now)
+
+    return cluster.with_client(args, work), rows, now
 
 
-def _planned(args: argparse.Namespace, policy: Object, now: datetime) -> list[Object]:
-    from engine.cleanup import compile_cleanup
-    from engine.parse import parse_cleanup_policy
+async def _plan(client: Client, rows: Sequence[Row], now: datetime) -> list[Planned]:
+    from kubectl_kpolicy.cluster.planning import Planner
 
-    compiled = compile_cleanup(parse_cleanup_policy(policy, strict=False))
-
-    async def work(client: Client, _access: Access) -> Plan:
-        return await _plan(client, compiled, now)
-
-    plan = cluster.with_client(args, work)
-    when = plan.run_at.strftime("%Y-%m-%dT%H:%M:%SZ") if plan.run_at else ""
-    return [
-        {
-            "apiVersion": "kpolicy.io/v1alpha1",
-            "kind": "PlannedDeletion",
-            "metadata": {"name": one.object["metadata"]["name"], "namespace": one.object["metadata"].get("namespace", "")},
-            "target": one.object.get("kind", ""),
-            "policy": compiled.policy.key,
-            "at": when,
-            "goes": one.goes,
-            "reason": one.reason,
-        }
-        for one in plan.decisions
-    ]  # fmt: skip
+    planner = Planner(client, now)
+    await planner.start()
+    try:
+        found: list[Planned] = []
+        for row in rows:
+            if row.text("by").startswith("label "):
+                found.append(await planner.of_label(row.object, row.moment("due")))
+            else:
+                found += await planner.of_policy(row.object)
+        return found
+    finally:
+        await planner.close()
 
 
-async def _plan(client: Client, compiled: Cleanup, now: datetime) -> Plan:
-    """List the kinds that a policy names and let the engine decide; conditions that need a context are not evaluated."""
-    from controllers.kube import Discovery
-    from engine.cleanup import plan
-    from engine.errors import EvaluationError
-    from engine.match import parse_kind
-    from kubectl_kpolicy.cluster.cleanup import kinds_of
-    from kubectl_kpolicy.cluster.fetching import named
+def _say_held(rows: Sequence[Row], now: datetime) -> None:
+    """Say of policies that are held back that nothing goes until they are not."""
+    from kubectl_kpolicy.cluster.cleanup import held
 
-    discovery = Discovery(client)
-    await discovery.refresh()
-    objects: list[Object] = []
-    for text in filter(None, kinds_of(compiled.policy.raw).split(",")):
-        wanted = parse_kind(text)
-        for kind in discovery.matching(wanted.group, wanted.version, wanted.kind, preferred=True):
-            page = await client.list_all(kind, compiled.policy.namespace if kind.namespaced else "")
-            objects += named(page.items, kind)
-
-    def undecided(_obj: Object) -> bool:
-        raise EvaluationError("the conditions are evaluated when it runs")
-
-    return plan(compiled, objects, now, check_conditions=undecided)
+    for row in rows:
+        hold = held(row.object, row.moment("due"), now)
+        if hold and not row.text("by").startswith("label "):
+            print(f"note: {row.text('by')} is {'skipped once' if hold == 'skip' else hold}", file=sys.stderr)  # fmt: skip
 
 
-def _print(args: argparse.Namespace, found: list[Object]) -> None:
+def _print(args: argparse.Namespace, found: Sequence[Planned]) -> None:
+    from kubectl_kpolicy.cluster.planning import as_object, short
     from kubectl_kpolicy.output.formats import write_list
     from kubectl_kpolicy.output.table import Column, Table
 
-    table = Table([Column(head) for head in ("GOES", "AT", "KIND", "NS", "NAME", "REASON")])
-    for one in found:
-        table.add("yes" if one["goes"] else "no", one["at"] or "-", one["target"], one["metadata"]["namespace"] or "-", one["metadata"]["name"], one["reason"])  # fmt: skip
-    form = args.output if args.output in ("table", "wide", "json", "yaml", "name", "markdown") else "table"  # fmt: skip
-    write_list(sys.stdout, found, table, form, heads=not args.no_headers)
-    if not found:
-        print("nothing matches: the next run deletes nothing", file=sys.stderr)
+    objects = [as_object(one) for one in found]
+    table = Table([Column(head, wide) for head, wide in _HEADS])
+    for one, obj in zip(found, objects, strict=True):
+        metadata = obj["metadata"]
+        table.add("yes" if one.goes else "no", obj["at"] or "-", obj["target"]["kind"], metadata["namespace"] or "-", metadata["name"],
+                  " < ".join(one.owners) or "-", short(one.takes) or "-", one.propagation, one.by, one.reason)  # fmt: skip
+    if args.output in ("jsonl", "csv") or args.output.startswith(("jsonpath=", "custom-columns=")):
+        _print_data(args, objects)
+    else:
+        write_list(sys.stdout, objects, table, args.output, heads=not args.no_headers)
+    if not any(one.goes for one in found) and not args.quiet:
+        print("nothing goes: the next run deletes nothing", file=sys.stderr)
+
+
+def _print_data(args: argparse.Namespace, objects: list[Object]) -> None:
+    """Print plans in the formats that lists of rows have."""
+    from kubectl_kpolicy.cluster.rows import Column, Listing, Row
+
+    from .printing import print_rows
+
+    rows = [Row(str(number), {**obj, **obj["metadata"], "kind": obj["target"]["kind"], "owners": " < ".join(obj["owners"])}, obj) for number, obj in enumerate(objects)]  # fmt: skip
+    names = ("goes", "at", "kind", "namespace", "name", "owners", "propagation", "policy", "reason")
+    listing = Listing("plans", "Plans", (), tuple(Column(name, name.upper()) for name in names), lambda _w, _n: rows, ())  # fmt: skip
+    print_rows(args, rows, listing, cluster.now())
+
+
+def _name(one: Planned) -> str:
+    metadata = one.object["metadata"]
+    place = f" in {metadata['namespace']}" if metadata.get("namespace") else ""
+    takes = f" and {len(one.takes)} that belong to it" if one.takes else ""
+    return f"{one.object['kind']}/{metadata['name']}{place}{takes}"
+
+
+async def _note(client: Client, rows: Sequence[Row], reason: str) -> None:
+    """Write on each policy who ran it and why; raises KubeError, for then nothing is deleted either."""
+    from kubectl_kpolicy.actions.doing import Doer
+    from kubectl_kpolicy.session.identity import who_am_i
+
+    user = (await who_am_i(client)).user
+    doer = Doer(client, cluster.now, user)
+    policies = [row for row in rows if not row.text("by").startswith("label ")]
+    for outcome in await doer.perform("cleanup-run", policies, {"reason": reason}):
+        if not outcome.done:
+            raise EngineError(f"nothing was deleted: {outcome.text}")
+
+
+async def _delete_all(client: Client, going: Sequence[Planned], *, dry_run: bool) -> ExitCode:
+    """Delete just these very objects; one that cannot be deleted keeps no other from going."""
+    from controllers.kube import Conflict, Discovery, KubeError, NotFound
+
+    discovery = Discovery(client)
+    await discovery.refresh()
+    code = ExitCode.DONE
+    tried = " (server dry run)" if dry_run else ""
+    for one in going:
+        kind = discovery.find(str(one.object["apiVersion"]), str(one.object["kind"]))
+        metadata = one.object["metadata"]
+        try:
+            if kind is None:
+                raise NotFound(f"the server has no {one.object['kind']}", status=404)
+            await client.delete(kind, metadata["name"], metadata.get("namespace") or "", uid=metadata["uid"], propagation=one.propagation, dry_run=dry_run)  # fmt: skip
+        except (NotFound, Conflict):
+            print(visible(f"{_name(one)} is gone already, or another one by now: left alone"), file=sys.stderr)  # fmt: skip
+        except KubeError as error:
+            report(error)
+            code = cluster.exit_code(error)
+        else:
+            print(visible(f"{_name(one)} deleted{tried}"))
+    return code

@@ -40,6 +40,14 @@ def checks(world: World, now: datetime) -> list[Check]:
     return [*_engine(world), *_kinds(world), *_policies(world), *_leaders(world, now)]
 
 
+def engine_of(world: World) -> str:
+    """Return whose webhooks answer admission: `kpolicy`, `Kyverno`, or nothing where that cannot be told."""
+    hooks = (*world.objects("validatingwebhooks"), *world.objects("mutatingwebhooks"))
+    if any(OURS in part(hook, "metadata", "annotations") for hook in hooks):
+        return "kpolicy"
+    return "Kyverno" if any(map(_is_kyverno, hooks)) else ""
+
+
 def _engine(world: World) -> Iterator[Check]:
     hooks = (*world.objects("validatingwebhooks"), *world.objects("mutatingwebhooks"))
     if problem := world.problem("validatingwebhooks"):

@@ -107,6 +107,17 @@ def test_the_reason_of_a_postponement_is_in_the_note():
     assert desk.told()[0][3] == value
 
 
+def test_a_run_by_hand_and_the_reason_of_a_resumption_are_in_the_note():
+    desk = Desk()
+    plain = obj("CleanupPolicy", "kyverno.io/v2")
+    ran = {"kpolicy.io/cleanup-run": "2026-11-21T10:18:00Z eve: quota is full"}
+    desk.ask("UPDATE", obj("CleanupPolicy", "kyverno.io/v2", metadata={"annotations": ran}), plain)
+    paused = obj("CleanupPolicy", "kyverno.io/v2", metadata={"annotations": {"kpolicy.io/cleanup-pause": "true eve: wait"}})  # fmt: skip
+    resumed = obj("CleanupPolicy", "kyverno.io/v2", metadata={"annotations": {"kpolicy.io/cleanup-reason": "done"}, "resourceVersion": "8"})  # fmt: skip
+    desk.ask("UPDATE", resumed, paused)
+    assert sorted((told[0], told[3]) for told in desk.told()) == [("resume", "done"), ("run", "2026-11-21T10:18:00Z eve: quota is full")]  # fmt: skip
+
+
 def test_the_same_change_made_again_later_is_another_note():
     desk = Desk()
     for version in ("7", "9"):

@@ -1,0 +1,259 @@
+"""What a clean-up would delete now: conditions evaluated with their context, who owns each object, and what goes with it.
+
+The engine decides (`engine.cleanup`), as it does when the controllers run a policy; here is what it has to be told about the
+cluster.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.errors import EngineError, EvaluationError
+from engine.record import record
+
+from .cleanup import held, kinds_of
+from .fetching import named
+from .world import items, word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from controllers.kube import Client
+    from controllers.kube.kinds import Discovery, Kind
+    from controllers.lookups.answering import Lookups
+    from engine.cleanup import Cleanup, Decision
+    from engine.evaluate import Answer, Lookup
+    from engine.model import CleanupPolicy, Object
+
+_MOST_LOOKUPS = 100
+_LONGEST_CHAIN = 8
+_DEPENDENTS = ("ReplicaSet", "Job", "Pod")
+"""Kinds that controllers make for others; looked through for what goes with an object."""
+DEFAULT_PROPAGATION = "Background"
+
+
+@record
+class Planned:
+    """One object that a clean-up is about: whether it goes, why, whose it is, and what goes with it."""
+
+    object: Object
+    by: str
+    at: datetime | None
+    goes: bool
+    reason: str
+    propagation: str = DEFAULT_PROPAGATION
+    owners: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+
+
+class Planner:
+    """Plans clean-ups of one cluster at one instant. `start` first, `close` at the end."""
+
+    def __init__(self, client: Client, now: datetime) -> None:
+        self._client, self._now = client, now
+        self._discovery: Discovery | None = None
+        self._lookups: Lookups | None = None
+        self._below: dict[str, list[Object]] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Planner at {self._now}>"
+
+    async def start(self) -> None:
+        """Ask which kinds there are; raises KubeError."""
+        from controllers.kube.kinds import Discovery
+        from controllers.lookups.assembling import for_person
+
+        self._discovery = Discovery(self._client)
+        await self._discovery.refresh()
+        self._lookups = for_person(client=self._client, discovery=self._discovery)
+
+    async def close(self) -> None:
+        """Release what answers conditions."""
+        if self._lookups is not None:
+            await self._lookups.close()
+
+    async def of_policy(self, policy: Object) -> list[Planned]:
+        """Return what the next run of a cleanup policy is about; raises EngineError."""
+        from engine.cleanup import compile_cleanup, plan
+        from engine.parse import parse_cleanup_policy
+
+        compiled = compile_cleanup(parse_cleanup_policy(policy, strict=False))
+        objects = await self._matched(compiled)
+        found = plan(compiled, objects, self._now, check_conditions=lambda _: True, namespace_labels=await self._labels())  # fmt: skip
+        conditions = _Conditions(compiled.policy, self._now, self._lookups)
+        made = []
+        for decision in found.decisions:
+            goes, reason = await self._decided(decision, conditions)
+            made.append(await self._planned(decision.object, compiled.policy.key, found.run_at, found.propagation, goes=goes, reason=reason))  # fmt: skip
+        return made
+
+    async def of_label(self, obj: Object, at: datetime | None) -> Planned:
+        """Return what becomes of an object with a TTL label; raises KubeError."""
+        from engine.cleanup import propagation
+
+        hold = held(obj, at, self._now)
+        reason = f"its clean-up is {hold}" if hold else "its label cannot be read" if at is None else "its label says so"  # fmt: skip
+        label = f"label ttl={word(obj, 'metadata', 'labels', 'cleanup.kyverno.io/ttl')}"
+        return await self._planned(obj, label, at, propagation(obj), goes=not hold and at is not None, reason=reason)  # fmt: skip
+
+    async def _matched(self, compiled: Cleanup) -> list[Object]:
+        from engine.match import parse_kind
+
+        objects: list[Object] = []
+        for text in filter(None, kinds_of(compiled.policy.raw).split(",")):
+            wanted = parse_kind(text)
+            for kind in self._kinds(wanted.group, wanted.version, wanted.kind):
+                page = await self._client.list_all(kind, compiled.policy.namespace if kind.namespaced else "")  # fmt: skip
+                objects += named(page.items, kind)
+        return objects
+
+    async def _labels(self) -> dict[str, dict[str, str]]:
+        """Return the labels of namespaces; none where they may not be read, as selectors by them then hold for nothing."""
+        from controllers.kube.errors import KubeError
+        from controllers.kube.kinds import NAMESPACES
+
+        try:
+            page = await self._client.list_all(NAMESPACES)
+        except KubeError:
+            return {}
+        return {one["metadata"]["name"]: one["metadata"].get("labels") or {} for one in page.items}
+
+    def _kinds(self, group: str, version: str, kind: str) -> list[Kind]:
+        assert self._discovery is not None
+        return [one for one in self._discovery.matching(group, version, kind, preferred=True) if "list" in one.verbs]  # fmt: skip
+
+    async def _decided(self, decision: Decision, conditions: _Conditions) -> tuple[bool, str]:
+        if not decision.goes:
+            return False, decision.reason
+        if hold := held(decision.object, None, self._now):
+            return False, f"its clean-up is {hold}"
+        try:
+            if await conditions.hold(decision.object):
+                return True, decision.reason
+        except EvaluationError as error:
+            return False, f"the conditions could not be checked: {error.message}"
+        return False, "the conditions do not hold"
+
+    async def _planned(
+        self,
+        obj: Object,
+        by: str,
+        at: datetime | None,
+        propagation: str,
+        *,
+        goes: bool,
+        reason: str,
+    ) -> Planned:
+        how = propagation or DEFAULT_PROPAGATION
+        takes = await self._takes(obj) if goes and how != "Orphan" else ()
+        return Planned(obj, by, at, goes, reason, how, await self._owners(obj), takes)
+
+    async def _owners(self, obj: Object) -> tuple[str, ...]:
+        """Return who owns an object, then who owns that, and so on; an owner that cannot be read ends the chain."""
+        found: list[str] = []
+        current: Object | None = obj
+        while current is not None and len(found) < _LONGEST_CHAIN:
+            refs = items(current, "metadata", "ownerReferences")
+            owner = next((one for one in refs if one.get("controller")), refs[0] if refs else None)
+            if owner is None:
+                break
+            found.append(f"{word(owner, 'kind')}/{word(owner, 'name')}")
+            current = await self._read(owner, word(current, "metadata", "namespace"))
+        return tuple(found)
+
+    async def _read(self, reference: Object, namespace: str) -> Object | None:
+        assert self._discovery is not None
+        kind = self._discovery.find(word(reference, "apiVersion"), word(reference, "kind"))
+        if kind is None:
+            return None
+        try:
+            return await self._client.get(kind, word(reference, "name"), namespace if kind.namespaced else "")  # fmt: skip
+        except EngineError:
+            return None
+
+    async def _takes(self, obj: Object) -> tuple[str, ...]:
+        """Return the objects that belong to one and go with it, through however many others."""
+        if self._below is None:
+            self._below = await self._dependents()
+        found: list[str] = []
+        waiting = [word(obj, "metadata", "uid")]
+        while waiting:
+            for one in self._below.get(waiting.pop(), ()):
+                found.append(f"{word(one, 'kind')}/{word(one, 'metadata', 'name')}")
+                waiting.append(word(one, "metadata", "uid"))
+        return tuple(dict.fromkeys(found))
+
+    async def _dependents(self) -> dict[str, list[Object]]:
+        found: dict[str, list[Object]] = {}
+        for name in _DEPENDENTS:
+            for kind in self._kinds("*", "*", name):
+                for obj in await self._metadata(kind):
+                    for owner in items(obj, "metadata", "ownerReferences"):
+                        found.setdefault(word(owner, "uid"), []).append(obj)
+        return found
+
+    async def _metadata(self, kind: Kind) -> Iterable[Object]:
+        try:
+            page = await self._client.list_all(kind, metadata_only=True)
+        except EngineError:
+            return ()
+        return [{**obj, "kind": kind.kind} for obj in page.items]
+
+
+class _Conditions:
+    """The conditions of one policy, with their context; answers from outside are remembered."""
+
+    def __init__(self, policy: CleanupPolicy, now: datetime, lookups: Lookups | None) -> None:
+        from engine.evaluate.conditions import compile_conditions
+        from engine.evaluate.context import compile_context
+
+        self._is_free = not policy.conditions
+        self._conditions = compile_conditions(policy.conditions)
+        self._entries = compile_context(policy.context)
+        self._now, self._within, self._lookups = now, policy.namespace, lookups
+        self._answers: dict[Lookup, Answer] = {}
+
+    async def hold(self, target: Object) -> bool:
+        """Tell whether they hold for an object; raises EvaluationError."""
+        from engine.evaluate import Inputs
+        from engine.evaluate.context import load_context
+        from engine.evaluate.lookups import LookupNeeded
+        from engine.lang.jmes.env import Env
+        from engine.lang.variables import Scope
+
+        if self._is_free:
+            return True
+        for _ in range(_MOST_LOOKUPS):
+            scope = Scope({"target": target}, Env(now=self._now))
+            load_context(self._entries, scope, Inputs(now=self._now, answers=self._answers, within=self._within))  # fmt: skip
+            try:
+                return bool(self._conditions(scope, None).holds)
+            except LookupNeeded as needed:
+                if self._lookups is None:
+                    raise EvaluationError("nobody can be asked for what they need") from needed
+                self._answers |= await self._lookups.resolve({needed.lookup})
+        raise EvaluationError("the conditions ask for more from outside than one object may")
+
+
+def as_object(one: Planned) -> Object:
+    """Return a plan for one object as data; its fields are a promise."""
+    metadata = one.object["metadata"]
+    return {
+        "apiVersion": "kpolicy.io/v1alpha1",
+        "kind": "PlannedDeletion",
+        "metadata": {"name": metadata["name"], "namespace": metadata.get("namespace", "")},
+        "target": {key: one.object.get(key, "") for key in ("apiVersion", "kind")} | {"uid": metadata.get("uid", "")},
+        "policy": one.by,
+        "at": one.at.strftime("%Y-%m-%dT%H:%M:%SZ") if one.at else "",
+        "goes": one.goes,
+        "reason": one.reason,
+        "propagation": one.propagation,
+        "owners": list(one.owners),
+        "takes": list(one.takes),
+    }  # fmt: skip
+
+
+def short(texts: Sequence[str]) -> str:
+    """Return the first of some texts and how many more there are."""
+    return f"{texts[0]} +{len(texts) - 1}" if len(texts) > 1 else "".join(texts)
