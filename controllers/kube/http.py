@@ -19,7 +19,7 @@ from .client import APPLY, MERGE, PAGE, Event, ListPage
 from .errors import KubeError, NotFound, about_kind, error_of
 from .paths import checked_path
 from .stream import documents
-from .transport import CONNECT_SECONDS, JSON, REQUEST_SECONDS, Transport, unreachable
+from .transport import CONNECT_SECONDS, JSON, REQUEST_SECONDS, Transport, hang_up, unreachable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -161,7 +161,7 @@ class HttpClient:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise unreachable(self.access.server, error) from error
         finally:
-            response.close()
+            hang_up(response)
 
     async def create(
         self, kind: Kind, obj: Object, *, dry_run: bool = False, subresource: str = ""

@@ -79,7 +79,7 @@ class Transport:
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 raise unreachable(self.access.server, error) from error
             finally:
-                response.close() if not response.content.at_eof() else response.release()
+                hang_up(response) if not response.content.at_eof() else response.release()
 
     async def open(
         self,
@@ -210,6 +210,17 @@ def _pause_after(error: KubeError, method: str, pause: float) -> float | None:
     if is_lost or (is_reading and error.status in _SAFE_TO_REPEAT) or error.status == 429:
         return pause
     return None
+
+
+def hang_up(response: aiohttp.ClientResponse) -> None:
+    """Close the connection of an answer that is not read to its end, without waiting for the server's farewell.
+
+    A connection that still waits when its loop ends is never closed.
+    """
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
+    response.close()
 
 
 def unreachable(server: str, error: BaseException) -> KubeError:

@@ -28,7 +28,7 @@ def built(tmp_path_factory):
 
 
 def copied(tree):
-    """Return a copy of what is built, elsewhere, with other times and modes."""
+    """Return a copy of what is built, which nobody else changes meanwhile, with times and modes of its own."""
     for name in INPUTS:
         source = wheel.ROOT / name
         if source.is_dir():
@@ -41,17 +41,25 @@ def copied(tree):
     return tree
 
 
-def test_a_copy_of_the_tree_gives_the_same_wheel_byte_by_byte(built, tmp_path, monkeypatch):
+def test_a_copy_of_the_tree_gives_the_same_wheel_byte_by_byte(tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", str(wheel.epoch()))
     (tmp_path / "tree").mkdir()
-    again = wheel.built(tmp_path / "dist", copied(tmp_path / "tree"))
+    tree = copied(tmp_path / "tree")
+    built = wheel.built(tmp_path / "first", tree)
+    tree = shutil.move(tree, tmp_path / "moved")
+    for path in tree.rglob("*.py"):
+        os.utime(path, (2, 1_100_000_000))
+        path.chmod(0o644)
+    again = wheel.built(tmp_path / "second", tree)
 
     assert again.name == built.name
     assert again.read_bytes() == built.read_bytes()
 
 
 def test_a_source_archive_is_the_same_each_time(tmp_path):
-    first, second = wheel.source(tmp_path / "a"), wheel.source(tmp_path / "b")
+    (tmp_path / "tree").mkdir()
+    tree = copied(tmp_path / "tree")
+    first, second = wheel.source(tmp_path / "a", tree), wheel.source(tmp_path / "b", tree)
 
     assert first.read_bytes() == second.read_bytes()
 

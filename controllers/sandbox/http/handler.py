@@ -47,6 +47,9 @@ class Handler:
             return await self._answer(request)
         except ApiError as error:
             return _written(error.status(), error.code)
+        except ConnectionResetError:
+            # nobody is there any more to be answered
+            raise
         except Exception as error:
             # the client gets an answer whatever happens here, and the log says where it happened
             _LOG.exception("a request failed inside the sandbox")
