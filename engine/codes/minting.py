@@ -6,13 +6,12 @@ uses of the same binding in the slot, so that a code that was burned without eff
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from typing import TYPE_CHECKING, Final
 
 from engine.record import record
 
-from .text import ALPHABET, BITS, SECRET, canonical, spelled
+from .text import ALPHABET, BITS, LENGTH, SECRET, canonical, number_of, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from .binding import Binding
 
+_BYTES: Final = (BITS + 7) // 8
 MAX_NUMBER: Final = 8
 """Codes of one binding and slot that are recognised; more uses than that are not somebody's everyday work."""
 
@@ -42,10 +42,19 @@ def slot_of(at: datetime, slot_for: timedelta) -> int:
 
 def mint(key: Key, binding: Binding, slot: int, number: int = 0) -> str:
     """Return the canonical code of a binding in a slot."""
-    message = binding.bytes() + slot.to_bytes(8, "big", signed=True) + bytes([number])
-    digest = hmac.new(key.secret, message, hashlib.sha256).digest()
-    hint = ALPHABET[key.id & 31] + ALPHABET[slot & 31]
-    return spelled(int.from_bytes(digest, "big") >> (256 - BITS), SECRET) + hint
+    secret = _secret(key, binding.bytes(), slot, number)
+    return spelled(int.from_bytes(secret, "big"), SECRET) + _hint(key, slot)
+
+
+def _secret(key: Key, bound: bytes, slot: int, number: int) -> bytes:
+    """Return the bits that a code carries."""
+    message = bound + slot.to_bytes(8, "big", signed=True) + bytes([number])
+    digest = hmac.digest(key.secret, message, "sha256")
+    return (int.from_bytes(digest, "big") >> (256 - BITS)).to_bytes(_BYTES, "big")
+
+
+def _hint(key: Key, slot: int) -> str:
+    return ALPHABET[key.id & 31] + ALPHABET[slot & 31]
 
 
 def verify(keys: Sequence[Key], binding: Binding, text: str, slot: int) -> str | None:
@@ -53,10 +62,14 @@ def verify(keys: Sequence[Key], binding: Binding, text: str, slot: int) -> str |
 
     All candidates are computed and compared in constant time, so that timing tells nothing about how near a guess is.
     """
-    code = canonical(text) or "-" * (SECRET + 2)
-    good = False
+    given = canonical(text)
+    code = given or ALPHABET[0] * LENGTH
+    brought = number_of(code[:SECRET]).to_bytes(_BYTES, "big")
+    good, bound = False, binding.bytes()
     for key in keys:
         for made_in in (slot, slot - 1):
+            is_hinted = code[SECRET:] == _hint(key, made_in)
             for number in range(MAX_NUMBER):
-                good |= hmac.compare_digest(mint(key, binding, made_in, number), code)
-    return code if good else None
+                secret = _secret(key, bound, made_in, number)
+                good |= hmac.compare_digest(secret, brought) and is_hinted
+    return given if good else None

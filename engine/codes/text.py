@@ -18,12 +18,18 @@ BITS: Final = 5 * SECRET
 _LONGEST: Final = 64
 _GROUP: Final = 4
 _READ_AS: Final = str.maketrans({"O": "0", "I": "1", "L": "1", "-": None, " ": None})
+_AS_DIGITS: Final = str.maketrans(ALPHABET, "0123456789abcdefghijklmnopqrstuv")
 _NAME: Final = 26
 
 
 def spelled(number: int, length: int) -> str:
     """Return the lowest `length` times five bits of a number as characters."""
     return "".join(ALPHABET[number >> 5 * place & 31] for place in reversed(range(length)))
+
+
+def number_of(text: str) -> int:
+    """Return the number that canonical characters spell; raises ValueError for others."""
+    return int(text.translate(_AS_DIGITS), 32)
 
 
 def shown(code: str) -> str:

@@ -148,3 +148,12 @@ def test_the_fingerprint_goes_by_what_is_wrong_and_by_images():
     assert fingerprint([("one", "/spec/a", "y"), wrong[1]], ["nginx:1", "redis:7"]) != base
     assert fingerprint(wrong, ["nginx:2", "redis:7"]) != base
     assert fingerprint(wrong, ["nginx:1"]) != base
+
+
+@pytest.mark.parametrize("place", range(20))
+def test_every_single_character_counts(place):
+    code = mint(KEY, BOUND, SLOT)
+    other = "Z" if code[place] != "Z" else "Y"
+
+    assert verify([KEY], BOUND, code[:place] + other + code[place + 1 :], SLOT) is None
+    assert verify([KEY], BOUND, "", SLOT) is None
