@@ -88,9 +88,17 @@ def engine(tier: Tier, *flags: str) -> Iterator[Engine]:
 
 
 def start(
-    tier: Tier, name: str = "engine", *flags: str, port: int = 0, address: str = "auto"
+    tier: Tier,
+    name: str = "engine",
+    *flags: str,
+    port: int = 0,
+    address: str = "auto",
+    is_known: bool = True,
 ) -> Process:
-    """Start one replica and wait until it is ready to answer; `address` is where the API server reaches it."""
+    """Start one replica and wait until it is ready to answer; `address` is where the API server reaches it.
+
+    With `is_known` it is told by which certificate the API server is known.
+    """
     others = free_ports(2)
     port, metrics = port or others[0], others[1]
     kubeconfig = tier.account(NAMESPACE, rbac.SERVICE_ACCOUNT)
@@ -106,8 +114,7 @@ def start(
             f"--metrics-port={metrics}",
             f"--server-url={address}",
             "--drain=1s",
-            f"--client-ca={tier.webhook_authority}",
-            f"--client-name={tier.webhook_name}",
+            *(_callers(tier) if is_known else ()),
             *flags,
         ],
         tier.folder,
@@ -121,6 +128,10 @@ def start(
         process.stop()
         raise
     return process
+
+
+def _callers(tier: Tier) -> list[str]:
+    return [f"--client-ca={tier.webhook_authority}", f"--client-name={tier.webhook_name}"]
 
 
 def _is_asked(tier: Tier) -> bool:

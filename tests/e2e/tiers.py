@@ -28,13 +28,19 @@ SANDBOX, REAL = "sandbox", "real"
 
 @dataclass(slots=True)
 class Tier:
-    """A server that runs: an administrator's kubeconfig, who signs the certificate by which it asks webhooks, and its name."""
+    """A server that runs: an administrator's kubeconfig, and by what webhooks know that it asks.
+
+    `webhook_authority` signs the certificate of `webhook_pair` (certificate and key) for `webhook_name`; `admin_pair` is of the
+    same authority where administrators have certificates.
+    """
 
     name: str
     folder: Path
     kubeconfig: Path
     webhook_authority: Path
     webhook_name: str
+    webhook_pair: tuple[str, str]
+    admin_pair: tuple[str, str] | None = None
 
     def kubectl(self, *words: str, given: str = "") -> str:
         """Run kubectl as the administrator; returns what it printed, raises CalledProcessError."""
@@ -85,7 +91,14 @@ def sandbox_tier(folder: Path) -> Iterator[Tier]:
     )
     try:
         process.wait_until(lambda: "ready:" in process.log.read_text(errors="replace"))
-        yield Tier(SANDBOX, folder, place / "kubeconfig", place / "ca.crt", CALLER)
+        yield Tier(
+            SANDBOX,
+            folder,
+            place / "kubeconfig",
+            place / "ca.crt",
+            CALLER,
+            _pair(place, "webhook-client"),
+        )
     finally:
         process.stop()
 
@@ -94,7 +107,12 @@ def sandbox_tier(folder: Path) -> Iterator[Tier]:
 def real_tier(folder: Path, binaries: Binaries) -> Iterator[Tier]:
     """Run etcd, kube-apiserver and kube-controller-manager."""
     with real_server(binaries, folder) as server:
-        yield Tier(REAL, folder, server.kubeconfig, server.authority, WEBHOOK_CLIENT)
+        pairs = _pair(folder, WEBHOOK_CLIENT), _pair(folder, "kubernetes-admin")
+        yield Tier(REAL, folder, server.kubeconfig, server.authority, WEBHOOK_CLIENT, *pairs)
+
+
+def _pair(folder: Path, name: str) -> tuple[str, str]:
+    return str(folder / f"{name}.crt"), str(folder / f"{name}.key")
 
 
 def is_answered(url: str, authority: Path | None = None) -> bool:
