@@ -44,6 +44,9 @@ COUNTERS: dict[str, tuple[str, ...]] = {
     "kyverno_breaker_drops": ("circuit_name",),
     "kyverno_updaterequest": ("request_type", "status"),
     "kpolicy_reviews_refused": ("reason",),
+    "kpolicy_audit_regressions": (),
+    "kpolicy_code_keys_rotated": ("how",),
+    "kpolicy_code_uses_pruned": (),
     "kpolicy_exceptions_used": ("exception", "policy_name", "rule_name"),
 }  # fmt: skip
 HISTOGRAMS: dict[str, tuple[str, ...]] = {

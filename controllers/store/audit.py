@@ -8,21 +8,37 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+import orjson
 
 from controllers.kube import AlreadyExists, Conflict
 from controllers.kube.kinds import AUDIT_SEGMENTS
 from engine.audit import Checkpoint, append, seal
+from engine.audit.chain import MAX_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from controllers.kube import Client
     from engine.model import Object
 
 MOST_RECORDS: Final = 500
-"""Records of one segment; with reasons of 1 KiB and names of 253 characters it stays below 512 KiB."""
+"""Records of one segment."""
+_MARGIN: Final = 8192
+"""Bytes of a segment beside its records."""
 _TRIES: Final = 5
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """A trail that was put back: the record that was seen, and where it ends now (the same number: with another record)."""
+
+    seen: int
+    ends: int
 
 
 def seal_key(key: bytes) -> bytes:
@@ -31,13 +47,21 @@ def seal_key(key: bytes) -> bytes:
 
 
 class AuditTrail:
-    """Appends records to the trail. `key` seals; `head` is the last record written or read."""
+    """Appends records to the trail. `key` seals; `head` is the last record written or read.
+
+    `witness` is the furthest head that this process has seen. A trail that ends before it, or has another record in its place,
+    was put back to an older state: `on_regression` are told, and must not wait.
+    """
 
     def __init__(self, client: Client, namespace: str, key: bytes) -> None:
         self._client, self._namespace, self._key = client, namespace, key
         self._segment: Object | None = None
+        self._size = 0
+        self._ids: set[Any] = set()
         self._lock = asyncio.Lock()
         self.head: Checkpoint | None = None
+        self.witness: Checkpoint | None = None
+        self.on_regression: list[Callable[[Regression], None]] = []
 
     def __repr__(self) -> str:
         return f"<AuditTrail to {self.head.seq if self.head else 0}>"
@@ -58,15 +82,20 @@ class AuditTrail:
     async def _record(self, entry: Mapping[str, Any]) -> None:
         segment = self._segment if self._segment is not None else await self._last()
         records = segment["spec"]["records"] if segment is not None else []
-        if any(one.get("id") == entry.get("id") for one in records):
+        if entry.get("id") in self._ids or any(one.get("id") == entry.get("id") for one in records):
             return
         made = append(entry, self.head)
-        if segment is None or len(records) >= MOST_RECORDS:
+        if segment is not None and self._is_full(records, made):
+            await self._close(segment, records)
+            segment = None
+        if segment is None:
             stored = await self._client.create(AUDIT_SEGMENTS, self._begun(made))
+            self._size = 0
         else:
             stored = await self._client.update(AUDIT_SEGMENTS, self._grown(segment, made))
         self._segment = stored
-        self.head = Checkpoint(made["seq"], made["hash"])
+        self._size += size_of(made)
+        self.head = self.witness = Checkpoint(made["seq"], made["hash"])
 
     async def _last(self) -> Object | None:
         """Read the segment that the trail ends with."""
@@ -75,9 +104,37 @@ class AuditTrail:
         self._segment = found
         self.head = None
         if found is not None:
-            last = found["spec"]["records"][-1]
-            self.head = Checkpoint(last["seq"], last["hash"])
+            records = found["spec"]["records"]
+            self.head = Checkpoint(records[-1]["seq"], records[-1]["hash"])
+            self._size = sum(map(size_of, records))
+            self._ids = _ids_before(found, page.items)
+        self._compare(records_of(page.items))
         return found
+
+    async def look(self) -> None:
+        """Read the trail's end again, as somebody else may have put it back; raises KubeError."""
+        async with self._lock:
+            await self._last()
+
+    async def _close(self, segment: Object, records: list[Object]) -> None:
+        """Seal a segment that nothing is added to any more, and say where it ends to whoever keeps our output."""
+        self._ids = {one.get("id") for one in records}
+        if not segment["spec"].get("sealed"):
+            await self._client.update(AUDIT_SEGMENTS, {**segment, "spec": {**segment["spec"], "sealed": True}})  # fmt: skip
+        head = records[-1]
+        _log.info("the audit trail is sealed to record %s with hash %s", head["seq"], head["hash"])
+
+    def _is_full(self, records: list[Object], made: Object) -> bool:
+        return len(records) >= MOST_RECORDS or self._size + size_of(made) > MAX_BYTES - _MARGIN
+
+    def _compare(self, hashes: Mapping[int, str]) -> None:
+        """Tell whether the trail went on from what was seen, or was put back."""
+        seen, self.witness = self.witness, self.head
+        if seen is None or hashes.get(seen.seq) == seen.hash:
+            return
+        found = Regression(seen.seq, self.head.seq if self.head else 0)
+        for listener in self.on_regression:
+            listener(found)
 
     def _begun(self, made: Object) -> Object:
         name = f"audit-{made['seq']:09d}"
@@ -93,8 +150,29 @@ class AuditTrail:
         return {**segment, "spec": self._spec(segment["metadata"]["name"], records)}
 
     def _spec(self, name: str, records: list[Object]) -> Object:
-        full = len(records) >= MOST_RECORDS
-        return {"records": records, "mac": seal(name, records, self._key), "sealed": full}
+        is_full = len(records) >= MOST_RECORDS
+        return {"records": records, "mac": seal(name, records, self._key), "sealed": is_full}
+
+
+def size_of(entry: Mapping[str, Any]) -> int:
+    """Return how many bytes a record takes in its segment, at most."""
+    return len(orjson.dumps(entry, default=str)) + 1
+
+
+def records_of(segments: Iterable[Object]) -> dict[int, str]:
+    """Return the hashes of all records by their numbers."""
+    return {
+        int(one.get("seq") or 0): str(one.get("hash") or "")
+        for segment in segments
+        for one in segment["spec"]["records"]
+    }
+
+
+def _ids_before(last: Object, segments: Iterable[Object]) -> set[Any]:
+    """Return the ids of the records in the segment before the last one, which may be told of again after a crash."""
+    others = [one for one in segments if one is not last]
+    before = max(others, key=_last_seq, default=None)
+    return {one.get("id") for one in before["spec"]["records"]} if before is not None else set()
 
 
 def _last_seq(segment: Object) -> int:

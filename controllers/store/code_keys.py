@@ -62,6 +62,17 @@ class CodeKeys:
             self._read_at = now
         return self._keys
 
+    async def ensure(self) -> Object:
+        """Return the Secret of the keys, made with the first key where there is none; raises KubeError."""
+        obj = await self._stored()
+        if obj is not None:
+            return obj
+        try:
+            made = _document(self._namespace, (self._first,), self._clock.now())
+            return await self._client.create(SECRETS, made)
+        except AlreadyExists:
+            return await self._client.get(SECRETS, SECRET_NAME, self._namespace)
+
     async def rotate(self, now: datetime, *, revoke: bool) -> Key:
         """Draw another key and write it down; with `revoke` it is the only one from then on. Raises KubeError."""
         obj = await self._stored()

@@ -1,7 +1,9 @@
-"""Keeps one-time codes: what became of each use, the state of codes that people issued, and the audit trail of both."""
+"""Keeps one-time codes: what became of each use, the state of codes that people issued, their keys, and what is forgotten."""
 
 from __future__ import annotations
 
 from .confirming import CodeLoop
+from .pruning import PruneLoop
+from .rotating import RotationLoop
 
-__all__ = ["CodeLoop"]
+__all__ = ["CodeLoop", "PruneLoop", "RotationLoop"]

@@ -132,7 +132,7 @@ GRANTS: Final = (
 OWN_NAMESPACE: Final = (
     rule("kpolicy.io", ("auditsegments",), ("get", "list", "create", "update")),
     rule("kpolicy.io", ("auditnotes",), (*READ, "create", "delete")),
-    rule("kpolicy.io", ("codeuses",), (*READ, "create")),
+    rule("kpolicy.io", ("codeuses",), (*READ, "create", "delete")),
     rule("kpolicy.io", ("onetimecodes",), READ),
     rule("kpolicy.io", ("codeuses/status", "onetimecodes/status"), ("patch",)),
     rule("", ("secrets",), (*READ, "create", "update")),
