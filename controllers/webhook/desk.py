@@ -30,7 +30,7 @@ from engine.parse import parse_cleanup_policy, parse_exception, parse_policy
 from . import envelope
 from .admission_rules import kinds_in
 from .configurations import condition_probe
-from .rights import missing_verbs, needs_of_cleanup, needs_of_policy
+from .rights import may_give, missing_verbs, needs_of_cleanup, needs_of_policy
 from .schemas import type_warnings
 from .scopes import cluster_findings, unknown_resources
 
@@ -180,14 +180,14 @@ class Desk:
             except KubeError as error:
                 text = f"{need.at}: our rights could not be asked for: {error.message}"
                 raise error.reworded(text) from error
-            if missing:
+            if missing and not (need.binding and await may_give(self._client, need)):
                 raise Refused(f"{need.at}: {self._shown(need, missing)}")
 
     def _shown(self, need: Need, missing: tuple[str, ...]) -> str:
         who = self._user or "the policy engine"
         resource = f"{need.resource}.{need.group}" if need.group else need.resource
         named = f" `{need.name}`" if need.name else ""
-        where = f" in namespace {need.namespace}" if need.namespace else ""
+        where = f" in namespace {need.namespace}" if need.namespace and not need.binding else ""
         return (
             f"{who} requires permissions {', '.join(missing)} for resource {resource}{named}{where}"
         )

@@ -10,7 +10,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube import Kind
+from controllers.kube import Kind, KubeError
+from controllers.kube.kinds import CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,7 +28,10 @@ _ONCE: Final = ("get", "create")
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Verbs on one resource that a policy needs us to have; `at` is where in the document it says so."""
+    """Verbs on one resource that a policy needs us to have; `at` is where in the document it says so.
+
+    `binding` is the kind of binding that gives the named role away.
+    """
 
     at: str
     group: str
@@ -36,6 +40,7 @@ class Need:
     kind: str = ""
     namespace: str = ""
     name: str = ""
+    binding: str = ""
 
 
 async def missing_verbs(client: Client, need: Need) -> tuple[str, ...]:
@@ -51,12 +56,29 @@ async def _may(client: Client, need: Need, verb: str) -> bool:
         "resource": resource,
         "subresource": subresource,
         "verb": verb,
-        "namespace": need.namespace,
+        "namespace": "" if need.binding else need.namespace,
         "name": need.name,
     }
     attributes = {key: value for key, value in asked.items() if value}
     status = await client.review(SELF_REVIEWS, {"resourceAttributes": attributes})
     return status.get("allowed") is True
+
+
+async def may_give(client: Client, need: Need) -> bool:
+    """Tell whether we may bind a role because we hold all that it gives; the API server judges, in a dry run."""
+    kind = CLUSTER_ROLE_BINDINGS if need.binding == "ClusterRoleBinding" else ROLE_BINDINGS
+    place = {"namespace": need.namespace or "default"} if kind.namespaced else {}
+    probe = {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": {"generateName": "kpolicy-probe-", **place},
+        "roleRef": {"apiGroup": kind.group, "kind": need.kind, "name": need.name},
+    }
+    try:
+        await client.create(kind, probe, dry_run=True)
+    except KubeError:
+        return False
+    return True
 
 
 def needs_of_policy(policy: Policy, discovery: Discovery) -> Iterator[Need]:
@@ -99,7 +121,16 @@ def _needs_of_binding(block: Block, at: str) -> Iterator[Need]:
         return
     name = _fixed(reference.get("name"))
     if reference.get("kind") == "ClusterRole" and name:
-        yield Need(f"{at}.data.roleRef", "rbac.authorization.k8s.io", "clusterroles", ("bind",), "ClusterRole", name=name)  # fmt: skip
+        yield Need(
+            f"{at}.data.roleRef",
+            "rbac.authorization.k8s.io",
+            "clusterroles",
+            ("bind",),
+            "ClusterRole",
+            namespace=_fixed(block.get("namespace")),
+            name=name,
+            binding=str(block["kind"]),
+        )
 
 
 def _on(block: Block, at: str, verbs: tuple[str, ...], discovery: Discovery) -> Iterator[Need]:

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from controllers.kube import Discovery, Invalid, Kind, Unreachable
+from controllers.kube import Discovery, Forbidden, Invalid, Kind, Unreachable
 from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import PODS, WELL_KNOWN
 from controllers.runtime.metrics import Metrics
@@ -122,15 +122,36 @@ def test_a_copy_needs_the_right_to_read_its_source() -> None:
     assert response["allowed"] is False
 
 
-def test_a_binding_needs_the_right_to_bind_its_role() -> None:
-    binding = generating(
+def giving(kind: str = "RoleBinding") -> dict[str, Any]:
+    return generating(
         apiVersion="rbac.authorization.k8s.io/v1",
-        kind="RoleBinding",
+        kind=kind,
+        namespace="y" if kind == "RoleBinding" else None,
         data={"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}},
     )  # fmt: skip
-    response = ask("policy", binding, denied={"clusterroles": {"bind"}})
 
-    assert "requires permissions bind for resource clusterroles.rbac.authorization.k8s.io `admin`" in response["status"]["message"]  # fmt: skip
+
+def test_a_binding_needs_the_right_to_bind_its_role() -> None:
+    client = FakeClient()
+    client.fail("create", Forbidden("attempting to grant permissions not currently held", status=403))  # fmt: skip
+    response = ask("policy", giving(), denied={"clusterroles": {"bind"}}, client=client)
+
+    message = response["status"]["message"]
+    assert "requires permissions bind for resource clusterroles.rbac.authorization.k8s.io `admin`" in message  # fmt: skip
+    assert "in namespace" not in message
+    assert ask("policy", giving(), client=FakeClient())["allowed"] is True
+
+
+@pytest.mark.parametrize("kind", ["RoleBinding", "ClusterRoleBinding"])
+def test_a_role_all_of_which_we_hold_may_be_given_without_the_right_to_bind_it(kind: str) -> None:
+    client = FakeClient()
+    response = ask("policy", giving(kind), denied={"clusterroles": {"bind"}}, client=client)
+
+    assert response["allowed"] is True
+    [tried] = [call for call in client.calls if call.verb == "create"]
+    assert tried.dry_run
+    assert (tried.resource, tried.namespace) == (f"{kind.lower()}s", "y" if kind == "RoleBinding" else "")  # fmt: skip
+    assert tried.body["roleRef"]["name"] == "admin"
 
 
 def test_targets_of_mutation_need_the_right_to_change_them() -> None:
