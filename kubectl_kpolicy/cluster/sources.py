@@ -6,7 +6,8 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
-from controllers.kube.errors import KubeError
+from controllers.kube.clock import ServerClock
+from controllers.kube.errors import KubeError, Unauthorized, Unreachable
 from controllers.kube.informers import Informers
 from controllers.kube.reflector import Selection
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 POLL_SECONDS = 60.0
 """How often what cannot be watched is read again: the pace of Kyverno's own TTL loop."""
 
+BEAT_SECONDS = 10.0
+"""How often the server is asked for a sign of life, which also tells its time: watches may be silent for minutes."""
+
 
 class Source(Protocol):
     """Fills a World, and tells the time that belongs to it."""
@@ -43,7 +47,7 @@ class Source(Protocol):
         """Begin to fill the World."""
 
     async def refresh(self) -> None:
-        """Read again what is not watched."""
+        """Read again what is not watched; raises KubeError."""
 
     async def close(self) -> None:
         """Stop."""
@@ -77,15 +81,22 @@ class LiveSource:
         """Return the current instant."""
         return self._clock.now()
 
+    @property
+    def skew(self) -> float:
+        """How many seconds the server's clock is ahead of ours, below zero when it is behind."""
+        return self._clock.skew if isinstance(self._clock, ServerClock) else 0.0
+
     async def start(self) -> None:
         """Open a watch for each resource, and begin to poll for the rest."""
         for resource in self._wanted:
             self._follow(resource)
         self._spawn(self._poll())
+        self._spawn(self._live())
 
     async def refresh(self) -> None:
-        """Read again what is not watched: labelled objects and the journal."""
+        """Read again what is not watched: labelled objects and the journal; raises KubeError where the server is away."""
         async with self._polled:
+            await self._beat()
             await fetch_journal(self.client, self.world, self._scope.journal, self.now())
             found = await labelled(self.client, self._scope.namespace)
             self.world.replace(TTL_OBJECTS, found, self.now())
@@ -126,6 +137,8 @@ class LiveSource:
                 if self.world.problem(resource.name):
                     self.world.synced(resource.name, self.now())
             else:
+                if self.world.is_synced(resource.name) and not self.world.problem(resource.name):
+                    self.world.synced(resource.name, self.now())
                 self.world.hindered(resource.name, Problem(Trouble.FAILED, message))
                 self._spawn(self._diagnose(resource))
 
@@ -141,6 +154,21 @@ class LiveSource:
             with suppress(KubeError):
                 await self.refresh()
             await self._clock.sleep(POLL_SECONDS)
+
+    async def _live(self) -> None:
+        while True:
+            await self._clock.sleep(BEAT_SECONDS)
+            with suppress(KubeError):
+                await self._beat()
+
+    async def _beat(self) -> None:
+        """Ask the server for anything; raises KubeError where it is away, not where it does not answer this."""
+        try:
+            await self.client.raw("GET", "/version")
+        except (Unreachable, Unauthorized):
+            raise
+        except KubeError:
+            return
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.create_task(work)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from engine.errors import EngineError
 from kubectl_kpolicy.cluster.rows import Shape
 from kubectl_kpolicy.tui.modals.picker import Choice, Picker
 from kubectl_kpolicy.tui.themes import SHORT, theme_name
@@ -115,8 +116,13 @@ def _header(app: Console) -> None:
 
 
 async def _refresh(app: Console) -> None:
-    app.say("reading again")
-    await app.source.refresh()
+    app.say("reading again …")
+    try:
+        await app.source.refresh()
+    except EngineError as error:
+        app.say(error.message, "yellow")
+    else:
+        app.say("read again")
     app.draw()
 
 

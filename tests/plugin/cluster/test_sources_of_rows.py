@@ -133,6 +133,33 @@ def test_a_watch_that_is_forbidden_says_so_and_recovers() -> None:
     assert asyncio.run(look()) == (Trouble.FORBIDDEN, True)
 
 
+def test_what_a_server_that_went_away_had_told_stays_and_says_since_when_it_is_old() -> None:
+    async def look() -> tuple[float, int, int]:
+        client = server()
+        source = LiveSource(client, client.clock, resources=["exceptions"])
+        await source.start()
+        await _until(lambda: source.world.is_synced("exceptions") and source.world.is_synced("ttl"))
+        began, timers = client.clock.now(), len(source.world.objects("ttl"))
+        await client.clock.advance(600)
+        for verb in ("list", "watch", "raw"):
+            client.fail(verb, Unreachable("cannot be reached"), times=1000)
+        source._troubled(POLICY_EXCEPTIONS, "cannot be reached")
+        await client.clock.advance(120)
+        with pytest.raises(Unreachable):
+            await source.refresh()
+        seen = source.world.seen_at("exceptions")
+        counts = (
+            len(source.world.objects("exceptions")),
+            len(source.world.objects("ttl")) - timers,
+        )
+        await source.close()
+        return (seen - began).total_seconds(), *counts
+
+    age, exceptions_left, timers_lost = asyncio.run(look())
+    assert 600 <= age < 700
+    assert (exceptions_left, timers_lost) == (3, 0)
+
+
 def test_the_journal_is_read_where_one_is_named() -> None:
     client = server(objects()["journal"][0])
 
