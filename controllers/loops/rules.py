@@ -117,12 +117,21 @@ def _has(words: list[str], word: str) -> bool:
 
 def kinds_made(rule: CompiledRule) -> list[tuple[str, str]]:
     """Return (apiVersion, kind) of what a generate rule makes, as far as no variable decides it."""
+    return [one for one in _kinds_written(rule) if "{{" not in "".join(one)]
+
+
+def kinds_are_open(rule: CompiledRule) -> bool:
+    """Tell whether a variable decides of what kind an object is that a generate rule makes."""
+    return len(kinds_made(rule)) < len(_kinds_written(rule))
+
+
+def _kinds_written(rule: CompiledRule) -> list[tuple[str, str]]:
     block = rule.rule.generate or {}
     found: dict[tuple[str, str], None] = {}
     for one in (block, *(block.get("foreach") or ())):
         found |= dict.fromkeys([(str(one.get("apiVersion") or ""), str(one.get("kind") or ""))])
         found |= dict.fromkeys(_cloned(one))
-    return [one for one in found if one[1] and "{{" not in "".join(one)]
+    return [one for one in found if one[1]]
 
 
 def kinds_cloned(rule: CompiledRule) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ import orjson
 from controllers.kube import Forbidden, NotFound
 from controllers.kube.client import MERGE
 from controllers.kube.kinds import CONFIG_MAPS
-from controllers.loops.rules import kinds_made, outlives_policy, synchronizes
+from controllers.loops.rules import kinds_are_open, kinds_made, outlives_policy, synchronizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -61,9 +61,13 @@ class Memory:
         return dict(self._rules)
 
     def kinds(self, rule: CompiledRule) -> list[KindName]:
-        """Return the kinds that a rule makes or made."""
-        known = self._rules.get(_place(rule), Made()).kinds
-        return list(dict.fromkeys((*kinds_made(rule), *sorted(known))))
+        """Return the kinds that a rule makes: those it names, and those that a variable gave it so far."""
+        return list(dict.fromkeys((*kinds_made(rule), *sorted(self._open(rule)))))
+
+    def _open(self, rule: CompiledRule) -> frozenset[KindName]:
+        """Return the kinds that a rule with a variable for a kind made; what any other made before it was edited stays."""
+        known = self._rules.get(_place(rule))
+        return known.kinds if known is not None and kinds_are_open(rule) else frozenset()
 
     async def recall(self) -> None:
         """Read what the last leader knew; raises KubeError. Without the right to, only what is seen from now on is known."""
@@ -78,9 +82,7 @@ class Memory:
             known = {}
             for rule in rules:
                 if synchronizes(rule):
-                    before = self._rules.get(_place(rule), Made()).kinds
-                    kinds = before | frozenset(kinds_made(rule))
-                    known[_place(rule)] = Made(kinds, outlives_policy(rule))
+                    known[_place(rule)] = Made(frozenset(self.kinds(rule)), outlives_policy(rule))
             unsettled = {
                 place: made
                 for place, made in self._rules.items()
