@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 
 from controllers.kube.errors import KubeError
 from controllers.kube.kinds import (
+    CEL_EXCEPTIONS,
     CLEANUP_POLICIES,
     CLUSTER_CLEANUP_POLICIES,
     POLICY_EXCEPTIONS,
     Discovery,
+    Kind,
 )
 from engine.errors import EngineError
 from engine.record import record
+from kubectl_kpolicy.cluster.celkinds import is_cel
 from kubectl_kpolicy.cluster.cleanup import AFTER, PAUSE, SKIP
 from kubectl_kpolicy.cluster.moments import absolute, length_of
 from kubectl_kpolicy.cluster.world import word
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from controllers.kube import Client
-    from controllers.kube.kinds import Kind
+    from engine.model import Object
     from kubectl_kpolicy.cluster.rows import Row
 
 CHANGED_BY = "kpolicy.io/cleanup-changed-by"
@@ -87,11 +90,11 @@ class Doer:
                 found.append(Outcome(row.key, done=False, text=error.message, error=error))
         return found
 
-    async def _revoke_exception(self, row: Row, _form: Mapping[str, str]) -> str:
+    async def _revoke_exception(self, row: Row, form: Mapping[str, str]) -> str:
         """Delete just this exception: one of the same name made meanwhile is left alone."""
         name, namespace = row.text("name"), row.text("namespace")
         uid = word(row.object, "metadata", "uid")
-        await self._api.delete(POLICY_EXCEPTIONS, name, namespace, uid=uid)
+        await self._api.delete(_exception_kind(row.object), name, namespace, uid=uid, dry_run=bool(form.get("dry-run")))  # fmt: skip
         return f"revoked {namespace}/{name}"
 
     async def _postpone(self, row: Row, form: Mapping[str, str]) -> str:
@@ -145,3 +148,11 @@ class Doer:
         if self._client is None:
             raise KubeError("there is no cluster behind this")
         return self._client
+
+
+def _exception_kind(obj: Object) -> Kind:
+    """Return the kind of an exception: classic ones and those from policies in CEL are called the same."""
+    if not is_cel(obj):
+        return POLICY_EXCEPTIONS
+    version = word(obj, "apiVersion").rpartition("/")[2]
+    return Kind(CEL_EXCEPTIONS.group, version, CEL_EXCEPTIONS.plural, CEL_EXCEPTIONS.kind)

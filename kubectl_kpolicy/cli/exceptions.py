@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from kubectl_kpolicy.output.diagnostics import visible
+
 from .verbs import Verbs
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     prune = verbs.add("prune", "delete exceptions that are expired, or those that are named", _prune)  # fmt: skip
     prune.add_argument("names", nargs="*", metavar="NAME", help="exceptions; the expired ones by default")  # fmt: skip
     prune.add_argument("--yes", action="store_true", help="do it; without, only say what would be done")  # fmt: skip
+    prune.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="only check: here, or on the server")  # fmt: skip
     adopt = verbs.add("adopt", "print the command that brings an exception under a grant", _adopt)
     adopt.add_argument("name", metavar="NAME", help="the exception")
     adopt.add_argument("--for", dest="length", default="4h", metavar="DURATION", help="how long it goes on")  # fmt: skip
@@ -59,26 +62,37 @@ def _prune(args: argparse.Namespace) -> int:
 
 
 def _prune_them(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.session import cluster
-
+    from .choosing import missing
     from .lists import check_needs, is_named, listing_of, read_world
 
     listing = listing_of("exceptions")
     world, now = read_world(args, listing)
     if code := check_needs(world, listing):
         return code
-    rows = [row for row in listing.rows(world, now) if (is_named(row, args.names) if args.names else row.cells["state"] == "expired")]  # fmt: skip
+    every = listing.rows(world, now)
+    _check_names(missing(every, args.names))
+    rows = [row for row in every if (is_named(row, args.names) if args.names else row.cells["state"] == "expired")]  # fmt: skip
     if not rows:
         print("No resources found.", file=sys.stderr)
         return 0
-    if not args.yes:
-        for row in rows:
-            print(f"would delete policyexception.kyverno.io/{row.text('name')} in {row.text('namespace')}")  # fmt: skip
-        print("help: add --yes to do it", file=sys.stderr)
-        return 0
-    from .doing import perform
+    from .doing import named, perform
 
-    return cluster.guarded(lambda given: perform(given, "exception-revoke", rows, {}), args)
+    if args.dry_run == "client" or not args.yes:
+        for row in rows:
+            print(visible(f"would delete {named(row)}"))
+        if args.dry_run == "none":
+            print("help: add --yes to do it", file=sys.stderr)
+        return 0
+    form = {"dry-run": "server"} if args.dry_run == "server" else {}
+    return perform(args, "exception-revoke", rows, form)
+
+
+def _check_names(lost: list[str]) -> None:
+    """Raise NotFound for names that no exception has, so that nothing is done by halves."""
+    if lost:
+        from controllers.kube.errors import NotFound
+
+        raise NotFound(f"there is no exception called {' or '.join(lost)}", status=404, help="`kubectl kpolicy exceptions list -A` lists them")  # fmt: skip
 
 
 def _adopt(args: argparse.Namespace) -> int:
@@ -92,15 +106,19 @@ def _print_adoption(args: argparse.Namespace) -> int:
     import shlex
 
     from engine.errors import EngineError
+    from kubectl_kpolicy.cluster.celkinds import is_cel
     from kubectl_kpolicy.cluster.exceptions import rule_texts, targets
 
-    from .lists import listing_of, read_world
+    from .lists import is_named, listing_of, read_world
 
     listing = listing_of("exceptions")
     world, now = read_world(args, listing)
-    row = next((one for one in listing.rows(world, now) if one.text("name") == args.name), None)
+    row = next((one for one in listing.rows(world, now) if is_named(one, [args.name])), None)
     if row is None:
-        raise EngineError(f"there is no exception `{args.name}`")
+        _check_names([args.name])
+        return 1
+    if is_cel(row.object):
+        raise EngineError(f"`{args.name}` is from policies written in CEL, which grants do not except from", help="give it an end of its own: spec.expiresAt")  # fmt: skip
     for rule in rule_texts(row.object):
         for target in targets(row.object):
             place = target.partition(" in ")[0]

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from engine.record import record
 from kubectl_kpolicy.cluster import moments
+from kubectl_kpolicy.cluster.exception_audit import every_exception
 from kubectl_kpolicy.cluster.exceptions import rule_texts, targets
-from kubectl_kpolicy.cluster.policies import policy_key
+from kubectl_kpolicy.cluster.policies import every_policy, policy_key
 from kubectl_kpolicy.cluster.rows import Shape
 from kubectl_kpolicy.cluster.violations import all_rows, rows_by_object
 from kubectl_kpolicy.cluster.world import items, part, word
@@ -77,7 +78,7 @@ def _value(row: Row, column: Column, now: datetime) -> str:
 def policy_of(row: Row, world: World) -> Object | None:
     """Return the policy that a row is about."""
     wanted = row.text("policy")
-    for policy in (*world.objects("clusterpolicies"), *world.objects("policies")):
+    for policy in every_policy(world):
         if policy_key(policy) == wanted:
             return policy
     return None
@@ -104,8 +105,8 @@ def hint(row: Row, world: World) -> str:
 def _exceptions_near(row: Row, world: World) -> Iterator[Section]:
     """Yield the exceptions that name the policy: what keeps each from covering this object is worth knowing."""
     lines = []
-    for obj in world.objects("exceptions"):
-        named = [word(one, "policyName") for one in items(obj, "spec", "exceptions")]
+    for obj in every_exception(world):
+        named = [text.rpartition("/")[0] for text in rule_texts(obj)]
         if row.text("policy") in named:
             place = f"{word(obj, 'metadata', 'namespace')}/{word(obj, 'metadata', 'name')}"
             lines.append(f"{place}: {', '.join(rule_texts(obj))} for {', '.join(targets(obj)) or 'anything'}")  # fmt: skip
@@ -155,8 +156,9 @@ def _rules(policy: Object) -> Iterator[Section]:
     for rule in items(policy, "spec", "rules"):
         kinds = [name for name in ("validate", "mutate", "generate", "verifyImages") if name in rule]  # fmt: skip
         lines.append(f"{word(rule, 'name')} ({', '.join(kinds)})")
+    lines += [word(one, "expression") for one in items(policy, "spec", "validations")]
     yield Section("rules", tuple(lines))
-    conditions = items(policy, "status", "conditions")
+    conditions = items(policy, "status", "conditions") or items(policy, "status", "conditionStatus", "conditions")  # fmt: skip
     said = tuple(f"{word(one, 'type')}={word(one, 'status')}: {word(one, 'message')}" for one in conditions)  # fmt: skip
     if said:
         yield Section("engine says", said)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from engine.errors import EngineError
 from engine.record import record
 
+from . import celkinds
 from .moments import instant
 from .violations import SOURCES, all_rows
 from .world import items, part, word
@@ -60,6 +61,11 @@ _ADVICE: Final = {
 }
 
 
+def every_exception(world: World) -> list[Object]:
+    """Return the exceptions of both API groups."""
+    return [*world.objects("exceptions"), *world.objects(celkinds.EXCEPTIONS)]
+
+
 def usage_of(world: World) -> dict[str, Usage]:
     """Return the usage of every exception by `namespace/name`, from skipped results and from Events on exceptions."""
     found: dict[str, Usage] = {}
@@ -69,7 +75,7 @@ def usage_of(world: World) -> dict[str, Usage]:
         last = max(filter(None, (old.last, at)), default=None)
         found[key] = Usage(old.count + 1, last, known=True)
     if known:
-        for obj in world.objects("exceptions"):
+        for obj in every_exception(world):
             key = f"{word(obj, 'metadata', 'namespace')}/{word(obj, 'metadata', 'name')}"
             found.setdefault(key, Usage(known=True))
     return found
@@ -78,7 +84,7 @@ def usage_of(world: World) -> dict[str, Usage]:
 def _from_results(world: World) -> Iterator[tuple[str, datetime | None]]:
     """Yield the exceptions that results name; reports give names only, so every namespace's namesake is meant."""
     places: dict[str, list[str]] = {}
-    for obj in world.objects("exceptions"):
+    for obj in every_exception(world):
         name = word(obj, "metadata", "name")
         places.setdefault(name, []).append(word(obj, "metadata", "namespace"))
     for row in all_rows(world):
@@ -106,6 +112,8 @@ def known_rules(world: World) -> dict[str, set[str]]:
         stored = {word(rule, "name") for rule in items(policy, "status", "autogen", "rules")}
         made = {f"{prefix}-{rule}" for rule in rules for prefix in ("autogen", "autogen-cronjob")}
         found[name] = rules | stored | made
+    for policy in world.objects(celkinds.POLICIES):
+        found.setdefault(celkinds.key_of_policy(policy), set())
     return found
 
 
@@ -124,6 +132,9 @@ def concerns(
 
 
 def _by_engine(obj: Object, rules: dict[str, set[str]], now: datetime) -> Iterator[tuple[str, str]]:
+    if celkinds.is_cel(obj):
+        yield from _of_cel(obj, rules, now)
+        return
     from engine.exceptions.audit import audit_exceptions
     from engine.parse import parse_exception
 
@@ -138,6 +149,21 @@ def _by_engine(obj: Object, rules: dict[str, set[str]], now: datetime) -> Iterat
                 yield "orphaned", remark.about
         else:
             yield str(remark.concern), remark.about
+
+
+def _of_cel(obj: Object, rules: dict[str, set[str]], now: datetime) -> Iterator[tuple[str, str]]:
+    """Yield the same about an exception from policies written in CEL, which names policies and no rules."""
+    try:
+        ends = celkinds.ends_at(obj)
+    except EngineError as error:
+        yield "unreadable", error.message
+        return
+    if ends is None:
+        yield "no expiry", ""
+    elif now >= ends:
+        yield "expired", ""
+    known = {name.rpartition("/")[2] for name in rules}
+    yield from (("orphaned", name) for name in celkinds.named_policies(obj) if known and name not in known)  # fmt: skip
 
 
 def _by_use(obj: Object, usage: Usage, now: datetime) -> Iterator[tuple[str, str]]:
@@ -156,6 +182,8 @@ def _by_reach(obj: Object) -> Iterator[tuple[str, str]]:
         names = named.get("ruleNames")
         if "*" in word(named, "policyName") or "*" in (names if isinstance(names, list) else []):
             yield "over-broad", f"all rules of {word(named, 'policyName')}"
+    if celkinds.is_cel(obj) and not celkinds.expressions(obj):
+        yield "over-broad", "everything that the policy is about"
     match = part(obj, "spec", "match")
     for entry in (*items(match, "any"), *items(match, "all")):
         resources = part(entry, "resources")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 
-from .exception_audit import Usage, concerns, known_rules, usage_of
+from . import celkinds
+from .exception_audit import Usage, concerns, every_exception, known_rules, usage_of
 from .moments import instant
 from .rows import Column, Listing, Row, Shape
 from .world import items, part, word
@@ -29,7 +30,7 @@ def exception_rows(world: World, now: datetime) -> list[Row]:
     """Return a row for each exception."""
     usage = usage_of(world)
     rules = known_rules(world)
-    return [_row(obj, usage, rules, now) for obj in world.objects("exceptions")]
+    return [_row(obj, usage, rules, now) for obj in every_exception(world)]
 
 
 def read(obj: Object) -> PolicyException | None:
@@ -44,6 +45,11 @@ def read(obj: Object) -> PolicyException | None:
 
 def ends_at(obj: Object) -> datetime | None:
     """Return when an exception ends, None when it does not."""
+    if celkinds.is_cel(obj):
+        try:
+            return celkinds.ends_at(obj)
+        except EngineError:
+            return None
     from engine.exceptions.cover import expires_at
 
     exception = read(obj)
@@ -52,7 +58,7 @@ def ends_at(obj: Object) -> datetime | None:
 
 def rule_texts(obj: Object) -> list[str]:
     """Return `policy/rule` for everything an exception names."""
-    found = []
+    found = [f"{name}/*" for name in celkinds.named_policies(obj)]
     for named in items(obj, "spec", "exceptions"):
         names = named.get("ruleNames")
         rules = names if isinstance(names, list) else []
@@ -61,9 +67,9 @@ def rule_texts(obj: Object) -> list[str]:
 
 
 def targets(obj: Object) -> list[str]:
-    """Return `Kind/name` patterns of what an exception matches, with the namespace where it names one."""
+    """Return `Kind/name` patterns of what an exception matches, with the namespace where it names one; or its conditions."""
     match = part(obj, "spec", "match")
-    found: dict[str, None] = {}
+    found: dict[str, None] = dict.fromkeys(celkinds.expressions(obj))
     for entry in (*items(match, "any"), *items(match, "all"), match):
         resources = part(entry, "resources")
         names = _texts(resources, "names") or _texts(resources, "name") or ["*"]
@@ -111,9 +117,13 @@ def _row(obj: Object, usage: dict[str, Usage], rules: dict[str, set[str]], now: 
         "drift": ", ".join(remark.concern for remark in remarks),
         "age": instant(word(obj, "metadata", "creationTimestamp")),
         "grant": str(annotations.get(GRANT) or "").rpartition("/")[2],
-        "policy": ",".join(word(one, "policyName") for one in items(obj, "spec", "exceptions")),
+        "policy": ",".join(dict.fromkeys(text.rpartition("/")[0] for text in rule_texts(obj))),
     }
-    return Row(f"PolicyException/{namespace}/{name}", cells, obj)
+    return Row(
+        f"{'CelException' if celkinds.is_cel(obj) else 'PolicyException'}/{namespace}/{name}",
+        cells,
+        obj,
+    )
 
 
 def _owner_text(owner: Object) -> str:
@@ -142,7 +152,7 @@ LISTING = Listing(
     ),
     rows=exception_rows,
     needs=("exceptions",),
-    wants=("clusterpolicies", "policies", "reports", "clusterreports", "uses"),
+    wants=("clusterpolicies", "policies", "reports", "clusterreports", "uses", *celkinds.NAMES),
     sort=("left", "namespace", "name"),
     groups=("namespace", "state", "policy"),
     failures=lambda row: bool(row.cells["drift"]),

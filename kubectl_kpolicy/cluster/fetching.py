@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from controllers.kube.client import PAGE
 from controllers.kube.errors import KubeError
-from controllers.kube.kinds import CONFIG_MAPS, Discovery
+from controllers.kube.kinds import CONFIG_MAPS, Discovery, Kind
 from engine.record import record
 
-from .resources import JOURNAL, RESOURCES, TTL_OBJECTS
+from . import celkinds
+from .resources import JOURNAL, RESOURCES, TTL_OBJECTS, Resource
 from .troubles import problem_of
 from .world import World
 
@@ -19,10 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from controllers.kube import Client
-    from controllers.kube.kinds import Kind
     from engine.model import Object
-
-    from .resources import Resource
 
 TTL_LABEL = "cleanup.kyverno.io/ttl"
 _AT_ONCE = 8
@@ -58,6 +56,8 @@ async def _fetch(client: Client, world: World, name: str, now: datetime, scope: 
         world.replace(name, await labelled(client, scope.namespace), now)
     elif name == JOURNAL:
         await fetch_journal(client, world, scope.journal, now)
+    elif name in celkinds.NAMES:
+        await _fetch_cel(client, world, name, now, scope)
     else:
         resource = RESOURCES[name]
         try:
@@ -66,6 +66,18 @@ async def _fetch(client: Client, world: World, name: str, now: datetime, scope: 
             world.hindered(name, problem_of(error, resource.kind))
         else:
             world.replace(name, named(items, resource.kind), now)
+
+
+async def _fetch_cel(client: Client, world: World, name: str, now: datetime, scope: Scope) -> None:
+    """Read all kinds that the server has of these; one that cannot be read is noted, and the others count."""
+    found: list[Object] = []
+    try:
+        for kind in await celkinds.kinds(client, name):
+            found += named(await _listed(client, Resource(name, kind, ""), scope), kind)
+    except KubeError as error:
+        world.hindered(name, problem_of(error, Kind(celkinds.GROUP, "v1", "policies", "Policy")))
+    else:
+        world.replace(name, found, now)
 
 
 async def _listed(client: Client, resource: Resource, scope: Scope) -> Sequence[Object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from . import celkinds
 from .moments import instant
 from .rows import Column, Listing, Row, Shape
 from .violations import FAILURES, all_rows
@@ -37,12 +38,22 @@ def policy_rows(world: World, _now: datetime) -> list[Row]:
         for exception in world.objects("exceptions")
         for named in items(exception, "spec", "exceptions")
     )
-    policies = (*world.objects("clusterpolicies"), *world.objects("policies"))
-    return [_row(policy, counts, excepted, scanned) for policy in policies]
+    excepted.update(
+        name for exception in world.objects(celkinds.EXCEPTIONS) for name in celkinds.named_policies(exception)
+    )  # fmt: skip
+    return [_row(policy, counts, excepted, scanned) for policy in every_policy(world)]
+
+
+def every_policy(world: World) -> list[Object]:
+    """Return the policies of all kinds, cluster-wide classic ones first."""
+    names = ("clusterpolicies", "policies", celkinds.POLICIES)
+    return [policy for name in names for policy in world.objects(name)]
 
 
 def policy_key(policy: Object) -> str:
     """Return how reports and exceptions name a policy."""
+    if celkinds.is_cel(policy):
+        return celkinds.key_of_policy(policy)
     name = word(policy, "metadata", "name")
     namespace = word(policy, "metadata", "namespace")
     return f"{namespace}/{name}" if policy.get("kind") == "Policy" else name
@@ -50,6 +61,8 @@ def policy_key(policy: Object) -> str:
 
 def mode(policy: Object) -> str:
     """Return `enforce`, `audit`, or `mixed` where rules differ; `-` for a policy that validates nothing."""
+    if celkinds.is_cel(policy):
+        return celkinds.mode(policy)
     spec = part(policy, "spec")
     usual = word(spec, "validationFailureAction") or "Audit"
     found = set()
@@ -64,6 +77,8 @@ def mode(policy: Object) -> str:
 
 def readiness(policy: Object) -> str:
     """Return whether the engine says that it took the policy over: `yes`, `no`, `unknown`."""
+    if celkinds.is_cel(policy):
+        return celkinds.readiness(policy)
     for condition in items(policy, "status", "conditions"):
         if condition.get("type") == "Ready":
             return "yes" if condition.get("status") == "True" else "no"
@@ -79,7 +94,7 @@ def _row(
 ) -> Row:
     key = policy_key(policy)
     spec, annotations = part(policy, "spec"), part(policy, "metadata", "annotations")
-    rules = items(spec, "rules")
+    rules = items(spec, "rules") or items(spec, "validations")
     cells: dict[str, Cell] = {
         "name": word(policy, "metadata", "name"),
         "kind": word(policy, "kind"),
@@ -91,7 +106,9 @@ def _row(
         "exceptions": excepted.get(key, 0),
         "severity": str(annotations.get(f"{_ANNOTATION}severity") or "").lower(),
         "category": str(annotations.get(f"{_ANNOTATION}category") or ""),
-        "background": "no" if spec.get("background") is False else "yes",
+        "background": "no"
+        if False in (spec.get("background"), part(spec, "evaluation", "background").get("enabled"))
+        else "yes",
         "failurepolicy": word(spec, "failurePolicy") or "Fail",
         "rules": len(rules),
         "scan": scanned.get(key),
@@ -125,7 +142,7 @@ LISTING = Listing(
     ),
     rows=policy_rows,
     needs=("clusterpolicies",),
-    wants=("policies", "reports", "clusterreports", "exceptions"),
+    wants=("policies", "reports", "clusterreports", "exceptions", *celkinds.NAMES),
     sort=("-fail", "name"),
     groups=("scope", "mode", "severity"),
     failures=lambda row: bool(row.cells["fail"]) or row.cells["ready"] == "no",
