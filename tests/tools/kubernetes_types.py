@@ -1,6 +1,6 @@
-"""Makes `types.json.xz`, the table of Kubernetes' types, out of the Go sources that define them.
+"""Makes the sandbox's `types.json.xz`, the table of Kubernetes' types, out of the Go sources that define them.
 
-For whoever raises the sandbox to a newer Kubernetes: `python -m controllers.sandbox.schema.extract MODULES` with the folder that
+For whoever raises the sandbox to a newer Kubernetes: `python -m tests.tools.kubernetes_types MODULES` with the folder that
 `go mod download` of k8s.io/api, apimachinery and apiextensions-apiserver filled. One table then serves unknown-field checks,
 strategic merge, server-side apply, protobuf bodies and `kubectl explain`; it never runs while the sandbox does.
 """
@@ -13,6 +13,8 @@ import re
 import sys
 from pathlib import Path
 from typing import Any
+
+from controllers.sandbox import schema
 
 PACKAGES = {
     "core.v1": "api@*/core/v1",
@@ -79,7 +81,7 @@ def main(modules: Path) -> None:
         for doc, name, body in STRUCT.findall(text):
             if f"{package}.{name}" not in SPECIAL and not name.endswith("List"):
                 types[f"{package}.{name}"] = _struct(package, doc, body, known)
-    place = Path(__file__).with_name("types.json.xz")
+    place = Path(schema.__file__).with_name("types.json.xz")
     text = json.dumps(types, separators=(",", ":"), sort_keys=True)
     place.write_bytes(lzma.compress(text.encode(), preset=9))
     print(f"{len(types)} types, {len(text)} bytes, {place.stat().st_size} compressed")
