@@ -6,11 +6,12 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --quiet pyproject.toml
 
-.PHONY: help demo test e2e check bench dist screenshots lock clean
+.PHONY: help demo test e2e proofs check bench dist screenshots lock clean
 help:
 	@echo "make demo    five scenarios with kubectl, on a sandbox of your own; in a terminal, the console on it"
 	@echo "make test    all tests"
 	@echo "make e2e     what is released, installed and used; the scenarios with kubectl, on the sandbox and on a real API server"
+	@echo "make proofs  what is promised of codes, grants, exceptions and records, tried on a real API server; takes a while"
 	@echo "make check   lint, format, types, layers, sizes"
 	@echo "make bench   speed and memory, as ratios to a yardstick"
 	@echo "make dist    what is released, into dist/: wheel, archive and manifest for krew, lists of parts"
@@ -33,6 +34,9 @@ test: $(VENV)/ready
 e2e: $(VENV)/ready
 	@$(RUN) -m tests.packaging --prove
 	@$(RUN) -m tests.e2e
+
+proofs: $(VENV)/ready
+	@$(RUN) -m tests.e2e.proofs
 
 dist: $(VENV)/ready
 	@$(RUN) -m tests.packaging
