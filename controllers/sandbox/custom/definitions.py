@@ -40,20 +40,6 @@ class Custom:
         found: list[Object] = self.version.get("additionalPrinterColumns") or []
         return found
 
-    @cached_property
-    def selectable_fields(self) -> frozenset[str]:
-        """Return the fields that field selectors may name."""
-        fields = self.version.get("selectableFields") or ()
-        return frozenset(one["jsonPath"].lstrip(".") for one in fields)
-
-    @property
-    def scale_paths(self) -> tuple[str, str, str]:
-        """Return where the scale subresource finds wanted and real replicas and the selector."""
-        scale = (self.version.get("subresources") or {}).get("scale") or {}
-        paths = (f"{of}ReplicasPath" for of in ("spec", "status"))
-        wanted, counted = (str(scale.get(path, "")) for path in paths)
-        return wanted, counted, str(scale.get("labelSelectorPath", ""))
-
     def prune(self, obj: Object) -> tuple[Object, list[str]]:
         """Return an object without fields that the schema does not have, and their paths."""
         made, unknown = structural.prune(self.schema, obj)
@@ -93,7 +79,6 @@ def resources_of(definition: Object) -> list[Resource]:
                 short_names=tuple(names.get("shortNames") or ()),
                 categories=tuple(names.get("categories") or ()),
                 has_status="status" in below,
-                has_scale="scale" in below,
                 list_kind=names.get("listKind") or f"{names['kind']}List",
                 custom=Custom(version, storage),
             )

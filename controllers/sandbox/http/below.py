@@ -21,7 +21,6 @@ from controllers.sandbox.objects.patches import JSON_PATCH, json_patch, merge_pa
 from controllers.sandbox.schema.unknown import prune
 
 from .resources import Body, act, patch, whole
-from .tables import json_path
 
 if TYPE_CHECKING:
     from controllers.sandbox.call import Call
@@ -54,11 +53,7 @@ async def act_below(call: Call, body: Body) -> tuple[int, Object]:
             return 201, _token(call, _or_empty(body))
         case "eviction", "create":
             return 201, await _evict(call, _or_empty(body))
-        case "binding", "create":
-            return 201, await _bind(call, _or_empty(body))
-        case "finalize", "update":
-            return 200, await _finalize(call, whole(body))
-        case (("ephemeralcontainers" | "resize"), _):
+        case "ephemeralcontainers", _:
             return await _part_of_pod(call, body)
     raise method_not_allowed()
 
@@ -85,26 +80,19 @@ async def _part_of_pod(call: Call, body: Body) -> tuple[int, Object]:
 
 async def _scale(call: Call, body: Body) -> tuple[int, Object]:
     if call.verb == "get":
-        return 200, _scale_of(call, write.current_of(call))
+        return 200, _scale_of(write.current_of(call))
     if call.verb not in {"update", "patch"}:
         raise method_not_allowed()
-    steps = _paths(call)[0].strip(".").split(".")
 
     def change(current: Object) -> Object:
-        scale = _changed_scale(_scale_of(call, current), call, body)
+        scale = _changed_scale(_scale_of(current), call, body)
         spec = scale.get("spec") if isinstance(scale, dict) else None
         replicas = spec.get("replicas", 0) if isinstance(spec, dict) else None
         if not isinstance(replicas, int) or replicas < 0:
             raise bad_request("spec.replicas: must be a number that is not negative")
-        return _set(current, steps, replicas)
+        return {**current, "spec": {**current["spec"], "replicas": replicas}}
 
-    return 200, _scale_of(call, await write.update(call, change))
-
-
-def _set(value: Any, steps: list[str], new: Any) -> Object:
-    held = value if isinstance(value, dict) else {}
-    inner = _set(held.get(steps[0]), steps[1:], new) if steps[1:] else new
-    return {**held, steps[0]: inner}
+    return 200, _scale_of(await write.update(call, change))
 
 
 def _changed_scale(scale: Object, call: Call, body: Body) -> Object:
@@ -117,27 +105,19 @@ def _changed_scale(scale: Object, call: Call, body: Body) -> Object:
     return merged
 
 
-def _paths(call: Call) -> tuple[str, str, str]:
-    if call.resource.custom is not None:
-        found: tuple[str, str, str] = call.resource.custom.scale_paths
-        return found
-    return ".spec.replicas", ".status.replicas", ""
-
-
-def _scale_of(call: Call, obj: Object) -> Object:
-    wanted, counted, selector = _paths(call)
-    labels = ((obj.get("spec") or {}).get("selector") or {}).get("matchLabels") or {}
-    shown = ",".join(f"{key}={value}" for key, value in labels.items())
-    if selector:
-        shown = next(iter(json_path(selector)(obj)), "")
-    meta = obj["metadata"]
+def _scale_of(obj: Object) -> Object:
+    spec, status, meta = obj["spec"], obj.get("status") or {}, obj["metadata"]
+    labels = (spec.get("selector") or {}).get("matchLabels") or {}
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {key: meta[key] for key in kept if key in meta},
-        "spec": {"replicas": next(iter(json_path(wanted)(obj)), 0)},
-        "status": {"replicas": next(iter(json_path(counted)(obj)), 0), "selector": shown},
+        "spec": {"replicas": spec.get("replicas", 0)},
+        "status": {
+            "replicas": status.get("replicas", 0),
+            "selector": ",".join(f"{key}={value}" for key, value in labels.items()),
+        },
     }
 
 
@@ -184,18 +164,3 @@ async def _evict(call: Call, eviction: Object) -> Object:
     options = deleting.read_options(eviction.get("deleteOptions"))
     await deleting.delete(call.on(subresource="", verb="delete"), options)
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
-
-
-async def _bind(call: Call, binding: Object) -> Object:
-    node = (_typed("core.v1.Binding", binding).get("target") or {}).get("name", "")
-    await write.update(call, lambda pod: {**pod, "spec": {**pod["spec"], "nodeName": node}})
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
-
-
-async def _finalize(call: Call, body: Object) -> Object:
-    finalizers = (write.read_body(call, body).get("spec") or {}).get("finalizers") or []
-
-    def change(current: Object) -> Object:
-        return {**current, "spec": {**(current.get("spec") or {}), "finalizers": finalizers}}
-
-    return await write.update(call, change)

@@ -13,10 +13,8 @@ Object = dict[str, Any]
 _VERBS_BELOW = {
     "status": ["get", "patch", "update"],
     "scale": ["get", "patch", "update"],
-    "finalize": ["update"],
     "log": ["get"],
     "ephemeralcontainers": ["get", "patch", "update"],
-    "resize": ["get", "patch", "update"],
 }
 
 

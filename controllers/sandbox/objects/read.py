@@ -41,9 +41,7 @@ class Page:
 def selector_of(call: Call) -> Callable[[Object], bool]:
     """Return the predicate of a call's selectors and name; ApiError 400 for a selector that cannot be read."""
     labels = label_selector(call.query.get("labelSelector", ""))
-    custom = call.resource.custom
-    extra = custom.selectable_fields if custom is not None else frozenset()
-    fields = field_selector(call.query.get("fieldSelector", ""), call.resource.storage, extra)
+    fields = field_selector(call.query.get("fieldSelector", ""), call.resource.storage)
     return lambda obj: (labels is None or labels(obj)) and (fields is None or fields(obj))
 
 

@@ -111,13 +111,11 @@ _FIELDS = {
 }  # fmt: skip
 
 
-def field_selector(
-    text: str, storage: str, extra: frozenset[str] = frozenset()
-) -> Predicate | None:
+def field_selector(text: str, storage: str) -> Predicate | None:
     """Compile a field selector; ApiError 400 for a field that the resource cannot be selected by."""
     if not text.strip():
         return None
-    allowed = {"metadata.name", "metadata.namespace"} | _FIELDS.get(storage, set()) | extra
+    allowed = {"metadata.name", "metadata.namespace"} | _FIELDS.get(storage, set())
     terms = [_field_term(part, allowed) for part in text.split(",")]
     return lambda obj: all(term(obj) for term in terms)
 

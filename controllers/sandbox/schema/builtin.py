@@ -60,15 +60,12 @@ authorization.k8s.io/v1         selfsubjectrulesreviews          SelfSubjectRule
 SUBRESOURCES = {
     "v1/pods": {
         "eviction": "policy/v1 Eviction",
-        "binding": "v1 Binding",
         "ephemeralcontainers": "v1 Pod",
-        "resize": "v1 Pod",
         "log": "v1 Pod",
         "exec": "v1 PodExecOptions",
         "attach": "v1 PodAttachOptions",
         "portforward": "v1 PodPortForwardOptions",
         "proxy": "v1 PodProxyOptions",
     },
-    "v1/namespaces": {"finalize": "v1 Namespace"},
     "v1/serviceaccounts": {"token": "authentication.k8s.io/v1 TokenRequest"},
 }
