@@ -24,10 +24,6 @@ class Clock:
         """Return now as `metadata.creationTimestamp` has it."""
         return self.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    def micro_stamp(self) -> str:
-        """Return now with microseconds, as Leases and Events have it."""
-        return self.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
     def advance(self, by: timedelta) -> None:
         """Move forward; time never goes back."""
         if by < timedelta():

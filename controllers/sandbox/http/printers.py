@@ -1,4 +1,4 @@
-"""What `kubectl get` shows of built-in kinds, column by column as a real API server prints them."""
+"""What `kubectl get` shows of the built-in kinds that people look at, column by column as a real API server prints them."""
 
 from __future__ import annotations
 
@@ -146,11 +146,6 @@ def _node_status(obj: Object, _: datetime) -> str:
     return f"{shown},SchedulingDisabled" if _spec(obj).get("unschedulable") else shown
 
 
-def _named(*kinds: str) -> Cell:
-    groups = [json_path(f".spec{kind}") for kind in kinds]
-    return lambda obj, _: ",".join(str(one) for find in groups for one in find(obj)) or "<none>"
-
-
 def _created(obj: Object, _: datetime) -> Any:
     return obj["metadata"].get("creationTimestamp")
 
@@ -250,21 +245,6 @@ BUILTIN: dict[str, tuple[Column, ...]] = {
         AGE,
         *_WIDE,
     ),
-    "batch/cronjobs": (
-        Column("Schedule", _at(".spec.schedule")),
-        Column("Timezone", _at(".spec.timeZone", "<none>")),
-        Column("Suspend", lambda obj, _: str(bool(_spec(obj).get("suspend")))),
-        Column("Active", _count(".status.active"), "integer"),
-        Column(
-            "Last Schedule",
-            lambda obj, now: (
-                age_of(obj.get("status", {}).get("lastScheduleTime"), now)
-                if obj.get("status", {}).get("lastScheduleTime")
-                else "<none>"
-            ),
-        ),
-        AGE,
-    ),
     "rbac.authorization.k8s.io/roles": _CREATED,
     "rbac.authorization.k8s.io/clusterroles": _CREATED,
     "rbac.authorization.k8s.io/rolebindings": _BINDING,
@@ -282,30 +262,8 @@ BUILTIN: dict[str, tuple[Column, ...]] = {
         Column("ParamRef", _param_reference),
         AGE,
     ),
-    "coordination.k8s.io/leases": (Column("Holder", _at(".spec.holderIdentity")), AGE),
     "networking.k8s.io/networkpolicies": (
         Column("Pod-Selector", _selector(".spec.podSelector")),
-        AGE,
-    ),
-    "networking.k8s.io/ingresses": (
-        Column("Class", _at(".spec.ingressClassName", "<none>")),
-        Column("Hosts", _named(".rules[*].host")),
-        Column("Address", _at(".status.loadBalancer.ingress[0].ip")),
-        Column("Ports", lambda obj, _: "80, 443" if _spec(obj).get("tls") else "80"),
-        AGE,
-    ),
-    "policy/poddisruptionbudgets": (
-        Column("Min Available", lambda obj, _: str(_spec(obj).get("minAvailable", "N/A"))),
-        Column("Max Unavailable", lambda obj, _: str(_spec(obj).get("maxUnavailable", "N/A"))),
-        _number("Allowed Disruptions", ".status.disruptionsAllowed"),
-        AGE,
-    ),
-    "/persistentvolumeclaims": (
-        Column("Status", _at(".status.phase")),
-        Column("Volume", _at(".spec.volumeName")),
-        Column("Capacity", _at(".status.capacity.storage")),
-        Column("Access Modes", _joined(".spec.accessModes[*]")),
-        Column("StorageClass", _at(".spec.storageClassName")),
         AGE,
     ),
 }
