@@ -129,6 +129,8 @@ def _codes() -> Object:
         _rule(GROUP, VERSION, "onetimecodes", "CREATE", "UPDATE"),
         [
             (f"{_UPDATE} || object.spec.?issuedBy.orValue('') == {ME}", "spec.issuedBy must be who issues the code"),
+            (f"{_UPDATE} || object.spec.?issuedByGroups.orValue([]).all(g, g in request.userInfo.groups)",
+             "spec.issuedByGroups must be groups of who issues the code"),
             (f"{_UPDATE} || object.spec.user != {ME}", "nobody issues a code for oneself"),
             (f"{_UPDATE} || !{ME}.startsWith('system:serviceaccount:')", "a service account issues no codes"),
             (f"{_CREATE} || object.spec == oldObject.spec", "a code cannot be changed; issue another one"),

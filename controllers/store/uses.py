@@ -52,6 +52,15 @@ class Attempt:
     at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A use on record: when, of what (as `Attempt.source`), and what became of it."""
+
+    at: datetime
+    source: str
+    state: str
+
+
 class Uses:
     """The uses in a namespace; `key` signs each, so that an edited one can be told."""
 
@@ -61,14 +70,16 @@ class Uses:
     def __repr__(self) -> str:
         return f"<Uses in {self._namespace}>"
 
-    async def recent(self, user: str, policy: str) -> dict[str, datetime]:
-        """Return the uses of a user's codes for a policy (by key) that are on record, with their instants; raises KubeError."""
+    async def records(self, user: str, policy: str) -> dict[str, Record]:
+        """Return the uses of a user's codes for a policy (by key) that are on record, by name; raises KubeError."""
         selector = ",".join(f"{key}={value}" for key, value in labels_of(user, policy).items())
         page = await self._client.list_all(CODE_USES, self._namespace, label_selector=selector)
         found = {}
         for one in page.items:
-            at = instant_of(str((one.get("spec") or {}).get("usedAt") or ""))
-            found[str(one["metadata"]["name"])] = at or _LONG_AGO
+            spec, status = one.get("spec") or {}, one.get("status") or {}
+            at = instant_of(str(spec.get("usedAt") or "")) or _LONG_AGO
+            record = Record(at, str(spec.get("code") or ""), str(status.get("state") or ""))
+            found[str(one["metadata"]["name"])] = record
         return found
 
     async def take(self, attempt: Attempt) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube.kinds import NAMESPACES
-from controllers.store.policies import content_hash
+from controllers.store.policies import CEL_KEY, content_hash, key_of
 from engine.codes import Binding, body_digest, violation_of
 from engine.model import Status
 
@@ -23,7 +23,10 @@ OPERATIONS = frozenset({"CREATE", "UPDATE"})
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A policy (by key) that blocks a request with its rules, and what a code for that is bound to."""
+    """A policy (by key) that blocks a request with its rules, and what a code for that is bound to.
+
+    One written in CEL is one rule without a name.
+    """
 
     policy: str
     rules: tuple[str, ...]
@@ -32,7 +35,12 @@ class Claim:
     @property
     def name(self) -> str:
         """Return the policy's name."""
-        return self.policy.rpartition("/")[2]
+        return name_of(self.policy)
+
+
+def name_of(key: str) -> str:
+    """Return the name of the policy with a key."""
+    return key.removeprefix(CEL_KEY).rpartition("/")[2]
 
 
 def can_carry(review: Review) -> bool:
@@ -48,9 +56,9 @@ def rules_by_policy(blocking: Sequence[RuleResult]) -> dict[str, list[RuleResult
     """Return the results that block by policy; None where one of them is nothing that a code could stand for."""
     found: dict[str, list[RuleResult]] = {}
     for result in blocking:
-        if result.status is not Status.FAIL or not result.rule:
+        if result.status is not Status.FAIL:
             return None
-        found.setdefault(result.policy, []).append(result)
+        found.setdefault(key_of(result), []).append(result)
     return found or None
 
 
@@ -89,7 +97,7 @@ async def claims_of(
     return [
         Claim(
             policy=key,
-            rules=tuple(sorted({one.rule for one in results})),
+            rules=tuple(sorted({one.rule for one in results if one.rule})),
             binding=_binding(
                 review,
                 request,

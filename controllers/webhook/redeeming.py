@@ -17,6 +17,7 @@ from controllers.kube import NotFound
 from controllers.kube.kinds import ONE_TIME_CODES, Kind
 from controllers.store.code_keys import CodeKeys
 from controllers.store.grants import GrantPolicies
+from controllers.store.policies import CEL_GROUP, CEL_KEY
 from controllers.store.throttles import MINTED, WRONG
 from controllers.store.uses import Attempt, Uses, use_key
 from engine.codes import (  # fmt: skip
@@ -33,13 +34,25 @@ from engine.codes import (  # fmt: skip
 )
 from engine.codes.minting import MAX_NUMBER
 from engine.errors import EngineError
+from engine.grants.approvals import SERVICE_ACCOUNT
 from engine.grants.blocks import Block, block_id, block_key
 from engine.grants.blocks import target_of as asked_for
 from engine.grants.model import instant_of
 from engine.grants.requests import covers, lets_ask
 
+from .approvals import Approvals
 from .caller import is_authenticated
-from .claims import Places, body_of, can_carry, claims_of, rules_by_policy, target_of, user_of
+from .claims import (
+    CLUSTER_NAMESPACE,
+    Places,
+    body_of,
+    can_carry,
+    claims_of,
+    name_of,
+    rules_by_policy,
+    target_of,
+    user_of,
+)
 from .outstanding import Outstanding
 from .throttle import Throttle
 
@@ -78,6 +91,7 @@ class Codes:
         self._namespace = namespace
         self._keys = CodeKeys(client, clock, namespace, key)
         self._uses = Uses(client, namespace, use_key(key))
+        self._approvals = Approvals(client, namespace, key, self._uses)
         self._block_key = block_key(key)
         self._places = Places(client)
         self._policies = GrantPolicies(client, clock)
@@ -115,7 +129,11 @@ class Codes:
         covering = _covering(policies, named, review.namespace, user, groups)
         ruling = replace(ruling, tail=_ways_out(covering, named, review, self._block_key))
         modes = {key: found for key, found in _with_codes(covering).items() if found is not None}
-        if len(modes) < len(named) or user.startswith("system:") or not is_authenticated.get():
+        if (
+            len(modes) < len(named)
+            or not _may_have_codes(user, modes)
+            or not is_authenticated.get()
+        ):
             return ruling
         claims = await claims_of(review, request, by_policy, self._world.policies.snapshot, self._places)  # fmt: skip
         return await self._with_claims(review, request, claims, modes, ruling)
@@ -134,14 +152,14 @@ class Codes:
             return replace(ruling, lead=f"{LOCKED}\n")
         if carried:
             found = await self._accepted(review, request, claims, modes, carried, keys)
-            if found is not None:
-                passed = await self._take(review, request, found)
+            if all(found):
+                passed = await self._take(review, request, [one for one in found if one])
                 if passed is not None:
                     return replace(ruling, denial="", tail="", warnings=passed)
-            elif not self._is_any_known(claims, modes, carried, keys):
+            elif not any(found):
                 self.throttle.count(WRONG, user, writes=not review.dry_run)
             ruling = replace(ruling, lead=f"{NOT_ACCEPTED}\n")
-        offers = await self._offers(request, claims, modes, keys)
+        offers = await self._offers(review, request, claims, modes, keys)
         return replace(ruling, lead=ruling.lead + offers)
 
     async def _accepted(
@@ -152,34 +170,25 @@ class Codes:
         modes: Mapping[str, GrantPolicy],
         carried: Sequence[str],
         keys: Sequence[Key],
-    ) -> list[Found] | None:
-        """Return a code for every claim, or None; raises KubeError."""
+    ) -> list[Found | None]:
+        """Return for every claim the code that is brought for it, or None; raises KubeError."""
         found = []
         for claim in claims:
-            one = self._minted_among(claim, modes[claim.policy], carried, keys)
-            one = one or await self._issued_among(review, request, claim, carried)
-            if one is None:
-                return None
-            found.append(one)
+            one = await self._minted_among(claim, modes[claim.policy], carried, keys)
+            found.append(one or await self._issued_among(review, request, claim, carried))
         return found
 
-    def _minted_among(
+    async def _minted_among(
         self, claim: Claim, policy: GrantPolicy, carried: Sequence[str], keys: Sequence[Key]
     ) -> Found | None:
-        if policy.codes != "acknowledge":
-            return None
-        slot = slot_of(self._clock.now(), policy.code_for)
+        now = self._clock.now()
+        if policy.codes == "approve":
+            approval = await self._approvals.of(claim, policy, now)
+            code = self._approvals.among(approval, claim, carried, keys) if approval else ""
+            return Found(claim, code, approval.name) if approval and code else None
+        slot = slot_of(now, policy.code_for)
         codes = [verify(keys, claim.binding, text, slot) for text in carried]
         return next((Found(claim, code, "minted") for code in codes if code), None)
-
-    def _is_any_known(
-        self,
-        claims: Sequence[Claim],
-        modes: Mapping[str, GrantPolicy],
-        carried: Sequence[str],
-        keys: Sequence[Key],
-    ) -> bool:
-        return any(self._minted_among(one, modes[one.policy], carried, keys) for one in claims)
 
     async def _issued_among(
         self, review: Review, request: Mapping[str, Any], claim: Claim, carried: Sequence[str]
@@ -211,7 +220,7 @@ class Codes:
             and ends is not None
             and self._clock.now() < ends
             and binding.get("policy") == claim.name
-            and set(claim.rules) <= set(rules)
+            and (set(claim.rules) <= set(rules) if claim.rules else not rules)
             and all(wanted.get(key) == target[key] for key in ("kind", "namespace", "name"))
         )
 
@@ -246,30 +255,59 @@ class Codes:
         )
 
     async def _offers(
-        self, request: Mapping[str, Any], claims: Sequence[Claim], modes: Mapping[str, GrantPolicy], keys: Sequence[Key]
-    ) -> str:  # fmt: skip
-        """Return a line with a new code for each claim that may be acknowledged; raises KubeError."""
-        user, lines = user_of(request), []
+        self,
+        review: Review,
+        request: Mapping[str, Any],
+        claims: Sequence[Claim],
+        modes: Mapping[str, GrantPolicy],
+        keys: Sequence[Key],
+    ) -> str:
+        """Return a line with a new code for each claim that may be acknowledged or was approved; raises KubeError."""
+        if not keys:
+            return ""
+        lines = []
         for claim in claims:
             policy = modes[claim.policy]
-            if policy.codes != "acknowledge" or not keys or not await self.throttle.may_mint(user):
-                continue
-            if await self._may_redeem(request, claim):
-                code, ends = await self._fresh(claim, policy, keys[0])
-                if code:
-                    self.throttle.count(MINTED, user, writes=request.get("dryRun") is not True)
-                    lines.append(f"one-time code for {claim.name}: {shown(code)} (until {ends:%H:%M:%S} UTC, in annotation kpolicy.io/code)\n")  # fmt: skip
-                else:
-                    lines.append(f"no one-time code for {claim.name}: {TOO_MANY}\n")
+            if policy.codes == "approve":
+                lines.append(await self._offer_approved(review, request, claim, policy, keys[0]))
+            elif await self.throttle.may_mint(user_of(request)) and await self._may_redeem(request, claim):  # fmt: skip
+                lines.append(await self._offer(request, claim, policy, keys[0]))
         return "".join(lines)
+
+    async def _offer(
+        self, request: Mapping[str, Any], claim: Claim, policy: GrantPolicy, key: Key
+    ) -> str:
+        code, ends = await self._fresh(claim, policy, key)
+        if not code:
+            return f"no one-time code for {claim.name}: {TOO_MANY}\n"
+        self.throttle.count(MINTED, user_of(request), writes=request.get("dryRun") is not True)
+        return _offered(claim, code, ends)
+
+    async def _offer_approved(
+        self,
+        review: Review,
+        request: Mapping[str, Any],
+        claim: Claim,
+        policy: GrantPolicy,
+        key: Key,
+    ) -> str:
+        """Return the line with an approved code that was not used, else the one that asks for approval; raises KubeError."""
+        approval = await self._approvals.of(claim, policy, self._clock.now())
+        if approval is None:
+            asked = self._approvals.request(review, request, claim)
+            return f"a one-time code for {claim.name} needs somebody else's approval: kubectl kpolicy otp approve {asked}\n"
+        code = self._approvals.code(approval, claim, key)
+        if use_name(code) in await self._uses.records(claim.binding.username, claim.policy):
+            return f"no one-time code for {claim.name}: the approved one was used\n"
+        return _offered(claim, code, approval.ends)
 
     async def _fresh(self, claim: Claim, policy: GrantPolicy, key: Key) -> tuple[str, datetime]:
         """Return the first code of this slot that was not used, and when it ends; empty where there may be none."""
         now = self._clock.now()
         slot = slot_of(now, policy.code_for)
         ends = datetime.fromtimestamp((slot + 2) * policy.code_for.total_seconds(), UTC)
-        used = await self._uses.recent(claim.binding.username, claim.policy)
-        lately = sum(at > now - 2 * policy.code_for for at in used.values())
+        used = await self._uses.records(claim.binding.username, claim.policy)
+        lately = sum(one.at > now - 2 * policy.code_for for one in used.values())
         for number in range(MAX_NUMBER):
             code = mint(key, claim.binding, slot, number)
             name = use_name(code)
@@ -283,17 +321,34 @@ class Codes:
     async def _may_redeem(self, request: Mapping[str, Any], claim: Claim) -> bool:
         """Ask whether somebody holds the verb `redeem` on a policy; raises KubeError."""
         info = request.get("userInfo") or {}
-        namespace, _, name = claim.policy.rpartition("/")
+        is_cel = claim.policy.startswith(CEL_KEY)
+        namespace, _, name = claim.policy.removeprefix(CEL_KEY).rpartition("/")
+        kinds = ("namespacedvalidatingpolicies", "validatingpolicies") if is_cel else ("policies", "clusterpolicies")  # fmt: skip
         about = {
             "verb": "redeem",
-            "group": "kyverno.io",
-            "resource": "policies" if namespace else "clusterpolicies",
+            "group": CEL_GROUP if is_cel else "kyverno.io",
+            "resource": kinds[0] if namespace else kinds[1],
             "name": name,
             **({"namespace": namespace} if namespace else {}),
         }
         asked = {"user": info.get("username"), "groups": info.get("groups") or [], "uid": info.get("uid") or "", "extra": info.get("extra") or {}}  # fmt: skip
         status = await self._client.review(SUBJECT_ACCESS, {**asked, "resourceAttributes": about})
         return status.get("allowed") is True
+
+
+def _offered(claim: Claim, code: str, ends: datetime) -> str:
+    return f"one-time code for {claim.name}: {shown(code)} (until {ends:%H:%M:%S} UTC, in annotation kpolicy.io/code)\n"
+
+
+def _may_have_codes(user: str, modes: Mapping[str, GrantPolicy]) -> bool:
+    """Tell whether somebody may have codes: people, and service accounts where somebody else has to agree (T17).
+
+    Components of Kubernetes have none at all, because what they are told is in their logs (T1).
+    """
+    if not user.startswith("system:"):
+        return True
+    is_account = user.startswith(SERVICE_ACCOUNT) and not user.startswith(f"{SERVICE_ACCOUNT}{CLUSTER_NAMESPACE}:")  # fmt: skip
+    return is_account and all(one.codes == "approve" for one in modes.values())
 
 
 def _covering(
@@ -304,7 +359,7 @@ def _covering(
         key: [
             one
             for one in policies
-            if covers(one, key.rpartition("/")[2], rules, namespace) and lets_ask(one, user, groups)
+            if covers(one, name_of(key), rules, namespace) and lets_ask(one, user, groups)
         ]
         for key, rules in named.items()
     }
@@ -328,9 +383,9 @@ def _ways_out(
     """Return the lines that say how to ask for an exception, where somebody may be asked."""
     name = asked_for(review.metadata, is_new=review.operation == "CREATE")
     blocks = [
-        Block(key.rpartition("/")[2], tuple(named[key]), review.kind, name, review.namespace)
+        Block(name_of(key), tuple(named[key]), review.kind, name, review.namespace)
         for key, policies in covering.items()
-        if policies
+        if policies and any(named[key])
     ]
     return "".join(f"\nto request an exception: kubectl kpolicy grant --block {block_id(one, key)}" for one in blocks)  # fmt: skip
 

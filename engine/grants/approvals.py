@@ -44,8 +44,13 @@ def may_approve(user: str, groups: frozenset[str], grant: Grant, policy: GrantPo
     return (
         user != grant.requester
         and not user.startswith(SERVICE_ACCOUNT)
-        and any(_is_on(user, groups, level) for level in policy.levels)
+        and is_on_a_level(user, groups, policy)
     )
+
+
+def is_on_a_level(user: str, groups: frozenset[str], policy: GrantPolicy) -> bool:
+    """Tell whether somebody is named among the approvers of a grant policy."""
+    return any(_is_on(user, groups, level) for level in policy.levels)
 
 
 def _may(decision: Decision, grant: Grant, policy: GrantPolicy) -> bool:

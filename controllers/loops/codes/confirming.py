@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 CONFIRM_AFTER: Final = timedelta(seconds=90)
 """When a request is over for sure: the API server gives up after 34 s, and objects may still come late (A9)."""
 CONFIRMED, NOT_PERSISTED, UNREADABLE = "Confirmed", "NotPersisted", "Unreadable"
+_ORDER: Final = {"": 0, "issued": 1, "used": 2, "void": 3}
+"""States of a code; it only ever goes on."""
 FINAL: Final = frozenset({CONFIRMED, NOT_PERSISTED, UNREADABLE})
 _log = logging.getLogger(__name__)
 
@@ -93,7 +95,7 @@ class CodeLoop:
         spec, now = use["spec"], self._surroundings.clock.now()
         await self._trail.record(use_record(use))
         source = str(spec.get("code") or "")
-        if source.startswith("code-"):
+        if source.startswith(("code-", "approval-")):
             told = {"state": "used", "uses": 1, "usedBy": spec.get("user"), "usedAt": spec.get("usedAt")}  # fmt: skip
             await self._write_code(source, told)
         due = (instant_of(str(spec.get("usedAt") or "")) or now) + CONFIRM_AFTER
@@ -125,16 +127,20 @@ class CodeLoop:
         await self._patch(CODE_USES, name, {key: value for key, value in status.items() if value})
 
     async def _write_code(self, name: str, status: Object) -> None:
-        store = self._stores[ONE_TIME_CODES.plural]
-        code = store.get(name, self._surroundings.namespace)
-        if code is not None and _state(code) not in ("used", "void"):
-            await self._patch(ONE_TIME_CODES, name, status)
+        """Write a state of a code unless it is further; by what the server has, because what we have seen may be older."""
+        try:
+            code = await self._surroundings.client.get(ONE_TIME_CODES, name, self._surroundings.namespace)  # fmt: skip
+        except NotFound:
+            return
+        if _ORDER.get(_state(code), 3) < _ORDER[str(status["state"])]:
+            await self._patch(ONE_TIME_CODES, name, status, code["metadata"]["resourceVersion"])
 
-    async def _patch(self, kind: Any, name: str, status: Object) -> None:
+    async def _patch(self, kind: Any, name: str, status: Object, version: str = "") -> None:
+        seen = {"metadata": {"resourceVersion": version}} if version else {}
         try:
             await self._surroundings.client.patch(
-                kind, name, self._surroundings.namespace, {"status": status}, subresource="status"
-            )
+                kind, name, self._surroundings.namespace, {**seen, "status": status}, subresource="status"
+            )  # fmt: skip
         except NotFound:
             return
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engine.codes.requests import APPROVED
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -13,9 +15,10 @@ CONTROLLER = "kpolicy"
 
 
 def issue_record(code: Object) -> dict[str, Any]:
-    """Return the record of a code that somebody issued."""
+    """Return the record of a code that somebody issued, or agreed to."""
     spec, at = code["spec"], str(code["metadata"].get("creationTimestamp") or "")
-    return _record(code, "issue", str(spec.get("issuedBy") or ""), at, "ok", _for(spec))
+    verb = "approve-code" if spec.get("verifier") == APPROVED else "issue"
+    return _record(code, verb, str(spec.get("issuedBy") or ""), at, "ok", _for(spec))
 
 
 def void_record(code: Object, now: datetime) -> dict[str, Any]:

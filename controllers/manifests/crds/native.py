@@ -92,6 +92,8 @@ CODE: Final = Shape(
         "expiresAt": _TEXT,
         "binding": _BINDING,
         "verifier": _TEXT,
+        "request": Text(longest=8192),
+        "issuedByGroups": _TEXTS,
         "grant": _TEXT,
         "reason": _REASON,
     },

@@ -32,7 +32,10 @@ def people_roles() -> list[Object]:
             rule(_GROUP, ("onetimecodes/status",), ("patch",)),
             rule(_GROUP, ("codeuses",), READ),
         ]),
-        _role("codes:redeem", [rule("kyverno.io", ("clusterpolicies", "policies"), ("redeem",))]),
+        _role("codes:redeem", [
+            rule("kyverno.io", ("clusterpolicies", "policies"), ("redeem",)),
+            rule("policies.kyverno.io", ("namespacedvalidatingpolicies", "validatingpolicies"), ("redeem",)),
+        ]),
         _role("audit", [
             rule(_GROUP, ("auditsegments", "codeuses", "grants", "onetimecodes"), READ),
             limits,

@@ -41,13 +41,14 @@ class Gate:
     replicas: tuple[Reviewer, Reviewer]
     may_redeem: bool = True
     asked: int = 0
+    lane: str = "fail"
 
     async def ask(self, obj: dict[str, Any], *, replica: int = 0, user: Any = CHIP, **fields: Any) -> Any:  # fmt: skip
         made = orjson.loads(orjson.dumps(obj))
         self.asked += 1
         made["metadata"].setdefault("uid", f"object-{self.asked}")
         sent = body(made, userInfo=user, **fields)
-        return orjson.loads(await self.replicas[replica].review("validate", "fail", sent, 5.0))["response"]  # fmt: skip
+        return orjson.loads(await self.replicas[replica].review("validate", self.lane, sent, 5.0))["response"]  # fmt: skip
 
     async def offered(self, obj: dict[str, Any] | None = None, **fields: Any) -> str:
         """Return the code that a denial offers."""

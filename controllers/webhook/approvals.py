@@ -1,0 +1,140 @@
+"""Codes in mode `approve`: the id that a denial shows, and the code that it shows once somebody else has agreed.
+
+Nothing is written here. An approval is looked up by what was denied, trusted only where it carries our own signature over exactly
+that and comes from somebody who may approve, and is good for one use; a use whose object was not stored gives another code.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from controllers.kube import NotFound
+from controllers.kube.kinds import ONE_TIME_CODES
+from engine.codes import canonical, mint
+from engine.codes.requests import (
+    APPROVED,
+    CodeRequest,
+    approval_name,
+    digest_of,
+    is_signed,
+    read_request_id,
+    request_id,
+    request_key,
+)
+from engine.grants.approvals import SERVICE_ACCOUNT, is_on_a_level
+from engine.grants.model import instant_of
+
+from .claims import target_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from controllers.kube import Client
+    from controllers.store.uses import Uses
+    from engine.codes import Key
+    from engine.grants import GrantPolicy
+    from engine.model import Object, Review
+
+    from .claims import Claim
+
+NOT_PERSISTED: Final = "NotPersisted"
+_FIRST: Final = "000000000000000000"
+"""Compared with where somebody brings no code, so that timing tells nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """Somebody's agreement: its object's name, what its codes are made with, how many were lost, when it ends."""
+
+    name: str
+    serial: int
+    lost: int
+    ends: datetime
+
+
+class Approvals:
+    """Looks up approvals; `key` is the one that all replicas share."""
+
+    def __init__(self, client: Client, namespace: str, key: bytes, uses: Uses) -> None:
+        self._client, self._namespace, self._uses = client, namespace, uses
+        self._key = request_key(key)
+
+    def __repr__(self) -> str:
+        return f"<Approvals in {self._namespace}>"
+
+    def request(self, review: Review, request: Mapping[str, Any], claim: Claim) -> str:
+        """Return the id by which somebody else agrees to a claim."""
+        target = target_of(review, request)
+        asked = CodeRequest(
+            user=claim.binding.username,
+            policy=claim.name,
+            rules=claim.rules,
+            kind=target["kind"],
+            namespace=target["namespace"],
+            name=claim.binding.object_name,
+            digest=digest_of(claim.binding),
+        )
+        return request_id(asked, self._key)
+
+    async def of(self, claim: Claim, policy: GrantPolicy, now: datetime) -> Approval | None:
+        """Return the approval of a claim that is good now, whether used or not; raises KubeError."""
+        digest = digest_of(claim.binding)
+        name = approval_name(digest)
+        try:
+            obj = await self._client.get(ONE_TIME_CODES, name, self._namespace)
+        except NotFound:
+            return None
+        ends = instant_of(str(obj["spec"].get("expiresAt") or ""))
+        created = instant_of(str(obj["metadata"].get("creationTimestamp") or ""))
+        if ends is None or created is None or now >= ends:
+            return None
+        if not (self._is_genuine(obj, claim, digest) and _is_from_approver(obj, claim, policy)):
+            return None
+        records = await self._uses.records(claim.binding.username, claim.policy)
+        lost = sum(one.source == name and one.state == NOT_PERSISTED for one in records.values())
+        return Approval(name, int(created.timestamp()), lost, ends)
+
+    def code(self, approval: Approval, claim: Claim, key: Key) -> str:
+        """Return the code that an approval is good for."""
+        return mint(key, claim.binding, approval.serial, approval.lost)
+
+    def among(
+        self, approval: Approval, claim: Claim, carried: Sequence[str], keys: Sequence[Key]
+    ) -> str:
+        """Return the code of an approval that is among some texts, nothing where none is."""
+        good = [
+            mint(key, claim.binding, approval.serial, number)
+            for key in keys
+            for number in range(approval.lost + 1)
+        ]
+        brought = [canonical(text) or _FIRST for text in carried]
+        found = [one for one in brought if sum(hmac.compare_digest(one, code) for code in good)]
+        return found[0] if found else ""
+
+    def _is_genuine(self, obj: Object, claim: Claim, digest: str) -> bool:
+        spec, status = obj["spec"], obj.get("status") or {}
+        text = str(spec.get("request") or "")
+        asked = read_request_id(text) if is_signed(text, self._key) else None
+        return (
+            asked is not None
+            and asked.digest == digest
+            and spec.get("user") == asked.user == claim.binding.username
+            and spec.get("verifier") == APPROVED
+            and status.get("state") != "void"
+        )
+
+
+def _is_from_approver(obj: Object, claim: Claim, policy: GrantPolicy) -> bool:
+    """Tell whether whoever agreed may: a person, somebody else, and on a level of the grant policy where it has any."""
+    spec = obj["spec"]
+    by = str(spec.get("issuedBy") or "")
+    groups = frozenset(map(str, spec.get("issuedByGroups") or ()))
+    return (
+        bool(by)
+        and by != claim.binding.username
+        and not by.startswith(SERVICE_ACCOUNT)
+        and (not policy.levels or is_on_a_level(by, groups, policy))
+    )

@@ -1,0 +1,125 @@
+"""Codes that somebody else must agree to: what a denial asks an approver, and the object by which they say yes.
+
+A denial in mode `approve` shows a signed id of exactly what was denied. Whoever approves writes an object named by it; from
+then on the same denial offers the code. An id that nobody signed, or one of another request, leads to nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from engine.record import record
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from engine.model import Object
+
+    from .binding import Binding
+
+PREFIX: Final = "cr1."
+APPROVED: Final = "approved"
+"""What stands for a verifier in the object of an approval, which holds no code."""
+_DIGEST, _MAC, _NAME = 18, 16, 26
+_FIELDS: Final = 7
+_LONGEST: Final = 8192
+
+
+@record
+class CodeRequest:
+    """What is asked for: who wants past which rules of which policy with which object; `digest` stands for all of it."""
+
+    user: str
+    policy: str
+    rules: tuple[str, ...]
+    kind: str
+    namespace: str
+    name: str
+    digest: str
+
+
+def request_key(shared: bytes) -> bytes:
+    """Return the key that requests are signed with, from the one that all replicas share."""
+    return hmac.digest(shared, b"kpolicy code request", "sha256")
+
+
+def digest_of(binding: Binding) -> str:
+    """Return what stands for a binding in a request."""
+    digest = hashlib.sha256(b"kpolicy code request\0" + binding.bytes()).digest()
+    return base64.urlsafe_b64encode(digest[:_DIGEST]).decode()
+
+
+def request_id(asked: CodeRequest, key: bytes) -> str:
+    """Return the id of a request, `cr1.CONTENT.SIGNATURE`, signed with the `request_key`."""
+    fields = [asked.user, asked.policy, list(asked.rules), asked.kind, asked.namespace, asked.name, asked.digest]  # fmt: skip
+    said = PREFIX + _spelled(orjson.dumps(fields))
+    return f"{said}.{_signature(said, key)}"
+
+
+def is_signed(text: str, key: bytes) -> bool:
+    """Tell, in constant time, whether a text is an id that was signed with the `request_key`."""
+    said, _, signature = text.rpartition(".")
+    given = signature.encode("utf-8", "surrogatepass")
+    return hmac.compare_digest(_signature(said, key).encode(), given)
+
+
+def read_request_id(text: str) -> CodeRequest | None:
+    """Return what an id says, whoever signed it; None for what is no id."""
+    content, _, signature = text.removeprefix(PREFIX).partition(".")
+    if not (text.startswith(PREFIX) and signature) or len(text) > _LONGEST:
+        return None
+    try:
+        fields: Any = orjson.loads(base64.urlsafe_b64decode(content + "=" * (-len(content) % 4)))
+    except ValueError:
+        return None
+    if not isinstance(fields, list) or len(fields) != _FIELDS or not isinstance(fields[2], list):
+        return None
+    user, policy, rules, kind, namespace, name, digest = fields
+    texts = (user, policy, kind, namespace, name, digest, *rules)
+    if not all(isinstance(one, str) for one in texts) or not (user and policy and digest):
+        return None
+    return CodeRequest(user, policy, tuple(rules), kind, namespace, name, digest)
+
+
+def approval_name(digest: str) -> str:
+    """Return the object name of the approval of a request."""
+    found = hashlib.sha256(b"kpolicy approval\0" + digest.encode("utf-8", "surrogatepass")).digest()
+    return f"approval-{base64.b32encode(found).decode().lower()[:_NAME]}"
+
+
+def approval_of(
+    text: str, asked: CodeRequest, by: str, groups: tuple[str, ...], ends: datetime, reason: str, namespace: str
+) -> Object:  # fmt: skip
+    """Return the OneTimeCode object by which `by` agrees to the request with id `text`, until `ends` (UTC)."""
+    return {
+        "apiVersion": "kpolicy.io/v1alpha1",
+        "kind": "OneTimeCode",
+        "metadata": {"name": approval_name(asked.digest), "namespace": namespace},
+        "spec": {
+            "user": asked.user,
+            "issuedBy": by,
+            "issuedByGroups": list(groups),
+            "expiresAt": ends.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "binding": {
+                "policy": asked.policy,
+                "rules": list(asked.rules),
+                "object": {"kind": asked.kind, "namespace": asked.namespace, "name": asked.name},
+            },
+            "verifier": APPROVED,
+            "request": text,
+            "reason": reason,
+        },
+    }
+
+
+def _signature(said: str, key: bytes) -> str:
+    return _spelled(hmac.digest(key, said.encode("utf-8", "surrogatepass"), "sha256")[:_MAC])
+
+
+def _spelled(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
