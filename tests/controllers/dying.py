@@ -1,0 +1,42 @@
+"""A client whose process dies at one of its calls to the API server: just before what it asked for happened, or just after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_CALLS = frozenset({"get", "list", "list_all", "create", "update", "patch", "delete", "review", "raw"})  # fmt: skip
+
+
+class Died(BaseException):
+    """The process is gone; nothing that handles errors may see it."""
+
+
+class DyingClient:
+    """See `controllers.kube.Client`. Dies at call number `at` (from 0), and at every later one."""
+
+    def __init__(self, client: Any, at: int, *, after: bool) -> None:
+        self._client, self._at, self._after = client, at, after
+        self.calls = 0
+        self.is_dead = False
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._client, name)
+        return self._call(found) if name in _CALLS else found
+
+    def _call(self, work: Callable[..., Any]) -> Callable[..., Any]:
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            number = self.calls
+            self.calls += 1
+            if self.is_dead or (number == self._at and not self._after):
+                self.is_dead = True
+                raise Died
+            answer = await work(*args, **kwargs)
+            if number == self._at:
+                self.is_dead = True
+                raise Died
+            return answer
+
+        return call
