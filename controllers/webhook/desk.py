@@ -11,6 +11,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from controllers.kube import Invalid, KubeError
+from controllers.kube.clock import SystemClock
 from controllers.kube.kinds import VALIDATING_WEBHOOKS
 from controllers.store.exceptions import read_cel_exception
 from controllers.store.policies import is_cel, match_conditions, read_policy
@@ -30,14 +31,15 @@ from engine.parse import parse_cleanup_policy, parse_exception, parse_policy
 from . import envelope
 from .admission_rules import kinds_in
 from .configurations import condition_probe
+from .granted import check_granted, ended
 from .rights import may_give, missing_verbs, needs_of_cleanup, needs_of_policy
-from .schemas import type_warnings
+from .schemas import cel_policy_warnings, type_warnings
 from .scopes import cluster_findings, unknown_resources
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from controllers.kube import Client
+    from controllers.kube import Client, Clock
     from controllers.runtime.world import World
     from engine.lint import Finding
     from engine.model import Json, Object, Policy
@@ -59,8 +61,9 @@ class Refused(EngineError):  # noqa: N818 - it names the verdict
 class Desk:
     """Decides on objects of our own kinds. Each method answers one path: rest of the path, body and seconds in, answer out."""
 
-    def __init__(self, world: World, client: Client, *, user: str = "") -> None:
+    def __init__(self, world: World, client: Client, *, user: str = "", clock: Clock | None = None) -> None:  # fmt: skip
         self._world = world
+        self._now = (clock or SystemClock()).now
         self._client = client
         self._user = user
 
@@ -102,7 +105,7 @@ class Desk:
 
     async def _check_policy(self, obj: Object, old: Object | None) -> list[str]:
         if is_cel(obj):
-            return self._check_cel_policy(obj, old)
+            return await self._check_cel_policy(obj, old)
         policy = parse_policy(obj, strict=False)
         warnings = _passed(lint_policy(policy))
         if old is not None and old.get("spec") == obj.get("spec"):
@@ -116,7 +119,7 @@ class Desk:
             warnings.append(_CLONE_CHANGED)
         return warnings
 
-    def _check_cel_policy(self, obj: Object, old: Object | None) -> list[str]:
+    async def _check_cel_policy(self, obj: Object, old: Object | None) -> list[str]:
         """Check a policy written in CEL; one that stays as it is is not refused for what is wrong with it."""
         from engine.evaluate.cel.policies import compile_cel_policy
 
@@ -126,9 +129,10 @@ class Desk:
             return [str(one) for one in findings if one.severity == "warning"]
         warnings = _passed(findings)
         compile_cel_policy(policy)
-        return warnings + _passed(unknown_resources(policy, self._world.discovery))
+        warnings += _passed(unknown_resources(policy, self._world.discovery))
+        return warnings + await cel_policy_warnings(self._client, self._world.discovery, policy)
 
-    async def _check_exception(self, obj: Object, _old: Object | None) -> list[str]:
+    async def _check_exception(self, obj: Object, old: Object | None) -> list[str]:
         namespace = str((obj.get("metadata") or {}).get("namespace") or "")
         if is_cel(obj):
             from engine.evaluate.cel.exceptions import compile_cel_exception
@@ -142,6 +146,9 @@ class Desk:
             compile_exception(exception)
         if doubt := self._world.exception_rules.warning(namespace):
             warnings.append(doubt)
+        if old is None:
+            await check_granted(self._client, obj)
+            warnings += ended(obj, self._now())
         return warnings
 
     async def _check_cleanup(self, obj: Object, old: Object | None) -> list[str]:

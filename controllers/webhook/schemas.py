@@ -6,6 +6,7 @@ For the desk, when a policy is written. A server that does not answer in time co
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -16,11 +17,14 @@ from engine.match import parse_kind
 from .admission_rules import kinds_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from controllers.kube import Client, Discovery, Kind
     from engine.lint.cel_types import Schemas
     from engine.model import Policy, Rule
+
+    Check = Callable[[Schemas, Mapping[str, Any]], Iterator[str]]
 
 MOST_KINDS: Final = 10
 """Kinds of one rule that are looked at, as Kubernetes does for its own policies."""
@@ -31,14 +35,50 @@ _MOST_BYTES: Final = 32 * 1024 * 1024
 
 async def type_warnings(client: Client, discovery: Discovery, policy: Policy) -> list[str]:
     """Return what the schemas of the kinds that rules name exactly say about the rules' CEL expressions."""
-    found: dict[str, None] = {}
+    from engine.lint.cel_types import rule_warnings
+
+    pairs = [
+        (kind, partial(rule_warnings, rule))
+        for rule in policy.rules
+        for kind in islice(_kinds(rule, discovery), MOST_KINDS)
+    ]
+    return await _warnings(client, pairs)
+
+
+async def cel_policy_warnings(client: Client, discovery: Discovery, policy: Policy) -> list[str]:
+    """Return what the schemas of the resources that a policy written in CEL names exactly say about its expressions."""
+    from engine.lint.cel_types import policy_warnings
+
+    check = partial(policy_warnings, policy.raw.get("spec") or {})
+    kinds = islice(_resources(policy, discovery), MOST_KINDS)
+    return await _warnings(client, [(kind, check) for kind in kinds])
+
+
+async def _warnings(client: Client, pairs: Sequence[tuple[Kind, Check]]) -> list[str]:
     known: dict[str, Schemas | None] = {}
-    for rule in policy.rules:
-        for kind in islice(_kinds(rule, discovery), MOST_KINDS):
-            if kind.root not in known:
-                known[kind.root] = await _schemas(client, kind.root)
-            found |= dict.fromkeys(_of_kind(rule, kind, known[kind.root]))
+    found: dict[str, None] = {}
+    for kind, check in pairs:
+        if kind.root not in known:
+            known[kind.root] = await _schemas(client, kind.root)
+        schemas = known[kind.root]
+        if schemas is None:
+            continue
+        shape = schemas.of_kind(kind.group, kind.version, kind.kind)
+        if shape is not None:
+            named = f"{kind.group}/{kind.version}, Kind={kind.kind}"
+            found |= dict.fromkeys(f"{named}: {text}" for text in check(schemas, shape))
     return list(found)
+
+
+def _resources(policy: Policy, discovery: Discovery) -> Iterator[Kind]:
+    """Yield the kinds of the resources that match constraints name without wildcards; those of autogen are not written so."""
+    constraints = (policy.raw.get("spec") or {}).get("matchConstraints") or {}
+    for rule in constraints.get("resourceRules") or ():
+        for group in rule.get("apiGroups") or ():
+            for plural in rule.get("resources") or ():
+                kind = discovery.of_resource(str(group), str(plural))
+                if kind is not None:
+                    yield kind
 
 
 def _kinds(rule: Rule, discovery: Discovery) -> Iterator[Kind]:
@@ -61,13 +101,3 @@ async def _schemas(client: Client, root: str) -> Schemas | None:
     except (KubeError, TimeoutError):
         return None
     return Schemas(document) if isinstance(document, dict) else None
-
-
-def _of_kind(rule: Rule, kind: Kind, schemas: Schemas | None) -> Iterator[str]:
-    from engine.lint.cel_types import rule_warnings
-
-    shape = schemas.of_kind(kind.group, kind.version, kind.kind) if schemas is not None else None
-    if schemas is None or shape is None:
-        return
-    for text in rule_warnings(rule, schemas, shape):
-        yield f"{kind.group}/{kind.version}, Kind={kind.kind}: {text}"

@@ -46,6 +46,13 @@ _ESCAPED: Final = {"dot": ".", "dash": "-", "slash": "/", "underscores": "__"}
 _ESCAPE: Final = re.compile("__([a-z]+)__")
 _SAME_ELEMENTS: Final = frozenset({"filter", "sortBy"})
 _MOST_REFERENCES: Final = 32
+_PARTS: Final = {
+    "matchConditions": ("expression",),
+    "validations": ("expression", "messageExpression"),
+    "auditAnnotations": ("valueExpression",),
+}
+"""Where a policy written in CEL holds expressions about objects, beside its variables."""
+
 _BOOL: Final[Mapping[str, Any]] = {"type": "boolean"}
 
 
@@ -108,6 +115,16 @@ def rule_warnings(rule: Rule, schemas: Schemas, shape: Shape) -> Iterator[str]:
     texts += [
         str(one.get("valueExpression") or "") for one in _blocks(block.get("auditAnnotations"))
     ]
+    yield from type_warnings(filter(None, texts), variables, schemas, shape)
+
+
+def policy_warnings(spec: Block, schemas: Schemas, shape: Shape) -> Iterator[str]:
+    """Yield what is wrong with the expressions of a policy written in CEL about objects of a shape."""
+    texts: list[str] = []
+    for part, names in _PARTS.items():
+        for one in _blocks(spec.get(part)):
+            texts += [str(one.get(name) or "") for name in names]
+    variables = _blocks(spec.get("variables"))
     yield from type_warnings(filter(None, texts), variables, schemas, shape)
 
 

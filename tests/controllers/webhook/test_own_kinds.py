@@ -326,3 +326,39 @@ def test_no_schema_is_asked_for_where_nothing_is_written_in_cel() -> None:
     ask("policy", policy(), client=client)
     ask("policy", of_cel("object.replicas > 1", "Deploy*", "Deployment/scale"), client=client)
     assert [call for call in client.calls if call.verb == "raw"] == []
+
+
+def of_cel_kind(expression: str, *resources: str, **spec: Any) -> dict[str, Any]:
+    rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": list(resources)}  # fmt: skip
+    return {
+        "apiVersion": "policies.kyverno.io/v1",
+        "kind": "ValidatingPolicy",
+        "metadata": {"name": "cel"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": expression, "message": "m"}],
+            **spec,
+        },
+    }
+
+
+def test_expressions_of_policies_written_in_cel_are_held_against_their_kinds_too() -> None:
+    conditions = [{"name": "c", "expression": "object.paused"}]
+    variables = [{"name": "spec", "expression": "object.spec"}]
+    made = of_cel_kind(
+        "variables.spec.replica > 1",
+        "deployments",
+        "deployments/scale",
+        "*",
+        matchConditions=conditions,
+        variables=variables,
+    )
+    response = ask("policy", made, client=publishing())
+
+    assert response["allowed"] is True
+    fields = [
+        text.partition("undefined field ")[2].partition(";")[0] for text in response["warnings"]
+    ]
+    assert fields == ["'paused'", "'replica'"]
+    sound = of_cel_kind("object.spec.replicas > 1", "deployments")
+    assert "warnings" not in ask("policy", sound, client=publishing())
