@@ -93,37 +93,31 @@ def invalid(kind: str, group: str, name: str, causes: list[Cause]) -> ApiError:
     return ApiError(422, "Invalid", f'{named} "{name}" is invalid: {joined}', details)
 
 
+def field_cause(reason: str, path: str, message: str) -> Cause:
+    """Make the cause of a field that is wrong, by the ending of Kubernetes' reason (`Invalid`, `Duplicate`, …)."""
+    return {"reason": f"FieldValue{reason}", "message": message, "field": path}
+
+
 def required_field(path: str, why: str = "") -> Cause:
     """Make the cause of a missing field."""
-    return {
-        "reason": "FieldValueRequired",
-        "message": f"Required value{': ' + why if why else ''}",
-        "field": path,
-    }
+    return field_cause("Required", path, f"Required value{': ' + why if why else ''}")
 
 
 def invalid_field(path: str, value: object, why: str) -> Cause:
     """Make the cause of a wrong value."""
-    return {
-        "reason": "FieldValueInvalid",
-        "message": f"Invalid value: {shown(value)}: {why}",
-        "field": path,
-    }
+    return field_cause("Invalid", path, f"Invalid value: {shown(value)}: {why}")
 
 
 def unsupported_field(path: str, value: object, allowed: list[str]) -> Cause:
     """Make the cause of a value that is none of the allowed ones."""
     words = ", ".join(f'"{word}"' for word in allowed)
-    return {
-        "reason": "FieldValueNotSupported",
-        "message": f"Unsupported value: {shown(value)}: supported values: {words}",
-        "field": path,
-    }
+    text = f"Unsupported value: {shown(value)}: supported values: {words}"
+    return field_cause("NotSupported", path, text)
 
 
 def forbidden_field(path: str, why: str) -> Cause:
     """Make the cause of a field that must not be there, or not change."""
-    return {"reason": "FieldValueForbidden", "message": f"Forbidden: {why}", "field": path}
+    return field_cause("Forbidden", path, f"Forbidden: {why}")
 
 
 def shown(value: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from controllers.sandbox.errors import Cause, invalid_field, shown
+from controllers.sandbox.errors import Cause, field_cause, invalid_field, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ def type_cause(schema: Schema, value: Any, path: str) -> Cause | None:
     got = "null" if value is None else _WORDS.get(type(value), "object")
     where = path or "<nil>"
     text = f'Invalid value: "{got}": {where} in body must be of type {wanted}: "{got}"'
-    return {"reason": "FieldValueTypeInvalid", "message": text, "field": where}
+    return field_cause("TypeInvalid", where, text)
 
 
 def _is(value: Any, wanted: str) -> bool:
@@ -67,19 +67,14 @@ def leaf_causes(schema: Schema, value: Any, path: str) -> Iterator[Cause]:
 def _text_causes(schema: Schema, value: str, path: str) -> Iterator[Cause]:
     least, most = schema.get("minLength", 0), schema.get("maxLength")
     if len(value) < least:
-        yield required_or_short(path, value, least)
+        yield invalid_field(path, value, f"{path} in body should be at least {least} chars long")
     if most is not None and len(value) > most:
         text = f"Too long: may not be more than {most} bytes"
-        yield {"reason": "FieldValueTooLong", "message": text, "field": path}
+        yield field_cause("TooLong", path, text)
     if (pattern := schema.get("pattern")) and not _matches(pattern, value):
         yield invalid_field(path, value, f"{path} in body should match '{pattern}'")
     if (kind := schema.get("format")) and not _has_format(kind, value):
         yield invalid_field(path, value, f"{path} in body must be of type {kind}: {shown(value)}")
-
-
-def required_or_short(path: str, value: str, least: int) -> Cause:
-    """Make the cause of a text that is too short."""
-    return invalid_field(path, value, f"{path} in body should be at least {least} chars long")
 
 
 def _matches(pattern: str, value: str) -> bool:
@@ -123,4 +118,4 @@ def _size_causes(schema: Schema, size: int, path: str, word: str, plural: str) -
         yield invalid_field(path, size, f"{path} in body should have at least {least} {plural}")
     if most is not None and size > most:
         text = f"Too many: {size}: must have at most {most} items"
-        yield {"reason": "FieldValueTooMany", "message": text, "field": path}
+        yield field_cause("TooMany", path, text)

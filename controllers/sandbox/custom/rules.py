@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from controllers.sandbox.errors import invalid_field
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -30,8 +32,4 @@ def rule_causes(rules: list[dict[str, Any]], value: Any, path: str) -> Iterator[
 
 
 def _cause(path: str, why: str) -> Cause:
-    return {
-        "reason": "FieldValueInvalid",
-        "message": f'Invalid value: "object": {why}',
-        "field": path or "<nil>",
-    }
+    return invalid_field(path or "<nil>", {}, why)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from controllers.sandbox.errors import Cause, required_field, unsupported_field
+from controllers.sandbox.errors import Cause, field_cause, required_field, unsupported_field
 
 from .leaves import leaf_causes, type_cause
 
@@ -124,11 +124,7 @@ def _choices(schema: Schema, value: Any, path: str) -> Iterator[Cause]:
 
 
 def _wrong(path: str, why: str) -> Cause:
-    return {
-        "reason": "FieldValueInvalid",
-        "message": f"Invalid value: {' '.join(why.split())}",
-        "field": path or "<nil>",
-    }
+    return field_cause("Invalid", path or "<nil>", f"Invalid value: {' '.join(why.split())}")
 
 
 def _map_causes(schema: Schema, value: Object, path: str) -> Iterator[Cause]:
@@ -156,9 +152,5 @@ def _list_causes(schema: Schema, value: list[Any], path: str) -> Iterator[Cause]
             {key: one.get(key) for key in keys} if kind == "map" and isinstance(one, dict) else one
         )
         if name in seen:
-            yield {
-                "reason": "FieldValueDuplicate",
-                "message": f"Duplicate value: {name}",
-                "field": f"{path}[{number}]",
-            }
+            yield field_cause("Duplicate", f"{path}[{number}]", f"Duplicate value: {name}")
         seen.append(name)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from controllers.sandbox.errors import (
     Cause,
+    field_cause,
     invalid,
     invalid_field,
     required_field,
@@ -132,21 +133,14 @@ def _container(container: Object, where: str, volumes: set[Any], seen: set[str])
     elif not _LABEL.fullmatch(name):
         yield invalid_field(f"{where}.name", name, LABEL_TEXT)
     elif name in seen:
-        yield {
-            "reason": "FieldValueDuplicate",
-            "message": f'Duplicate value: "{name}"',
-            "field": f"{where}.name",
-        }
+        yield field_cause("Duplicate", f"{where}.name", f'Duplicate value: "{name}"')
     seen.add(name)
     if not container.get("image"):
         yield required_field(f"{where}.image")
     for number, mount in enumerate(container.get("volumeMounts") or ()):
         if mount.get("name") not in volumes:
-            yield {
-                "reason": "FieldValueNotFound",
-                "message": f'Not found: "{mount.get("name", "")}"',
-                "field": f"{where}.volumeMounts[{number}].name",
-            }
+            place = f"{where}.volumeMounts[{number}].name"
+            yield field_cause("NotFound", place, f'Not found: "{mount.get("name", "")}"')
 
 
 def _workload(obj: Object) -> Iterator[Cause]:
@@ -176,11 +170,7 @@ def _job_template(template: Object, path: str) -> Iterator[Cause]:
     spec = template.get("spec") or {}
     yield from _pod_spec(spec, path)
     if spec.get("restartPolicy", "Always") == "Always":
-        yield {
-            "reason": "FieldValueRequired",
-            "message": 'Required value: valid values: "OnFailure", "Never"',
-            "field": f"{path}.restartPolicy",
-        }
+        yield required_field(f"{path}.restartPolicy", 'valid values: "OnFailure", "Never"')
 
 
 def _cron_job(obj: Object) -> Iterator[Cause]:
@@ -314,8 +304,7 @@ def _native_policy(obj: Object) -> Iterator[Cause]:
     findings = lint_cel_policy(value) if isinstance(value, Policy) else lint_binding(value)
     for one in findings:
         if one.severity == "error":
-            reason = one.message.partition(" value")[0]
-            yield {"reason": f"FieldValue{reason}", "message": one.message, "field": one.path}
+            yield field_cause(one.message.partition(" value")[0], one.path, one.message)
 
 
 _RULES: dict[str, Callable[[Object], Iterator[Cause]]] = {

@@ -18,6 +18,7 @@ from controllers.sandbox.errors import (
     bad_request,
     conflict,
     forbidden,
+    forbidden_field,
     invalid,
     invalid_field,
     not_found,
@@ -295,12 +296,9 @@ def _system_fields(call: Call, current: Object, new: Object) -> Object:
 def _check_finalizers(call: Call, held: Object, meta: Object) -> None:
     more = set(meta.get("finalizers") or ()) - set(held.get("finalizers") or ())
     if more:
-        cause = {
-            "reason": "FieldValueForbidden",
-            "message": "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers "
-            f"[]string{{{', '.join(repr(one).replace(chr(39), chr(34)) for one in sorted(more))}}}",
-            "field": "metadata.finalizers",
-        }
+        shown = ", ".join(f'"{one}"' for one in sorted(more))
+        why = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
+        cause = forbidden_field("metadata.finalizers", why)
         raise invalid(call.resource.kind, call.resource.group, call.name, [cause])
 
 
