@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.cluster.rows import Row
 
 SUMMARY = "one-time codes: issue, list, make void, redeem"
+_MOST_SEALED = 20
 _EXAMPLE = "kubectl kpolicy otp issue --for-user ada --bind no-host/host-namespaces:Pod/debug -n shop --ttl 15m --show"
 
 
@@ -27,6 +28,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     issue.add_argument("--reason", default="", metavar="TEXT", help="why, for the record")
     issue.add_argument("--show", action="store_true", help="show the code, on a terminal only")
     issue.add_argument("--out-file", default="", metavar="FILE", help="write the code to a new file that only you can read")  # fmt: skip
+    issue.add_argument("--seal-to", default="", metavar="KEY", help="seal the code to the public key in this file, and print or write what only its owner can open")  # fmt: skip
     issue.add_argument("-o", "--output", choices=("json", "yaml", "name"), default="", help="print the code's object (not the code) as data")  # fmt: skip
     _add_writing(issue)
     verbs.listing("list", "list codes that were issued and used, and those of a --journal", _list, "NAME|USER")  # fmt: skip
@@ -35,8 +37,24 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     void.add_argument("names", nargs="+", metavar="NAME", help="which codes, by the names of their objects")  # fmt: skip
     _add_writing(void)
     redeem = verbs.add("redeem", "apply an object with a code, which is asked for or read from standard input", _redeem)  # fmt: skip
+    redeem.add_argument("code_id", nargs="?", default="", metavar="CODE-ID", help="which code it must be (never the code itself)")  # fmt: skip
     redeem.add_argument("-f", "--filename", required=True, metavar="FILE", help="the object")
+    redeem.add_argument("--sealed", default="", metavar="FILE", help="take the code from under a seal")  # fmt: skip
+    redeem.add_argument("--key", default="", metavar="FILE", help="the private key that opens the seal")  # fmt: skip
     _add_writing(redeem)
+    seals = verbs.add("seal-set", "issue codes beforehand, sealed, for the night in which nobody can be asked", _seal_set)  # fmt: skip
+    seals.add_argument("--for-user", action="append", required=True, metavar="USER", help="who may use them (repeatable)")  # fmt: skip
+    seals.add_argument("--bind", required=True, metavar="POLICY/RULE:KIND/NAME", help="what they are good for")  # fmt: skip
+    seals.add_argument("--count", type=_count, default=3, metavar="N", help="how many for each (3)")
+    seals.add_argument("--ttl", default="6d", metavar="DURATION", help="how long (6d)")
+    seals.add_argument("--seal-to", required=True, metavar="KEY", help="public key of whoever may open them")  # fmt: skip
+    seals.add_argument("--out-file", default="", metavar="FILE", help="where they go; standard output by default")  # fmt: skip
+    seals.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
+    _add_writing(seals)
+    locks = verbs.add("lock-status", "who brought wrong codes, and whose are not looked at for now", _lock_status)  # fmt: skip
+    locks.add_argument("users", nargs="*", metavar="USER", help="only these users")
+    locks.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="format of the output")  # fmt: skip
+    locks.add_argument("--system-namespace", default="kyverno", metavar="NAME", help="where kpolicy keeps counts (kyverno)")  # fmt: skip
 
 
 def _add_writing(parser: argparse.ArgumentParser) -> None:
@@ -60,6 +78,26 @@ def _redeem(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.codes import commands
 
     return commands.redeem(args)
+
+
+def _seal_set(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.codes import commands
+
+    return commands.seal_set(args)
+
+
+def _lock_status(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.codes import commands
+
+    return commands.lock_status(args)
+
+
+def _count(text: str) -> int:
+    import argparse
+
+    if not text.isdecimal() or not 0 < int(text) <= _MOST_SEALED:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number from 1 to {_MOST_SEALED}")
+    return int(text)
 
 
 def _list(args: argparse.Namespace) -> int:

@@ -12,18 +12,19 @@ from kubectl_kpolicy.output.misuse import Misuse
 
 @record
 class Way:
-    """How a code is handed over: shown, or written to `file`."""
+    """How a code is handed over: shown, written to `file`, or sealed to the key in `recipient` (into the file, or printed)."""
 
     show: bool = False
     file: str = ""
+    recipient: str = ""
 
 
 def check_way(way: Way) -> None:
     """Refuse, before a code is made, a way that would print it where others read it; raises EngineError."""
-    if way.show == bool(way.file):
+    if way.show == bool(way.file or way.recipient):
         raise Misuse(
-            "say where the code goes", help="--show on a terminal, or --out-file FILE; not both"
-        )
+            "say where the code goes", help="--show on a terminal, --out-file FILE, or --seal-to KEY; --show goes with neither"
+        )  # fmt: skip
     if way.show and not sys.stdout.isatty():
         raise EngineError(
             "a code is shown on a terminal only", help="write it with --out-file FILE instead"
@@ -32,7 +33,7 @@ def check_way(way: Way) -> None:
 
 def hand_over(way: Way, text: str) -> None:
     """Show a code or write it to a new file with mode 0600; raises EngineError where the file exists."""
-    if way.show:
+    if way.show or (way.recipient and not way.file):
         sys.stdout.write(f"{text}\n")
         return
     try:
@@ -49,11 +50,13 @@ def probe(way: Way) -> None:
         raise EngineError(f"`{way.file}` exists", help="name a new file")
 
 
-def read_code() -> str:
+def read_code(*, may_ask: bool = True) -> str:
     """Return a code from a prompt, or from standard input where that is no terminal; raises EngineError."""
     from engine.codes import canonical
 
     if sys.stdin.isatty():
+        if not may_ask:
+            raise EngineError("there is no code on standard input, and nobody is to be asked", help="pipe it in, or leave out --non-interactive")  # fmt: skip
         from getpass import getpass
 
         text = getpass("code: ")

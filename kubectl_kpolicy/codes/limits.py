@@ -1,0 +1,50 @@
+"""Who brought wrong codes how often, and who is therefore not listened to for a while: the counts that all replicas share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from controllers.kube.kinds import LEASES
+from controllers.store.throttles import LABELS, MINTED, USER, WRONG, counts_in
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from controllers.kube import Client
+    from engine.model import Object
+
+MOST_WRONG: Final = 10
+"""Wrong codes in a minute from which nobody's code is looked at; the webhook's own limit."""
+MOST_WRONG_MONTHLY: Final = 100
+HEADS: Final = ("USER", "STATE", "WRONG-1M", "WRONG-30D", "OFFERED-1M")
+
+
+async def standings(client: Client, namespace: str, now: datetime) -> list[Object]:
+    """Return how each user stands who brought wrong codes or was offered many, the worst first; raises KubeError."""
+    selector = ",".join(f"{name}={value}" for name, value in LABELS.items())
+    page = await client.list_all(LEASES, namespace, label_selector=selector)
+    found = [_standing(lease, now) for lease in page.items]
+    return sorted(found, key=lambda one: (-one["wrong"]["month"], one["user"]))
+
+
+def _standing(lease: Object, now: datetime) -> Object:
+    metadata = lease["metadata"]
+    counts = counts_in(lease)
+    minute, month = counts.within_minute(WRONG, now), counts.within_month(WRONG, now)
+    state = "locked" if month >= MOST_WRONG_MONTHLY else "slowed" if minute >= MOST_WRONG else "open"  # fmt: skip
+    return {
+        "apiVersion": "kpolicy.io/v1alpha1",
+        "kind": "CodeStanding",
+        "metadata": {"name": metadata["name"], "namespace": metadata.get("namespace", "")},
+        "user": str((metadata.get("annotations") or {}).get(USER) or ""),
+        "state": state,
+        "wrong": {"minute": minute, "month": month},
+        "offered": {"minute": counts.within_minute(MINTED, now)},
+    }
+
+
+def advice(one: Object) -> str:
+    """Return what becomes of somebody whose codes are not looked at; nothing for others."""
+    if one["state"] == "locked":
+        return f"{one['user']}: no code is looked at until fewer than {MOST_WRONG_MONTHLY} wrong ones lie in the last 30 days, or lease/{one['metadata']['name']} is deleted"  # fmt: skip
+    return f"{one['user']}: a minute from the last wrong code on codes are looked at again" if one["state"] == "slowed" else ""  # fmt: skip

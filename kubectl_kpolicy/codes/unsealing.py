@@ -1,0 +1,79 @@
+"""The code that `otp redeem` brings along: from a prompt, from standard input, or from under a seal, whose opening is told."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from engine.codes import canonical, issued_name
+from engine.errors import EngineError
+from kubectl_kpolicy.output.misuse import Misuse
+
+from .showing import read_code
+
+if TYPE_CHECKING:
+    import argparse
+
+    from controllers.kube import Client
+    from engine.model import Object
+
+
+def code_of(args: argparse.Namespace) -> str:
+    """Return the code, which is the one that is named where one is; raises EngineError."""
+    if bool(args.sealed) != bool(args.key):
+        raise Misuse("a sealed code needs both the file and the key", help="--sealed FILE --key PRIVATE-KEY")  # fmt: skip
+    wanted = args.code_id.removeprefix("onetimecode.kpolicy.io/")
+    if canonical(wanted) is not None:
+        raise Misuse("that is a code, and a code is no argument: others can read it", help="make it void, and give the next one when asked for it")  # fmt: skip
+    code = _unsealed(args, wanted) if args.sealed else read_code(may_ask=not args.non_interactive)
+    if wanted and issued_name(code) != wanted:
+        raise EngineError(f"that is not the code of `{wanted}`", help="nothing was sent, so that it does not count as a wrong try")  # fmt: skip
+    return code
+
+
+def _unsealed(args: argparse.Namespace, wanted: str) -> str:
+    from .sealing import opened, read_private, sealed_in
+
+    found = sealed_in(args.sealed)
+    chosen = [one for one in found if not wanted or one["metadata"]["name"] == wanted]
+    if len(chosen) != 1:
+        there = ", ".join(map(_described, found))
+        raise Misuse("say which code is to be used" if chosen else f"`{args.sealed}` holds no code `{wanted}`", help=f"there are {there}")  # fmt: skip
+    code = canonical(opened(chosen[0], read_private(args.key)))
+    if code is None:
+        raise EngineError(f"what is sealed in `{args.sealed}` is no code")
+    return code
+
+
+def _described(sealed: Object) -> str:
+    spec = sealed.get("spec") or {}
+    return f"{sealed['metadata']['name']} (for {spec.get('user', 'somebody')})"
+
+
+async def announce(client: Client, code: str, system: str) -> None:
+    """Tell everybody by an Event that a seal was opened; who may write none is warned that the use alone will be on record."""
+    from controllers.kube import KubeError
+    from controllers.kube.kinds import EVENTS
+    from kubectl_kpolicy.session import cluster
+    from kubectl_kpolicy.session.identity import who_am_i
+
+    name, at = issued_name(code), f"{cluster.now():%Y-%m-%dT%H:%M:%SZ}"
+    user = (await who_am_i(client)).user or "somebody"
+    about = {"apiVersion": "kpolicy.io/v1alpha1", "kind": "OneTimeCode", "name": name, "namespace": system}  # fmt: skip
+    event: Object = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": "kpolicy-seal-", "namespace": system},
+        "involvedObject": about,
+        "reason": "SealOpened",
+        "type": "Warning",
+        "message": f"{user} opened the seal of {name}",
+        "source": {"component": "kpolicy"},
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+        "count": 1,
+    }
+    try:
+        await client.create(EVENTS, event)
+    except KubeError as error:
+        print(f"warning: no Event tells that the seal was opened: {error.message}", file=sys.stderr)
