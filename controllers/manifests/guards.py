@@ -31,7 +31,7 @@ _NAMESPACES = "system:serviceaccount:kube-system:namespace-controller"
 def guards(namespace: str = "kyverno") -> list[Object]:
     """Return the policies and their bindings, in the order in which to install them, for controllers in a namespace."""
     found = (
-        *(_grants(), _grant_states(namespace), _exceptions(), _codes(), _code_states()),
+        *(_grants(), _grant_states(namespace), _exceptions(), _ends(), _codes(), _code_states()),
         *(_uses(), _segments(), _records(namespace)),
     )
     return [obj for policy in found for obj in (policy, _bound(policy))]
@@ -120,6 +120,20 @@ def _exceptions() -> Object:
         ],
         conditions=[{"name": "granted", "expression": owned}],
     )  # fmt: skip
+
+
+def _ends() -> Object:
+    """Guard the end of every exception, whoever wrote it: longer is another exception (security.md 5)."""
+    ends = ("metadata.?annotations[?'" + _EXPIRY + "']", "?spec.?expiresAt")
+    checks = []
+    for path in ends:
+        before, after = f"oldObject.{path}.orValue('')", f"object.{path}.orValue('')"
+        checks.append(
+            (f"{before} == '' || ({after} != '' && timestamp({after}) <= timestamp({before}))",
+             "the end of an exception can only come nearer; make another one")
+        )  # fmt: skip
+    rule = {**_rule("kyverno.io", "*", "policyexceptions", "UPDATE"), "apiGroups": ["kyverno.io", "policies.kyverno.io"]}  # fmt: skip
+    return _policy("kpolicy-exception-ends", rule, checks)
 
 
 def _codes() -> Object:

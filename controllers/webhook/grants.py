@@ -10,6 +10,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
+from controllers.kube import Discovery, Forbidden
 from controllers.kube.kinds import GRANT_POLICIES, GRANTS
 from controllers.manifests.crds.native import REQUEST_FIELDS
 from engine.errors import EngineError
@@ -19,11 +20,13 @@ from engine.grants.company import circumstances_of, readable_policies
 from engine.lang import regex
 
 from . import envelope
+from .reach import is_wide, reach_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from controllers.kube import Client, Clock
+    from engine.grants import Grant, GrantPolicy
     from engine.model import Json, Object
 
 _SERVICE_ACCOUNT = "system:serviceaccount:"
@@ -37,8 +40,11 @@ class Refused(EngineError):  # noqa: N818 - it names the verdict
 class GrantDesk:
     """Decides on Grants and GrantPolicies; `review` answers the path of both."""
 
-    def __init__(self, client: Client, clock: Clock, key: bytes) -> None:
+    def __init__(
+        self, client: Client, clock: Clock, key: bytes, discovery: Discovery | None = None
+    ) -> None:
         self._client, self._clock = client, clock
+        self._discovery = discovery or Discovery(client)
         self._block_key = block_key(key)
 
     def __repr__(self) -> str:
@@ -84,9 +90,23 @@ class GrantDesk:
         policies, _ = readable_policies((await self._client.list_all(GRANT_POLICIES)).items)
         grants = (await self._client.list_all(GRANTS)).items
         circumstances = circumstances_of(grant, grants, self._clock.now())
-        _, refusals = chosen_policy(grant, policies, circumstances)
+        policy, refusals = chosen_policy(grant, policies, circumstances)
         if refusals:
             raise Refused("\n".join(map(str, refusals)))
+        if policy is not None and policy.max_objects and is_wide(grant):
+            await self._check_reach(grant, policy)
+
+    async def _check_reach(self, grant: Grant, policy: GrantPolicy) -> None:
+        """Refuse a request for more objects than may be let be at once; raises KubeError where they cannot be counted."""
+        most = policy.max_objects
+        try:
+            found = await reach_of(self._client, self._discovery, grant, most)
+        except Forbidden as error:
+            raise Refused(f"refused: the objects that it reaches cannot be counted: {error.message}; name one object") from error  # fmt: skip
+        if found > most:
+            raise Refused(
+                f"refused: it reaches more than {most} objects, the limit of grantpolicy/{policy.name}; name fewer"
+            )
 
 
 def _check_block(obj: Object, key: bytes) -> None:

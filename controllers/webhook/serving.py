@@ -133,10 +133,11 @@ class Serving:
         async def mutate(rest: str, body: bytes, budget: float) -> bytes:
             return await reviewer.review("mutate", rest or "all", body, budget)
 
+        grants = GrantDesk(runtime.client, runtime.clock, runtime.key, runtime.world.discovery)
         notary = Notary(
             runtime.client, runtime.clock, runtime.namespace, runtime.key, runtime.own_users
         )
-        desk = Desk(runtime.world, runtime.client, user=runtime.user)
+        desk = Desk(runtime.world, runtime.client, user=runtime.user, clock=runtime.clock)
         return Routes(
             reviews={
                 "validate": validate,
@@ -146,7 +147,7 @@ class Serving:
                 "exceptionvalidate": desk.exception,
                 "celexception": desk.exception,
                 "cleanupvalidate": desk.cleanup,
-                "grantvalidate": GrantDesk(runtime.client, runtime.clock, runtime.key).review,
+                "grantvalidate": grants.review,
                 "auditnote": notary.review,
                 "globalcontextvalidate": desk.nothing,
                 "verifymutate": desk.nothing,

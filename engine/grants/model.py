@@ -38,7 +38,7 @@ class GrantPolicy:
     """Who may ask for exceptions to which rules, for how long, and who must agree.
 
     `policies` and `namespaces` are names with wildcards. No `users` and no `groups` among the requesters means everybody.
-    An emergency needs no approval, is shorter, and is shown as one for ever.
+    `max_objects` is how many live objects a wide request may reach; 0 is any number. An emergency needs no approval, is shorter, and is shown as one for ever.
     """
 
     name: str
@@ -55,6 +55,7 @@ class GrantPolicy:
     wildcards: bool = False
     max_open: int = 5
     max_uses: int = 0
+    max_objects: int = 50
     cool_down_for: timedelta = timedelta()
     emergency_for: timedelta | None = None
     codes: str = "off"
@@ -122,6 +123,7 @@ def parse_grant_policy(obj: Object) -> GrantPolicy:
         "wildcards": spec.get("wildcards"),
         "max_open": what.count(limits, "openPerUser"),
         "max_uses": what.count(limits, "uses"),
+        "max_objects": what.count(limits, "objects"),
         "cool_down_for": what.length(limits, "coolDown"),
         "emergency_for": what.length(emergency, "maxDuration") or HOUR if emergency else None,
         "codes": _part(spec, "codes").get("mode"),

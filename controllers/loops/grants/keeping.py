@@ -7,6 +7,7 @@ end is not settled, and nothing happens that the trail does not know. After a cr
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.cleanup.deleting import LONGEST_SLEEP, delete
 from controllers.loops.counting import counted
+from controllers.loops.notices import Notices
 from controllers.store.events import about_object
 from engine.errors import EngineError
 from engine.grants import (
@@ -29,10 +31,11 @@ from engine.grants import (
     parse_grant_policy,
 )
 from engine.grants.cause import GRANT_ANNOTATION
-from engine.grants.lifecycle import OPEN, exhaustion_of, idle_at, status_of
+from engine.grants.lifecycle import OPEN, exhaustion_of, idle_at, status_of, warnings_of
 from engine.grants.model import instant_of
 
 from .records import records_of
+from .telling import tell_expiring, tell_state
 from .uses import Uses
 
 if TYPE_CHECKING:
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 
     from controllers.kube.store import Change, Store
     from controllers.loops.surroundings import Surroundings
+    from controllers.runtime.world import Change as WorldChange
     from controllers.store.audit import AuditTrail
     from engine.grants import Grant, GrantPolicy, GrantStatus, Refusal
     from engine.model import Object
@@ -52,12 +56,28 @@ _log = logging.getLogger(__name__)
 class GrantLoop:
     """Keeps all grants. `run` it as a task on the leader."""
 
-    def __init__(self, surroundings: Surroundings, trail: AuditTrail) -> None:
+    def __init__(
+        self, surroundings: Surroundings, trail: AuditTrail, notices: Notices | None = None
+    ) -> None:
         self._surroundings, self._trail = surroundings, trail
+        self._notices = notices or Notices(surroundings)
         self._grants: Store | None = None
         self._policies: Store | None = None
         self._uses = Uses()
         self.queue: WorkQueue[_Place] = WorkQueue(clock=surroundings.clock, least=0.2, most=60.0)
+
+    def states(self) -> Iterator[tuple[tuple[str], float]]:
+        """Yield how many grants are in each state that is not over, for the gauge."""
+        counted = Counter(map(_state, self._all_grants()))
+        yield from (((state,), float(counted[state])) for state in ("draft", *sorted(OPEN)))
+
+    def ends(self) -> Iterator[tuple[tuple[str], float]]:
+        """Yield when each active grant ends, for the gauge."""
+        for obj in self._all_grants():
+            at = instant_of(str((obj.get("status") or {}).get("expiresAt") or ""))
+            if _state(obj) == "active" and at is not None:
+                metadata = obj["metadata"]
+                yield (f"{metadata.get('namespace')}/{metadata['name']}",), at.timestamp()
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -70,6 +90,8 @@ class GrantLoop:
             self._policies.on_change(lambda _: self._open_ones()),
             uses.on_change(self._used),
         ]
+        listeners = self._surroundings.world.on_change
+        listeners.append(self._excepted)
         for granted in self._surroundings.snapshot.granted.values():
             # Those of grants that went while nobody led.
             self.queue.add((granted.grant.rpartition("/")[0], granted.grant.rpartition("/")[2]))
@@ -79,6 +101,7 @@ class GrantLoop:
         finally:
             for stop in stops:
                 stop()
+            listeners.remove(self._excepted)
             await informers.release(GRANTS)
             await informers.release(GRANT_POLICIES)
             await informers.release(CODE_USES, selection)
@@ -89,6 +112,14 @@ class GrantLoop:
         elif change.old is not None:
             self._uses.forget(str(change.old["metadata"].get("uid") or ""))
             self.queue.add(change.key)
+
+    def _excepted(self, change: WorldChange) -> None:
+        """Look at the grant of an exception that came or changed: GitOps tools bring back what is over."""
+        if change.type == "PUT" and change.kind.plural == POLICY_EXCEPTIONS.plural:
+            annotations = change.object["metadata"].get("annotations") or {}
+            namespace, _, name = str(annotations.get(GRANT_ANNOTATION) or "").rpartition("/")
+            if name:
+                self.queue.add((namespace, name))
 
     def _used(self, change: Change) -> None:
         if place := self._uses.note(change):
@@ -123,6 +154,9 @@ class GrantLoop:
             for entry in records_of(grant, status, now):
                 await self._trail.record(entry)
             await self._write(grant, status, policy)
+        if status.state != before.state:
+            tell_state(self._notices, grant, status)
+        await self._warn(grant, status, now)
         await self._write_uses(grant, facts)
         await self._match_exception(grant, status)
         self._come_again(place, grant, status, facts)
@@ -169,6 +203,18 @@ class GrantLoop:
         except NotFound:
             return
 
+    async def _warn(self, grant: Grant, status: GrantStatus, now: datetime) -> None:
+        """Tell that a grant ends soon, once for each instant that this is to be told at."""
+        told = instant_of(str(grant.status.get("warnedAt") or ""))
+        due = [at for at in warnings_of(status) if at <= now and (told is None or told < at)]
+        if status.state != "active" or not due:
+            return
+        tell_expiring(self._notices, grant, status, now)
+        with suppress(NotFound):
+            await self._surroundings.client.patch(
+                GRANTS, grant.name, grant.namespace, {"status": {"warnedAt": _text(due[-1])}}, subresource="status"
+            )  # fmt: skip
+
     async def _write_uses(self, grant: Grant, facts: Facts) -> None:
         """Write the uses of a limited grant, which their records tell; those of others are counted by who answers requests."""
         if not grant.uses or facts.uses == grant.status.get("uses", 0):
@@ -206,8 +252,7 @@ class GrantLoop:
             found = await self._surroundings.client.get(POLICY_EXCEPTIONS, name, grant.namespace)
         except NotFound:
             return
-        owners = found["metadata"].get("ownerReferences") or ()
-        if any(one.get("uid") == grant.uid for one in owners):
+        if _is_of(found, grant):
             about = {"kind": "Grant", "namespace": grant.namespace, "name": grant.name, "uid": grant.uid}  # fmt: skip
             await delete(
                 self._surroundings,
@@ -221,9 +266,19 @@ class GrantLoop:
         instants = [status.approval_ends_at, status.starts_at, status.expires_at]
         if status.state == "active":
             instants += [idle_at(grant, facts, status), exhaustion_of(grant, facts)]
+            instants += warnings_of(status)
         waits = [(at - now).total_seconds() for at in instants if at is not None and at > now]
         if waits and not status.is_final:
             self.queue.add_after(place, min(*waits, LONGEST_SLEEP))
+
+
+def _is_of(exception: Object, grant: Grant) -> bool:
+    """Tell whether an exception is a grant's: by its owner, or by name where nobody owns it any more."""
+    owners = exception["metadata"].get("ownerReferences") or ()
+    if owners:
+        return any(one.get("uid") == grant.uid for one in owners)
+    annotations = exception["metadata"].get("annotations") or {}
+    return bool(annotations.get(GRANT_ANNOTATION) == f"{grant.namespace}/{grant.name}")
 
 
 def _readable(obj: Object) -> GrantPolicy | None:

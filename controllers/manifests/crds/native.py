@@ -37,7 +37,9 @@ GRANT_POLICY: Final = Shape(
         "reason": Shape({"minLength": _COUNT}),
         "ticket": Shape({"pattern": _TEXT}),
         "wildcards": _FLAG,
-        "limits": Shape({"openPerUser": _COUNT, "uses": _COUNT, "coolDown": _TEXT}),
+        "limits": Shape(
+            {"openPerUser": _COUNT, "uses": _COUNT, "objects": _COUNT, "coolDown": _TEXT}
+        ),
         "emergency": Shape({"maxDuration": _TEXT}),
         "codes": Shape({"mode": Text(enum=CODE_MODES), "duration": _TEXT}),
     }
@@ -76,7 +78,7 @@ GRANT: Final = Shape(
 GRANT_STATUS: Final = Shape(
     {
         **dict.fromkeys(
-            ("state", "grantPolicy", "approvalDeadline", "startsAt", "expiresAt", "endedAt", "endedBy", "message", "lastUsedAt"),
+            ("state", "grantPolicy", "approvalDeadline", "startsAt", "expiresAt", "endedAt", "endedBy", "message", "lastUsedAt", "warnedAt"),
             _TEXT,
         ),
         "uses": _COUNT,

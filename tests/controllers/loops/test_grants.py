@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from controllers.kube import Unreachable
 from controllers.kube.kinds import AUDIT_SEGMENTS, GRANTS, POLICY_EXCEPTIONS
 from controllers.loops.grants import GrantLoop
@@ -146,6 +148,29 @@ def test_an_exception_that_somebody_deleted_comes_back_with_the_next_look():
         made.take(found)
         await made.rest(60)
         assert exceptions(made) == ["grant-web"]
+
+    run(play, grant_policy(), grant())
+
+
+@pytest.mark.parametrize("owner", ["as before", "another"])
+def test_an_exception_that_comes_back_after_its_grant_was_revoked_goes_again(owner: str):
+    async def play(made: Scene) -> None:
+        decide(made, vote("bob"))
+        await made.rest()
+        [found] = made.stored(POLICY_EXCEPTIONS)
+        decide(made, vote("bob"), vote("cyd", "revoke"))
+        await made.rest()
+        assert exceptions(made) == []
+        again = {
+            key: value
+            for key, value in found["metadata"].items()
+            if key not in ("uid", "resourceVersion")
+        }
+        if owner == "another":
+            again["ownerReferences"] = []
+        made.put({**found, "metadata": again})
+        await made.rest()
+        assert exceptions(made) == []
 
     run(play, grant_policy(), grant())
 

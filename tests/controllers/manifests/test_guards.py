@@ -228,3 +228,25 @@ def test_a_code_that_was_made_void_stays_void():
         found = refused("kpolicy-code-states", "bob", code(state=after), code(state="void"))
         assert (found == []) is fine
     assert refused("kpolicy-code-states", "bob", code(state="void"), {"spec": {}}) == []
+
+
+def ending(annotation="", spec=""):
+    made = {
+        "metadata": {"annotations": {"kpolicy.io/expires-at": annotation}} if annotation else {}
+    }
+    return {**made, "spec": {"expiresAt": spec} if spec else {}}
+
+
+@pytest.mark.parametrize("place", ["annotation", "spec"])
+def test_the_end_of_every_exception_only_comes_nearer(place):
+    def at(text):
+        return ending(**{place: text})
+
+    name, noon = "kpolicy-exception-ends", at("2026-03-01T12:00:00Z")
+    assert refused(name, "eve", noon, noon) == []
+    assert refused(name, "eve", at("2026-03-01T11:59:59Z"), noon) == []
+    assert refused(name, "eve", noon, at("")) == []
+    assert refused(name, "eve", at(""), at("")) == []
+    assert refused(name, "eve", at("2026-03-01T12:00:01Z"), noon) != []
+    assert refused(name, "eve", at("2026-03-01T12:30:00+01:00"), noon) == []
+    assert refused(name, "eve", at(""), noon) != []

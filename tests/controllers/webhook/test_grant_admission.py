@@ -8,8 +8,9 @@ from typing import Any
 import orjson
 import pytest
 
-from controllers.kube import Forbidden, ManualClock
+from controllers.kube import Discovery, Forbidden, ManualClock
 from controllers.kube.fake import FakeClient
+from controllers.kube.kinds import PODS
 from controllers.webhook.grants import GrantDesk
 from engine.grants.blocks import Block, block_id, block_key
 from engine.record import replace
@@ -34,8 +35,14 @@ def grant(name: str = "web", **spec: Any) -> dict[str, Any]:
 
 
 def ask(obj: Any, old: Any = None, *, user: Any = ADA, client: FakeClient | None = None) -> Any:
+    async def known(there: FakeClient) -> Discovery:
+        discovery = Discovery(there)
+        await discovery.refresh()
+        return discovery
+
     async def go() -> Any:
-        desk = GrantDesk(client or FakeClient(POLICY), ManualClock(NOW), KEY)
+        there = client or FakeClient(POLICY)
+        desk = GrantDesk(there, ManualClock(NOW), KEY, await known(there))
         fields = {"operation": "UPDATE" if old else "CREATE", "oldObject": old, "userInfo": user}
         return orjson.loads(await desk.review("", body(obj, **fields), 5.0))["response"]
 
@@ -104,6 +111,45 @@ def test_a_request_by_a_denial_of_something_else_is_refused(told: Block):
 def test_a_request_for_all_rules_is_not_what_a_denial_told_of():
     answer = ask(grant(block=block_id(BLOCK, block_key(KEY)), rules=[]))
     assert "was about something else" in text(answer)
+
+
+def _pods(count: int, **labels: str) -> list[dict[str, Any]]:
+    return [
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"web-{number}", "namespace": "shop", "labels": labels}}
+        for number in range(count)
+    ]  # fmt: skip
+
+
+WIDE = {**POLICY, "spec": {**POLICY["spec"], "wildcards": True}}
+FEW = {**WIDE, "spec": {**WIDE["spec"], "limits": {"objects": 3}}}
+ANY = {**WIDE, "spec": {**WIDE["spec"], "limits": {"objects": 0}}}
+
+
+@pytest.mark.parametrize(
+    ("policy", "pods", "target", "allowed"),
+    [
+        (WIDE, _pods(50), {"kind": "Pod", "name": "web-*"}, True),
+        (WIDE, _pods(51), {"kind": "Pod", "name": "web-*"}, False),
+        (WIDE, _pods(51), {"kind": "Pod", "name": "web-1"}, True),
+        (WIDE, _pods(51), {"kind": "Pod", "name": "db-*"}, True),
+        (WIDE, _pods(51), {"kind": "*", "name": "web-?"}, True),
+        (FEW, _pods(4), {"kind": "Pod", "name": "*"}, False),
+        (FEW, _pods(4, tier="a"), {"kind": "Pod", "selector": {"matchLabels": {"tier": "a"}}}, False),
+        (FEW, _pods(4, tier="b"), {"kind": "Pod", "selector": {"matchLabels": {"tier": "a"}}}, True),
+        (ANY, _pods(60), {"kind": "Pod", "name": "*"}, True),
+    ],
+)  # fmt: skip
+def test_a_wide_request_reaches_no_more_objects_than_it_may(policy, pods, target, allowed):
+    answer = ask(grant(target=target), client=FakeClient(policy, *pods, kinds=[PODS]))
+    assert answer["allowed"] is allowed, text(answer)
+    assert allowed or "it reaches more than" in text(answer)
+
+
+def test_a_wide_request_whose_objects_cannot_be_counted_is_refused():
+    client = FakeClient(WIDE, kinds=[PODS])
+    client.fail("list", Forbidden("no", status=403), resource="pods")
+    answer = ask(grant(target={"kind": "Pod", "name": "*"}), client=client)
+    assert "cannot be counted" in text(answer)
 
 
 def test_limits_that_cannot_be_read_refuse():
