@@ -16,7 +16,13 @@ import orjson
 from controllers.kube import Forbidden, NotFound
 from controllers.kube.client import MERGE
 from controllers.kube.kinds import CONFIG_MAPS
-from controllers.loops.rules import kinds_are_open, kinds_made, outlives_policy, synchronizes
+from controllers.loops.rules import (
+    kinds_are_open,
+    kinds_cloned,
+    kinds_made,
+    outlives_policy,
+    synchronizes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -38,10 +44,11 @@ KindName = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The kinds of objects that a synchronised rule made; with `stays` they outlive the rule."""
+    """The kinds of objects that a synchronised rule made; with `stays` they outlive rule and policy, with `copies` the rule."""
 
     kinds: frozenset[KindName] = frozenset()
     stays: bool = False
+    copies: bool = False
 
 
 class Memory:
@@ -82,7 +89,7 @@ class Memory:
             known = {}
             for rule in rules:
                 if synchronizes(rule):
-                    known[_place(rule)] = Made(frozenset(self.kinds(rule)), outlives_policy(rule))
+                    known[_place(rule)] = _made(rule, self.kinds(rule))
             unsettled = {
                 place: made
                 for place, made in self._rules.items()
@@ -98,7 +105,7 @@ class Memory:
             return
         async with self._lock:
             await self._recall()
-            known = self._rules.get(_place(rule), Made(stays=outlives_policy(rule)))
+            known = self._rules.get(_place(rule), _made(rule, ()))
             self._rules[_place(rule)] = replace(known, kinds=known.kinds | found)
             await self._write()
         self.learned()
@@ -136,6 +143,10 @@ class Memory:
         self._written = text
 
 
+def _made(rule: CompiledRule, kinds: Iterable[KindName]) -> Made:
+    return Made(frozenset(kinds), outlives_policy(rule), bool(kinds_cloned(rule)))
+
+
 def _place(rule: CompiledRule) -> Place:
     return rule.policy.key, rule.rule.name
 
@@ -155,9 +166,15 @@ def _document(namespace: str, text: str) -> Object:
 
 def _text(rules: Mapping[Place, Made]) -> str:
     rows = [
-        {"policy": policy, "rule": rule, "kinds": sorted(map(list, made.kinds)), "stays": made.stays}
+        {
+            "policy": policy,
+            "rule": rule,
+            "kinds": sorted(map(list, made.kinds)),
+            "stays": made.stays,
+            "copies": made.copies,
+        }
         for (policy, rule), made in sorted(rules.items())
-    ]  # fmt: skip
+    ]
     return orjson.dumps(rows).decode()
 
 
@@ -170,7 +187,8 @@ def _read(text: str) -> dict[Place, Made]:
     found = {}
     for row in rows if isinstance(rows, list) else ():
         if isinstance(row, dict) and row.get("policy") and row.get("rule"):
-            made = Made(frozenset(_kinds(row.get("kinds"))), row.get("stays") is True)
+            kinds = frozenset(_kinds(row.get("kinds")))
+            made = Made(kinds, row.get("stays") is True, row.get("copies") is True)
             found[str(row["policy"]), str(row["rule"])] = made
     return found
 

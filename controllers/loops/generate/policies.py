@@ -99,16 +99,19 @@ class PolicyWatch:
     async def _take_away(self) -> list[Place]:
         """Delete what rules made that are no more, also those that went while nobody led; return these rules.
 
-        A policy that is there and cannot be compiled has lost no rule.
+        A policy that is there and cannot be compiled has lost no rule. Copies stay when their rule is taken out of a policy
+        and go when the whole policy is deleted, as upstream's.
         """
         snapshot, gone = self._surroundings.snapshot, []
         downstreams = self._generator.downstreams
         for place, made in self._generator.memory.rules.items():
             if place in self._known or place[0] in snapshot.problems:
                 continue
-            for obj in () if made.stays else await downstreams.of_rule(*place, sorted(made.kinds)):
-                await downstreams.delete(obj)
             gone.append(place)
+            if made.stays or (made.copies and place[0] in snapshot.compiled):
+                continue
+            for obj in await downstreams.of_rule(*place, sorted(made.kinds)):
+                await downstreams.delete(obj)
         return gone
 
     async def _begin(self) -> None:

@@ -659,3 +659,33 @@ def test_objects_of_the_kind_that_a_rule_made_before_it_was_edited_stay():
             assert made.stored(CONFIG_MAPS, "quota", "dev") is not None
 
     asyncio.run(play())
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_copies_outlive_their_rule_and_go_with_their_policy(leads):
+    async def play():
+        async with scene(cluster_policy("p", copying(), rule()), secret(a="1")) as made:
+            leading(made)
+            await made.request(namespace("dev"))
+            await made.rest()
+            assert made.stored(SECRETS, "pull", "dev") is not None
+            if not leads:
+                await resigned(made)
+            made.put(cluster_policy("p", rule()))
+            if not leads:
+                leading(made)
+            await made.rest()
+            assert made.stored(SECRETS, "pull", "dev") is not None
+        async with scene(cluster_policy("p", copying(), rule()), secret(a="1")) as made:
+            leading(made)
+            await made.request(namespace("dev"))
+            await made.rest()
+            if not leads:
+                await resigned(made)
+            made.take(cluster_policy("p"))
+            if not leads:
+                leading(made)
+            await made.rest()
+            assert made.stored(SECRETS, "pull", "dev") is None
+
+    asyncio.run(play())
