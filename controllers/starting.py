@@ -10,6 +10,7 @@ from controllers.kube import Discovery, Kind, KubeError
 from controllers.kube.clock import ServerClock
 from controllers.lookups.assembling import for_cluster
 from controllers.lookups.egress import read_rules
+from controllers.lookups.notifying import Poster
 from controllers.runtime.afterwork import Afterwork
 from controllers.runtime.entropy import fixed_key, shared_key
 from controllers.runtime.metrics import Metrics
@@ -60,6 +61,7 @@ async def make_runtime(
         pull_secrets=options.outside.pull_secrets,
         clock=clock,
     )
+    poster = Poster(_rules(options))
     return Runtime(
         client=client,
         clock=clock,
@@ -74,7 +76,8 @@ async def make_runtime(
         user=user or await _user(client),
         trust=_trust(options),
         options=options,
-        also_close=(lookups.close,),
+        post=poster.post,
+        also_close=(lookups.close, poster.close),
     )
 
 

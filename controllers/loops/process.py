@@ -26,6 +26,7 @@ from .codes import CodeLoop, PruneLoop, RotationLoop
 from .generate.policies import PolicyWatch
 from .generate.watching import SyncWatch
 from .grants import GrantLoop
+from .notices import Notices
 from .policy_status import PolicyStatus
 from .reports.scan import BackgroundScan
 from .reports.sweeping import ReportSweep
@@ -65,6 +66,7 @@ def surroundings_of(runtime: Runtime) -> Surroundings:
         namespace=runtime.namespace,
         instance=runtime.identity,
         trust=runtime.trust,
+        post=runtime.post,
         options=Options(
             background_scan=given.background_scan,
             scan_interval=given.scan_interval,
@@ -131,13 +133,25 @@ class ProcessLoops:
 def _own_kinds(surroundings: Surroundings) -> Iterator[Callable[[], Coroutine[None, None, None]]]:
     """Yield the loops of our own kinds, which share one audit trail."""
     trail = AuditTrail(surroundings.client, surroundings.namespace, seal_key(surroundings.key))
+    notices = Notices(surroundings)
+    yield notices.run
     kinds = (GRANT_POLICIES, GRANTS, AUDIT_SEGMENTS)
-    yield once_served(surroundings, kinds, GrantLoop(surroundings, trail).run)
+    grants = GrantLoop(surroundings, trail, notices)
+    surroundings.metrics.gauge("kpolicy_grants", grants.states)
+    surroundings.metrics.gauge("kpolicy_grant_expiry_timestamp_seconds", grants.ends)
+    surroundings.metrics.gauge("kpolicy_audit_head", lambda: _head_of(trail))
+    yield once_served(surroundings, kinds, grants.run)
     kinds = (AUDIT_NOTES, GRANTS, AUDIT_SEGMENTS)
     yield once_served(surroundings, kinds, NoteLoop(surroundings, trail).run)
     kinds = (CODE_USES, ONE_TIME_CODES, AUDIT_SEGMENTS)
     for loop in (CodeLoop, RotationLoop, PruneLoop):
         yield once_served(surroundings, kinds, loop(surroundings, trail).run)
+
+
+def _head_of(trail: AuditTrail) -> Iterator[tuple[Labels, float]]:
+    """Yield how far the audit trail goes: a witness outside the cluster, for whoever scrapes it."""
+    if trail.head is not None:
+        yield (), float(trail.head.seq)
 
 
 def _show_ttl(surroundings: Surroundings, ttl: TtlLoop) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from controllers.runtime.evaluating import Resolver
     from controllers.runtime.metrics import Metrics
     from controllers.runtime.policy_cache import Snapshot
+    from controllers.runtime.process import Post
     from controllers.runtime.world import World
     from engine.manifests import Trust
     from engine.model import Object, Policy
@@ -51,7 +52,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What loops stand in. `key` is what chance follows from, `instance` how this process signs its Events."""
+    """What loops stand in.
+
+    `key` is what chance follows from, `instance` how this process signs its Events, `post` sends to addresses outside.
+    """
 
     world: World
     client: Client
@@ -64,6 +68,7 @@ class Surroundings:
     namespace: str = "kyverno"
     instance: str = "kpolicy"
     trust: Trust | None = None
+    post: Post | None = None
     options: Options = field(default_factory=Options)
 
     @property

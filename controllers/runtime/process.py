@@ -49,6 +49,15 @@ class Configured:
             listener()
 
 
+class Post(Protocol):
+    """Sends to an address outside (`controllers.lookups.notifying`)."""
+
+    async def __call__(
+        self, url: str, headers: Mapping[str, str], body: bytes, authorities: str = ""
+    ) -> None:
+        """Post a body; raises EngineError."""
+
+
 @dataclass(slots=True)
 class Runtime:
     """Everything that webhook and loops stand on.
@@ -69,6 +78,7 @@ class Runtime:
     identity: str = "kpolicy"
     user: str = ""
     trust: Trust | None = None
+    post: Post | None = None
     options: Options = field(default_factory=Options)
     configured: Configured = field(default_factory=Configured)
     also_close: tuple[Callable[[], Awaitable[None]], ...] = ()

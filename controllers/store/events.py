@@ -28,6 +28,11 @@ APPLIED: Final = "PolicyApplied"
 ERROR: Final = "PolicyError"
 SKIPPED: Final = "PolicySkipped"
 
+NORMAL: Final = frozenset(
+    {APPLIED, SKIPPED, "GrantPending", "GrantScheduled", "GrantActive", "GrantExpired", "GrantDropped", "GrantWithdrawn"}
+)  # fmt: skip
+"""Reasons of what went as wished."""
+
 BLOCKED: Final = "Resource Blocked"
 PASSED: Final = "Resource Passed"
 GENERATED: Final = "Resource Generated"
@@ -59,7 +64,7 @@ class Note:
     @property
     def type(self) -> str:
         """`Normal` for what went as wished, else `Warning` (row E-01)."""
-        return "Normal" if self.reason in (APPLIED, SKIPPED) else "Warning"
+        return "Normal" if self.reason in NORMAL else "Warning"
 
 
 def event_of(note: Note, at: datetime, serial: int, instance: str) -> Object:

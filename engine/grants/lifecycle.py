@@ -30,6 +30,7 @@ FINAL: Final = frozenset(
 SETTLING: Final = timedelta(seconds=5)
 """How long the exception outlives its last use, because the API server may run one update several times (A3). No further
 request passes by it in that time, since each has to take a use of its own."""
+_LAST_WARNING: Final = timedelta(minutes=5)
 OPEN: Final = frozenset({"pending", "scheduled", "active"})
 
 
@@ -166,6 +167,16 @@ def exhaustion_of(grant: Grant, facts: Facts) -> datetime | None:
     if not grant.uses or facts.uses < grant.uses:
         return None
     return facts.last_used_at + SETTLING if facts.last_used_at is not None else facts.now
+
+
+def warnings_of(status: GrantStatus) -> list[datetime]:
+    """Return when people are told that an active grant ends soon: with a fifth of its time left, and five minutes ahead."""
+    if status.starts_at is None or status.expires_at is None:
+        return []
+    length = status.expires_at - status.starts_at
+    ahead = (length / 5, _LAST_WARNING)
+    found = {(status.expires_at - one).replace(microsecond=0) for one in ahead if one < length}
+    return sorted(found)
 
 
 def idle_at(grant: Grant, facts: Facts, status: GrantStatus) -> datetime | None:

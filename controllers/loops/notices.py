@@ -1,0 +1,143 @@
+"""Tells people what happens to grants and codes: an Event on the object, and a signed notice to an address of their choice.
+
+The address is in the Secret `kpolicy-notify` (`url`, `key`, optionally `ca`); without it there are Events only. A notice is sent
+at least once while this process leads; its id tells one that came twice. Never a code.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import logging
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from controllers.kube import NotFound
+from controllers.kube.kinds import SECRETS
+from controllers.kube.workqueue import WorkQueue
+from controllers.store.events import Note
+from engine.errors import EngineError
+
+from .announcing import announce
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from engine.model import Object
+
+    from .surroundings import Surroundings
+
+SECRET_NAME: Final = "kpolicy-notify"  # noqa: S105 - the name of an object, not a secret
+SOURCE: Final = "kpolicy-grants"
+SHORTEST_KEY: Final = 16
+MOST_TRIES: Final = 8
+_MOST_WAITING: Final = 1000
+_log = logging.getLogger(__name__)
+
+
+class Notices:
+    """Takes notices at once and sends them in the background; `run` it as a task on the leader."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+        self._waiting: OrderedDict[str, Object] = OrderedDict()
+        self._tries: dict[str, int] = {}
+        self.queue: WorkQueue[str] = WorkQueue(clock=surroundings.clock, least=1.0, most=300.0)
+
+    def __repr__(self) -> str:
+        return f"<Notices, {len(self._waiting)} waiting>"
+
+    async def run(self) -> None:
+        """Send until cancelled."""
+        await self.queue.run(self._send, on_error=_failed)
+
+    def tell(self, reason: str, about: Mapping[str, str], message: str, **fields: Any) -> None:
+        """Write an Event about an object and send a notice with further fields."""
+        note = Note(about, reason, "None", message, SOURCE)
+        announce(self._surroundings, [note])
+        if self._surroundings.post is None:
+            return
+        at = self._surroundings.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        told = {"time": at, "reason": reason, "object": dict(about), "message": message, **fields}
+        digest = hmac.digest(self._surroundings.key, orjson.dumps(told), "sha256").hex()[:32]
+        self._waiting[digest] = {"id": digest, **told}
+        while len(self._waiting) > _MOST_WAITING:
+            self._forget(next(iter(self._waiting)))
+        self.queue.add(digest)
+
+    async def _send(self, key: str) -> None:
+        """Send one notice; raises EngineError, then it is tried again later, some times."""
+        told = self._waiting.get(key)
+        if told is None or self._surroundings.post is None:
+            return
+        target = await self._target()
+        if target is not None:
+            self._tries[key] = self._tries.get(key, 0) + 1
+            if self._tries[key] > MOST_TRIES:
+                _log.warning("a notice about %s could not be sent", told["reason"])
+            else:
+                body = orjson.dumps(told)
+                headers = signed(body, told["time"], key, target.key)
+                await self._surroundings.post(target.url, headers, body, target.authorities)
+        self._forget(key)
+
+    def _forget(self, key: str) -> None:
+        self._waiting.pop(key, None)
+        self._tries.pop(key, None)
+
+    async def _target(self) -> Target | None:
+        try:
+            secret = await self._surroundings.client.get(
+                SECRETS, SECRET_NAME, self._surroundings.namespace
+            )
+        except NotFound:
+            return None
+        return target_in(secret)
+
+
+class Target:
+    """Where notices go, and what they are signed with."""
+
+    __slots__ = ("authorities", "key", "url")
+
+    def __init__(self, url: str, key: bytes, authorities: str) -> None:
+        self.url, self.key, self.authorities = url, key, authorities
+
+    def __repr__(self) -> str:
+        return "<Target>"
+
+
+def target_in(secret: Object) -> Target | None:
+    """Return where notices go by a Secret, None where it names no https address with a key that is long enough."""
+    data = secret.get("data") or {}
+    try:
+        url, key, authorities = (
+            base64.b64decode(data.get(name) or "", validate=True) for name in ("url", "key", "ca")
+        )
+        address = url.decode().strip()
+        if address.startswith("https://") and len(key) >= SHORTEST_KEY:
+            return Target(address, key, authorities.decode())
+    except (binascii.Error, TypeError, ValueError):
+        pass
+    _log.warning("the Secret `%s` names no https address with a key of %d bytes", SECRET_NAME, SHORTEST_KEY)  # fmt: skip
+    return None
+
+
+def signed(body: bytes, at: str, key_id: str, key: bytes) -> dict[str, str]:
+    """Return the headers of a notice: its id, its time, and `v1=` HMAC-SHA-256 of `time.body` in hex."""
+    mac = hmac.digest(key, f"{at}.".encode() + body, "sha256").hex()
+    return {
+        "X-Kpolicy-Notice": key_id,
+        "X-Kpolicy-Time": at,
+        "X-Kpolicy-Signature": f"v1={mac}",
+    }
+
+
+def _failed(_: str, error: Exception) -> None:
+    if isinstance(error, EngineError):
+        _log.warning("a notice could not be sent: %s", type(error).__name__)
+    else:
+        _log.error("a notice could not be sent", exc_info=error)
