@@ -97,7 +97,9 @@ def _needs_of_generate(rule: Rule, at: str, discovery: Discovery) -> Iterator[Ne
         return
     verbs = _KEPT if block.get("synchronize") else _ONCE
     for one in block.get("foreach") or (block,):
-        yield from _on(one, at, verbs, discovery)
+        # what is made is an object, whatever part of it the kind names
+        whole = {**one, "kind": str(one.get("kind") or "").partition("/")[0]}
+        yield from _on(whole, at, verbs, discovery)
         clone_list = one.get("cloneList") or {}
         for text in clone_list.get("kinds") or ():
             version, _, kind = str(text).rpartition("/")

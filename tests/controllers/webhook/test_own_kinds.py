@@ -15,6 +15,8 @@ from controllers.runtime.metrics import Metrics
 from controllers.runtime.world import World
 from controllers.store.exceptions import ExceptionRules
 from controllers.webhook.desk import Desk
+from controllers.webhook.rights import needs_of_policy
+from engine.parse import parse_policy
 
 from .staging import body, pod, policy
 
@@ -120,6 +122,12 @@ def test_a_copy_needs_the_right_to_read_its_source() -> None:
     response = ask("policy", copy, denied={"secrets": {"get"}})
 
     assert response["allowed"] is False
+
+
+def test_a_part_of_an_object_is_made_with_the_rights_on_the_object() -> None:
+    part = parse_policy(generating(apiVersion="apps/v1", kind="Deployment/scale"))
+    discovery = Discovery(FakeClient(), (EVENTUALLY,))
+    assert [need.resource for need in needs_of_policy(part, discovery)] == ["deployments"]
 
 
 def giving(kind: str = "RoleBinding") -> dict[str, Any]:
