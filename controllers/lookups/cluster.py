@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube.client import PAGE
-from controllers.kube.errors import NotFound
+from controllers.kube.errors import Forbidden, NotFound
 from controllers.kube.kinds import CONFIG_MAPS
 from controllers.kube.paths import checked_path, segments
 from controllers.kube.selectors import text_of
@@ -62,9 +62,12 @@ class ClusterSource:
         if method == "POST":
             path = _without_effect(path)
             body = json.load(lookup.body) if lookup.body else {}
-        return await self._client.raw(
-            method, path, body, limit=self._most_bytes, timeout=self._seconds
-        )
+        try:
+            return await self._client.raw(
+                method, path, body, limit=self._most_bytes, timeout=self._seconds
+            )
+        except Forbidden as error:
+            raise error.reworded(f"permission denied: {error.message}") from error
 
     async def object(self, lookup: ObjectLookup) -> Object | None:
         """Return an object, None where there is none; raises KubeError, and OutsideError for a kind that is not known."""

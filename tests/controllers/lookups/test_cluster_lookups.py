@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controllers.kube import Discovery, Invalid, KubeError, NotFound
+from controllers.kube import Discovery, Forbidden, Invalid, KubeError, NotFound
 from controllers.kube.fake import FakeClient
 from controllers.lookups.cluster import ClusterSource
 from controllers.lookups.errors import OutsideError
@@ -51,6 +51,13 @@ def test_a_call_is_answered_with_what_the_server_says() -> None:
     found = run(Scene(pod("a")).source.call(ApiCallLookup("GET", "/api/v1/namespaces/dev/pods")))
 
     assert [item["metadata"]["name"] for item in found["items"]] == ["a"]
+
+
+def test_a_call_that_we_may_not_make_says_so_first() -> None:
+    scene = Scene()
+    scene.client.fail("raw", Forbidden("pods is forbidden: you cannot", status=403))
+    with pytest.raises(Forbidden, match="permission denied: pods is"):
+        run(scene.source.call(ApiCallLookup("GET", "/api/v1/pods")))
 
 
 @pytest.mark.parametrize(
