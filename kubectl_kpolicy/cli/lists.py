@@ -75,7 +75,8 @@ def _replayed(name: str) -> tuple[World, datetime]:
 
 
 def check_needs(world: World, listing: Listing) -> ExitCode:
-    """Report what cannot be read; return the exit code where nothing can."""
+    """Report what cannot be read; return the exit code where nothing can. A journal of codes stands for itself."""
+    from kubectl_kpolicy.cluster.resources import JOURNAL
     from kubectl_kpolicy.cluster.world import Trouble
 
     codes = {
@@ -86,7 +87,7 @@ def check_needs(world: World, listing: Listing) -> ExitCode:
         Trouble.FAILED: ExitCode.FAILED,
     }
     missed = [found for name in listing.needs if (found := world.problem(name))]
-    if missed and not any(world.is_synced(name) for name in listing.needs):
+    if missed and not any(map(world.is_synced, (*listing.needs, JOURNAL))):
         report(EngineError(missed[0].message, help=missed[0].help))
         return codes[missed[0].trouble]
     for name in (*listing.needs, *listing.wants):

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 SUMMARY = "how things stand, in a few numbers"
 COMMANDS = {"blocks": "violations --blocks", "grants": "grant list", "inbox": "grant list --to-approve", "codes": "otp list"}  # fmt: skip
+_COUNTED = {"blocks": "events", "active": "grants", "pending": "grants", "ending": "grants", "codes": "codes",
+            "cleanup": "cleanuppolicies", "drift": "exceptions", "audit": "auditsegments"}  # fmt: skip
+"""What numbers are counts of; where that cannot be read there is no number, which is not none."""
 SEVERITIES = ("critical", "high", "medium", "low", "info")
 
 
@@ -53,12 +56,15 @@ def _run(args: argparse.Namespace) -> int:
     if args.output == "table":
         table = Table([Column("WHAT"), Column("COUNT"), Column("SEE")])
         for gauge in gauges:
+            if problem := world.problem(_COUNTED.get(gauge.id, "")):
+                table.add(gauge.title, "-", problem.message)
+                continue
             where = f" --where '{gauge.where}'" if gauge.where else ""
             command = COMMANDS.get(gauge.screen, gauge.screen)
             table.add(gauge.title, str(gauge.value), f"kubectl kpolicy {command}{where}")
         sys.stdout.write(table.text())
     else:
-        numbers = {gauge.id: gauge.value for gauge in gauges}
+        numbers = {gauge.id: None if world.problem(_COUNTED.get(gauge.id, "")) else gauge.value for gauge in gauges}  # fmt: skip
         write_object(sys.stdout, {"apiVersion": "kpolicy.io/v1alpha1", "kind": "Status", "counts": numbers}, args.output)  # fmt: skip
     return _verdict(args, world) if args.exit_code else 0
 

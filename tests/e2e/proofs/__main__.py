@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -39,6 +40,8 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="keep the folders with logs")
     parser.add_argument("proofs", nargs="*", metavar="NAME")
     args = parser.parse_args()
+    # who is told to stop takes the servers along
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if unknown := set(args.proofs) - set(PROOFS):
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(PROOFS)}")
     results = [

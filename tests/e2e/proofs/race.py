@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+import aiohttp
 
 from controllers.kube.kinds import CODE_USES, PODS
 
-from .stage import PEOPLE, code_for, hold, pod, posting, review, spaces, staged, tried
+from .stage import (
+    PEOPLE,
+    Broken,
+    code_for,
+    hold,
+    pod,
+    posting,
+    review,
+    spaces,
+    staged,
+    tried,
+    until,
+)
 
 if TYPE_CHECKING:
     from tests.e2e.tiers import Tier
@@ -30,30 +45,41 @@ def run(tier: Tier, say: Say) -> None:
 async def _race(stage: Stage, say: Say) -> None:
     began = time.monotonic()
     async with posting(stage, stage.tier.webhook_pair) as poster:
-        for number in range(ROUNDS):
-            await _round(poster, number)
+        lost = [await _round(poster, number) for number in range(ROUNDS)]
     client = stage.client()
     uses = (await client.list_all(CODE_USES)).items
-    hold(len(uses) == ROUNDS, "as many uses as rounds", len(uses))
+    hold(ROUNDS - sum(lost) <= len(uses) <= ROUNDS, "as many uses as rounds", len(uses))
     took = time.monotonic() - began
     say(
-        f"{ROUNDS} rounds of {CLIENTS} redemptions on 2 replicas: 1 winner each, {len(uses)} uses, {took:.0f} s"
+        f"{ROUNDS} rounds of {CLIENTS} redemptions on 2 replicas: never more than 1 winner, {len(uses)} uses, {sum(lost)} requests unanswered, {took:.0f} s"
     )
     await client.close()
     await _through_the_server(stage, say)
 
 
-async def _round(poster: Poster, number: int) -> None:
+async def _round(poster: Poster, number: int) -> int:
+    """Race once; return how many requests nobody answered, of which one may be who took the code."""
     user = f"racer-{number}"
 
     def raced(*codes: str) -> dict[str, Any]:
         return pod(f"raced-{number}", *codes, namespace=f"space-{number % SPACES}")
 
-    code = await poster.offered(number % 2, raced(), user)
+    async def offered() -> str | None:
+        with suppress(aiohttp.ClientError, TimeoutError, Broken):
+            return await poster.offered(number % 2, raced(), user)
+        return None
+
+    code = await until(offered, 60, "a denial offers a code")
     sent = [review(raced(code), user) for _ in range(CLIENTS)]
-    answers = await asyncio.gather(*(poster.ask(at % 2, one) for at, one in enumerate(sent)))
-    winners = sum(one["allowed"] for one in answers)
-    hold(winners == 1, f"one winner in round {number}", winners)
+    asked = (poster.ask(at % 2, one) for at, one in enumerate(sent))
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    lost = [one for one in answers if isinstance(one, aiohttp.ClientError | TimeoutError)]
+    for one in answers:
+        if isinstance(one, BaseException) and one not in lost:
+            raise one
+    winners = sum(one["allowed"] for one in answers if isinstance(one, dict))
+    hold(winners == 1 or (lost and winners == 0), f"one winner in round {number}", winners)
+    return len(lost)
 
 
 async def _through_the_server(stage: Stage, say: Say) -> None:

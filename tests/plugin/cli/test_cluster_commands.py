@@ -224,6 +224,17 @@ def test_the_numbers_are_those_of_pulse(run) -> None:
     assert json.loads(run("status", "-o", "json")[1])["counts"]["failures"] == 7
 
 
+def test_what_cannot_be_read_has_no_number(run, tmp_path: Path) -> None:
+    blind = recorded(tmp_path / "blind.jsonl", hindered(Trouble.MISSING, "grants", "codes"))
+
+    told = run("status", file=blind)[1].splitlines()
+    counts = json.loads(run("status", "-o", "json", file=blind)[1])["counts"]
+
+    assert [line.split()[2] for line in told if line.startswith(("active grants", "codes out"))] == ["-", "-"]  # fmt: skip
+    assert [counts[name] for name in ("active", "pending", "ending", "codes")] == [None] * 4
+    assert counts["failures"] == 0
+
+
 def test_a_tampered_record_is_named(run) -> None:
     code, out, err = run("audit", "verify")
 
