@@ -7,6 +7,7 @@ always what destroys. The letters of the first group are the same on every scree
 from __future__ import annotations
 
 from .registry import TUI, Action, Danger, Registry, Right
+from .viewing import COMPARING, VIEWING
 
 KPOLICY = "kpolicy.io"
 KYVERNO = "kyverno.io"
@@ -112,6 +113,7 @@ GLOBAL = (
     _looks("jump", "Jump", "Go to a part of the screen by a letter.", "ctrl+o"),
     _looks("read-only", "Read-only", "Lock changes, or unlock them for 15 minutes.", "ctrl+w", command="kubectl kpolicy tui {screen} --read-only"),
     _looks("quit", "Quit", "Leave the console.", "ctrl+q", command=_TUI),
+    *VIEWING,
 )  # fmt: skip
 
 VIOLATIONS = (
@@ -195,7 +197,18 @@ AUDIT = (
            "kubectl kpolicy audit log --object {object}", (), ("audit",), needs_row=True),
 )  # fmt: skip
 
-ALL = (*GLOBAL, *VIOLATIONS, *POLICIES, *EXCEPTIONS, *GRANTS, *INBOX, *CODES, *CLEANUP, *AUDIT)
+ALL = (
+    *GLOBAL,
+    *VIOLATIONS,
+    *POLICIES,
+    *EXCEPTIONS,
+    *GRANTS,
+    *COMPARING,
+    *INBOX,
+    *CODES,
+    *CLEANUP,
+    *AUDIT,
+)
 
 
 def registry(keymap: dict[str, list[str]] | None = None) -> Registry:

@@ -29,6 +29,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("--replay", default="", metavar="FILE", help="show a recording instead of a cluster")  # fmt: skip
     parser.add_argument("--at", default="", metavar="TIME", help="instant of the recording; its end by default")  # fmt: skip
     parser.add_argument("--serve", nargs="?", const="127.0.0.1:8000", default="", metavar="ADDRESS", help="show the console in a browser, on this address")  # fmt: skip
+    parser.add_argument("--allow-remote", action="store_true", help="let --serve take an address that others can reach")  # fmt: skip
     add_cluster_flags(parser)
     parser.set_defaults(run=run)
 
@@ -42,16 +43,16 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     try:
-        from kubectl_kpolicy.tui import starting
+        from kubectl_kpolicy.tui import serving, starting
     except ModuleNotFoundError as error:
         if error.name not in ("textual", "rich"):
             raise
         raise EngineError("the console needs Textual", help="pip install 'kubectl-kpolicy[tui]'") from error  # fmt: skip
     if args.serve:
-        return starting.serve(args, sys.argv)
-    if not sys.stdout.isatty():
+        return serving.serve(args, sys.argv)
+    if not sys.stdout.isatty() and not serving.is_served():
         raise EngineError("the console needs a terminal", help="`kubectl kpolicy status` prints the same numbers; --serve shows it in a browser")  # fmt: skip
-    return starting.start(args, settings_of(args))
+    return starting.start(args, settings_of)
 
 
 def settings_of(args: argparse.Namespace) -> dict[str, Any]:
@@ -73,6 +74,7 @@ def settings_of(args: argparse.Namespace) -> dict[str, Any]:
         "ascii": args.ascii or config.tui("ascii"),
         "screen": _screen(args.screen or config.tui("screen")),
         "where": args.where,
+        "color": config.context(context, "color"),
         "favourites": tuple(config.context(context, "favourites")),
         "keymap": config.keymap(),
         "views": config.views(),

@@ -143,7 +143,7 @@ def apply_step(world: World, step: Step) -> None:
 
 
 class ReplaySource:
-    """A recording as a source. The clock stands at `at` (the end by default) and moves only by `move_to` and `move`."""
+    """A recording as a source. The clock stands at `at` (the end by default) and moves only when somebody moves it."""
 
     def __init__(self, recording: Recording, at: datetime | None = None) -> None:
         self.recording = recording
@@ -169,20 +169,28 @@ class ReplaySource:
         """Do nothing: there is nothing to stop."""
 
     def move_to(self, at: datetime) -> None:
-        """Look at another instant; going back begins the World anew."""
-        if at < self._at:
-            resources = {str(step.change["resource"]) for step in self.recording.steps}
-            for name in resources:
-                self.world.replace(name, (), at)
-            self._at = at
+        """Look at another instant between beginning and end; going back begins the World anew."""
+        at = min(max(at, self.recording.began_at), self.recording.ended_at)
+        before, self._at = self._at, at
+        if at < before:
+            self.world.clear()
             self._fill(step for step in self.recording.steps if step.at <= at)
         else:
-            before, self._at = self._at, at
             self._fill(step for step in self.recording.steps if before < step.at <= at)
 
     def move(self, length: timedelta) -> None:
-        """Look at an instant later or (negative) earlier, not before the beginning."""
-        self.move_to(max(self._at + length, self.recording.began_at))
+        """Look at an instant later or (negative) earlier."""
+        self.move_to(self._at + length)
+
+    def step(self, by: int) -> bool:
+        """Look at the next instant (1) at which something changed, or the one before (-1); tell whether there was one."""
+        instants = sorted({self.recording.began_at, *(step.at for step in self.recording.steps)})
+        later = [at for at in instants if at > self._at]
+        earlier = [at for at in instants if at < self._at]
+        if (by > 0 and not later) or (by < 0 and not earlier):
+            return False
+        self.move_to(later[0] if by > 0 else earlier[-1])
+        return True
 
     def _fill(self, steps: Iterable[Step]) -> None:
         for step in steps:

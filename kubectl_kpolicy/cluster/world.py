@@ -136,6 +136,16 @@ class World:
             self.put(resource, obj)
         self.synced(resource, at)
 
+    def clear(self) -> None:
+        """Forget everything, as if nothing had been read yet; listeners hear of each resource that is gone."""
+        names = {*self._objects, *self._synced, *self._problems}
+        self._objects.clear()
+        self._synced.clear()
+        self._problems.clear()
+        self._rows.clear()
+        for name in names:
+            self._changed(Change(name))
+
     def synced(self, resource: str, at: datetime) -> None:
         """Note that a resource is whole at an instant; an earlier problem is over."""
         self._synced[resource] = at

@@ -27,6 +27,7 @@ _TOKEN: Final = re.compile(
     )""",
     re.VERBOSE,
 )
+_JOINTS: Final = ("or", "||", "and", "&&", "not")
 _PREDICATE: Final = re.compile(r"([A-Za-z][A-Za-z_-]*)(!=|>=|<=|!~|=|>|<|~|:)(.*)", re.DOTALL)
 
 
@@ -93,6 +94,17 @@ def read(text: str) -> Node:
     if reader.index < len(reader.tokens):
         raise FilterError("a `)` without its `(`", reader.tokens[reader.index][2])
     return node
+
+
+def parts_of(text: str) -> list[str]:
+    """Return the parts of a filter that stand side by side, as written; one part where they are joined in another way."""
+    try:
+        node, found = read(text) if text.strip() else Joined("and", ()), _tokens(text)
+    except FilterError:
+        return [text]
+    if any(kind in ("open", "close", "not") or (kind == "word" and word.lower() in _JOINTS) for kind, word, _ in found):  # fmt: skip
+        return [text.strip()]
+    return [word for _, word, _ in found] if isinstance(node, Joined) else [text.strip()]
 
 
 def _tokens(text: str) -> list[_Token]:

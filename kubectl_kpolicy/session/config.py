@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.errors import DocumentError, Location
+from engine.errors import DocumentError, EngineError, Location
 from engine.record import record
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ SETTINGS: Final[dict[str, dict[str, tuple[type, Any, str]]]] = {
         "read_only": (bool, False, "no changes from the console until `:write`"),
         "production": (bool, False, "shows PROD in the header; such a context is read-only unless it says otherwise"),
         "favourites": (list, [], "namespaces that the digits 1 to 9 choose"),
+        "color": (str, "", "colour of the header, by a name such as teal or as #112233, to tell contexts apart"),
         "journal": (str, "", "namespace/name of the ConfigMap that keeps codes of `random()` policies"),
     },
 }  # fmt: skip
@@ -122,6 +123,54 @@ def load_config(environment: Mapping[str, str] = os.environ) -> Config:
             )
             values[table] = {**values.get(table, {}), key: typed}
     return Config(values, str(path) if path.exists() else "")
+
+
+def save_view(name: str, text: str, environment: Mapping[str, str] = os.environ) -> Path:
+    """Write a view into the configuration, in place of one of the same name; everything else stays as it is written.
+
+    Raises DocumentError where the file could not be read afterwards, in which case it is left alone, EngineError where it
+    cannot be written.
+    """
+    import tomllib
+
+    path = config_path(environment)
+    before = path.read_text() if path.exists() else ""
+    made = _with_view(before, name, text)
+    try:
+        good = tomllib.loads(made).get("views", {}).get(name) == text
+    except tomllib.TOMLDecodeError:
+        good = False
+    if not good:
+        raise DocumentError("the view cannot be put into the file", at=Location(str(path)), help=f"write it yourself: [views] {_quoted(name)} = {_quoted(text)}")  # fmt: skip
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(made)
+    except OSError as error:
+        raise EngineError(f"cannot write `{path}`") from error
+    return path
+
+
+def _with_view(text: str, name: str, view: str) -> str:
+    """Return a configuration with a line for a view in its table, which is made at the end where there is none."""
+    line = f"{_quoted(name)} = {_quoted(view)}"
+    lines = text.splitlines()
+    heads = [number for number, one in enumerate(lines) if one.strip().replace(" ", "") == "[views]"]  # fmt: skip
+    if not heads:
+        return "\n".join([*lines, *([""] if lines else []), "[views]", line]) + "\n"
+    number = heads[0] + 1
+    while number < len(lines) and not lines[number].lstrip().startswith("["):
+        key = lines[number].partition("=")[0].strip().strip("\"'")
+        if key == name and "=" in lines[number]:
+            return "\n".join([*lines[:number], line, *lines[number + 1 :]]) + "\n"
+        number += 1
+    return "\n".join([*lines[: heads[0] + 1], line, *lines[heads[0] + 1 :]]) + "\n"
+
+
+def _quoted(text: str) -> str:
+    """Return a text as TOML writes it, which reads JSON's way of quoting."""
+    import json
+
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _read(path: Path) -> dict[str, Any]:

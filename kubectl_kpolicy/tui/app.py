@@ -24,6 +24,8 @@ from kubectl_kpolicy.output.cells import plain
 from .chrome import footer_keys, header_parts
 from .commands import is_told, line_of
 from .deeds import CHEAP, DEEDS
+from .deeds.jumping import open_door
+from .deeds.typing import typed
 from .explaining import ExplainView
 from .history import History, Place
 from .modals.reveal import Secret
@@ -37,7 +39,7 @@ from .widgets.gauges import GaugeBox, PulseView
 from .words import SCREENS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from textual import events
     from textual.app import ComposeResult
@@ -58,8 +60,11 @@ _SHORTEST_CRUMB, _READ = 16, 8
 _TICK, _FLUSH, _SLOW_TICK, _REST = 1.0, 0.1, 15, 0.1
 
 
-class Console(App[None]):
-    """`kubectl kpolicy tui`. `source` fills the World, `doer` changes the cluster, `desk` takes requests for grants."""
+class Console(App[str]):
+    """`kubectl kpolicy tui`. `source` fills the World, `doer` changes the cluster, `desk` takes requests for grants.
+
+    It returns the context to go on with, where somebody chose another one; `contexts` names those there are.
+    """
 
     CSS_PATH = "styles/console.tcss"
     COMMANDS: ClassVar = {Everything}
@@ -81,6 +86,7 @@ class Console(App[None]):
         self.doer = doer or Doer(None, source.now, settings.user)
         self.desk = desk or ReportDesk(source.world)
         self.codes: CodeDesk | None = None
+        self.contexts: Callable[[], Sequence[str]] = tuple
         self.rights: dict[Right, bool] = dict(rights or {})
         self.read_only = settings.read_only
         self.history = History()
@@ -92,6 +98,7 @@ class Console(App[None]):
         self.identify: Callable[[], Coroutine[None, None, None]] | None = None
         self._detail_timer: Timer | None = None
         self._pace = Pace()
+        self._began = False
         self._dirty = True
         self._ticks = 0
         for theme in THEMES:
@@ -120,7 +127,8 @@ class Console(App[None]):
         self.go(self.current, self.settings.where)
         self.set_interval(_FLUSH, self._flush_changes)
         self.set_interval(_TICK, self._tick)
-        self.call_after_refresh(self._begin)
+        for clash in self.registry.clashes()[:1]:
+            self.call_after_refresh(self.say, f"keymap: {clash}", "yellow")
 
     def _begin(self) -> None:
         """Let the source begin, and find out beside it who looks."""
@@ -189,10 +197,14 @@ class Console(App[None]):
             self.say(f"there is no view `{name}`; there are: {known}", "yellow")
             return
         self.go(screen.strip(), where.strip())
+        chosen = self.settings.columns.get(f"view {name}")
+        if self.view is not None and chosen:
+            self.view.state.columns = chosen
 
     def _new_view(self, screen: str) -> ListView:
         made = ListView(LISTINGS[screen], self.source.now(), marks="ascii" if self.settings.ascii else "glyph")  # fmt: skip
         made.state.namespace = self.settings.namespace
+        made.state.columns = self.settings.columns.get(screen, ())
         if screen == "violations":
             made.state.known = self.settings.seen
         return made
@@ -216,12 +228,20 @@ class Console(App[None]):
             self.query_one(PulseView).put(pulse.gauges(world, now))
         self._dirty = False
         self.draw_frame()
+        if not self._began:
+            self._began = True
+            self.call_after_refresh(self._begin)
 
     def draw_frame(self) -> None:
         """Draw header, crumbs, details and footer."""
-        self.query_one(Header).show(header_parts(self), is_production=self.settings.is_production)
+        self._draw_header()
         self._draw_line()
         self._draw_detail()
+
+    def _draw_header(self) -> None:
+        settings = self.settings
+        self.set_class(settings.is_production, "-production")
+        self.query_one(Header).show(header_parts(self), color=settings.color)
 
     def _draw_line(self) -> None:
         """Draw what follows the cursor at once: crumbs, message and footer."""
@@ -278,7 +298,7 @@ class Console(App[None]):
             self._dirty = True
         if self.table is not None:
             self.table.tick(self.source.now())
-        self.query_one(Header).show(header_parts(self), is_production=self.settings.is_production)
+        self._draw_header()
 
     def export_screenshot(self, *, title: str | None = None, simplify: bool = False) -> str:
         """Return a picture of the screen; codes are dots in it, whatever the screen shows."""
@@ -314,7 +334,7 @@ class Console(App[None]):
         if event.is_forwarded or len(self.screen_stack) > 1:
             return False
         if isinstance(self.focused, Input) and event.key != "escape":
-            return False
+            return self.focused.id == "line" and await typed(self, event)
         key = event.character if event.is_printable and event.character not in (None, " ") else event.key  # fmt: skip
         action = self.registry.of_key(self.current, str(key))
         if action is None:
@@ -353,6 +373,10 @@ class Console(App[None]):
             self.command_log = [*self.command_log[-199:], line]
 
     # What widgets tell.
+
+    async def on_header_opened(self, event: Header.Opened) -> None:
+        """Open what the header names."""
+        await open_door(self, event.door)
 
     def on_policy_table_moved(self) -> None:
         """Follow the cursor: at once with what is cheap, with the details when it rests."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubectl_kpolicy.cluster import moments, pulse
 from kubectl_kpolicy.cluster.grants import state_of
+from kubectl_kpolicy.cluster.recording import ReplaySource
 from kubectl_kpolicy.cluster.world import Trouble
 
 from .widgets.frame import Part
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
     from .app import Console
 
+_SCRUBBER = 9
+_SKEW = 5.0
+"""Seconds between two clocks that nobody has to know of."""
 _WATCHED = ("reports", "clusterpolicies", "exceptions")
 
 
@@ -28,15 +32,37 @@ def header_parts(app: Console) -> list[Part]:
 def _parts(app: Console) -> Iterator[Part]:
     settings, world, now = app.settings, app.source.world, app.source.now()
     yield Part("kpolicy", "bold", 5)
-    yield Part(("PROD " if settings.is_production else "") + (settings.context or app.source.name), "bold")  # fmt: skip
-    yield Part(f"ns:{_namespace(app)}", "", 2)
+    yield Part(("PROD " if settings.is_production else "") + (settings.context or app.source.name), "bold", door="context")  # fmt: skip
+    yield Part(f"ns:{_namespace(app)}", "", 2, "namespaces")
     yield Part(settings.user, "", 4)
-    yield Part("RO" if app.read_only else "RW", "" if app.read_only else "bold", 0)
-    yield _health(world)
+    if isinstance(app.source, ReplaySource):
+        yield Part(_scrubber(app.source, is_ascii=settings.ascii), "bold")
+    else:
+        yield Part("RO" if app.read_only else "RW", "" if app.read_only else "bold", 0, "read-only")
+        yield _health(world)
+    yield Part(_skew(getattr(app.source, "skew", 0.0)), "bold", 2)
     ends = pulse.next_ending(world, now)
-    yield Part(f"next expiry {moments.left(ends, now)}" if ends else "", "", 3)
+    yield Part(f"next expiry {moments.left(ends, now)}" if ends else "", "", 3, "grants")
     waiting = sum(state_of(grant) == "pending" for grant in world.objects("grants"))
-    yield Part(f"inbox {waiting}" if waiting else "", "bold", 1)
+    yield Part(f"inbox {waiting}" if waiting else "", "bold", 1, "inbox")
+
+
+def _scrubber(past: ReplaySource, *, is_ascii: bool) -> str:
+    """Return where in a recording one is: its clock, and a line with a mark on it."""
+    made = past.recording
+    length = (made.ended_at - made.began_at).total_seconds()
+    share = (past.now() - made.began_at).total_seconds() / length if length else 1.0
+    mark = round(max(0.0, min(share, 1.0)) * (_SCRUBBER - 1))
+    line, knob = ("-", "|") if is_ascii else ("─", "●")
+    clock = past.now().strftime("%H:%M:%S")
+    return f"REPLAY {clock} {line * mark}{knob}{line * (_SCRUBBER - 1 - mark)}"
+
+
+def _skew(seconds: float) -> str:
+    """Return how far the server's clock is from ours, where that is worth knowing."""
+    if abs(seconds) <= _SKEW:
+        return ""
+    return f"clock {'+' if seconds > 0 else '-'}{moments.span(abs(seconds))}"
 
 
 def _namespace(app: Console) -> str:

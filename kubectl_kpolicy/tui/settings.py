@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 from engine.record import field, record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, MutableMapping, Sequence
 
 
 @record
 class Settings:
     """Everything that flags and the configuration decide.
 
-    `keymap` are keys by action id, `views` are saved filters by name (`noun: filter`), `favourites` are namespaces 1 to 9.
+    `keymap` are keys by action id, `views` are saved filters by name (`noun: filter`), `favourites` are namespaces 1 to 9,
+    `columns` the columns chosen by screen or view, `color` that of the header.
     """
 
     context: str = ""
@@ -28,5 +29,7 @@ class Settings:
     where: str = ""
     favourites: Sequence[str] = ()
     keymap: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    views: Mapping[str, str] = field(default_factory=dict)
+    views: MutableMapping[str, str] = field(default_factory=dict)
+    columns: MutableMapping[str, tuple[str, ...]] = field(default_factory=dict)
+    color: str = ""
     seen: frozenset[str] | None = None

@@ -1,15 +1,12 @@
-"""Starts the console: source, identity, rights and recording put together; in a terminal or for a browser."""
+"""Starts the console: source, identity, rights and recording put together."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import os
-import shlex
-import sys
 from contextlib import ExitStack
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,6 +18,7 @@ from kubectl_kpolicy.cluster.fetching import Scope
 from kubectl_kpolicy.cluster.moments import instant
 from kubectl_kpolicy.cluster.recording import Recorder, ReplaySource, read_recording
 from kubectl_kpolicy.cluster.sources import LiveSource
+from kubectl_kpolicy.session.shown import load_columns
 from kubectl_kpolicy.session.watermark import load_seen, save_seen
 
 from .app import Console
@@ -57,20 +55,27 @@ class Late:
         return getattr(self._made, name)
 
 
-def start(args: argparse.Namespace, words: dict[str, Any]) -> int:
-    """Open the console until somebody leaves it."""
+def start(args: argparse.Namespace, settings_of: Callable[[argparse.Namespace], dict[str, Any]]) -> int:  # fmt: skip
+    """Open the console until somebody leaves it; on another context, where somebody left for that."""
     gc.freeze()
     gc.set_threshold(*_COLLECTOR)
-    return asyncio.run(_run(args, Settings(**words)))
+    chosen = asyncio.run(_run(args, Settings(**settings_of(args))))
+    while chosen:
+        args.context, args.namespace, args.where, args.record = chosen[0], "", "", ""
+        args.screen = chosen[1]
+        chosen = asyncio.run(_run(args, Settings(**settings_of(args))))
+    return 0
 
 
-async def _run(args: argparse.Namespace, settings: Settings) -> int:
+async def _run(args: argparse.Namespace, settings: Settings) -> tuple[str, str] | None:
+    """Run a console; return the context to go on with and the screen, where somebody chose another."""
+    settings = replace(settings, columns=load_columns(), color=_color(settings.color))
     if args.replay:
         past = _replay(args)
         name = settings.context or past.name
         console = Console(past, replace(settings, context=name, read_only=True))
         await console.run_async()
-        return 0
+        return None
     from controllers.kube.access import connect
     from controllers.kube.clock import ServerClock
     from kubectl_kpolicy.session.cluster import access_of
@@ -84,14 +89,33 @@ async def _run(args: argparse.Namespace, settings: Settings) -> int:
     settings = replace(settings, seen=load_seen(settings.context))
     console = Console(source, settings, doer=Doer(client, source.now))
     console.identify = _identifying(console, client)
+    console.contexts = partial(_contexts, args)
     with ExitStack() as stack:
         _record(args, source, stack)
         try:
-            await console.run_async()
+            chosen = await console.run_async()
         finally:
             await client.close()
     save_seen(settings.context, source.world)
-    return 0
+    return (chosen, console.current) if chosen else None
+
+
+def _color(name: str) -> str:
+    """Return a colour as it was written; raises EngineError for one that there is not."""
+    from textual.color import Color, ColorParseError
+
+    try:
+        return name and Color.parse(name) and name
+    except ColorParseError as error:
+        raise EngineError(f"`{name}` is no colour", help="write `color` of the context as teal or #112233") from error  # fmt: skip
+
+
+def _contexts(args: argparse.Namespace) -> list[str]:
+    """Return the contexts of the kubeconfig, in its order."""
+    from controllers.kube.kubeconfig import default_paths, read_kubeconfig
+
+    paths = [Path(args.kubeconfig)] if args.kubeconfig else default_paths()
+    return list(read_kubeconfig(paths).contexts)
 
 
 def _identifying(console: Console, client: Any) -> Any:
@@ -126,16 +150,3 @@ def _record(args: argparse.Namespace, source: Source, stack: ExitStack) -> None:
         path.touch(mode=0o600)
         descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC)
         Recorder(source.world, stack.enter_context(os.fdopen(descriptor, "w")), source.now, source.name)  # fmt: skip
-
-
-def serve(args: argparse.Namespace, words: list[str]) -> int:
-    """Show the console in a browser; the server is Textual's, the address loopback unless another is named."""
-    try:
-        server = import_module("textual_serve.server").Server
-    except ModuleNotFoundError as error:
-        raise EngineError("the browser needs textual-serve", help="pip install textual-serve") from error  # fmt: skip
-    host, _, port = args.serve.rpartition(":")
-    rest = [word for word in words[1:] if word != "--serve" and word != args.serve and not word.startswith("--serve=")]  # fmt: skip
-    command = shlex.join([sys.executable, "-m", "kubectl_kpolicy", *rest])
-    server(command, host=host or "127.0.0.1", port=int(port), title="kpolicy").serve()
-    return 0

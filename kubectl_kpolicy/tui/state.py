@@ -51,6 +51,7 @@ class ListState:
         self.namespace = ""
         self.group = ""
         self.wide = False
+        self.columns: tuple[str, ...] = ()
         self.marks: set[str] = set()
         self.hidden: set[str] = set()
         self.folded: set[str] = set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import changing, coding, looking, moving, showing, typing
+from . import changing, choosing, coding, jumping, looking, moving, replaying, showing, typing
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -21,4 +21,7 @@ DEEDS: dict[str, Callable[[Console], Awaitable[None] | None]] = {
     **typing.DEEDS,
     **changing.DEEDS,
     **coding.DEEDS,
+    **choosing.DEEDS,
+    **replaying.DEEDS,
+    **jumping.DEEDS,
 }

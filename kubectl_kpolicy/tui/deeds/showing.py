@@ -11,7 +11,6 @@ from engine.errors import EngineError
 from kubectl_kpolicy.actions.registry import Danger
 from kubectl_kpolicy.cluster import explaining
 from kubectl_kpolicy.cluster.details import hint, sections
-from kubectl_kpolicy.cluster.listings import LISTINGS
 from kubectl_kpolicy.cluster.moments import absolute
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.structured import yaml_text
@@ -22,7 +21,6 @@ from kubectl_kpolicy.tui.state import Heading
 from kubectl_kpolicy.tui.widgets.detail import text_of
 from kubectl_kpolicy.tui.widgets.frame import key_name
 from kubectl_kpolicy.tui.widgets.gauges import PulseView
-from kubectl_kpolicy.tui.words import SCREENS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -241,20 +239,6 @@ def _verify(app: Console) -> None:
     app.push_screen(TextWindow("Chain of records", _harmless("\n".join(lines))))
 
 
-def _jump(app: Console) -> None:
-    """Offer all screens, each with the letter of its alias."""
-    choices = []
-    for screen in SCREENS:
-        alias = LISTINGS[screen].aliases[0] if screen in LISTINGS else screen
-        choices.append(Choice(screen, screen.capitalize(), f":{alias}"))
-
-    def chosen(name: str | None) -> None:
-        if name is not None:
-            app.go(name)
-
-    app.push_screen(Picker("Jump to", choices), chosen)
-
-
 def _report(app: Console) -> None:
     _describe(app)
 
@@ -263,5 +247,5 @@ DEEDS: dict[str, Callable[[Console], Awaitable[None] | None]] = {
     "open": _open, "describe": _describe, "yaml": _yaml, "hint": _hint, "explain": _explain, "help": _help,
     "actions": _menu, "log": _log, "copy": _copy, "export": _export, "policy-results": _policy_results,
     "policy-exceptions": _policy_exceptions, "policy-test": _policy_test, "cleanup-preview": _cleanup_preview,
-    "audit-follow": _follow, "audit-tail": _tail, "grant-report": _report, "audit-verify": _verify, "jump": _jump,
+    "audit-follow": _follow, "audit-tail": _tail, "grant-report": _report, "audit-verify": _verify,
 }  # fmt: skip

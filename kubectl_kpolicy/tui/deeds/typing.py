@@ -11,11 +11,14 @@ from kubectl_kpolicy.filter import FilterError
 from kubectl_kpolicy.tui.themes import theme_name
 from kubectl_kpolicy.tui.words import understand
 
+from . import choosing, replaying
 from .moving import set_namespace
 from .showing import explain_object
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from textual.events import Key
 
     from kubectl_kpolicy.tui.app import Console
 
@@ -25,7 +28,7 @@ UNLOCKED_FOR = 15 * 60
 def _open(app: Console, mark: str, text: str = "") -> None:
     line = app.query_one("#line", Input)
     line.add_class("-open")
-    line.placeholder = "text, /regex/, !not, sev>=high, age<1h" if mark == "/" else "screen, ns NAME, view NAME, theme NAME, write"  # fmt: skip
+    line.placeholder = "text, /regex/, !not, sev>=high, age<1h" if mark == "/" else "screen, ns NAME, ctx NAME, view NAME, save NAME, theme NAME, at TIME, write"  # fmt: skip
     line.value = mark + text
     app.screen.set_focus(line)
     line.action_end()
@@ -66,9 +69,31 @@ def _sentence(error: EngineError) -> str:
     return f"{error.message}; {error.help}" if error.help else error.message
 
 
+_EDITS = {
+    "backspace": "delete_left", "delete": "delete_right", "left": "cursor_left", "right": "cursor_right", "home": "home",
+    "end": "end", "ctrl+a": "home", "ctrl+e": "end", "ctrl+u": "delete_left_all", "ctrl+k": "delete_right_all",
+    "ctrl+w": "delete_left_word",
+}  # fmt: skip
+
+
+async def typed(app: Console, event: Key) -> bool:
+    """Take a key into the open line, at once, so that the next one finds it there; tell whether it was for the line."""
+    line = app.query_one("#line", Input)
+    if event.key == "enter":
+        await _done(app)
+    elif event.is_printable and event.character:
+        line.insert_text_at_cursor(event.character)
+    elif event.key in _EDITS:
+        getattr(line, f"action_{_EDITS[event.key]}")()
+    else:
+        return False
+    return True
+
+
 async def _done(app: Console) -> None:
     text = app.query_one("#line", Input).value
     if text.startswith("/"):
+        _changed(app)
         close_line(app)
         return
     close_line(app)
@@ -97,8 +122,6 @@ async def _run(app: Console, verb: str, word: str, rest: str) -> None:
             help_action = app.registry.get("help")
             if help_action is not None:
                 await app.perform(help_action)
-        case "ns":
-            set_namespace(app, "" if word in ("", "all") else word)
         case "theme":
             app.theme = theme_name(word)
         case "view":
@@ -111,7 +134,22 @@ async def _run(app: Console, verb: str, word: str, rest: str) -> None:
             namespace, _, resource = word.rpartition(" ")
             await explain_object(app, namespace, resource)
         case _:
-            app.say(f"`{verb}` needs a cluster behind the console", "yellow")
+            _choose(app, verb, word)
+
+
+def _choose(app: Console, verb: str, word: str) -> None:
+    """Look at another namespace, context or instant, or keep what is looked at as a view."""
+    match verb:
+        case "ns" if word:
+            set_namespace(app, "" if word == "all" else word)
+        case "ctx" if word:
+            choosing.go_to_context(app, word)
+        case "ns" | "ctx":
+            choosing.DEEDS["namespaces" if verb == "ns" else "context"](app)
+        case "at":
+            replaying.at(app, word)
+        case "save":
+            choosing.save(app, word)
 
 
 def unlock(app: Console) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.text import Text
+from textual.message import Message
 from textual.widgets import Static
 
 from engine.record import record
@@ -14,33 +15,81 @@ from kubectl_kpolicy.output.cells import plain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from textual import events
+
 
 @record
 class Part:
-    """One part of the header: text, colour role, and how early it goes when there is no room (0: never)."""
+    """One part of the header: text, colour role, how early it goes when there is no room (0: never), and what a click does.
+
+    `door` is the id of an action, or a screen.
+    """
 
     text: str
     role: str = ""
     goes: int = 0
+    door: str = ""
 
 
 class Header(Static):
     """One line: program, context, namespace, identity, mode, health of the watch, what ends next, what waits."""
 
-    def show(self, parts: Sequence[Part], *, is_production: bool = False) -> None:
-        """Draw the parts that there is room for."""
-        self.set_class(is_production, "-production")
+    def show(self, parts: Sequence[Part], *, color: str = "") -> None:
+        """Draw the parts that there is room for, on the colour of the context where it has one."""
+        self.parts = kept(parts, self.size.width or 80)
+        self.set_class(bool(color), "-colored")
+        if color:
+            self.styles.background = color
         self.update(fitted(parts, self.size.width or 80))
+
+    parts: Sequence[Part] = ()
+    """What is drawn now."""
+
+    def place_of(self, door: str) -> int | None:
+        """Return the cell at which the part that is a door begins; None where it is not drawn."""
+        left = 1
+        for part in self.parts:
+            if part.door == door:
+                return left
+            left += cell_len(plain(part.text)) + 2
+        return None
+
+    def door_at(self, x: int) -> str:
+        """Return where the part at a cell leads, empty where it leads nowhere."""
+        left = 0
+        for part in self.parts:
+            right = left + cell_len(plain(part.text)) + 2
+            if left <= x < right:
+                return part.door
+            left = right
+        return ""
+
+    class Opened(Message):
+        """Somebody clicked a part that leads somewhere."""
+
+        def __init__(self, door: str) -> None:
+            super().__init__()
+            self.door = door
+
+    def on_click(self, event: events.Click) -> None:
+        """Tell of the door that was clicked."""
+        door = self.door_at(event.x)
+        if door:
+            self.post_message(self.Opened(door))
+
+
+def kept(parts: Sequence[Part], width: int) -> list[Part]:
+    """Return the parts in their order, those that go first left out until the rest fits."""
+    found = [part for part in parts if part.text]
+    while _width(found) > width and any(part.goes for part in found):
+        found.remove(max(found, key=lambda part: part.goes))
+    return found
 
 
 def fitted(parts: Sequence[Part], width: int) -> Text:
-    """Return the parts in their order, those that go first left out until the rest fits."""
-    kept = [part for part in parts if part.text]
-    while _width(kept) > width and any(part.goes for part in kept):
-        first = max(kept, key=lambda part: part.goes)
-        kept.remove(first)
+    """Return the parts that there is room for as one line."""
     text = Text(no_wrap=True, overflow="ellipsis", end="")
-    for number, part in enumerate(kept):
+    for number, part in enumerate(kept(parts, width)):
         text.append(" " if number == 0 else " ▏", "dim" if number else "")
         text.append(plain(part.text), part.role)
     return text

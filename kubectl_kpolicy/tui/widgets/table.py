@@ -161,15 +161,19 @@ class PolicyTable(ScrollView, can_focus=True):
 
     # Widths.
 
-    def _columns(self) -> list[Column]:
+    @property
+    def columns(self) -> list[Column]:
+        """The columns that are shown: all, those that somebody chose, or those that fit the width."""
         columns = self.state.listing.columns
+        if self.state.columns and not self.state.wide:
+            return [one for one in columns if one.id in self.state.columns]
         if self.state.wide:
             return list(columns)
         narrow = self.size.width < _NARROW
         return [one for one in columns if not one.wide and (one.narrow or not narrow)]
 
     def _measured(self) -> list[tuple[Column, int]]:
-        columns = self._columns()
+        columns = self.columns
         rows = [one for one in self.lines[:_SAMPLE] if not isinstance(one, Heading)]
         found = [(column, self._natural(column, rows)) for column in columns]
         spare = self.size.width - 3 - sum(width + _GAP for _, width in found)

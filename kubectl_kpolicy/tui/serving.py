@@ -1,0 +1,170 @@
+"""The console in a browser: Textual's own server, let in only with a key, from this machine unless somebody consents to more.
+
+Whoever reaches the page acts with the credentials of whoever started it. Textual's server asks nobody anything, and a browser
+lets any page open a WebSocket to loopback; so every request needs a key that only the printed address has, and must come from
+the page itself.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import os
+import secrets
+import shlex
+import sys
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from engine.errors import EngineError
+from engine.record import record
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Awaitable, Callable, Mapping
+
+PORT = 8000
+_COOKIE = "kpolicy-key"
+_CONSENT = "allow-remote"
+
+
+@record
+class Address:
+    """Where the page is to be found."""
+
+    host: str
+    port: int
+
+    @property
+    def name(self) -> str:
+        """Host and port as a browser writes them."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether nobody else's machine can reach it."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+
+def address_of(text: str, *, is_allowed: bool) -> Address:
+    """Return the address of `HOST:PORT`, `HOST`, `:PORT` or `PORT`; raises EngineError for another, or one that needs consent."""
+    host, port = _parts(text)
+    if not port.isascii() or not port.isdigit() or not 0 <= int(port) < 65_536:
+        raise EngineError(f"cannot read `{text}` as an address", help="write it as 127.0.0.1:8000")
+    found = Address(host.strip("[]") or "127.0.0.1", int(port))
+    if not found.is_loopback and not is_allowed:
+        raise EngineError(
+            f"`{found.host}` can be reached by others, who would act with your credentials",
+            help=f"leave the address out to serve this machine only, or consent with --{_CONSENT}; there is no TLS",
+        )
+    return found
+
+
+def _parts(text: str) -> tuple[str, str]:
+    if text.isdigit():
+        return "", text
+    if text.count(":") > 1 and not text.startswith("["):
+        return text, str(PORT)
+    host, colon, port = text.rpartition(":")
+    if not colon or text.endswith("]"):
+        return text, str(PORT)
+    return host, port
+
+
+def command_of(words: list[str]) -> str:
+    """Return the command line that a visitor's console is started by: the same, without what is about serving."""
+    rest: list[str] = []
+    is_address = False
+    for word in words:
+        if word == "--serve":
+            is_address = True
+        elif (
+            word.startswith("--serve=")
+            or word == f"--{_CONSENT}"
+            or (is_address and not word.startswith("-") and _is_address(word))
+        ):
+            is_address = False
+        else:
+            rest.append(word)
+            is_address = False
+    return shlex.join([sys.executable, "-m", "kubectl_kpolicy", *rest])
+
+
+def _is_address(word: str) -> bool:
+    return word.isdigit() or ":" in word or "." in word or word == "localhost"
+
+
+def refusal(headers: Mapping[str, str], query: Mapping[str, str], cookies: Mapping[str, str], key: str, address: Address) -> str:  # fmt: skip
+    """Return why a request is turned away, empty when it is let in.
+
+    The key is in the query of the first request and in a cookie afterwards; a name that is not ours means that some other
+    site's name was pointed here, an origin that is not ours that another page asks.
+    """
+    host = headers.get("Host", "")
+    known = {f"{name}:{address.port}" for name in ("127.0.0.1", "localhost", "[::1]")}
+    if address.is_loopback and host not in known:
+        return "this address is served under no such name"
+    origin = headers.get("Origin", "")
+    if origin and urlsplit(origin).netloc != host:
+        return "another page may not use the console"
+    given = query.get("key") or cookies.get(_COOKIE, "")
+    if not hmac.compare_digest(given.encode(), key.encode()):
+        return "open the address that was printed when the server began; it holds a key"
+    return ""
+
+
+def serve(args: argparse.Namespace, words: list[str]) -> int:
+    """Serve until somebody presses Ctrl-C; raises EngineError without the extra, and for an address that needs consent."""
+    address = address_of(args.serve, is_allowed=getattr(args, "allow_remote", False))
+    server_of = _server_class()
+    server_of(command_of(words[1:]), address, secrets.token_urlsafe(24)).serve()
+    return 0
+
+
+def _server_class() -> Any:
+    """Return Textual's server with a door; made here, for its library is an extra that need not be installed."""
+    try:
+        from aiohttp import web
+        from textual_serve.server import Server
+    except ModuleNotFoundError as error:
+        raise EngineError("the browser needs the extra `serve`", help="pip install 'kubectl-kpolicy[serve]'") from error  # fmt: skip
+
+    class Guarded(Server):
+        """Textual's server behind a key."""
+
+        def __init__(self, command: str, address: Address, key: str) -> None:
+            super().__init__(command, host=address.host, port=address.port, title="kpolicy", public_url=f"http://{address.name}")  # fmt: skip
+            self._address, self._key = address, key
+
+        def initialize_logging(self) -> None:
+            """Log nothing: requests hold the key, and a traceback with its locals would, too."""
+
+        async def on_startup(self, app: Any) -> None:  # noqa: ARG002 - the library's interface
+            """Print the one line that matters."""
+            print(f"the console is at {self.public_url}/?key={self._key}", flush=True)
+            print("whoever has this address acts as you; Ctrl-C ends it", file=sys.stderr, flush=True)  # fmt: skip
+
+        async def _make_app(self) -> Any:
+            made = await super()._make_app()
+            made.middlewares.append(web.middleware(self._guard))
+            return made
+
+        async def _guard(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
+            why = refusal(request.headers, request.query, request.cookies, self._key, self._address)
+            if why:
+                return web.Response(status=403, text=f"{why}\n")
+            response = await handler(request)
+            if "key" in request.query and not response.prepared:
+                response.set_cookie(_COOKIE, self._key, httponly=True, samesite="Strict")
+                response.headers["Referrer-Policy"] = "no-referrer"
+            return response
+
+    return Guarded
+
+
+def is_served() -> bool:
+    """Tell whether this process draws for a browser instead of a terminal."""
+    return "WebDriver" in os.environ.get("TEXTUAL_DRIVER", "")
