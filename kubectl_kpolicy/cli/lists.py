@@ -48,19 +48,20 @@ def read_world(
     """
     if getattr(args, "replay", ""):
         return _replayed(args.replay)
-    now = cluster.now()
 
     async def work(client: Client, access: Access) -> World:
         from kubectl_kpolicy.cluster.fetching import Scope, fetch
 
         namespace = args.place = cluster.namespace_of(args, access)
         scope = Scope(namespace, journal=getattr(args, "journal", ""), chunk=getattr(args, "chunk_size", 500))  # fmt: skip
-        world = await fetch(client, (*listing.needs, *listing.wants), now, scope)
+        world = await fetch(client, (*listing.needs, *listing.wants), cluster.now(), scope)
         if learn is not None:
             await learn(client, world)
         return world
 
-    return cluster.with_client(args, work), now
+    world = cluster.with_client(args, work)
+    # after the server has answered, so that what is left is counted by its clock
+    return world, cluster.now()
 
 
 def _replayed(name: str) -> tuple[World, datetime]:
