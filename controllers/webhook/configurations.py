@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.runtime.lanes import CEL, FAIL, IGNORE
@@ -50,16 +50,21 @@ _BOOTSTRAP: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the API server reaches us: a service, or (with `url`) a place outside the cluster; and whom it is to trust."""
+    """Where the API server reaches us: a service, or (with `url`) a place outside the cluster; and whom it is to trust.
+
+    `prefix` begins every path.
+    """
 
     bundle: bytes
     namespace: str = "kyverno"
     service: str = SERVICE
     url: str = ""
+    prefix: str = field(default="", repr=False)
 
     def client_config(self, path: str) -> dict[str, Any]:
         """Return how a webhook at `path` is called."""
         bundle = base64.b64encode(self.bundle).decode()
+        path = f"{self.prefix}{path}"
         if self.url:
             return {"url": f"{self.url.rstrip('/')}{path}", "caBundle": bundle}
         service = {"name": self.service, "namespace": self.namespace, "path": path, "port": 443}

@@ -41,8 +41,15 @@ class GrantDesk:
     """Decides on Grants and GrantPolicies; `review` answers the path of both."""
 
     def __init__(
-        self, client: Client, clock: Clock, key: bytes, discovery: Discovery | None = None
+        self,
+        client: Client,
+        clock: Clock,
+        key: bytes,
+        discovery: Discovery | None = None,
+        *,
+        knows_callers: bool = True,
     ) -> None:
+        self._knows_callers = knows_callers
         self._client, self._clock = client, clock
         self._discovery = discovery or Discovery(client)
         self._block_key = block_key(key)
@@ -71,7 +78,7 @@ class GrantDesk:
 
     def _check_of(self, obj: Object) -> Callable[[Mapping[str, Json]], Awaitable[None]]:
         if obj.get("kind") == GRANT_POLICIES.kind:
-            return _check_policy
+            return self._check_policy
         return self._check_grant
 
     async def _check_grant(self, request: Mapping[str, Any]) -> None:
@@ -83,6 +90,19 @@ class GrantDesk:
         if old is None:
             _check_block(obj, self._block_key)
             await self._check_limits(obj)
+
+    async def _check_policy(self, request: Mapping[str, Any]) -> None:
+        policy = parse_grant_policy(request["object"])
+        if policy.ticket:
+            regex.compile(policy.ticket)
+        for level in policy.levels:
+            if not level.users and not level.groups:
+                raise Refused(f"grantpolicy/{policy.name}: a level of approvers names nobody")
+        if policy.codes != "off" and not self._knows_callers:
+            raise Refused(
+                f"grantpolicy/{policy.name}: one-time codes need an API server that proves to be one; "
+                "start the controllers with --client-ca, or with --secret-path and the NetworkPolicy"
+            )
 
     async def _check_limits(self, obj: Object) -> None:
         """Refuse what no grant policy allows; raises KubeError where they cannot be read."""
@@ -126,15 +146,6 @@ def _check_block(obj: Object, key: bytes) -> None:
     rules = set(spec.get("rules") or ())
     if asked != told or not rules or not rules <= set(block.rules):
         raise Refused("refused: the denial of spec.block was about something else")
-
-
-async def _check_policy(request: Mapping[str, Any]) -> None:
-    policy = parse_grant_policy(request["object"])
-    if policy.ticket:
-        regex.compile(policy.ticket)
-    for level in policy.levels:
-        if not level.users and not level.groups:
-            raise Refused(f"grantpolicy/{policy.name}: a level of approvers names nobody")
 
 
 def _wrong_request(obj: Object, user: Mapping[str, Any]) -> Iterator[str]:

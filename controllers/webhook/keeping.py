@@ -21,6 +21,7 @@ from controllers.store.policies import content_hash, is_policy
 
 from .certificates import renewed
 from .configurations import MANAGED_BY, MUTATING, OWNER, Address, configurations
+from .secret_path import SecretPath
 from .secrets import ensure_certificates, write_certificates
 
 if TYPE_CHECKING:
@@ -133,7 +134,8 @@ class Keeper:
         """Write the configurations; return the bundle that all of them carry."""
         runtime = self._runtime
         snapshot = runtime.world.policies.snapshot
-        address = Address(certificates.bundle, runtime.namespace, url=self._url)
+        prefix = SecretPath(runtime.key, runtime.clock.now).current if runtime.options.secret_path else ""  # fmt: skip
+        address = Address(certificates.bundle, runtime.namespace, url=self._url, prefix=prefix)
         documents = configurations(
             snapshot.lanes, runtime.world.discovery, runtime.world.configuration, address
         )

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from aiohttp.http import RawRequestMessage
 
     from .caller import Callers
+    from .secret_path import SecretPath
 
 LARGEST_BODY = 32 * 1024 * 1024
 BODY_SECONDS = 5.0
@@ -57,7 +58,7 @@ class Routes:
 
 
 class WebhookServer:
-    """One listening socket with its connections; where `callers` are known, nobody else's reviews are answered."""
+    """One listening socket with its connections; where `callers` are known, only their reviews and those at the secret path are answered."""
 
     def __init__(
         self,
@@ -69,11 +70,12 @@ class WebhookServer:
         shared_port: bool = False,
         most_at_once: int = MOST_AT_ONCE,
         callers: Callers | None = None,
+        secret_path: SecretPath | None = None,
     ) -> None:
         self._routes = routes
         self._host, self._port = host or None, port
         self._tls = tls
-        self._callers = callers
+        self._callers, self._secret_path = callers, secret_path
         self._shared_port = shared_port
         self._runner: web.ServerRunner | None = None
         self._is_draining = False
@@ -139,13 +141,14 @@ class WebhookServer:
         if page is not None:
             status, body = page()
             return status, body, "text/plain"
-        first, _, rest = path[1:].partition("/")
+        inner = self._secret_path.inner(path) if self._secret_path is not None else None
+        first, _, rest = (inner or path)[1:].partition("/")
         review = self._routes.reviews.get(first)
         if review is None:
             return 404, b"there is nothing here", "text/plain"
         if request.method != "POST":
             return 405, b"reviews are posted", "text/plain"
-        if not self._is_for_us(request):
+        if not self._is_for_us(request, knows_path=inner is not None):
             return 403, b"reviews are answered to the API server", "text/plain"
         if "Content-Encoding" in request.headers:
             return 415, b"bodies are read as they are", "text/plain"
@@ -161,9 +164,10 @@ class WebhookServer:
         finally:
             self._under_way -= 1
 
-    def _is_for_us(self, request: web.BaseRequest) -> bool:
+    def _is_for_us(self, request: web.BaseRequest, *, knows_path: bool) -> bool:
         """Tell whether a review is to be answered, and remember for the request who asks."""
-        known = self._callers is not None and self._callers.include(request.transport)
+        shows = self._callers is not None and self._callers.include(request.transport)
+        known = shows or knows_path
         is_authenticated.set(known)
         return known or self._callers is None
 

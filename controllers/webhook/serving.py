@@ -20,6 +20,7 @@ from .grants import GrantDesk
 from .noting import Notary
 from .redeeming import Codes
 from .reviewing import Limits, Reviewer
+from .secret_path import SecretPath
 from .server import Routes, WebhookServer
 from .tls import ServerTls
 from .waivers import Waivers
@@ -66,6 +67,7 @@ class Serving:
             tls=self._tls.context,
             shared_port=shared_port,
             callers=Callers(frozenset(options.client_names)) if options.client_ca else None,
+            secret_path=SecretPath(runtime.key, runtime.clock.now) if options.secret_path else None,
         )
 
     @property
@@ -133,7 +135,13 @@ class Serving:
         async def mutate(rest: str, body: bytes, budget: float) -> bytes:
             return await reviewer.review("mutate", rest or "all", body, budget)
 
-        grants = GrantDesk(runtime.client, runtime.clock, runtime.key, runtime.world.discovery)
+        grants = GrantDesk(
+            runtime.client,
+            runtime.clock,
+            runtime.key,
+            runtime.world.discovery,
+            knows_callers=bool(runtime.options.client_ca) or runtime.options.secret_path,
+        )
         notary = Notary(
             runtime.client, runtime.clock, runtime.namespace, runtime.key, runtime.own_users
         )
