@@ -84,7 +84,8 @@ GLOBAL_ENTRY = Shape(
         ),
         "apiCall": replaced(API_CALL, refreshInterval=_TEXT, retryLimit=_WHOLE),
         "projections": ListOf(Shape({"name": _TEXT, "jmesPath": _TEXT}, ("name", "jmesPath"))),
-    }
+    },
+    one_of=("kubernetesResource", "apiCall"),
 )
 GLOBAL_ENTRY_STATUS = Shape(
     {"ready": _FLAG, "lastRefreshTime": _TEXT, "conditions": ListOf(CONDITION)}

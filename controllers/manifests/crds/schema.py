@@ -24,55 +24,59 @@ from engine.parse.schema import (
 from .words import WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from engine.model import Object
 
 ANYTHING = "x-kubernetes-preserve-unknown-fields"
 
 
-def schema_of(node: Node, *, defaults: Collection[str] = ()) -> Object:
-    """Return the schema of a node.
+def schema_of(
+    node: Node, *, defaults: Collection[str] = (), words: Mapping[str, str] = WORDS
+) -> Object:
+    """Return the schema of a node; `words` say what fields mean, by name.
 
     `defaults` names the fields of the node itself whose defaults are written into it. Others are left to the engine: a
     default that the server adds makes GitOps tools see a change.
     """
     match node:
         case Shape():
-            return _shape(node, defaults)
+            return _shape(node, defaults, words)
         case ListOf():
-            return {"type": "array", "items": schema_of(node.items)}
+            return {"type": "array", "items": schema_of(node.items, words=words)}
         case MapOf():
-            return {"type": "object", "additionalProperties": schema_of(node.values)}
+            return {"type": "object", "additionalProperties": schema_of(node.values, words=words)}
         case Free() | MapOrList() | Later():
             return {ANYTHING: True}
         case Text() | Flag() | Whole():
             return _scalar(node)
 
 
-def _shape(node: Shape, defaults: Collection[str]) -> Object:
+def _shape(node: Shape, defaults: Collection[str], words: Mapping[str, str]) -> Object:
     made: Object = {"type": "object"}
     if node.fields:
         made["properties"] = {
-            name: _described(name, _field(field, has_default=name in defaults))
+            name: _described(name, _field(field, words, has_default=name in defaults), words)
             for name, field in sorted(node.fields.items())
         }
     if node.required:
         made["required"] = sorted(node.required)
     if node.open:
         made[ANYTHING] = True
+    if node.one_of:
+        made["oneOf"] = [{"required": [name]} for name in node.one_of]
     return made
 
 
-def _field(node: Node, *, has_default: bool) -> Object:
-    made = schema_of(node)
+def _field(node: Node, words: Mapping[str, str], *, has_default: bool) -> Object:
+    made = schema_of(node, words=words)
     if has_default and isinstance(node, Text | Flag | Whole) and node.default is not None:
         made["default"] = node.default
     return made
 
 
-def _described(name: str, schema: Object) -> Object:
-    return {"description": WORDS[name], **schema} if name in WORDS else schema
+def _described(name: str, schema: Object, words: Mapping[str, str]) -> Object:
+    return {"description": words[name], **schema} if name in words else schema
 
 
 def _scalar(node: Text | Flag | Whole) -> Object:

@@ -60,11 +60,12 @@ class ListOf:
 
 @record
 class Shape:
-    """A map with known fields; an `open` one may have others."""
+    """A map with known fields; an `open` one may have others. Of `one_of` exactly one must be given."""
 
     fields: Mapping[str, Node]
     required: tuple[str, ...] = ()
     open: bool = False
+    one_of: tuple[str, ...] = ()
 
 
 @record

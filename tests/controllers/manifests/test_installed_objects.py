@@ -11,6 +11,7 @@ import yaml
 from controllers.manifests import SAMPLES, deploy, rbac
 from controllers.manifests.bundle import Choice, installed, removed
 from controllers.manifests.crds import all_kinds, definitions
+from controllers.sandbox.custom.structural import validate
 from engine.parse import SPECS
 from engine.parse.schema import Later, ListOf, MapOf, MapOrList, Node, Shape
 from kubectl_kpolicy.entry import main
@@ -129,6 +130,24 @@ def _assert_structural(schema: dict[str, Any], path: str) -> None:
     for part in ("items", "additionalProperties"):
         if part in schema:
             _assert_structural(schema[part], f"{path}.{part}")
+
+
+@pytest.mark.parametrize(
+    ("given", "is_valid"),
+    [(["apiCall"], True), (["kubernetesResource"], True), ([], False), (["apiCall", "kubernetesResource"], False)],
+)  # fmt: skip
+def test_a_global_entry_comes_from_exactly_one_source(given: list[str], is_valid: bool) -> None:
+    parts = {
+        "apiCall": {"urlPath": "/api/v1/pods"},
+        "kubernetesResource": {"version": "v1", "resource": "pods"},
+    }
+    entry = {"spec": {name: parts[name] for name in given}}
+    (found,) = [
+        one for one in definitions() if one["metadata"]["name"] == "globalcontextentries.kyverno.io"
+    ]
+    for version in found["spec"]["versions"]:
+        schema = version["schema"]["openAPIV3Schema"]
+        assert (validate(schema, entry) == []) is is_valid
 
 
 # --- rights ----------------------------------------------------------------------------------------------------------
