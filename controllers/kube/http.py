@@ -16,9 +16,10 @@ from engine.lang import json as strict_json
 
 from . import tls
 from .client import APPLY, MERGE, PAGE, Event, ListPage
+from .clock import SystemClock
 from .errors import KubeError, NotFound, about_kind, error_of
 from .paths import checked_path
-from .stream import documents
+from .stream import documents, unhurried
 from .transport import CONNECT_SECONDS, JSON, REQUEST_SECONDS, Transport, hang_up, unreachable
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ class HttpClient:
     ) -> None:
         self.access = access
         self._silence = silence_seconds
-        self._transport = Transport(access, clock, request_seconds)
+        self._clock: Clock = clock or SystemClock()
+        self._transport = Transport(access, self._clock, request_seconds)
 
     def __repr__(self) -> str:
         return f"<HttpClient {self.access.server}>"
@@ -156,7 +158,7 @@ class HttpClient:
             "GET", kind.path(namespace), query, None, accept, limits
         )
         try:
-            async for document in documents(response.content.iter_any()):
+            async for document in documents(unhurried(response.content.iter_any(), self._clock)):
                 yield _event(document, kind)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise unreachable(self.access.server, error) from error
@@ -268,7 +270,8 @@ def _query(**pairs: str) -> dict[str, str]:
 
 
 def _writing(dry_run: bool, field_manager: str = "") -> dict[str, str]:
-    query = {"fieldManager": field_manager or FIELD_MANAGER}
+    """Return the query of a write; nobody reads a warning about unknown fields, so the server need not look for them."""
+    query = {"fieldManager": field_manager or FIELD_MANAGER, "fieldValidation": "Ignore"}
     if dry_run:
         query["dryRun"] = "All"
     return query

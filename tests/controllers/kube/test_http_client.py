@@ -352,11 +352,13 @@ def test_patches_carry_their_type_and_writes_their_manager():
             await client.update(PODS, POD, subresource="status")
             first, second, third = server.requests
             assert first[2]["Content-Type"] == "application/merge-patch+json"
-            assert first[1].endswith("?fieldManager=kpolicy")
-            assert second[1].endswith("?fieldManager=kyverno-generate&dryRun=All&force=true")
+            assert first[1].endswith("?fieldManager=kpolicy&fieldValidation=Ignore")
+            assert second[1].endswith(
+                "?fieldManager=kyverno-generate&fieldValidation=Ignore&dryRun=All&force=true"
+            )
             assert third[:2] == (
                 "PUT",
-                "/api/v1/namespaces/dev/pods/web/status?fieldManager=kpolicy",
+                "/api/v1/namespaces/dev/pods/web/status?fieldManager=kpolicy&fieldValidation=Ignore",
             )
 
     run(scenario())
