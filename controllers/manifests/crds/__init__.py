@@ -102,11 +102,14 @@ def _document(kind: CustomKind, fields: Mapping[str, Node]) -> Object:
     # Without a stored default the columns that show a field of the spec would be empty for most objects.
     shown = {column.path.removeprefix(".spec.") for column in kind.columns}
     made: Object = {
-        "description": f"{kind.kind} of {kind.group}.",
+        "description": kind.about or f"{kind.kind} of {kind.group}.",
         "type": "object",
         "properties": {
             **_HEAD,
-            **{name: schema_of(node, defaults=shown) for name, node in fields.items()},
+            **{
+                name: schema_of(node, defaults=shown, words=kind.words)
+                for name, node in fields.items()
+            },
         },
     }
     if "spec" in fields:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from engine.parse.schema import SPECS
 
 from . import others
+from .words import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +36,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class CustomKind:
-    """One kind. `versions` hold the fields beside metadata of each version; the first is the stored one."""
+    """One kind. `versions` hold the fields beside metadata of each version; the first is the stored one.
+
+    `words` say what fields mean, `about` what the kind is for.
+    """
 
     group: str
     kind: str
@@ -45,6 +49,8 @@ class CustomKind:
     columns: tuple[Column, ...] = ()
     is_namespaced: bool = True
     has_status: bool = field(default=True)
+    words: Mapping[str, str] = field(default_factory=lambda: WORDS)
+    about: str = ""
 
     @property
     def name(self) -> str:

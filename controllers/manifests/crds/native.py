@@ -6,11 +6,12 @@ The fields of GrantPolicy and Grant are those that `engine.grants` reads. Who ma
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from engine.parse.schema import Flag, Free, ListOf, Shape, Text, Whole
 
 from .kinds import Column, CustomKind
+from .own_words import NATIVE_WORDS
 
 GROUP: Final = "kpolicy.io"
 VERSION: Final = "v1alpha1"
@@ -152,30 +153,47 @@ def _columns(**paths: str) -> tuple[Column, ...]:
     return (*(Column(name, path) for name, path in paths.items()), _AGE)
 
 
+_OWN: Final[dict[str, Any]] = {"words": NATIVE_WORDS}
+
+
 KINDS: Final[tuple[CustomKind, ...]] = (
     CustomKind(
         GROUP, "GrantPolicy", "grantpolicies", "gpol", {VERSION: {"spec": GRANT_POLICY}},
-        _columns(Max=".spec.maxDuration", Codes=".spec.codes.mode"), is_namespaced=False, has_status=False,
+        _columns(Max=".spec.maxDuration", Codes=".spec.codes.mode"), is_namespaced=False, has_status=False, **_OWN,
+        about="Who may ask for exceptions from which rules, for how long, and who must agree; whether denials offer codes.",
     ),
     CustomKind(
         GROUP, "Grant", "grants", "gr", {VERSION: {"spec": GRANT, "status": GRANT_STATUS}},
-        _columns(State=".status.state", Policy=".spec.policy", Kind=".spec.target.kind", Target=".spec.target.name",
-                 Requester=".spec.requester", Expires=".status.expiresAt"),
+        (*_columns(State=".status.state", Policy=".spec.policy", Kind=".spec.target.kind", Target=".spec.target.name",
+                   Requester=".spec.requester", Expires=".status.expiresAt"),
+         Column("Uses", ".status.uses", "integer", 1), Column("Of", ".spec.uses", "integer", 1),
+         Column("Last-Used", ".status.lastUsedAt", "string", 1), Column("Reason", ".spec.reason", "string", 1)),
+        **_OWN,
+        about="A request for an exception that ends by itself, what was decided about it, and its life.",
     ),
     CustomKind(
         GROUP, "OneTimeCode", "onetimecodes", "otc", {VERSION: {"spec": CODE, "status": CODE_STATUS}},
-        _columns(State=".status.state", User=".spec.user", Policy=".spec.binding.policy", Expires=".spec.expiresAt"),
+        (*_columns(State=".status.state", User=".spec.user", Policy=".spec.binding.policy", Expires=".spec.expiresAt"),
+         Column("By", ".spec.issuedBy", "string", 1)),
+        **_OWN,
+        about="A one-time code that somebody issued to somebody else, or agreed to. The code itself is stored nowhere.",
     ),
     CustomKind(
         GROUP, "CodeUse", "codeuses", "cu", {VERSION: {"spec": USE, "status": USE_STATUS}},
-        _columns(State=".status.state", User=".spec.user", Policy=".spec.binding.policy"),
+        (*_columns(State=".status.state", User=".spec.user", Policy=".spec.binding.policy"),
+         Column("Grant", ".spec.grant", "string", 1), Column("Object", ".spec.object.name", "string", 1)),
+        **_OWN,
+        about="One use of a one-time code or of a limited grant; created at most once, and never taken back.",
     ),
     CustomKind(
         GROUP, "AuditSegment", "auditsegments", "aseg", {VERSION: {"spec": SEGMENT}},
-        (Column("Sealed", ".spec.sealed", "boolean"), _AGE), has_status=False,
+        (Column("Sealed", ".spec.sealed", "boolean"), _AGE), has_status=False, **_OWN,
+        about="A part of the audit trail: records that are chained by their hashes.",
     ),
     CustomKind(
         GROUP, "AuditNote", "auditnotes", "anote", {VERSION: {"spec": NOTE}},
-        _columns(Verb=".spec.verb", Actor=".spec.actor", Kind=".spec.object.kind", Name=".spec.object.name"), has_status=False,
+        _columns(Verb=".spec.verb", Actor=".spec.actor", Kind=".spec.object.kind", Name=".spec.object.name"),
+        has_status=False, **_OWN,
+        about="What a webhook saw somebody do, until the controllers have put it into the audit trail.",
     ),
 )  # fmt: skip
