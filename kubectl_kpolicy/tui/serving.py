@@ -149,18 +149,21 @@ def _server_class() -> Any:
 
         async def _make_app(self) -> Any:
             made = await super()._make_app()
-            made.middlewares.append(web.middleware(self._guard))
-            return made
+            address, key = self._address, self._key
 
-        async def _guard(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
-            why = refusal(request.headers, request.query, request.cookies, self._key, self._address)
-            if why:
-                return web.Response(status=403, text=f"{why}\n")
-            response = await handler(request)
-            if "key" in request.query and not response.prepared:
-                response.set_cookie(_COOKIE, self._key, httponly=True, samesite="Strict")
-                response.headers["Referrer-Policy"] = "no-referrer"
-            return response
+            @web.middleware
+            async def guard(request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
+                why = refusal(request.headers, request.query, request.cookies, key, address)
+                if why:
+                    return web.Response(status=403, text=f"{why}\n")
+                response = await handler(request)
+                if "key" in request.query and not response.prepared:
+                    response.set_cookie(_COOKIE, key, httponly=True, samesite="Strict")
+                    response.headers["Referrer-Policy"] = "no-referrer"
+                return response
+
+            made.middlewares.append(guard)
+            return made
 
     return Guarded
 
