@@ -1,0 +1,40 @@
+"""`python -m tests.screenshots [--record]`: draws all pictures; with `--record` from a session that is played and recorded first.
+
+The SVGs are compared with a fresh drawing by a test, so that they cannot grow stale. The PNGs are made from them by
+`rsvg-convert` (Debian: librsvg2-bin and fonts-dejavu-core), and each carries the hash of the SVG that it shows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+
+from . import pngs, screens, session
+
+
+def main() -> int:
+    """Write all pictures; return 1 where there is no program for the PNGs."""
+    parser = argparse.ArgumentParser(prog="python -m tests.screenshots", description=__doc__)
+    parser.add_argument("--record", action="store_true", help="play and record the session anew")
+    if parser.parse_args().record:
+        session.record(screens.RECORDING)
+    drawn = screens.drawings()
+    for old in {*screens.FOLDER.glob("*.svg"), *screens.FOLDER.glob("*.png")}:
+        if old.stem not in drawn:
+            old.unlink()
+    for name, svg in drawn.items():
+        (screens.FOLDER / f"{name}.svg").write_text(svg)
+    if shutil.which("rsvg-convert") is None:
+        print("error: rsvg-convert is not here, the PNGs are as before", file=sys.stderr)
+        print("help: apt-get install librsvg2-bin fonts-dejavu-core", file=sys.stderr)
+        return 1
+    for name, svg in drawn.items():
+        path = screens.FOLDER / f"{name}.png"
+        if pngs.source_of(path) != pngs.hash_of(svg):
+            path.write_bytes(pngs.drawn(svg))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""Draws the screens: the console on the recording, at its end, with keys instead of hands."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from kubectl_kpolicy.cluster.recording import ReplaySource, read_recording
+from kubectl_kpolicy.tui.app import Console
+from kubectl_kpolicy.tui.modals.reveal import Reveal
+from kubectl_kpolicy.tui.settings import Settings
+from tests.plugin.tui.stage import drawn, press, settled, shown
+
+FOLDER = Path(__file__).parents[2] / "screenshots"
+RECORDING = FOLDER / "session.jsonl"
+SIZE = (120, 32)
+_PATIENCE, _STILL, _PAUSE = 60.0, 4, 0.05
+_FONT = re.compile(r"@font-face \{[^}]*\}\s*")
+_UNIQUE = re.compile(r"terminal-\d+")
+_FAMILY = "font-family: Fira Code, DejaVu Sans Mono, Menlo, Consolas, monospace;"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A screen, as whom it is looked at, and the keys that lead to what is shown."""
+
+    screen: str
+    keys: tuple[str, ...] = ()
+    user: str = "bob"
+    code: str = ""
+
+
+PICTURES = {
+    "pulse": Picture("pulse"),
+    "violations": Picture("violations", ("down", "down")),
+    "blocks": Picture("blocks"),
+    "policies": Picture("policies"),
+    "explain": Picture("violations", ("down", "e")),
+    "exceptions": Picture("exceptions"),
+    "grants": Picture("grants"),
+    "inbox": Picture("inbox"),
+    "codes": Picture("codes"),
+    "cleanup": Picture("cleanup"),
+    "audit": Picture("audit"),
+    "health": Picture("health"),
+    "wizard": Picture("violations", ("down", "r", "ctrl+j", "ctrl+j", *"the image is rebuilt tonight"), "alice"),
+    "danger": Picture("exceptions", ("ctrl+d",)),
+    "reveal": Picture("codes", (), "bob", "7GQ2-K9XD-PM4T-WZ81-VN30"),
+}  # fmt: skip
+
+
+def drawings() -> dict[str, str]:
+    """Return the SVG of every picture by name."""
+    return {name: asyncio.run(_drawn(name, picture)) for name, picture in PICTURES.items()}
+
+
+async def _drawn(name: str, picture: Picture) -> str:
+    source = ReplaySource(read_recording(RECORDING))
+    app = Console(source, Settings(context=source.name, user=picture.user, screen=picture.screen))
+    async with shown(app, (), SIZE) as pilot:
+        await _still(app, name)
+        for key in picture.keys:
+            await press(pilot, key)
+            await drawn(app)
+        if picture.code:
+            app.push_screen(Reveal("One-time code", picture.code, "for alice, no-host-namespaces/host-pid, Pod/trace-shell"))  # fmt: skip
+            await settled(app)
+        return await _still(app, name)
+
+
+async def _still(app: Console, name: str) -> str:
+    """Return the picture as soon as nothing has changed in it for a while."""
+    kept, same = "", 0
+    async with asyncio.timeout(_PATIENCE):
+        while same < _STILL:
+            await drawn(app)
+            svg = plain(app.export_screenshot(title=f"kubectl kpolicy tui {name}"), name)
+            same = same + 1 if svg == kept else 0
+            kept = svg
+            await asyncio.sleep(_PAUSE)
+    return kept
+
+
+def plain(svg: str, name: str) -> str:
+    """Return a picture that fetches no font and carries no name that changes from drawing to drawing."""
+    without = _UNIQUE.sub(f"kpolicy-{name}", _FONT.sub("", svg))
+    without = re.sub(r"font-family: (Fira Code|FiraCode)[^;]*;", _FAMILY, without)
+    return "".join(f"{line.rstrip()}\n" for line in without.splitlines() if line.strip())
