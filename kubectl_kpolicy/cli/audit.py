@@ -21,8 +21,9 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     verbs = Verbs(sub, "audit", SUMMARY, "kubectl kpolicy audit log --actor alice --since 24h")
     verbs.parser.usual = "log"
     log = verbs.listing("log", "list records, the newest first", _log, "OBJECT")
-    for flag, text in (("actor", "who did it"), ("object", "what it was done to"), ("action", "what was done"), ("since", "not older than this")):  # fmt: skip
+    for flag, text in (("actor", "who did it"), ("object", "what it was done to"), ("since", "not older than this")):  # fmt: skip
         log.add_argument(f"--{flag}", default="", metavar=flag.upper(), help=text)
+    log.add_argument("--verb", "--action", dest="action", default="", metavar="VERB", help="what was done, such as approve, use, revoke")  # fmt: skip
     log.add_argument("-f", "--follow", dest="watch", action="store_true", help="go on and print new records")  # fmt: skip
     check = verbs.add("verify", "check the chain of records; exit code 1 when it was tampered with", _verify)  # fmt: skip
     check.add_argument("--checkpoint", default="", metavar="SEQ:HASH|FILE", help="a head of the chain that was kept elsewhere")  # fmt: skip
@@ -33,6 +34,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     check.add_argument("-o", "--output", choices=("table", "json"), default="table", help="format of the output")  # fmt: skip
     export = verbs.add("export", "write all records for other systems", _export)
     export.add_argument("--format", choices=("jsonl", "csv", "cef"), default="jsonl", help="format of the file")  # fmt: skip
+    export.add_argument("--where", default="", metavar="FILTER", help="only records that fit")
+    export.add_argument("--since", default="", metavar="DURATION", help="only what is not older")
     export.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
 
 
@@ -44,6 +47,8 @@ def _log(args: argparse.Namespace) -> int:
     terms += [f"time<{args.since}"] if args.since else []
     args.where = " ".join([*terms, f"({args.where})" if args.where.strip() else ""]).strip()
     args.all_namespaces = True
+    if args.journal and not args.sort_by:
+        args.sort_by = "-time"
     return run_list(args, "audit", lambda row: not args.names or any(name in row.text("object") for name in args.names))  # fmt: skip
 
 
@@ -68,17 +73,28 @@ def _verify_chain(args: argparse.Namespace) -> int:
     key = _seal_key(args) if args.seals else None
     found = verify(segments, _checkpoints(args.checkpoint), key)
     findings = [one for one in found if one.seq >= args.least]
+    checked = _extent(args)
     if args.output == "json":
         rows = [{"kind": one.kind, "seq": one.seq, "segment": one.segment, "message": one.message} for one in findings]  # fmt: skip
-        sys.stdout.write(json_text({"whole": not findings, "findings": rows}))
-    else:
-        count = sum(len(one.records) for one in segments)
-        for one in findings:
-            print(f"{one.kind} at record {one.seq} in {one.segment}: {one.message}")
-        print(f"{count} records in {len(segments)} segments: " + (f"{len(findings)} findings" if findings else "whole"))  # fmt: skip
-        if not args.checkpoint:
-            print("warning: without --checkpoint a cut tail cannot be seen", file=sys.stderr)
+        sys.stdout.write(json_text({"apiVersion": "kpolicy.io/v1alpha1", "kind": "AuditVerdict", "whole": not findings, "findings": rows, **checked}))  # fmt: skip
+        return int(bool(findings))
+    for one in findings:
+        print(f"{one.kind} at record {one.seq} in {one.segment}: {one.message}")
+    print(f"{sum(len(one.records) for one in segments)} records in {len(segments)} segments: " + (f"{len(findings)} findings" if findings else "whole"))  # fmt: skip
+    if not args.quiet:
+        print(f"checked: {'; '.join(checked['checked'])}", *(f"not checked: {text}" for text in checked["notChecked"]), sep="\n", file=sys.stderr)  # fmt: skip
     return int(bool(findings))
+
+
+_SEALS = "seals, so that whoever may write the segments could have written the whole chain anew (--seals, which needs the controllers' Secret)"
+_TAIL = "the end, so that a tail that was cut off is not seen (--checkpoint, with a head that was kept elsewhere)"
+
+
+def _extent(args: argparse.Namespace) -> dict[str, list[str]]:
+    """Return in words what a verdict rests on, and what it says nothing about."""
+    parts = [("the numbers, hashes and links of all records", ""), ("the seals of all segments" if args.seals else "", _SEALS),
+             ("the heads that were kept elsewhere" if args.checkpoint else "", _TAIL)]  # fmt: skip
+    return {"checked": [done for done, _ in parts if done], "notChecked": [why for done, why in parts if not done]}  # fmt: skip
 
 
 def _seal_key(args: argparse.Namespace) -> bytes:
@@ -124,17 +140,24 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _export_all(args: argparse.Namespace) -> int:
+    from engine.record import replace
+    from kubectl_kpolicy.cluster.audit import stored
     from kubectl_kpolicy.cluster.rows import sort_rows
     from kubectl_kpolicy.output.listings import write_rows
     from kubectl_kpolicy.output.reports import cef
 
-    from .lists import check_needs, listing_of, read_world
+    from .lists import check_needs, listing_of, read_world, selected
 
     listing = listing_of("audit")
     world, now = read_world(args, listing)
     if code := check_needs(world, listing):
         return code
-    rows = sort_rows(listing.rows(world, now), listing, ("seq",))
+    args.selector, args.sort_by, args.limit = "", "", 0
+    args.where = " ".join(filter(None, (f"time<{args.since}" if args.since else "", args.where and f"({args.where})")))  # fmt: skip
+    chosen = selected(
+        args, listing.rows(world, now), listing, now, lambda row: row.cells["seq"] is not None
+    )
+    rows = [replace(row, object=stored(row)) for row in sort_rows(chosen, listing, ("seq",))]
     if args.format == "cef":
         sys.stdout.writelines(f"{cef(row)}\n" for row in rows)
     else:

@@ -91,6 +91,10 @@ def check_needs(world: World, listing: Listing) -> ExitCode:
     if missed and not any(map(world.is_synced, (*listing.needs, JOURNAL))):
         report(EngineError(missed[0].message, help=missed[0].help))
         return codes[missed[0].trouble]
+    journal = world.problem("journal") if "journal" in listing.wants else None
+    if journal is not None:
+        report(EngineError(journal.message, help=journal.help))
+        return codes[journal.trouble]
     for name in (*listing.needs, *listing.wants):
         problem = world.problem(name)
         if problem is not None and problem.trouble is not Trouble.MISSING:

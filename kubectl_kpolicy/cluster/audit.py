@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .codes import journal_rows
 from .moments import instant
 from .rows import Column, Listing, Row, Shape
 from .world import items, part, word
@@ -13,15 +14,30 @@ if TYPE_CHECKING:
 
     from engine.model import Object
 
+    from .rows import Cell
     from .world import World
+
+KIND = "AuditRecord"
 
 
 def audit_rows(world: World, _now: datetime) -> list[Row]:
-    """Return a row for each record of each segment."""
+    """Return a row for each record of each segment, and for each use that a journal of codes keeps."""
     rows: list[Row] = []
+    for journal in world.objects("journal"):
+        rows += [_use(row) for row in journal_rows(journal) if row.cells["state"] == "used"]
     for segment in world.objects("auditsegments"):
         rows += world.cached("auditsegments", segment, rows_of_segment)
     return rows
+
+
+def _use(entry: Row) -> Row:
+    """Return what a journal says about a use; it is in no chain and has no number."""
+    cells: dict[str, Cell] = {
+        "seq": None, "time": entry.cells["usedat"], "actor": entry.cells["usedby"], "verb": "use",
+        "object": entry.text("bound"), "result": "ok", "reason": f"code {entry.text('id')}",
+        "namespace": entry.text("namespace"),
+    }  # fmt: skip
+    return Row(entry.key, cells, entry.object)
 
 
 def rows_of_segment(segment: Object) -> list[Row]:
@@ -53,8 +69,15 @@ def _row(record: Object, segment: str, number: int) -> Row:
             "segment": segment,
             "namespace": word(target, "namespace"),
         },
-        record,
-    )
+        {"apiVersion": "kpolicy.io/v1alpha1", "kind": KIND, "metadata": {"name": f"{segment}-{seq if isinstance(seq, int) else number}"}, **record},
+    )  # fmt: skip
+
+
+def stored(row: Row) -> Object:
+    """Return a record as it stands in the trail, which is what its hash is of."""
+    if row.object.get("kind") != KIND:
+        return row.object
+    return {name: value for name, value in row.object.items() if name not in ("apiVersion", "kind", "metadata")}  # fmt: skip
 
 
 LISTING = Listing(
@@ -76,6 +99,7 @@ LISTING = Listing(
     ),
     rows=audit_rows,
     needs=("auditsegments",),
+    wants=("journal",),
     sort=("-seq",),
     groups=("actor", "verb", "object"),
     empty="there is no audit record",

@@ -6,14 +6,14 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from controllers.kube.client import PAGE
-from controllers.kube.errors import KubeError
+from controllers.kube.errors import KubeError, NotFound
 from controllers.kube.kinds import CONFIG_MAPS, Discovery, Kind
 from engine.record import record
 
 from . import celkinds
 from .resources import JOURNAL, RESOURCES, TTL_OBJECTS, Resource
 from .troubles import problem_of
-from .world import World
+from .world import Problem, Trouble, World
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -113,6 +113,8 @@ async def fetch_journal(client: Client, world: World, place: str, now: datetime)
         return
     try:
         found = await client.get(CONFIG_MAPS, name, namespace or "default")
+    except NotFound:
+        world.hindered(JOURNAL, Problem(Trouble.MISSING, f"there is no journal `{place}`", "name the ConfigMap as NAMESPACE/NAME"))  # fmt: skip
     except KubeError as error:
         world.hindered(JOURNAL, problem_of(error, CONFIG_MAPS))
     else:

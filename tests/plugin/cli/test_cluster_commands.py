@@ -240,11 +240,40 @@ def test_a_tampered_record_is_named(run) -> None:
 
     assert code == 1
     assert "edited at record 1 in audit-000001" in out
-    assert "without --checkpoint" in err
+    assert "checked: the numbers, hashes and links of all records" in err
+    assert "not checked: seals" in err
+    assert "not checked: the end" in err
+    assert run("audit", "verify", "-q")[2] == ""
+
+
+def test_what_a_verdict_rests_on_is_in_its_data(run) -> None:
+    found = json.loads(run("audit", "verify", "--checkpoint", "1:abc", "-o", "json")[1])
+
+    assert (found["kind"], found["whole"]) == ("AuditVerdict", False)
+    assert found["checked"][-1] == "the heads that were kept elsewhere"
+    assert [text.split(",")[0] for text in found["notChecked"]] == ["seals"]
+
+
+def test_uses_in_a_journal_stand_among_the_records_and_are_not_exported_as_such(run) -> None:
+    records = json.loads(run("audit", "log", "-o", "json")[1])["items"]
+
+    assert {one["kind"] for one in records} == {"AuditRecord", "JournalEntry"}
+    assert all(one["metadata"]["name"] for one in records)
+    exported = [json.loads(line) for line in run("audit", "export")[1].splitlines()]
+    assert all("kind" not in one and "hash" in one for one in exported), (
+        "as stored, for its hash is of that"
+    )
+    assert [
+        one["verb"]
+        for one in map(
+            json.loads, run("audit", "export", "--where", "verb=approve")[1].splitlines()
+        )
+    ] == ["approve"] * 2
 
 
 def test_audit_records_are_filtered_and_exported(run) -> None:
     assert len(run("audit", "log", "--actor", "bob", "--no-headers")[1].splitlines()) == 1
+    assert len(run("audit", "log", "--verb", "approve", "--no-headers")[1].splitlines()) == 2
     cef = run("audit", "export", "--format", "cef")[1].splitlines()
     assert len(cef) == 4
     assert cef[0].startswith(
