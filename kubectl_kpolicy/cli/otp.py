@@ -31,6 +31,11 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     issue.add_argument("--seal-to", default="", metavar="KEY", help="seal the code to the public key in this file, and print or write what only its owner can open")  # fmt: skip
     issue.add_argument("-o", "--output", choices=("json", "yaml", "name"), default="", help="print the code's object (not the code) as data")  # fmt: skip
     _add_writing(issue)
+    approve = verbs.add("approve", "agree to a code that somebody asks for by the id in a denial", _approve)  # fmt: skip
+    approve.add_argument("request", metavar="ID", help="the id, as the denial shows it (cr1.…)")
+    approve.add_argument("--ttl", default="30m", metavar="DURATION", help="how long the code may be used (30m)")  # fmt: skip
+    approve.add_argument("--reason", default="", metavar="TEXT", help="why, for the record")
+    _add_writing(approve)
     verbs.listing("list", "list codes that were issued and used, and those of a --journal", _list, "NAME|USER")  # fmt: skip
     verbs.describing("codes", "NAME|USER", named=_is_meant, everywhere=True)
     void = verbs.add("void", "make codes useless before they are used", _void)
@@ -51,6 +56,10 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     seals.add_argument("--out-file", default="", metavar="FILE", help="where they go; standard output by default")  # fmt: skip
     seals.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
     _add_writing(seals)
+    rotate = verbs.add("rotate", "have codes made with another key, or revoke all that are out", _rotate)  # fmt: skip
+    rotate.add_argument("--revoke", action="store_true", help="revoke every code that was offered")  # fmt: skip
+    rotate.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
+    _add_writing(rotate)
     locks = verbs.add("lock-status", "who brought wrong codes, and whose are not looked at for now", _lock_status)  # fmt: skip
     locks.add_argument("users", nargs="*", metavar="USER", help="only these users")
     locks.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="format of the output")  # fmt: skip
@@ -66,6 +75,18 @@ def _issue(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.codes import commands
 
     return commands.issue(args)
+
+
+def _approve(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.codes import approving
+
+    return approving.approve(args)
+
+
+def _rotate(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.codes import approving
+
+    return approving.rotate(args)
 
 
 def _void(args: argparse.Namespace) -> int:

@@ -98,6 +98,16 @@ async def issue(client: Client, obj: Object, *, dry_run: bool = False) -> Object
         raise of_server(error) from error
 
 
+async def issue_approval(client: Client, obj: Object, *, dry_run: bool = False) -> Object:
+    """Create the object by which somebody agrees to a code; raises Refused and KubeError."""
+    if obj["spec"]["user"] == obj["spec"]["issuedBy"]:
+        raise Refused("refused: nobody approves an own request; ask somebody else")
+    try:
+        return await client.create(ONE_TIME_CODES, obj, dry_run=dry_run)
+    except KubeError as error:
+        raise of_server(error) from error
+
+
 async def void(client: Client, name: str, system: str, by: str, *, dry_run: bool = False) -> Object:
     """Make a code useless; raises Conflict-like Refused where it was used, and KubeError."""
     obj = await client.get(ONE_TIME_CODES, name, system)

@@ -1,0 +1,84 @@
+"""Agreeing to a code that somebody asks for by the id of a denial, and asking the engine for another key of all codes."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from engine.codes.requests import approval_of, read_request_id
+from kubectl_kpolicy.granting.commands import guarded, somebody
+from kubectl_kpolicy.granting.refused import of_server
+from kubectl_kpolicy.output.diagnostics import ExitCode, visible
+from kubectl_kpolicy.output.misuse import Misuse
+from kubectl_kpolicy.session import cluster
+
+from . import issuing
+
+if TYPE_CHECKING:
+    import argparse
+
+    from controllers.kube import Access, Client
+    from engine.codes.requests import CodeRequest
+
+
+def approve(args: argparse.Namespace) -> int:
+    """Agree to a request: from then on the same denial shows its maker a code."""
+    return guarded(_approve, args)
+
+
+def _approve(args: argparse.Namespace) -> int:
+    asked, ttl = read_request_id(args.request), issuing.read_ttl(args.ttl)
+    if asked is None:
+        raise Misuse("that is no id of a request for a code", help="copy it from the denial: it begins with cr1.")  # fmt: skip
+
+    async def work(client: Client, _access: Access) -> int:
+        who = await somebody(client)
+        obj = approval_of(
+            args.request, asked, who.user, tuple(who.groups), cluster.now() + ttl, args.reason, args.system_namespace
+        )  # fmt: skip
+        if args.dry_run != "client":
+            obj = await issuing.issue_approval(client, obj, dry_run=args.dry_run == "server")
+        tried = "" if args.dry_run == "none" else f" ({args.dry_run} dry run)"
+        print(visible(f"onetimecode.kpolicy.io/{obj['metadata']['name']} approved{tried}"))
+        if not args.quiet:
+            print(visible(f"{_meaning(asked)}, until {obj['spec']['expiresAt']}; the same denial now shows the code"), file=sys.stderr)  # fmt: skip
+        return ExitCode.DONE
+
+    return cluster.with_client(args, work)
+
+
+def _meaning(asked: CodeRequest) -> str:
+    rules = f"/{','.join(asked.rules)}" if asked.rules else ""
+    place = f" in {asked.namespace}" if asked.namespace else ""
+    return f"{asked.user} may pass {asked.policy}{rules} once with {asked.kind}/{asked.name}{place}"
+
+
+def rotate(args: argparse.Namespace) -> int:
+    """Ask the engine for another key of codes; with `--revoke` all codes that are out are dead."""
+    return guarded(_rotate, args)
+
+
+def _rotate(args: argparse.Namespace) -> int:
+    from controllers.kube.errors import KubeError
+    from controllers.kube.kinds import SECRETS
+    from controllers.store.code_keys import ROTATE, SECRET_NAME
+
+    async def work(client: Client, _access: Access) -> int:
+        who = await somebody(client)
+        how = "revoke" if args.revoke else "rotate"
+        asked = {"metadata": {"annotations": {ROTATE: f"{how} {who.user}: {args.reason}"}}}
+        try:
+            await client.patch(
+                SECRETS, SECRET_NAME, args.system_namespace, asked, dry_run=args.dry_run == "server"
+            )
+        except KubeError as error:
+            raise of_server(error) from error
+        tried = "" if args.dry_run == "none" else f" ({args.dry_run} dry run)"
+        what = "all codes are revoked" if args.revoke else "another key is made; codes of the one before stay good"  # fmt: skip
+        print(visible(f"secret/{SECRET_NAME} asked{tried}: {what} within seconds"))
+        return ExitCode.DONE
+
+    if args.dry_run == "client":
+        print(f"secret/{SECRET_NAME} asked (client dry run)")
+        return ExitCode.DONE
+    return cluster.with_client(args, work)
