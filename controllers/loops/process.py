@@ -144,7 +144,8 @@ def _own_kinds(surroundings: Surroundings) -> Iterator[Callable[[], Coroutine[No
     kinds = (AUDIT_NOTES, GRANTS, AUDIT_SEGMENTS)
     yield once_served(surroundings, kinds, NoteLoop(surroundings, trail).run)
     kinds = (CODE_USES, ONE_TIME_CODES, AUDIT_SEGMENTS)
-    for loop in (CodeLoop, RotationLoop, PruneLoop):
+    yield once_served(surroundings, kinds, CodeLoop(surroundings, trail, notices).run)
+    for loop in (RotationLoop, PruneLoop):
         yield once_served(surroundings, kinds, loop(surroundings, trail).run)
 
 

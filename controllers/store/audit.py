@@ -66,24 +66,25 @@ class AuditTrail:
     def __repr__(self) -> str:
         return f"<AuditTrail to {self.head.seq if self.head else 0}>"
 
-    async def record(self, entry: Mapping[str, Any]) -> None:
-        """Write a record with a unique `id`; nothing happens where the trail's last segments have it. Raises KubeError."""
+    async def record(self, entry: Mapping[str, Any]) -> bool:
+        """Write a record with a unique `id`; nothing happens where the trail's last segments have it. Raises KubeError.
+
+        Returns whether it is new.
+        """
         async with self._lock:
             for _ in range(_TRIES):
                 try:
-                    await self._record(entry)
+                    return await self._record(entry)
                 except (Conflict, AlreadyExists):
                     # Somebody else wrote, as a leader that does not know yet that it is none: read, and look again.
                     self._segment = None
-                else:
-                    return
-            await self._record(entry)
+            return await self._record(entry)
 
-    async def _record(self, entry: Mapping[str, Any]) -> None:
+    async def _record(self, entry: Mapping[str, Any]) -> bool:
         segment = self._segment if self._segment is not None else await self._last()
         records = segment["spec"]["records"] if segment is not None else []
         if entry.get("id") in self._ids or any(one.get("id") == entry.get("id") for one in records):
-            return
+            return False
         made = append(entry, self.head)
         if segment is not None and self._is_full(records, made):
             await self._close(segment, records)
@@ -96,6 +97,7 @@ class AuditTrail:
         self._segment = stored
         self._size += size_of(made)
         self.head = self.witness = Checkpoint(made["seq"], made["hash"])
+        return True
 
     async def _last(self) -> Object | None:
         """Read the segment that the trail ends with."""

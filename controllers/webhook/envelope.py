@@ -106,11 +106,12 @@ def _placed(obj: Object | None, namespace: str, request: Mapping[str, Json]) -> 
     return {**obj, "metadata": {**placed, "name": name} if name else placed}
 
 
-def allowed(uid: str, warnings: Sequence[str] = ()) -> bytes:
-    """Return the answer that lets a request through."""
-    if not warnings:
+def allowed(uid: str, warnings: Sequence[str] = (), audit: Mapping[str, str] = _NO_LABELS) -> bytes:
+    """Return the answer that lets a request through; `audit` goes into the API server's audit log (A12)."""
+    if not warnings and not audit:
         return _ALLOWED % orjson.dumps(uid)
-    return _answer({"uid": uid, "allowed": True}, warnings)
+    response: dict[str, Any] = {"uid": uid, "allowed": True}
+    return _answer({**response, "auditAnnotations": dict(audit)} if audit else response, warnings)
 
 
 def denied(uid: str, message: str, warnings: Sequence[str] = ()) -> bytes:

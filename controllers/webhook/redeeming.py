@@ -70,6 +70,7 @@ if TYPE_CHECKING:
 SUBJECT_ACCESS: Final = Kind("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", False)  # fmt: skip
 NOT_ACCEPTED: Final = "the code is not accepted"
 TOO_MANY: Final = "there are too many that can still be used; use one or wait until one is over"
+TOO_OFTEN: Final = "too many were offered within a minute; try again in a minute"
 LOCKED: Final = "there were too many codes that are none; try again in a minute"
 _log = logging.getLogger(__name__)
 
@@ -153,9 +154,11 @@ class Codes:
         if carried:
             found = await self._accepted(review, request, claims, modes, carried, keys)
             if all(found):
-                passed = await self._take(review, request, [one for one in found if one])
+                wanted = [one for one in found if one]
+                passed = await self._take(review, request, wanted)
                 if passed is not None:
-                    return replace(ruling, denial="", tail="", warnings=passed)
+                    audit = {"code-uses": ",".join(use_name(one.code) for one in wanted)}
+                    return replace(ruling, denial="", tail="", warnings=passed, audit=audit)
             elif not any(found):
                 self.throttle.count(WRONG, user, writes=not review.dry_run)
             ruling = replace(ruling, lead=f"{NOT_ACCEPTED}\n")
@@ -270,13 +273,15 @@ class Codes:
             policy = modes[claim.policy]
             if policy.codes == "approve":
                 lines.append(await self._offer_approved(review, request, claim, policy, keys[0]))
-            elif await self.throttle.may_mint(user_of(request)) and await self._may_redeem(request, claim):  # fmt: skip
+            elif await self._may_redeem(request, claim):
                 lines.append(await self._offer(request, claim, policy, keys[0]))
         return "".join(lines)
 
     async def _offer(
         self, request: Mapping[str, Any], claim: Claim, policy: GrantPolicy, key: Key
     ) -> str:
+        if not await self.throttle.may_mint(user_of(request)):
+            return f"no one-time code for {claim.name}: {TOO_OFTEN}\n"
         code, ends = await self._fresh(claim, policy, key)
         if not code:
             return f"no one-time code for {claim.name}: {TOO_MANY}\n"

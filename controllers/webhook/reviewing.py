@@ -273,7 +273,7 @@ class Reviewer:
             return envelope.denied(uid, f"{ruling.lead}{ruling.denial}{ruling.tail}")
         if ruling.operations:
             return envelope.patched(uid, ruling.operations, ruling.warnings)
-        return envelope.allowed(uid, ruling.warnings)
+        return envelope.allowed(uid, ruling.warnings, ruling.audit)
 
     def _inputs(self, request: Mapping[str, Json]) -> Inputs:
         seed = partial(seed_of, self._key, request["uid"])

@@ -29,7 +29,8 @@ class Ruling:
     """What is answered: the text of a denial (empty: allowed), a JSON patch, warnings.
 
     `lead` and `tail` stand before and after the denial in the answer and nowhere else: they may hold a code, which is for
-    nobody but who asks.
+    nobody but who asks. `audit` is what the API server writes into its own audit log, beside who asked and whom they
+    impersonated: a witness that we cannot change.
     """
 
     denial: str = ""
@@ -37,6 +38,7 @@ class Ruling:
     warnings: tuple[str, ...] = ()
     lead: str = field(default="", repr=False)
     tail: str = ""
+    audit: Mapping[str, str] = field(default_factory=dict)
 
 
 NOTHING_WRONG = Ruling()

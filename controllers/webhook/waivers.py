@@ -141,8 +141,14 @@ class Waivers:
         for granted in waived.used:
             self._tally.add(granted, now)
             self._counted.set()
-        warnings = (*ruling.warnings, *told)
-        return changed(ruling, warnings=warnings) if told else ruling, waived.results
+        used = [one.grant for one in (*(need[0] for need in waived.needs), *waived.used)]
+        if used:
+            warnings, audit = (
+                (*ruling.warnings, *told),
+                {**ruling.audit, "grant-uses": ",".join(used)},
+            )
+            ruling = changed(ruling, warnings=warnings, audit=audit)
+        return ruling, waived.results
 
     async def _choose(
         self, asked: Asked, result: RuleResult, granted: Sequence[Granted] | None, plan: _Plan

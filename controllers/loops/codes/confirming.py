@@ -15,12 +15,14 @@ from controllers.kube.kinds import CODE_USES, ONE_TIME_CODES
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
+from controllers.loops.notices import Notices
 from engine.codes import body_digest
 from engine.grants.model import instant_of
 
 from .records import issue_record, outcome_record, use_record, void_record
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from controllers.kube.store import Change, Store
@@ -34,14 +36,22 @@ CONFIRMED, NOT_PERSISTED, UNREADABLE = "Confirmed", "NotPersisted", "Unreadable"
 _ORDER: Final = {"": 0, "issued": 1, "used": 2, "void": 3}
 """States of a code; it only ever goes on."""
 FINAL: Final = frozenset({CONFIRMED, NOT_PERSISTED, UNREADABLE})
+_DEEDS: Final = {
+    "CodeIssued": "gave out a one-time code for",
+    "CodeUsed": "used a one-time code for",
+    "GrantUsed": "used a grant for",
+}
 _log = logging.getLogger(__name__)
 
 
 class CodeLoop:
     """Confirms uses and tells of codes. `run` it as a task on the leader."""
 
-    def __init__(self, surroundings: Surroundings, trail: AuditTrail) -> None:
+    def __init__(
+        self, surroundings: Surroundings, trail: AuditTrail, notices: Notices | None = None
+    ) -> None:
         self._surroundings, self._trail = surroundings, trail
+        self._notices = notices or Notices(surroundings)
         self._selection = Selection(namespace=surroundings.namespace)
         self._stores: dict[str, Store] = {}
         self.queue: WorkQueue[tuple[str, str]] = WorkQueue(clock=surroundings.clock, least=0.2, most=30.0)  # fmt: skip
@@ -84,7 +94,9 @@ class CodeLoop:
         """Tell of a code that is new or was made void; the state says that it was told."""
         state = _state(code)
         if not state:
-            await self._trail.record(issue_record(code))
+            entry = issue_record(code)
+            await self._trail.record(entry)
+            self._tell("CodeIssued", entry)
             await self._write_code(code["metadata"]["name"], {"state": "issued"})
         elif state == "void":
             await self._trail.record(void_record(code, self._surroundings.clock.now()))
@@ -93,7 +105,9 @@ class CodeLoop:
         if _state(use) in FINAL:
             return
         spec, now = use["spec"], self._surroundings.clock.now()
-        await self._trail.record(use_record(use))
+        entry = use_record(use)
+        if await self._trail.record(entry):
+            self._tell("GrantUsed" if spec.get("grant") else "CodeUsed", entry)
         source = str(spec.get("code") or "")
         if source.startswith(("code-", "approval-")):
             told = {"state": "used", "uses": 1, "usedBy": spec.get("user"), "usedAt": spec.get("usedAt")}  # fmt: skip
@@ -105,6 +119,15 @@ class CodeLoop:
         state, message = await self._outcome(spec)
         await self._trail.record(outcome_record(use, state, now))
         await self._write_use(place[1], state, message, now)
+
+    def _tell(self, reason: str, entry: Mapping[str, Any]) -> None:
+        """Tell people of what was issued or used, on the object that it is about; never a code."""
+        what = _DEEDS[reason]
+        why = f" ({entry['reason']})" if entry["reason"] else ""
+        about = {key: value for key, value in entry["object"].items() if value}
+        if about.get("name") and about.get("kind"):
+            message = f"{entry['actor']} {what} {entry['policy']}{why}"
+            self._notices.tell(reason, about, message, actor=entry["actor"], policy=entry["policy"])
 
     async def _outcome(self, spec: Object) -> tuple[str, str]:
         """Return whether the object of a use was stored, and why not; raises KubeError when that is not known."""

@@ -30,7 +30,10 @@ def void_record(code: Object, now: datetime) -> dict[str, Any]:
 def use_record(use: Object) -> dict[str, Any]:
     """Return the record of a use."""
     spec = use["spec"]
-    made = _record(use, "use", str(spec.get("user") or ""), str(spec.get("usedAt") or ""), "ok", "")
+    why = f"grant {spec['grant']}" if spec.get("grant") else ""
+    made = _record(
+        use, "use", str(spec.get("user") or ""), str(spec.get("usedAt") or ""), "ok", why
+    )
     return {**made, "code": use["metadata"]["name"]}
 
 

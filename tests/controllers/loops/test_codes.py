@@ -116,6 +116,33 @@ def test_a_code_that_was_issued_is_told_once_and_shows_who_used_it():
     run(play, POD, code())
 
 
+def test_issuing_and_using_a_code_are_told_once_in_events_without_the_code():
+    async def play(made: Scene) -> None:
+        made.put(use(code="code-a"))
+        await made.rest(91)
+        told = [
+            (one["reason"], one["message"], one["involvedObject"]["name"]) for one in made.events
+        ]
+        assert told == [
+            ("CodeIssued", "bob gave out a one-time code for team/r (for ada: migration)", "web"),
+            ("CodeUsed", "ada used a one-time code for team/r", "web"),
+        ]
+
+    run(play, POD, code())
+
+
+def test_the_use_of_a_grant_is_told_as_such():
+    async def play(made: Scene) -> None:
+        assert told(made) == [("use", "ada", "grant shop/web")]
+        [event] = made.events
+        assert (event["reason"], event["message"]) == (
+            "GrantUsed",
+            "ada used a grant for team/r (grant shop/web)",
+        )
+
+    run(play, POD, use(code="grant", grant="shop/web", grantUid="u"))
+
+
 def test_a_code_that_was_made_void_stays_void():
     async def play(made: Scene) -> None:
         await made.client.patch(ONE_TIME_CODES, "code-a", "kyverno", {"status": {"state": "void"}}, subresource="status")  # fmt: skip

@@ -41,6 +41,7 @@ def test_a_denial_offers_a_code_on_its_first_line_and_the_code_lets_the_same_obj
         assert passed["allowed"]
         assert "on record" in passed["warnings"][0]
         [use] = made.uses()
+        assert passed["auditAnnotations"] == {"code-uses": use["metadata"]["name"]}
         assert (use["spec"]["user"], use["spec"]["binding"]["rules"]) == ("chip", ["needs-team"])
         again = await made.ask(with_code(code))
         assert (again["allowed"], message(again).startswith(NOT_ACCEPTED)) == (False, True)

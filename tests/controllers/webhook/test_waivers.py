@@ -104,6 +104,7 @@ def test_of_many_requests_at_the_same_time_as_many_pass_as_the_grant_has_uses(us
         assert len(passed) == uses
         told = sorted(one["warnings"][0] for one in passed)
         assert told == [f"grant shop/web was used: {n} of {uses}" for n in range(1, uses + 1)]
+        assert {one["auditAnnotations"]["grant-uses"] for one in passed} == {"shop/web"}
         refused = next(one for one in answers if not one["allowed"])
         assert "a team is needed" in refused["status"]["message"]
         assert len(made.uses()) == uses
