@@ -8,6 +8,7 @@ The table stands here in words so that `--help` and completion need no command's
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -60,7 +61,7 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that reports a mistake in two lines and exits with 2; flags cannot be shortened."""
 
     def __init__(self, prog: str = PROGRAM, **options: Any) -> None:
-        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        options.setdefault("formatter_class", _formatter)
         options["conflict_handler"] = "resolve"
         super().__init__(prog, allow_abbrev=False, **options)
 
@@ -85,6 +86,22 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print what is wrong and where help is, and exit with 2."""
         self.exit(2, f"error: {message}\nhelp: see `{self.prog} --help`\n")
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """Return what lays out help; argparse makes one for each flag, and would load `shutil` to learn the width."""
+    return argparse.RawDescriptionHelpFormatter(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    """Return the width of the terminal, as `shutil.get_terminal_size` finds it."""
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said):
+        return int(said)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]  # None raises AttributeError
+    except (AttributeError, ValueError, OSError):
+        return 80
 
 
 def overview() -> str:

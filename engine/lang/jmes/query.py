@@ -10,6 +10,7 @@ from engine.errors import EvaluationError, LimitError
 
 from .compiler import Compiler, fresh
 from .errors import ExpressionError, UnknownKeyError
+from .plainly import plain_tree
 from .values import ExpRef, Missing, spend_size
 
 if TYPE_CHECKING:
@@ -38,9 +39,7 @@ class Query:
     __slots__ = ("_careful", "_checked", "_reorders", "_run", "names", "text")
 
     def __init__(self, text: str) -> None:
-        from .parser import parse  # here: most policies of patterns have no expression
-
-        tree = parse(text)
+        tree = plain_tree(text) or _parsed(text)
         nodes = list(_nodes(tree))
         self.text = text
         self.names = frozenset(node["value"] for node in nodes if node["type"] == "field")
@@ -76,6 +75,12 @@ class Query:
         if self._checked:
             _check(result, env)
         return result
+
+
+def _parsed(text: str) -> Tree:
+    from .parser import parse  # here: most policies have no expression that needs it
+
+    return parse(text)
 
 
 def compile(expression: str) -> Query:  # noqa: A001 - the verb of the language's facade

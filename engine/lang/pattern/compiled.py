@@ -11,16 +11,26 @@ if TYPE_CHECKING:
     from engine.model import Json
 
     from .entries import Check
-    from .fault import Miss
+    from .fault import Fault, Miss
 
 
 class CompiledPattern:
-    """A pattern ready to be checked; it holds no state of a check, so one may serve many threads."""
+    """A pattern ready to be checked; it holds no state of a check, so one may serve many threads.
+
+    Its closures are made with the first check, because most rules of autogen are never asked. Its references are resolved and
+    its depth is bounded before, so that nothing can be wrong with it by then.
+    """
 
     __slots__ = ("_check",)
 
-    def __init__(self, check: Check) -> None:
-        self._check = check
+    _check: Check
+
+    def __init__(self, pattern: Json) -> None:
+        def first(resource: Json) -> Fault | None:
+            self._check = check = compile_element(pattern)
+            return check(resource)
+
+        self._check = first
 
     def check(self, resource: Json) -> Miss | None:
         """Return None when the resource satisfies the pattern, else what keeps it from that."""
@@ -34,4 +44,4 @@ def compile_pattern(pattern: Json) -> CompiledPattern:
     Raises EvaluationError for a reference that leads nowhere (Kyverno's words, to be put after `variable substitution
     failed: `) and LimitError for a pattern nested too deep.
     """
-    return CompiledPattern(compile_element(resolve_references(pattern)))
+    return CompiledPattern(resolve_references(pattern))
