@@ -1,7 +1,7 @@
 """The console script `kubectl_complete-kpolicy`: candidates for the word kubectl is completing.
 
 kubectl runs it with the words after the plugin's name and reads `value<TAB>help` lines, then `:<bits>`. When it fails, all
-candidates are thrown away, so it never fails, and it looks nothing up that could be slow.
+candidates are thrown away, so it never fails; names that only a cluster knows are looked up elsewhere, in haste.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from . import cli
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+_KNOWN_ELSEWHERE = {"--namespace", "--context", "--cluster", "--user"}
+_NAMED = ("violations", "policies", "exceptions", "grant", "otp", "cleanup")
 NO_FILES = 4
 FILES = 0
 
@@ -24,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         lines, bits = candidates(words)
-    except Exception:
+    except (Exception, SystemExit):
         lines, bits = [], FILES
     for value, text in lines:
         print(f"{value}\t{text}" if text else value)
@@ -44,13 +46,40 @@ def candidates(words: Sequence[str]) -> tuple[list[tuple[str, str]], int]:
     if before[0] not in cli.COMMANDS:
         return [], NO_FILES
     parser = _innermost(cli.parser_of(before[0])[0], before[1:])
+    if last.startswith("-") or before[-1].startswith("-"):
+        parser = _usual(parser)
     flag = _flag(parser, before[-1])
     if flag is not None and flag.nargs != 0:
-        return _matching(
-            ((str(choice), "") for choice in flag.choices or ()), last
-        ), NO_FILES if flag.choices else FILES
+        return _of_flag(flag, before, last)
     found = _matching(_flags(parser) if last.startswith("-") else _verbs(parser), last)
+    if not found and not last.startswith("-") and not _subparsers(parser):
+        found = _looked_up(parser, before, last)
     return found, NO_FILES if found else FILES
+
+
+def _of_flag(flag: argparse.Action, before: Sequence[str], last: str) -> tuple[list[tuple[str, str]], int]:  # fmt: skip
+    """Return the values of a flag: its choices, else what kubeconfig or cluster know, else files."""
+    if "--output" in flag.option_strings and not flag.choices and flag.metavar == "FORMAT":
+        from .cli.flags import FORMATS
+
+        return _matching(((name, "") for name in FORMATS), last), NO_FILES
+    if flag.choices:
+        return _matching(((str(choice), "") for choice in flag.choices), last), NO_FILES
+    if not _KNOWN_ELSEWHERE & set(flag.option_strings):
+        return [], FILES
+    from .completing import of_flag
+
+    found = of_flag(flag.option_strings, before[1:-1])
+    return _matching(((name, "") for name in found or ()), last), FILES if found is None else NO_FILES  # fmt: skip
+
+
+def _looked_up(parser: argparse.ArgumentParser, before: Sequence[str], last: str) -> list[tuple[str, str]]:  # fmt: skip
+    """Return names of what a verb is about, where it takes names."""
+    if before[0] not in _NAMED or all(one.option_strings for one in _actions(parser)):
+        return []
+    from .completing import of_names
+
+    return _matching(((name, "") for name in of_names(before[0], before[1:])), last)
 
 
 def _innermost(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.ArgumentParser:
@@ -60,6 +89,11 @@ def _innermost(parser: argparse.ArgumentParser, words: Sequence[str]) -> argpars
         if word in verbs:
             parser = verbs[word]
     return parser
+
+
+def _usual(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Return the parser of the verb that is meant where none is given, whose flags then count."""
+    return _subparsers(parser).get(getattr(parser, "usual", ""), parser)
 
 
 def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
@@ -91,3 +125,7 @@ def _flag(parser: argparse.ArgumentParser, word: str) -> argparse.Action | None:
 
 def _matching(found: Iterable[tuple[str, str]], start: str) -> list[tuple[str, str]]:
     return [(value, text.replace("\n", " ")) for value, text in found if value.startswith(start)]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

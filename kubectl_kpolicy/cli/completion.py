@@ -64,14 +64,28 @@ SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH, "powershell": POWERSHELL}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's argument."""
-    parser.add_argument("shell", choices=tuple(SCRIPTS), help="the shell to print for")
+    """Add the command's arguments."""
+    parser.add_argument("shell", choices=(*SCRIPTS, "install"), help="the shell to print for; or `install`, which writes what is needed into your home")  # fmt: skip
+    parser.add_argument("for_shell", nargs="?", choices=tuple(SCRIPTS), metavar="SHELL", help="with `install`: for this shell ($SHELL by default)")  # fmt: skip
+    parser.add_argument("--bin-dir", default="", metavar="FOLDER", help="with `install`: a folder on the PATH for kubectl's own completion (~/.local/bin)")  # fmt: skip
+    parser.add_argument("--dry-run", choices=("none", "client"), default="none", help="with `install`: only say what would be written")  # fmt: skip
     parser.epilog = "\n".join(
-        ["use it by:", *(f"  {shell:10}  {line}" for shell, line in HINTS.items())]
-    )
+        ["use it by:", *(f"  {shell:10}  {line}" for shell, line in HINTS.items()),
+         "", "example: kubectl kpolicy completion install bash"]
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the script."""
+    """Print the script, or install everything."""
+    if args.shell == "install":
+        from kubectl_kpolicy.session import cluster
+
+        return cluster.guarded(_install, args)
     sys.stdout.write(SCRIPTS[args.shell])
     return 0
+
+
+def _install(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.session.completions import install
+
+    return install(args.for_shell or "", args.bin_dir, SCRIPTS, is_tried=args.dry_run == "client")
