@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable
 
 _CALLS = frozenset({"get", "list", "list_all", "create", "update", "patch", "delete", "review", "raw"})  # fmt: skip
@@ -15,10 +17,15 @@ class Died(BaseException):
 
 
 class DyingClient:
-    """See `controllers.kube.Client`. Dies at call number `at` (from 0), and at every later one."""
+    """See `controllers.kube.Client`. Dies at call number `at` (from 0), and at every later one.
 
-    def __init__(self, client: Any, at: int, *, after: bool) -> None:
-        self._client, self._at, self._after = client, at, after
+    With `chance` others get their turn for a while before each call, so that calls of several interleave.
+    """
+
+    def __init__(
+        self, client: Any, at: int, *, after: bool, chance: random.Random | None = None
+    ) -> None:
+        self._client, self._at, self._after, self._chance = client, at, after, chance
         self.calls = 0
         self.is_dead = False
 
@@ -28,6 +35,8 @@ class DyingClient:
 
     def _call(self, work: Callable[..., Any]) -> Callable[..., Any]:
         async def call(*args: Any, **kwargs: Any) -> Any:
+            for _ in range(self._chance.randrange(4) if self._chance else 0):
+                await asyncio.sleep(0)
             number = self.calls
             self.calls += 1
             if self.is_dead or (number == self._at and not self._after):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from typing import Any
 
 import orjson
@@ -19,10 +20,12 @@ from .staging import body, pod
 MOST_STEPS = 30
 
 
-def dying_reviewer(made: Gate, at: int, *, after: bool) -> Reviewer:
+def dying_reviewer(
+    made: Gate, at: int, *, after: bool, chance: random.Random | None = None
+) -> Reviewer:
     """Return a replica whose process dies at one of its calls."""
     stage = made.stage
-    client: Any = DyingClient(stage.client, at, after=after)
+    client: Any = DyingClient(stage.client, at, after=after, chance=chance)
     codes = Codes(stage.world, client, stage.client.clock, "kyverno", KEY)
     return Reviewer(
         stage.world, client, stage.resolver, stage.client.clock, stage.metrics, stage.afterwork,
@@ -87,3 +90,30 @@ def test_whatever_the_step_a_death_makes_no_second_use_and_lets_nothing_in_witho
         assert deaths >= 3
 
     asyncio.run(asyncio.wait_for(play(), 60))
+
+
+async def lived_through(seed: int) -> tuple[int, int]:
+    """Play a history by chance: requests sent at once and again, to replicas that die; return deaths and objects stored."""
+    chance = random.Random(seed)
+    async with gate() as made:
+        code = await made.offered(replica=1)
+        replicas = [
+            dying_reviewer(made, chance.randrange(16), after=chance.random() < 0.5, chance=chance)
+            for _ in range(6)
+        ]
+        sent = [sent_to(made, one, code, f"object-{chance.randrange(3)}") for one in replicas]
+        answers = await asyncio.gather(*sent)
+        check(made)
+        for uid in ("object-0", "object-1", "object-2", "late"):
+            await sent_to(made, made.replicas[chance.randrange(2)], code, uid)
+            check(made)
+        assert len(made.stage.client.stored(PODS)) == 1
+        return answers.count(None), len(made.stage.client.stored(PODS))
+
+
+def test_two_hundred_histories_of_requests_at_once_and_deaths_keep_the_invariants():
+    async def play() -> None:
+        told = [await lived_through(seed) for seed in range(200)]
+        assert sum(deaths for deaths, _ in told) >= 200
+
+    asyncio.run(asyncio.wait_for(play(), 120))
