@@ -9,7 +9,10 @@ from .flags import add_cluster_flags, add_list_flags
 if TYPE_CHECKING:
     import argparse
 
+    from controllers.kube import Client
+    from kubectl_kpolicy.cluster.health import Check
     from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.cluster.world import World
 
 SUMMARY = "check everything that policies, grants and the console rest on"
 
@@ -34,11 +37,22 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.cluster.health import checks, rows_of
+    from kubectl_kpolicy.session import cluster
+
     from .lists import listing_of, print_rows, read_world, selected
 
     listing = listing_of("health")
-    world, now = read_world(args, listing)
-    rows = selected(args, listing.rows(world, now), listing, now, lambda _row: True)
+    more: list[Check] = []
+
+    async def learn(client: Client, world: World) -> None:
+        from kubectl_kpolicy.cluster.diagnosis import more_checks
+
+        more.extend(await more_checks(client, world, cluster.skew(), cluster.now()))
+
+    world, now = read_world(args, listing, learn)
+    found = rows_of([*checks(world, now), *more])
+    rows = selected(args, found, listing, now, lambda _row: True)
     rows.sort(key=lambda row: ("fail", "warn", "unknown", "ok").index(row.text("status")))
     if args.fix_commands:
         print(*_fixes(rows), sep="\n")

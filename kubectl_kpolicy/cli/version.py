@@ -1,12 +1,14 @@
-"""`kubectl kpolicy version`: which kpolicy this is. Imports nothing: it is the yardstick of the start-up path."""
+"""`kubectl kpolicy version`: which kpolicy this is. Without `--all` it imports nothing: it is the yardstick of the start-up path."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import argparse
+
+    from controllers.kube import Access, Client
 
 HELP = "print the version"
 VERSION = "0.1.0"
@@ -25,21 +27,55 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--client",
         action="store_true",
-        help="only this program's version, no cluster's (always so for now)",
+        help="only this program's version, which is the default",
     )
+    parser.add_argument(
+        "--all", action="store_true", help="the cluster's version and whose engine it runs, too"
+    )
+    from .flags import add_cluster_flags
+
+    add_cluster_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the version."""
+    """Print the version, and that of the cluster and its engine where they can be had; a cluster that is away is no failure."""
     client = {
         "version": VERSION,
         "python": ".".join(map(str, sys.version_info[:3])),
         "platform": sys.platform,
     }
+    given: dict[str, Any] = {"clientVersion": client}
+    if getattr(args, "all", False) and not args.client:
+        given |= _of_cluster(args)
     if getattr(args, "output", "text") == "text":
         print(f"Client Version: v{VERSION}")
+        if "serverVersion" in given:
+            print(f"Server Version: {given['serverVersion'].get('gitVersion')}")
+        if "engine" in given:
+            print(f"Engine: {given['engine']}")
         return 0
     from kubectl_kpolicy.output.formats import write_object
 
-    write_object(sys.stdout, {"clientVersion": client}, args.output)
+    write_object(sys.stdout, given, args.output)
     return 0
+
+
+def _of_cluster(args: argparse.Namespace) -> dict[str, Any]:
+    """Return what a cluster says of itself, nothing where it is away, which is said on standard error and is no failure."""
+    from engine.errors import EngineError
+    from kubectl_kpolicy.output.diagnostics import report
+    from kubectl_kpolicy.session import cluster
+
+    async def work(client: Client, _access: Access) -> dict[str, Any]:
+        from kubectl_kpolicy.cluster.fetching import fetch
+        from kubectl_kpolicy.cluster.health import engine_of
+
+        found: dict[str, Any] = {"serverVersion": await client.raw("GET", "/version")}
+        world = await fetch(client, ("validatingwebhooks", "mutatingwebhooks"), cluster.now())
+        return {**found, **({"engine": engine} if (engine := engine_of(world)) else {})}
+
+    try:
+        return cluster.with_client(args, work)
+    except EngineError as error:
+        report(error, word="warning")
+        return {}

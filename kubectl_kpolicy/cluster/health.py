@@ -118,7 +118,7 @@ def _leaders(world: World, now: datetime) -> Iterator[Check]:
 
     for lease in world.objects("leases"):
         name = word(lease, "metadata", "name")
-        if not name.startswith(("kyverno", "kpolicy")):
+        if not name.startswith(("kyverno", "kpolicy")) or "kpolicy.io/kind" in part(lease, "metadata", "labels"):  # fmt: skip
             continue
         renewed = instant(word(lease, "spec", "renewTime"))
         late = renewed is None or now - renewed > timedelta(minutes=1)
@@ -132,8 +132,13 @@ def _leaders(world: World, now: datetime) -> Iterator[Check]:
 
 def health_rows(world: World, now: datetime) -> list[Row]:
     """Return the findings as rows."""
+    return rows_of(checks(world, now))
+
+
+def rows_of(found: Iterable[Check]) -> list[Row]:
+    """Return findings as rows, in their order."""
     rows = []
-    for number, check in enumerate(checks(world, now)):
+    for number, check in enumerate(found):
         obj = {
             "apiVersion": "kpolicy.io/v1alpha1",
             "kind": "Check",

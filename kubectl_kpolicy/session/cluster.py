@@ -161,3 +161,8 @@ def now() -> datetime:
     if fixed:
         return datetime.fromisoformat(fixed)
     return _clocks[0].now() if _clocks else datetime.now(UTC)
+
+
+def skew() -> float:
+    """Return by how many seconds the server's clock is ahead of ours; below zero where it is behind."""
+    return _clocks[0].skew if _clocks else 0.0

@@ -1,0 +1,131 @@
+"""What `doctor` asks a cluster beyond what is read anyway: clocks, versions, certificates, and whether exceptions count at all."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from controllers.kube.errors import KubeError
+from controllers.kube.kinds import Kind
+
+from .health import Check, engine_of
+from .world import items, part, word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from controllers.kube import Client
+    from engine.model import Object
+
+    from .world import World
+
+DEPLOYMENTS = Kind("apps", "v1", "deployments", "Deployment")
+MOST_SKEW = 5.0
+"""Seconds that clocks may differ before countdowns are worth a remark."""
+_SOON = timedelta(days=30)
+_COMPONENT = "app.kubernetes.io/component=admission-controller"
+_ENABLED, _NAMESPACE = "--enablePolicyException", "--exceptionNamespace"
+
+
+async def more_checks(client: Client, world: World, skew: float, now: datetime) -> list[Check]:
+    """Return the findings; what may not be read is one of them."""
+    return [
+        _clock(skew),
+        await _version(client),
+        *_certificates(world, now),
+        *await _exceptions(client, world),
+    ]
+
+
+def _clock(skew: float) -> Check:
+    if abs(skew) <= MOST_SKEW:
+        return Check("clock", "ok", "this machine and the API server agree on the time")
+    side = "behind" if skew > 0 else "ahead of"
+    return Check("clock", "warn", f"this machine is {abs(skew):.0f} s {side} the API server; countdowns go by the later of both",
+                 "synchronise this machine's clock, such as by chrony or systemd-timesyncd")  # fmt: skip
+
+
+async def _version(client: Client) -> Check:
+    try:
+        found: Any = await client.raw("GET", "/version")
+    except KubeError as error:
+        return Check("server", "unknown", f"the server does not tell its version: {error.message}")
+    version = str(found.get("gitVersion") or "") if isinstance(found, dict) else ""
+    minor = str(found.get("minor") or "").rstrip("+") if isinstance(found, dict) else ""
+    if minor.isdigit() and int(minor) < 28:
+        return Check("server", "warn", f"Kubernetes {version} does not tell people who they are, which grants need", "upgrade to Kubernetes 1.28 or later")  # fmt: skip
+    return Check("server", "ok", f"Kubernetes {version}")
+
+
+def _certificates(world: World, now: datetime) -> Iterator[Check]:
+    """Judge the authorities that webhooks are trusted by: the one that ends first counts."""
+    ends: dict[str, datetime] = {}
+    for hook in (*world.objects("validatingwebhooks"), *world.objects("mutatingwebhooks")):
+        if not _is_about_policies(hook):
+            continue
+        for one in items(hook, "webhooks"):
+            end = _end_of(word(one, "clientConfig", "caBundle"))
+            if end is not None:
+                ends[word(hook, "metadata", "name")] = end
+    if not ends:
+        return
+    name, first = min(ends.items(), key=lambda pair: pair[1])
+    text = f"{first:%Y-%m-%d}"
+    if first <= now:
+        yield Check("authority", "fail", f"the authority of {name} ended on {text}: the API server trusts no webhook", "restart the engine: it makes another one")  # fmt: skip
+    elif first - now < _SOON:
+        yield Check("authority", "warn", f"the authority of {name} ends on {text}", "see whether the engine runs and leads: it makes another one in time")  # fmt: skip
+    else:
+        yield Check("authority", "ok", f"the authority of webhooks is good until {text}")
+
+
+def _is_about_policies(hook: Object) -> bool:
+    name = word(hook, "metadata", "name")
+    return name.startswith("kyverno-") or "kpolicy.io/owner" in part(hook, "metadata", "annotations")  # fmt: skip
+
+
+def _end_of(bundle: str) -> datetime | None:
+    """Return when the first certificate to end in a bundle does; None for none, or what is none."""
+    if not bundle:
+        return None
+    from cryptography import x509
+
+    try:
+        found = x509.load_pem_x509_certificates(base64.b64decode(bundle, validate=True))
+    except (ValueError, binascii.Error):
+        return None
+    return min(one.not_valid_after_utc for one in found)
+
+
+async def _exceptions(client: Client, world: World) -> list[Check]:
+    """Tell whether exceptions count: Kyverno passes over them unless two of its flags say otherwise."""
+    try:
+        page = await client.list_all(DEPLOYMENTS, label_selector=_COMPONENT)
+    except KubeError as error:
+        return [Check("exceptions", "unknown", f"the engine's flags cannot be read: {error.message}")]  # fmt: skip
+    return [_judged(deployment, engine_of(world)) for deployment in page.items]
+
+
+def _judged(deployment: Object, engine: str) -> Check:
+    metadata = deployment["metadata"]
+    place = f"{metadata.get('namespace')}/{metadata['name']}"
+    flags = dict(_flags(deployment))
+    fix = f"kubectl -n {metadata.get('namespace')} edit deployment {metadata['name']}"
+    if flags.get(_ENABLED, "true").lower() in ("false", "0", "f"):
+        return Check("exceptions", "fail", f"{place} passes over every exception ({_ENABLED}=false): grants let nothing through", fix)  # fmt: skip
+    where = flags.get(_NAMESPACE, "*" if engine == "kpolicy" else "")
+    if not where:
+        return Check("exceptions", "fail", f"{place} names no namespace for exceptions ({_NAMESPACE}): grants let nothing through", fix)  # fmt: skip
+    if where != "*":
+        return Check("exceptions", "warn", f"{place} honours exceptions in {where} only", fix)
+    return Check("exceptions", "ok", f"{place} honours exceptions in every namespace")
+
+
+def _flags(deployment: Object) -> Iterator[tuple[str, str]]:
+    for container in items(deployment, "spec", "template", "spec", "containers"):
+        for text in container.get("args") or ():
+            name, equals, value = str(text).partition("=")
+            yield f"--{name.lstrip('-')}", value if equals else "true"

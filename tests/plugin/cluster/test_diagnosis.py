@@ -1,0 +1,112 @@
+"""What `doctor` finds out beyond what is read anyway: clocks, versions, authorities, and whether exceptions count."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from controllers.kube.errors import Forbidden
+from kubectl_kpolicy.cluster.diagnosis import more_checks
+from kubectl_kpolicy.cluster.health import checks
+from kubectl_kpolicy.cluster.world import World
+
+NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
+
+
+class Server:
+    def __init__(self, *deployments: dict[str, Any], minor: str = "32", error: Exception | None = None) -> None:  # fmt: skip
+        self.deployments, self.minor, self.error = deployments, minor, error
+
+    async def raw(self, *_: str) -> Any:
+        if self.error is not None:
+            raise self.error
+        return {"gitVersion": f"v1.{self.minor}.0", "minor": self.minor}
+
+    async def list_all(self, *_: Any, **__: Any) -> Any:
+        if self.error is not None:
+            raise self.error
+
+        class Page:
+            items = self.deployments
+
+        return Page
+
+
+def found(server: Server, world: World | None = None, skew: float = 0.0) -> dict[str, str]:
+    made = asyncio.run(more_checks(server, world or World(), skew, NOW))  # type: ignore[arg-type] # a stand-in
+    return {one.name: one.status for one in made}
+
+
+def deployment(*args: str) -> dict[str, Any]:
+    return {"metadata": {"name": "admission", "namespace": "kyverno"}, "spec": {"template": {"spec": {"containers": [{"args": list(args)}]}}}}  # fmt: skip
+
+
+def hooks(end: datetime | None = None, **annotations: str) -> World:
+    client = {"caBundle": base64.b64encode(authority(end)).decode() if end else "bm9uZQ=="}
+    hook = {"kind": "ValidatingWebhookConfiguration", "metadata": {"name": "kyverno-x", "annotations": {key.replace("__", "/"): value for key, value in annotations.items()}}, "webhooks": [{"clientConfig": client}]}  # fmt: skip
+    world = World()
+    world.replace("validatingwebhooks", [hook], NOW)
+    return world
+
+
+def authority(end: datetime) -> bytes:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ca")])
+    made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1).not_valid_before(end - timedelta(days=365)).not_valid_after(end)  # fmt: skip
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return made.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM)
+
+
+@pytest.mark.parametrize(("skew", "status"), [(0.0, "ok"), (4.9, "ok"), (-4.9, "ok"), (6.0, "warn"), (-3600.0, "warn")])  # fmt: skip
+def test_clocks_may_differ_by_five_seconds(skew: float, status: str) -> None:
+    assert found(Server(), skew=skew)["clock"] == status
+
+
+@pytest.mark.parametrize(("minor", "status"), [("32", "ok"), ("28+", "ok"), ("27", "warn"), ("", "ok")])  # fmt: skip
+def test_a_server_that_does_not_know_its_people_is_named(minor: str, status: str) -> None:
+    assert found(Server(minor=minor))["server"] == status
+
+
+@pytest.mark.parametrize(("days", "status"), [(-1, "fail"), (10, "warn"), (200, "ok")])
+def test_an_authority_that_ends_soon_is_seen_before_it_does(days: int, status: str) -> None:
+    assert found(Server(), hooks(NOW + timedelta(days=days)))["authority"] == status
+
+
+def test_a_bundle_that_is_none_is_no_failure_of_the_doctor() -> None:
+    assert "authority" not in found(Server(), hooks())
+
+
+@pytest.mark.parametrize(
+    ("args", "owner", "status"),
+    [
+        ((), {}, "fail"),
+        (("--exceptionNamespace=*",), {}, "ok"),
+        (("--exceptionNamespace=apps",), {}, "warn"),
+        (("--exceptionNamespace=*", "--enablePolicyException=false"), {}, "fail"),
+        (("-enablePolicyException", "--exceptionNamespace=*"), {}, "ok"),
+        ((), {"kpolicy.io__owner": "kpolicy"}, "ok"),
+    ],
+)  # fmt: skip
+def test_whether_exceptions_count_is_told_by_the_engine_s_flags(args, owner, status: str) -> None:
+    assert found(Server(deployment(*args)), hooks(**owner))["exceptions"] == status
+
+
+def test_what_may_not_be_read_is_unknown() -> None:
+    made = found(Server(error=Forbidden("no", status=403)))
+    assert (made["server"], made["exceptions"]) == ("unknown", "unknown")
+
+
+def test_counts_of_codes_are_no_leases_that_anybody_renews() -> None:
+    world = World()
+    lease = {"metadata": {"name": "kpolicy-codes-x", "labels": {"kpolicy.io/kind": "codes"}}, "spec": {"holderIdentity": "kpolicy"}}  # fmt: skip
+    world.replace("leases", [lease], NOW)
+    assert not [one for one in checks(world, NOW) if one.name.startswith("lease")]
