@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from controllers.runtime.metrics import MOST_SERIES, bucket_of
-from engine.model import RuleType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +31,7 @@ class Counting:
         self._metrics = metrics
         self._requests: dict[tuple[str, ...], tuple[Amount, Times, Amount, Times]] = {}
         self._shapes: dict[tuple[object, ...], Amount] = {}
-        self._results: dict[Place, tuple[Sequence[RuleResult], list[Amount]]] = {}
+        self._results: dict[tuple[str, ...], tuple[Sequence[RuleResult], list[Amount]]] = {}
 
     def request(
         self,
@@ -79,7 +78,8 @@ class Counting:
     def results(self, review: Review, results: Sequence[RuleResult]) -> None:
         """Count what rules said."""
         place = (review.kind, review.namespace or "-", review.operation.lower())
-        known = self._results.get(place)
+        usual = (*place, results[0].type) if results else place
+        known = self._results.get(usual)
         if known is not None and known[0] == results:
             for amount in known[1]:
                 amount.value += 1
@@ -87,10 +87,10 @@ class Counting:
         amounts = [self._amount(result, place) for result in results]
         for amount in amounts:
             amount.value += 1
-        if all(one.type is RuleType.VALIDATION and not one.exceptions for one in results):
+        if not any(one.patched or one.exceptions or one.targets for one in results):
             if len(self._results) >= MOST_SERIES:
                 self._results.clear()
-            self._results[place] = (results, amounts)
+            self._results[usual] = (results, amounts)
             return
         for result in results:
             for exception in result.exceptions:

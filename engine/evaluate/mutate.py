@@ -17,20 +17,21 @@ from .conditions import Conditions, compile_conditions
 from .context import Entry, compile_context, load_context
 from .lookups import ListLookup
 from .loops import each, elements_of
+from .quick import AtOnce
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from engine.model import Block, Json, Object, Rule
 
-    from .quick import AtOnce, Passing
+    from .quick import Passing
     from .state import State
 
     Patch = Callable[[State, Object], Object]
     Handler = Callable[[State], Answers]
 
 
-_NOTHING = Outcome(Status.SKIP, "no patches applied")
+_IDLE = RuleAnswer(Outcome(Status.SKIP, "no patches applied"))
 
 
 class _MutationError(EvaluationError):
@@ -66,7 +67,12 @@ def compile_mutate(rule: Rule) -> tuple[Handler, Passing | AtOnce]:
     if not isinstance(patch, _Constant):
         return handle, ()
     apply = patch.apply
-    return handle, lambda resource: (_patched(resource, apply(resource)),)
+
+    def work(resource: Object) -> Answers | None:
+        patched = apply(resource)
+        return None if patched is resource else (_patched(resource, patched),)
+
+    return handle, AtOnce(work, (_IDLE,))
 
 
 def _mutate(
@@ -90,7 +96,7 @@ def _mutate(
 
 def _patched(resource: Object, patched: Object) -> RuleAnswer:
     if patched is resource:
-        return RuleAnswer(_NOTHING, patched)
+        return _IDLE
     return RuleAnswer(Outcome(Status.PASS, mutated_message(patched)), patched)
 
 

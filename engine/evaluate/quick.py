@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.record import record
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -19,12 +21,17 @@ if TYPE_CHECKING:
     Passing = tuple[tuple[CompiledPattern, Answers], ...]
     """Patterns in order, and what is answered where one is the first that an object meets."""
 
-    AtOnce = Callable[[Object], Answers]
-    """The whole work of a rule that needs nothing but the object."""
-
     Results = tuple[RuleResult, ...]
     Quick = Callable[[Review], Results | None]
     """Gives a rule's results, None where the rule itself has to be asked."""
+
+
+@record
+class AtOnce:
+    """The whole work of a rule that needs nothing but the object; None stands for `idle`, its answer where nothing is to do."""
+
+    work: Callable[[Object], Answers | None]
+    idle: Answers
 
 
 def compile_quick(
@@ -37,9 +44,8 @@ def compile_quick(
     None where nothing can be told without the rule. What is compiled may raise what patterns and patches raise; the rule is
     asked then.
     """
-    if callable(passing):
-        at_once = passing
-        return lambda review: finish(at_once(review.target), enforces(review))
+    if isinstance(passing, AtOnce):
+        return _at_once(passing, finish, enforces)
     if not passing:
         return None
     ready = [
@@ -56,5 +62,22 @@ def compile_quick(
             if check(target) is None:
                 return results[enforces(review)]
         return None
+
+    return quick
+
+
+def _at_once(
+    passing: AtOnce,
+    finish: Callable[[Answers, bool], Results],
+    enforces: Callable[[Review], bool],
+) -> Quick:
+    work = passing.work
+    idle = finish(passing.idle, False), finish(passing.idle, True)
+
+    def quick(review: Review) -> Results:
+        answers = work(review.target)
+        if answers is None:
+            return idle[enforces(review)]
+        return finish(answers, enforces(review))
 
     return quick

@@ -55,7 +55,7 @@ class Target:
 
 @record
 class RuleResult:
-    """What one rule of one policy said about one object."""
+    """What one rule of one policy said about one object; `patched` is None where it left that object as it was."""
 
     policy: str
     rule: str

@@ -37,7 +37,13 @@ def ready_strategic(patch: Json) -> Patcher:
     if entries is None:
         return lambda resource: apply_strategic(patch, resource)
     known = entries
-    return lambda resource: apply_strategic(_settled(known, resource), resource, is_plain=True)
+
+    def apply(resource: Object) -> Object:
+        settled = _settled(known, resource)
+        # most objects have what a patch adds where it is missing
+        return apply_strategic(settled, resource, is_plain=True) if settled else resource
+
+    return apply
 
 
 def ready_json6902(patch: Json) -> Patcher:

@@ -36,6 +36,21 @@ def test_ready_results_are_those_that_a_traced_evaluation_comes_to() -> None:
         assert quick.patched == traced.patched
 
 
+def test_where_nothing_is_to_change_all_objects_get_one_result_and_stay_as_they_are() -> None:
+    rule = {"name": "r", "mutate": {"patchStrategicMerge": {"data": {"+(a)": "1"}}}}
+    policies = PolicySet.compile([policy(rule)])
+
+    def asked(**data: str) -> Any:
+        return evaluate(policies, review_of(config_map(**data)), Inputs())
+
+    one, other, changed = asked(a="x"), asked(a="y", b="z"), asked(b="z")
+    assert one.results[0] is other.results[0]
+    assert (one.results[0].status, one.results[0].patched) == (Status.SKIP, None)
+    assert one.patched == config_map(a="x")
+    assert changed.patched == config_map(a="1", b="z")
+    assert asked(a="x").results[0] is one.results[0]
+
+
 def test_a_later_pattern_of_any_pattern_says_which_it_was() -> None:
     rule = {"name": "r", "validate": {"anyPattern": [{"data": {"a": "y"}}, {"data": {"a": "x"}}]}}
 

@@ -14,6 +14,7 @@ from engine.errors import NOWHERE, EngineError
 from engine.evaluate import Inputs, PolicySet, evaluate
 from engine.lint import lint_policy
 from engine.model import NOBODY, Review, UserInfo, review_of
+from engine.mutate.handler import NOTHING_APPLIED
 from engine.parse import parse_policy
 
 HERE = Path(__file__).parent
@@ -94,9 +95,9 @@ def ask(
         for step in trace.steps
         if step.kind == "variable"
     }
-    return Answer(
-        first.status.value, first.message, first.patched, dict(first.properties), names, values
-    )
+    # a rule that finds nothing to change leaves the object, which then stands in no result
+    patched = obj if first.message == NOTHING_APPLIED else first.patched
+    return Answer(first.status.value, first.message, patched, dict(first.properties), names, values)
 
 
 def _review(obj: dict[str, Any], user: UserInfo, operation: str, **more: Any) -> Review:
