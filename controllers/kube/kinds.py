@@ -99,6 +99,7 @@ GRANTS = Kind("kpolicy.io", "v1alpha1", "grants", "Grant")
 ONE_TIME_CODES = Kind("kpolicy.io", "v1alpha1", "onetimecodes", "OneTimeCode")
 CODE_USES = Kind("kpolicy.io", "v1alpha1", "codeuses", "CodeUse")
 AUDIT_SEGMENTS = Kind("kpolicy.io", "v1alpha1", "auditsegments", "AuditSegment")
+CODE_CLAIMS = Kind("kpolicy.io", "v1alpha1", "codeclaims", "CodeClaim")
 AUDIT_NOTES = Kind("kpolicy.io", "v1alpha1", "auditnotes", "AuditNote")
 
 WELL_KNOWN = (
@@ -106,7 +107,7 @@ WELL_KNOWN = (
     CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS, CLUSTER_POLICIES, POLICIES,
     POLICY_EXCEPTIONS, CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES, UPDATE_REQUESTS, GLOBAL_CONTEXT_ENTRIES,
     POLICY_REPORTS, CLUSTER_POLICY_REPORTS, GRANT_POLICIES, GRANTS, ONE_TIME_CODES, CODE_USES, AUDIT_SEGMENTS,
-    AUDIT_NOTES,
+    AUDIT_NOTES, CODE_CLAIMS,
 )  # fmt: skip
 """Kinds that this project itself reads or writes."""
 

@@ -31,7 +31,15 @@ _NAMESPACES = "system:serviceaccount:kube-system:namespace-controller"
 def guards(namespace: str = "kyverno") -> list[Object]:
     """Return the policies and their bindings, in the order in which to install them, for controllers in a namespace."""
     found = (
-        *(_grants(), _grant_states(namespace), _exceptions(), _ends(), _codes(), _code_states()),
+        *(
+            _grants(),
+            _grant_states(namespace),
+            _exceptions(),
+            _ends(),
+            _codes(),
+            _claims(),
+            _code_states(),
+        ),
         *(_uses(), _segments(), _records(namespace)),
     )
     return [obj for policy in found for obj in (policy, _bound(policy))]
@@ -148,6 +156,18 @@ def _codes() -> Object:
             (f"{_UPDATE} || object.spec.user != {ME}", "nobody issues a code for oneself"),
             (f"{_UPDATE} || !{ME}.startsWith('system:serviceaccount:')", "a service account issues no codes"),
             (f"{_CREATE} || object.spec == oldObject.spec", "a code cannot be changed; issue another one"),
+        ],
+    )  # fmt: skip
+
+
+def _claims() -> Object:
+    """Guard claims of codes: in one's own name, and never changed."""
+    return _policy(
+        "kpolicy-code-claims",
+        _rule(GROUP, VERSION, "codeclaims", "CREATE", "UPDATE"),
+        [
+            (f"{_UPDATE} || object.spec.user == {ME}", "spec.user must be who makes the claim"),
+            (f"{_CREATE} || object.spec == oldObject.spec", "a claim cannot be changed; make another one"),
         ],
     )  # fmt: skip
 

@@ -101,15 +101,19 @@ class Approvals:
         """Return the code that an approval is good for."""
         return mint(key, claim.binding, approval.serial, approval.lost)
 
-    def among(
-        self, approval: Approval, claim: Claim, carried: Sequence[str], keys: Sequence[Key]
-    ) -> str:
-        """Return the code of an approval that is among some texts, nothing where none is."""
-        good = [
+    def codes(self, approval: Approval, claim: Claim, keys: Sequence[Key]) -> list[str]:
+        """Return the codes that an approval is or was good for; those that were used are on record."""
+        return [
             mint(key, claim.binding, approval.serial, number)
             for key in keys
             for number in range(approval.lost + 1)
         ]
+
+    def among(
+        self, approval: Approval, claim: Claim, carried: Sequence[str], keys: Sequence[Key]
+    ) -> str:
+        """Return the code of an approval that is among some texts, nothing where none is."""
+        good = self.codes(approval, claim, keys)
         brought = [canonical(text) or _FIRST for text in carried]
         found = [one for one in brought if sum(hmac.compare_digest(one, code) for code in good)]
         return found[0] if found else ""

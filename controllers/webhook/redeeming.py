@@ -54,6 +54,7 @@ from .claims import (
     user_of,
 )
 from .outstanding import Outstanding
+from .strict import CodeClaims
 from .throttle import Throttle
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class Codes:
         self._namespace = namespace
         self._keys = CodeKeys(client, clock, namespace, key)
         self._uses = Uses(client, namespace, use_key(key))
+        self._code_claims = CodeClaims(client, namespace)
         self._approvals = Approvals(client, namespace, key, self._uses)
         self._block_key = block_key(key)
         self._places = Places(client)
@@ -130,11 +132,9 @@ class Codes:
         covering = _covering(policies, named, review.namespace, user, groups)
         ruling = replace(ruling, tail=_ways_out(covering, named, review, self._block_key))
         modes = {key: found for key, found in _with_codes(covering).items() if found is not None}
-        if (
-            len(modes) < len(named)
-            or not _may_have_codes(user, modes)
-            or not is_authenticated.get()
-        ):
+        if len(modes) < len(named) or not _may_have_codes(user, modes):
+            return ruling
+        if not is_authenticated.get() and not all(one.strict_codes for one in modes.values()):
             return ruling
         claims = await claims_of(review, request, by_policy, self._world.policies.snapshot, self._places)  # fmt: skip
         return await self._with_claims(review, request, claims, modes, ruling)
@@ -151,17 +151,18 @@ class Codes:
         user, keys = user_of(request), await self._keys.current()
         if await self.throttle.is_locked(user):
             return replace(ruling, lead=f"{LOCKED}\n")
-        if carried:
-            found = await self._accepted(review, request, claims, modes, carried, keys)
+        claimed = await self._claimed(review, user, modes)
+        if carried or claimed:
+            found = await self._accepted(review, request, claims, modes, carried, keys, claimed)
             if all(found):
                 wanted = [one for one in found if one]
                 passed = await self._take(review, request, wanted)
                 if passed is not None:
                     audit = {"code-uses": ",".join(use_name(one.code) for one in wanted)}
                     return replace(ruling, denial="", tail="", warnings=passed, audit=audit)
-            elif not any(found):
+            elif carried and is_authenticated.get() and not any(found):
                 self.throttle.count(WRONG, user, writes=not review.dry_run)
-            ruling = replace(ruling, lead=f"{NOT_ACCEPTED}\n")
+            ruling = replace(ruling, lead=f"{NOT_ACCEPTED}\n" if carried else "")
         offers = await self._offers(review, request, claims, modes, keys)
         return replace(ruling, lead=ruling.lead + offers)
 
@@ -173,13 +174,41 @@ class Codes:
         modes: Mapping[str, GrantPolicy],
         carried: Sequence[str],
         keys: Sequence[Key],
+        claimed: frozenset[str],
     ) -> list[Found | None]:
         """Return for every claim the code that is brought for it, or None; raises KubeError."""
         found = []
         for claim in claims:
+            if modes[claim.policy].strict_codes:
+                found.append(await self._claimed_for(claim, modes[claim.policy], keys, claimed))
+                continue
             one = await self._minted_among(claim, modes[claim.policy], carried, keys)
             found.append(one or await self._issued_among(review, request, claim, carried))
         return found
+
+    async def _claimed(
+        self, review: Review, user: str, modes: Mapping[str, GrantPolicy]
+    ) -> frozenset[str]:
+        """Return the names of uses that a user claims, where any policy asks for that; raises KubeError."""
+        if not any(one.strict_codes for one in modes.values()):
+            return frozenset()
+        return await self._code_claims.of(user, review.namespace, self._clock.now())
+
+    async def _claimed_for(
+        self, claim: Claim, policy: GrantPolicy, keys: Sequence[Key], claimed: frozenset[str]
+    ) -> Found | None:
+        """Return the code for a claim whose use was claimed by its owner; raises KubeError."""
+        now, source = self._clock.now(), "minted"
+        if policy.codes == "approve":
+            approval = await self._approvals.of(claim, policy, now)
+            codes = self._approvals.codes(approval, claim, keys) if approval else []
+            source = approval.name if approval else ""
+        else:
+            slot = slot_of(now, policy.code_for)
+            codes = [mint(key, claim.binding, at, number) for key in keys for at in (slot, slot - 1) for number in range(MAX_NUMBER)]  # fmt: skip
+        return next(
+            (Found(claim, code, source) for code in codes if use_name(code) in claimed), None
+        )
 
     async def _minted_among(
         self, claim: Claim, policy: GrantPolicy, carried: Sequence[str], keys: Sequence[Key]
@@ -285,8 +314,10 @@ class Codes:
         code, ends = await self._fresh(claim, policy, key)
         if not code:
             return f"no one-time code for {claim.name}: {TOO_MANY}\n"
-        self.throttle.count(MINTED, user_of(request), writes=request.get("dryRun") is not True)
-        return _offered(claim, code, ends)
+        if is_authenticated.get():
+            # Others may ask in anybody's name, and must not use up what that person is offered.
+            self.throttle.count(MINTED, user_of(request), writes=request.get("dryRun") is not True)
+        return _offered(claim, code, ends, is_strict=policy.strict_codes)
 
     async def _offer_approved(
         self,
@@ -304,7 +335,7 @@ class Codes:
         code = self._approvals.code(approval, claim, key)
         if use_name(code) in await self._uses.records(claim.binding.username, claim.policy):
             return f"no one-time code for {claim.name}: the approved one was used\n"
-        return _offered(claim, code, approval.ends)
+        return _offered(claim, code, approval.ends, is_strict=policy.strict_codes)
 
     async def _fresh(self, claim: Claim, policy: GrantPolicy, key: Key) -> tuple[str, datetime]:
         """Return the first code of this slot that was not used, and when it ends; empty where there may be none."""
@@ -341,8 +372,9 @@ class Codes:
         return status.get("allowed") is True
 
 
-def _offered(claim: Claim, code: str, ends: datetime) -> str:
-    return f"one-time code for {claim.name}: {shown(code)} (until {ends:%H:%M:%S} UTC, in annotation kpolicy.io/code)\n"
+def _offered(claim: Claim, code: str, ends: datetime, *, is_strict: bool) -> str:
+    how = "by `kubectl kpolicy otp claim`" if is_strict else "in annotation kpolicy.io/code"
+    return f"one-time code for {claim.name}: {shown(code)} (until {ends:%H:%M:%S} UTC, {how})\n"
 
 
 def _may_have_codes(user: str, modes: Mapping[str, GrantPolicy]) -> bool:

@@ -60,6 +60,7 @@ class GrantPolicy:
     emergency_for: timedelta | None = None
     codes: str = "off"
     code_for: timedelta = QUARTER
+    strict_codes: bool = False
 
 
 @record
@@ -128,6 +129,7 @@ def parse_grant_policy(obj: Object) -> GrantPolicy:
         "emergency_for": what.length(emergency, "maxDuration") or HOUR if emergency else None,
         "codes": _part(spec, "codes").get("mode"),
         "code_for": what.length(_part(spec, "codes"), "duration"),
+        "strict_codes": _part(spec, "codes").get("strict") is True,
     }
     return GrantPolicy(name, **{key: value for key, value in given.items() if value is not None})
 

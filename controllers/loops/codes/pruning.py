@@ -7,11 +7,12 @@ any more: forgetting one earlier would let it be used again.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube import NotFound
-from controllers.kube.kinds import CODE_USES, GRANT_POLICIES, GRANTS, ONE_TIME_CODES
+from controllers.kube.kinds import CODE_CLAIMS, CODE_USES, GRANT_POLICIES, GRANTS, ONE_TIME_CODES
 from controllers.store.grant_uses import GRANT_UID
 from engine.errors import EngineError
 from engine.grants import FINAL as FINAL_STATES
@@ -34,6 +35,8 @@ RETENTION: Final = timedelta(days=30)
 """How long a use is kept for people to look at."""
 MOST: Final = 10_000
 """Uses that are kept at most, as far as they may be forgotten at all."""
+CLAIMED: Final = timedelta(hours=2)
+"""How long a claim is kept: it is looked at for one."""
 SAFE: Final = timedelta(hours=1)
 """Beyond the end of everything that a use could stand for: clocks, late requests."""
 _log = logging.getLogger(__name__)
@@ -57,6 +60,7 @@ class PruneLoop:
     async def look(self) -> None:
         """Forget what is old, and the oldest of what is too much; raises KubeError."""
         now = self._surroundings.clock.now()
+        await self._forget_claims(now)
         uses = await self._all(CODE_USES, self._surroundings.namespace)
         if not uses:
             return
@@ -67,7 +71,15 @@ class PruneLoop:
         if due:
             await self._trail.record(_record(due, now))
         for one in due:
-            await self._forget(one)
+            await self._drop(CODE_USES, one)
+            self._surroundings.metrics.count("kpolicy_code_uses_pruned")
+
+    async def _forget_claims(self, now: datetime) -> None:
+        """Forget claims that nobody looks at any more; raises KubeError."""
+        for one in await self._all(CODE_CLAIMS, ""):
+            created = instant_of(str(one["metadata"].get("creationTimestamp") or ""))
+            if created is not None and now - created > CLAIMED:
+                await self._drop(CODE_CLAIMS, one)
 
     async def _over(self, uses: Sequence[Object], now: datetime) -> list[Object]:
         """Return the uses that nothing depends on any more, the oldest first."""
@@ -89,18 +101,15 @@ class PruneLoop:
     async def _all(self, kind: Kind, namespace: str) -> Sequence[Object]:
         return (await self._surroundings.client.list_all(kind, namespace)).items
 
-    async def _forget(self, use: Object) -> None:
-        metadata = use["metadata"]
-        try:
+    async def _drop(self, kind: Kind, obj: Object) -> None:
+        metadata = obj["metadata"]
+        with suppress(NotFound):
             await self._surroundings.client.delete(
-                CODE_USES,
+                kind,
                 str(metadata["name"]),
-                self._surroundings.namespace,
+                str(metadata.get("namespace") or ""),
                 uid=str(metadata.get("uid") or ""),
             )
-            self._surroundings.metrics.count("kpolicy_code_uses_pruned")
-        except NotFound:
-            return
 
 
 def _is_told(use: Object) -> bool:

@@ -42,7 +42,7 @@ GRANT_POLICY: Final = Shape(
             {"openPerUser": _COUNT, "uses": _COUNT, "objects": _COUNT, "coolDown": _TEXT}
         ),
         "emergency": Shape({"maxDuration": _TEXT}),
-        "codes": Shape({"mode": Text(enum=CODE_MODES), "duration": _TEXT}),
+        "codes": Shape({"mode": Text(enum=CODE_MODES), "duration": _TEXT, "strict": _FLAG}),
     }
 )
 REQUEST_FIELDS: Final = (
@@ -146,6 +146,8 @@ NOTE: Final = Shape(
     ("verb", "actor", "at"),
 )
 
+CLAIM: Final = Shape({"user": _TEXT, "uses": _TEXTS}, ("user", "uses"))
+
 _AGE: Final = Column("Age", ".metadata.creationTimestamp", "date")
 
 
@@ -195,5 +197,10 @@ KINDS: Final[tuple[CustomKind, ...]] = (
         _columns(Verb=".spec.verb", Actor=".spec.actor", Kind=".spec.object.kind", Name=".spec.object.name"),
         has_status=False, **_OWN,
         about="What a webhook saw somebody do, until the controllers have put it into the audit trail.",
+    ),
+    CustomKind(
+        GROUP, "CodeClaim", "codeclaims", "ccl", {VERSION: {"spec": CLAIM}},
+        _columns(User=".spec.user"), has_status=False, **_OWN,
+        about="Codes that their owner brings in strict mode, named by their uses; good for an hour.",
     ),
 )  # fmt: skip

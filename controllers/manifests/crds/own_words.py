@@ -70,6 +70,7 @@ NATIVE_WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "startAt": "When the exception begins, if later than its approval.",
         "startsAt": "When the exception began or begins.",
         "state": "Where it stands.",
+        "strict": "Whether codes are brought by a CodeClaim only, whose maker the API server itself pins.",
         "target": "The objects that are excepted: kind, and a name or labels.",
         "ticket": "The ticket that tells more; of a GrantPolicy, what it must look like.",
         "tries": "How often somebody tried.",

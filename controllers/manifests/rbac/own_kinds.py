@@ -35,6 +35,7 @@ def people_roles() -> list[Object]:
         _role("codes:redeem", [
             rule("kyverno.io", ("clusterpolicies", "policies"), ("redeem",)),
             rule("policies.kyverno.io", ("namespacedvalidatingpolicies", "validatingpolicies"), ("redeem",)),
+            rule(_GROUP, ("codeclaims",), ("create",)),
         ]),
         _role("audit", [
             rule(_GROUP, ("auditsegments", "codeuses", "grants", "onetimecodes"), READ),

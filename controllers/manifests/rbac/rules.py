@@ -125,6 +125,7 @@ CLEANUP: Final = (
 GRANTS: Final = (
     rule("kpolicy.io", ("grantpolicies", "grants"), READ),
     rule("kpolicy.io", ("grants/status",), ("patch",)),
+    rule("kpolicy.io", ("codeclaims",), (*READ, "delete")),
     rule("kyverno.io", ("policyexceptions",), ("create",)),
 )
 """What keeping grants needs: their exceptions are made by us."""

@@ -250,3 +250,11 @@ def test_the_end_of_every_exception_only_comes_nearer(place):
     assert refused(name, "eve", at("2026-03-01T12:00:01Z"), noon) != []
     assert refused(name, "eve", at("2026-03-01T12:30:00+01:00"), noon) == []
     assert refused(name, "eve", at(""), noon) != []
+
+
+def test_codes_are_claimed_in_one_s_own_name():
+    claim = {"spec": {"user": "ada", "uses": ["use-a"]}}
+
+    assert refused("kpolicy-code-claims", "ada", claim) == []
+    assert refused("kpolicy-code-claims", "eve", claim) != []
+    assert refused("kpolicy-code-claims", "ada", {"spec": {"user": "ada", "uses": []}}, claim) != []
