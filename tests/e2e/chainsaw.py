@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from . import engine, tiers
 from .server import binaries
 
@@ -181,6 +183,7 @@ def _run(runner: Path, tier: tiers.Tier, test: dict[str, Any]) -> Outcome:
         "--test-dir",
         where,
         "--no-color",
+        f"--template={'true' if _is_template(where) else 'false'}",
     ]
     try:
         done = subprocess.run(
@@ -202,6 +205,18 @@ def _run(runner: Path, tier: tiers.Tier, test: dict[str, Any]) -> Outcome:
     _clear(tier)
     seconds = time.monotonic() - began
     return Outcome(test["file"], test["area"], passed, seconds, "" if passed else _cause(output))
+
+
+def _is_template(where: Path) -> bool:
+    """Tell whether values in parentheses are expressions of the runner, as the settings of the folder say; they are CEL in some."""
+    for folder in (where, *where.parents):
+        settings = folder / ".chainsaw.yaml"
+        if settings.exists():
+            spec = (yaml.safe_load(settings.read_text()) or {}).get("spec") or {}
+            return (spec.get("templating") or {}).get("enabled") is not False
+        if folder == home():
+            break
+    return True
 
 
 def _cause(output: str) -> str:
