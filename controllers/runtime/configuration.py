@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
     from engine.model import Json, Object, Review
 
+    _Texts = tuple[str, ...]
+    _Who = tuple[str, _Texts, _Texts, _Texts]
+
+_MOST_USERS = 4096
 _FILTER = re.compile(r"\[([^\[\]]*)\]")
 _ANY = "*"
 
@@ -118,6 +122,7 @@ class Configuration:
     webhook_labels: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     _index: Filters = field(init=False, repr=False, compare=False)
+    _users: dict[_Who, bool] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_index", Filters(self.filters))
@@ -127,11 +132,20 @@ class Configuration:
         if not (self.usernames or self.groups or self.roles or self.cluster_roles):
             return False
         user = review.user
+        who = (user.username, user.groups, user.roles, user.cluster_roles)
+        known = self._users.get(who)
+        if known is None:
+            if len(self._users) >= _MOST_USERS:
+                self._users.clear()
+            known = self._users[who] = self._excludes(*who)
+        return known
+
+    def _excludes(self, name: str, groups: _Texts, roles: _Texts, cluster_roles: _Texts) -> bool:
         asked = (
-            (self.usernames, (user.username,)),
-            (self.groups, user.groups),
-            (self.roles, user.roles),
-            (self.cluster_roles, user.cluster_roles),
+            (self.usernames, (name,)),
+            (self.groups, groups),
+            (self.roles, roles),
+            (self.cluster_roles, cluster_roles),
         )
         if any(names.includes(of_user) for names, of_user in asked):
             return False

@@ -165,12 +165,13 @@ class Reviewer:
         if bindings.version != self._users_at or len(self._users) > _MOST_USERS:
             self._users, self._users_at = {}, bindings.version
         key = (info.get("username"), info.get("uid"), *(info.get("groups") or ()))
-        if info.get("extra"):
-            return envelope.user_of(info, bindings.roles)
         user = self._users.get(key)
         if user is None:
-            user = self._users[key] = envelope.user_of(info, bindings.roles)
-        return user
+            user = envelope.user_of({**info, "extra": None}, bindings.roles)
+            self._users[key] = user
+        # what is told beside names differs from login to login, and no binding goes by it
+        extra = info.get("extra")
+        return replace(user, extra=extra) if extra else user
 
     async def _evaluated(
         self, policies: PolicySet, review: Review, inputs: Inputs, budget: float

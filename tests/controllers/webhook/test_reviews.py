@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from controllers.kube import Unreachable
+from controllers.kube.kinds import CONFIG_MAPS
 from controllers.runtime.sink import Trigger
 from controllers.webhook.reviewing import NOT_READY, OVERLOADED, Limits, budget_of
 from engine.evaluate import Answer, ConfigMapLookup
@@ -349,3 +350,32 @@ def test_part_of_the_callers_time_is_kept_back() -> None:
     assert budget_of(10) == 9.5
     assert budget_of(1) == 0.5
     assert budget_of(0.2) == 0.1
+
+
+def test_what_a_login_says_beside_names_is_that_of_each_request() -> None:
+    async def test(stage: Stage) -> None:
+        for _ in range(2):
+            for login in ("one", "two"):
+                user = {"username": "ada", "groups": ["dev"], "extra": {"login": [login]}}
+                response = await stage.ask("validate", body(pod(), userInfo=user))
+                assert response["allowed"] is (login == "one")
+        user = {"username": "ada", "groups": ["dev"]}
+        assert (await stage.ask("validate", body(pod(), userInfo=user)))["allowed"] is False
+
+    made = policy()
+    condition = {"key": "{{ request.userInfo.extra.login[0] || '' }}", "operator": "NotEquals", "value": "one"}  # fmt: skip
+    made["spec"]["rules"][0]["validate"] = {"message": "no", "deny": {"conditions": {"any": [condition]}}}  # fmt: skip
+    run(test, made)
+
+
+def test_whose_requests_are_left_out_follows_the_configuration_at_once() -> None:
+    async def test(stage: Stage) -> None:
+        user = {"username": "ada", "groups": ["dev"]}
+        for excluded, allowed in (("", False), ("ada", True), ("eve", False), ("!ada,*", False)):
+            settings = {"metadata": {"name": "kyverno"}, "data": {"excludeUsernames": excluded}}
+            stage.world.put(CONFIG_MAPS, settings)
+            for _ in range(2):
+                response = await stage.ask("validate", body(pod(), userInfo=user))
+                assert response["allowed"] is allowed, excluded
+
+    run(test, policy())
