@@ -25,7 +25,7 @@ from .chrome import footer_keys, header_parts
 from .commands import is_told, line_of
 from .deeds import CHEAP, DEEDS
 from .deeds.jumping import open_door
-from .deeds.typing import typed
+from .deeds.typing import Form, typed
 from .explaining import ExplainView
 from .history import History, Place
 from .modals.reveal import Secret
@@ -331,10 +331,13 @@ class Console(App[str]):
 
     async def _is_done(self, event: Key) -> bool:
         """Do what a key means on this screen, unless a dialog is open or somebody types; tell whether it meant anything."""
-        if event.is_forwarded or len(self.screen_stack) > 1:
+        if event.is_forwarded:
             return False
+        if len(self.screen_stack) > 1:
+            field = self.focused if isinstance(self.screen, Form) else None
+            return isinstance(field, Input) and await typed(self, field, event)
         if isinstance(self.focused, Input) and event.key != "escape":
-            return self.focused.id == "line" and await typed(self, event)
+            return self.focused.id == "line" and await typed(self, self.focused, event)
         key = event.character if event.is_printable and event.character not in (None, " ") else event.key  # fmt: skip
         action = self.registry.of_key(self.current, str(key))
         if action is None:

@@ -33,12 +33,14 @@ class ListView(Vertical):
         super().__init__(id=listing.noun, classes="view")
         self.state = ListState(listing)
         self.table = PolicyTable(self.state, now, marks=marks)
+        # INVARIANT: both are here before they are on the screen, for a key that follows at once.
+        self.notice = Static(classes="notice", markup=False)
         self.standing: Standing | None = None
 
     def compose(self) -> ComposeResult:
         """Make table and notice."""
         yield self.table
-        yield Static(classes="notice", markup=False)
+        yield self.notice
 
     def update_from(self, world: World, now: datetime) -> None:
         """Show what the World holds now."""
@@ -47,7 +49,7 @@ class ListView(Vertical):
         self.table.is_stale = found.condition is Condition.STALE
         self.table.put(shown.lines, now)
         self.table.display = not found.hides_rows
-        notice = self.query_one(".notice", Static)
+        notice = self.notice
         notice.display = bool(found.text)
         notice.set_class(found.hides_rows, "-alone")
         notice.set_class(found.condition in (Condition.STALE, Condition.HINDERED), "-bad")

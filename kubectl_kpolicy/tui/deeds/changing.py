@@ -1,4 +1,7 @@
-"""What leads to a change: the form of a grant, the dialogs before something is changed or destroyed, and what came of it."""
+"""What leads to a change: the form of a grant, the dialogs before something is changed or destroyed, and what came of it.
+
+Dialogs are waited for until they stand, so that what somebody types ahead gets into them.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ from kubectl_kpolicy.tui.modals.wizard import GrantWizard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from textual.widget import AwaitMount
 
     from kubectl_kpolicy.actions.desk import Draft
     from kubectl_kpolicy.actions.doing import Outcome
@@ -39,13 +44,13 @@ _FIELDS: dict[str, tuple[Field, ...]] = {
 }
 
 
-def _request(app: Console) -> None:
+def _request(app: Console) -> AwaitMount:
     """Open the form of a grant for the row, or an empty one."""
     draft = desks.draft_of(app.subject)
     if len(app.rows) > 1:
         names = {row.text("resource").rpartition("/")[2] for row in app.rows}
         draft = replace(draft, name=_shared(sorted(names)), block="")
-    _open_wizard(app, draft)
+    return _open_wizard(app, draft)
 
 
 def _shared(names: list[str]) -> str:
@@ -57,19 +62,20 @@ def _shared(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{start}*"
 
 
-def _new_grant(app: Console) -> None:
-    _open_wizard(app, desks.Draft(namespace=app.settings.namespace))
+def _new_grant(app: Console) -> AwaitMount:
+    return _open_wizard(app, desks.Draft(namespace=app.settings.namespace))
 
 
-def _adopt(app: Console) -> None:
+def _adopt(app: Console) -> AwaitMount | None:
     row = app.row
-    if row is not None:
-        policy, _, rule = row.text("rules").partition(" ")[0].partition("/")
-        kind, _, name = row.text("target").partition(" ")[0].partition("/")
-        _open_wizard(app, desks.Draft(policy=policy, rule=rule, kind=kind, name=name, namespace=row.text("namespace")))  # fmt: skip
+    if row is None:
+        return None
+    policy, _, rule = row.text("rules").partition(" ")[0].partition("/")
+    kind, _, name = row.text("target").partition(" ")[0].partition("/")
+    return _open_wizard(app, desks.Draft(policy=policy, rule=rule, kind=kind, name=name, namespace=row.text("namespace")))  # fmt: skip
 
 
-def _open_wizard(app: Console, draft: Draft) -> None:
+def _open_wizard(app: Console, draft: Draft) -> AwaitMount:
     async def filled_in(draft: Draft | None) -> None:
         if draft is None:
             app.say("nothing was asked for")
@@ -82,7 +88,7 @@ def _open_wizard(app: Console, draft: Draft) -> None:
         app.log_command(desks.command(draft))
         app.say(said)
 
-    app.push_screen(GrantWizard(draft, app.desk), filled_in)
+    return app.push_screen(GrantWizard(draft, app.desk), filled_in)
 
 
 def sentence(error: EngineError) -> str:
@@ -90,14 +96,14 @@ def sentence(error: EngineError) -> str:
     return f"{error.message}; {error.help}" if error.help else error.message
 
 
-def _ask(name: str, app: Console) -> None:
+def _ask(name: str, app: Console) -> AwaitMount | None:
     """Ask before an action is done; the worst ones want the name of the first thing typed."""
     action, rows = app.registry.get(name), app.rows
     if action is None or (action.needs_row and not rows):
-        return
+        return None
     if unfit := _unfit(name, rows):
         app.say(unfit, "yellow")
-        return
+        return None
 
     async def answered(form: dict[str, str] | None) -> None:
         if form is None:
@@ -109,7 +115,7 @@ def _ask(name: str, app: Console) -> None:
             app.log_command(line)
         _tell(app, outcomes)
 
-    app.push_screen(Danger(_question(app, action, rows)), answered)
+    return app.push_screen(Danger(_question(app, action, rows)), answered)
 
 
 def _unfit(name: str, rows: Sequence[Row]) -> str:
@@ -176,7 +182,7 @@ def _name_of(namespace: object, name: str) -> str:
     return f"{namespace}/{name}" if namespace else name
 
 
-DEEDS: dict[str, Callable[[Console], None]] = {
+DEEDS: dict[str, Callable[[Console], AwaitMount | None]] = {
     "request": _request,
     "grant-new": _new_grant,
     "exception-adopt": _adopt,

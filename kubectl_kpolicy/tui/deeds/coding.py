@@ -14,6 +14,8 @@ from .changing import sentence
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from textual.widget import AwaitMount
+
     from kubectl_kpolicy.actions.codes import CodeDesk, Issued
     from kubectl_kpolicy.cluster.rows import Row
     from kubectl_kpolicy.tui.app import Console
@@ -22,12 +24,12 @@ _NOBODY = "a recording cannot be changed"
 _TTL = "15m"
 
 
-def _issue(app: Console) -> None:
+def _issue(app: Console) -> AwaitMount | None:
     """Ask for whom and for what a code shall be, for what the row shows where it shows something."""
     desk, action = app.codes, app.registry.get("code-issue")
     if desk is None or action is None:
         app.say(_NOBODY, "yellow")
-        return
+        return None
 
     async def answered(form: dict[str, str] | None) -> None:
         if form is None:
@@ -41,7 +43,7 @@ def _issue(app: Console) -> None:
         app.log_command(commands.line_of(app, action, (), **form))
         _reveal(app, issued)
 
-    app.push_screen(Danger(_question(app, desk)), answered)
+    return app.push_screen(Danger(_question(app, desk)), answered)
 
 
 def _question(app: Console, desk: CodeDesk) -> Question:
@@ -84,12 +86,12 @@ def _reveal(app: Console, issued: Issued) -> None:
     app.push_screen(Reveal("One-time code", issued.take(), issued.about), closed)
 
 
-def _redeem(app: Console) -> None:
+def _redeem(app: Console) -> AwaitMount | None:
     """Ask for a file and a code, and apply the one with the other."""
     desk, action = app.codes, app.registry.get("code-redeem")
     if desk is None or action is None:
         app.say(_NOBODY, "yellow")
-        return
+        return None
     question = Question(
         "Redeem",
         "Apply an object that was denied, with a code. The code is in no command line, no log and no picture.",
@@ -113,7 +115,7 @@ def _redeem(app: Console) -> None:
             return
         app.log_command(line)
 
-    app.push_screen(Danger(question), answered)
+    return app.push_screen(Danger(question), answered)
 
 
 def _namespace(app: Console) -> str:
@@ -123,7 +125,7 @@ def _namespace(app: Console) -> str:
     return bound or app.settings.namespace or "default"
 
 
-DEEDS: dict[str, Callable[[Console], None]] = {
+DEEDS: dict[str, Callable[[Console], AwaitMount | None]] = {
     "code-issue": _issue,
     "code-for": _issue,
     "code-redeem": _redeem,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from textual.widgets import Input
 
@@ -71,20 +71,31 @@ def _sentence(error: EngineError) -> str:
 
 _EDITS = {
     "backspace": "delete_left", "delete": "delete_right", "left": "cursor_left", "right": "cursor_right", "home": "home",
-    "end": "end", "ctrl+a": "home", "ctrl+e": "end", "ctrl+u": "delete_left_all", "ctrl+k": "delete_right_all",
-    "ctrl+w": "delete_left_word",
+    "end": "end",
 }  # fmt: skip
+_LINE_EDITS = {**_EDITS, "ctrl+a": "home", "ctrl+e": "end", "ctrl+u": "delete_left_all", "ctrl+k": "delete_right_all", "ctrl+w": "delete_left_word"}  # fmt: skip
 
 
-async def typed(app: Console, event: Key) -> bool:
-    """Take a key into the open line, at once, so that the next one finds it there; tell whether it was for the line."""
-    line = app.query_one("#line", Input)
+@runtime_checkable
+class Form(Protocol):
+    """A dialog with fields that says what follows when one of them is done with."""
+
+    def entered(self, field: Input) -> None:
+        """Go on after a field."""
+
+
+async def typed(app: Console, field: Input, event: Key) -> bool:
+    """Take a key into a field of the line or of a form, at once, so that the next one finds it there; tell whether it was taken."""
+    edits = _LINE_EDITS if field.id == "line" else _EDITS
     if event.key == "enter":
-        await _done(app)
+        if field.id == "line":
+            await _done(app)
+        elif isinstance(app.screen, Form):
+            app.screen.entered(field)
     elif event.is_printable and event.character:
-        line.insert_text_at_cursor(event.character)
-    elif event.key in _EDITS:
-        getattr(line, f"action_{_EDITS[event.key]}")()
+        field.insert_text_at_cursor(event.character)
+    elif event.key in edits:
+        getattr(field, f"action_{edits[event.key]}")()
     else:
         return False
     return True

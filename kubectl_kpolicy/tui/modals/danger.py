@@ -97,7 +97,7 @@ class Danger(ModalScreen[dict[str, str] | None]):
         """Put the focus on Cancel, or on the first thing to fill in."""
         self._judge()
         if self.question.destroys or not self.question.fields:
-            self.query_one("#cancel", Button).focus()
+            self.set_focus(self.query_one("#cancel", Button))
         else:
             self._go_on(None)
 
@@ -105,16 +105,18 @@ class Danger(ModalScreen[dict[str, str] | None]):
         """Allow going on only when everything is filled in."""
         self._judge()
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def entered(self, field: Input) -> None:
         """Go to the next empty field, from the last one to the button."""
-        self._go_on(event.input)
+        self._judge()
+        self._go_on(field)
 
     def _go_on(self, after: Input | None) -> None:
         fields = list(self.query(Input))
         start = fields.index(after) + 1 if after in fields else 0
         ordered = [*fields[start:], *fields[:start]]
         empty = next((one for one in ordered if not one.value), None)
-        (empty or self._way_on(fields)).focus()
+        # At once, not after the next drawing: what is typed meanwhile belongs there.
+        self.set_focus(empty or self._way_on(fields))
 
     def _way_on(self, fields: Sequence[Input]) -> Button | Input:
         """Return the button, or where it may not be pressed yet the first field to correct."""

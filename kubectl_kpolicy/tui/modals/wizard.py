@@ -110,7 +110,7 @@ class GrantWizard(ModalScreen["Draft | None"]):
             self.draft = replace(self.draft, **{name: event.value})
             self._show(keep_focus=True)
 
-    def on_input_submitted(self) -> None:
+    def entered(self, _field: Input) -> None:
         """Go to the next field."""
         self.focus_next()
 
@@ -170,7 +170,8 @@ class GrantWizard(ModalScreen["Draft | None"]):
         page = 2 if self.is_tall else self._page
         first = next(iter(self.query(f"#page-{page} Input")), None)
         button = "#go" if self._page == len(PAGES) - 1 else "#next"
-        (first or self.query_one(button)).focus()
+        # At once, not after the next drawing: what is typed meanwhile belongs there.
+        self.set_focus(first or self.query_one(button))
 
     def _steps(self) -> Text:
         text = Text()

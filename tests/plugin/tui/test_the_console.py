@@ -17,7 +17,18 @@ from kubectl_kpolicy.tui.modals.wizard import GrantWizard
 from kubectl_kpolicy.tui.words import SCREENS
 from tests.plugin.scene import NOW, hindered, objects, report, result, world
 
-from .stage import LARGE, Stage, console, drawn, lines_of, on_stage, press, settled, text_of
+from .stage import (
+    LARGE,
+    Stage,
+    console,
+    drawn,
+    key_event,
+    lines_of,
+    on_stage,
+    press,
+    settled,
+    text_of,
+)
 
 
 def screen_after(*keys: str, size=(80, 24), app=None) -> str:
@@ -477,3 +488,37 @@ def test_fifty_thousand_rows_stay_usable() -> None:
         assert len(made.table.lines) == 1_000
 
     on_stage(look, app)
+
+
+def test_what_is_typed_ahead_meets_the_state_that_the_key_before_left() -> None:
+    async def look(app, pilot) -> None:
+        for key in (
+            "colon",
+            *"grants",
+            "enter",
+            "slash",
+            *"state=pending",
+            "backspace",
+            *"g",
+            "enter",
+            "enter",
+        ):
+            app.post_message(key_event(app, key))
+        await settled(app)
+        text = text_of(app)
+        assert "debug-shell" in text
+        assert "requested by carol" in text
+        await press(pilot, "escape")
+        assert app.view.state.filter.text == "state=pending"
+
+    on_stage(look)
+
+
+def test_a_dialog_takes_what_is_typed_before_it_is_drawn() -> None:
+    async def look(app, _pilot) -> None:
+        for key in ("r", "ctrl+j", "ctrl+j", *"image is rebuilt"):
+            app.post_message(key_event(app, key))
+        await settled(app)
+        assert app.screen.draft.reason == "image is rebuilt"
+
+    on_stage(look)
