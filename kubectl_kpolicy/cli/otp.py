@@ -36,6 +36,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     approve.add_argument("--ttl", default="30m", metavar="DURATION", help="how long the code may be used (30m)")  # fmt: skip
     approve.add_argument("--reason", default="", metavar="TEXT", help="why, for the record")
     _add_writing(approve)
+    claim = verbs.add("claim", "claim a code that is asked for or read from standard input, where codes are strict", _claim)  # fmt: skip
+    _add_writing(claim)
     verbs.listing("list", "list codes that were issued and used, and those of a --journal", _list, "NAME|USER")  # fmt: skip
     verbs.describing("codes", "NAME|USER", named=_is_meant, everywhere=True)
     void = verbs.add("void", "make codes useless before they are used", _void)
@@ -81,6 +83,12 @@ def _approve(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.codes import approving
 
     return approving.approve(args)
+
+
+def _claim(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.codes import approving
+
+    return approving.claim(args)
 
 
 def _rotate(args: argparse.Namespace) -> int:

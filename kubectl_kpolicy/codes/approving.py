@@ -1,10 +1,11 @@
-"""Agreeing to a code that somebody asks for by the id of a denial, and asking the engine for another key of all codes."""
+"""Agreeing to a code by the id of a denial, claiming one in strict mode, and asking the engine for another key of all codes."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING
 
+from engine.codes import use_name
 from engine.codes.requests import approval_of, read_request_id
 from kubectl_kpolicy.granting.commands import guarded, somebody
 from kubectl_kpolicy.granting.refused import of_server
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from controllers.kube import Access, Client
     from engine.codes.requests import CodeRequest
+    from engine.model import Object
 
 
 def approve(args: argparse.Namespace) -> int:
@@ -51,6 +53,50 @@ def _meaning(asked: CodeRequest) -> str:
     rules = f"/{','.join(asked.rules)}" if asked.rules else ""
     place = f" in {asked.namespace}" if asked.namespace else ""
     return f"{asked.user} may pass {asked.policy}{rules} once with {asked.kind}/{asked.name}{place}"
+
+
+def claim(args: argparse.Namespace) -> int:
+    """Claim a code that a denial showed, where codes are not brought by the object itself."""
+    return guarded(_claim, args)
+
+
+def _claim(args: argparse.Namespace) -> int:
+    from controllers.kube.errors import KubeError
+    from controllers.kube.kinds import CODE_CLAIMS
+
+    from .showing import read_code
+
+    code = read_code(may_ask=not args.non_interactive)
+
+    async def work(client: Client, access: Access) -> int:
+        who = await somebody(client)
+        obj = claim_of(code, who.user, access.namespace or "default")
+        try:
+            made = await client.create(CODE_CLAIMS, obj, dry_run=args.dry_run == "server")
+        except KubeError as error:
+            raise of_server(error) from error
+        tried = "" if args.dry_run == "none" else f" ({args.dry_run} dry run)"
+        print(visible(f"codeclaim.kpolicy.io/{made['metadata']['name']} made{tried}"))
+        if not args.quiet:
+            print(
+                "the object that was denied passes once within the hour, as it is", file=sys.stderr
+            )
+        return ExitCode.DONE
+
+    if args.dry_run == "client":
+        print("codeclaim.kpolicy.io made (client dry run)")
+        return ExitCode.DONE
+    return cluster.with_client(args, work)
+
+
+def claim_of(code: str, user: str, namespace: str) -> Object:
+    """Return the object by which `user` claims a canonical code; the code cannot be got back from it."""
+    return {
+        "apiVersion": "kpolicy.io/v1alpha1",
+        "kind": "CodeClaim",
+        "metadata": {"generateName": "claim-", "namespace": namespace},
+        "spec": {"user": user, "uses": [use_name(code)]},
+    }
 
 
 def rotate(args: argparse.Namespace) -> int:

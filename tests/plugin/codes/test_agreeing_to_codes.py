@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from controllers.kube.kinds import NAMESPACES, ONE_TIME_CODES, SECRETS
+from controllers.kube.kinds import CODE_CLAIMS, NAMESPACES, ONE_TIME_CODES, SECRETS
 from controllers.store.code_keys import ROTATE, SECRET_NAME
+from engine.codes import use_name
 from engine.codes.requests import CodeRequest, approval_name, request_id
 from kubectl_kpolicy.output.diagnostics import ExitCode
 from tests.plugin.granting.staging import Stage, play
@@ -73,6 +76,24 @@ def test_a_dry_run_agrees_to_nothing(tried: str, on_stage: Any):
         said = await stage.run("bob", "otp", "approve", ID, f"--dry-run={tried}")
         assert (said.code, f"approved ({tried} dry run)" in said.out) == (0, True), said.err
         assert (await stage.admin.list_all(ONE_TIME_CODES)).items == []
+
+    on_stage(act)
+
+
+def test_a_code_is_claimed_in_one_s_own_name_and_not_to_be_found_in_the_claim(
+    on_stage: Any, monkeypatch: pytest.MonkeyPatch
+):
+    code = "ABCD-EFGH-JKMN-PQRS-TVWX"
+
+    async def act(stage: Stage) -> None:
+        await stage.allow("ada", ["create"], "codeclaims")
+        monkeypatch.setattr(sys, "stdin", io.StringIO(f"{code}\n"))
+        said = await stage.run("ada", "otp", "claim", "-n", "default")
+        assert (said.code, "codeclaim.kpolicy.io/claim-" in said.out) == (0, True), said.err
+        [made] = (await stage.admin.list_all(CODE_CLAIMS)).items
+        plain = code.replace("-", "")
+        assert made["spec"] == {"user": "ada", "uses": [use_name(plain)]}
+        assert plain not in repr(made) + said.out + said.err
 
     on_stage(act)
 
