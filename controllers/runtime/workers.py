@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 PING: Final = 1.0
 HANG: Final = 10.0
+START: Final = 120.0
+"""Seconds until the first sign of life: a start costs a second of work, of which a crowded machine gives little."""
 RESTART: Final = 0.5
 COMMAND: Final = (sys.executable, "-m", "controllers.worker")
 _log = logging.getLogger(__name__)
@@ -40,6 +42,7 @@ class _Worker:
     process: asyncio.subprocess.Process
     channel: Channel
     heard_at: float
+    has_spoken: bool = False
     is_ready: bool = False
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -145,7 +148,7 @@ class Workers:
         worker.gone.set()
 
     def _hear(self, number: int, worker: _Worker, message: Mapping[str, Any]) -> None:
-        worker.heard_at = self._clock.monotonic()
+        worker.heard_at, worker.has_spoken = self._clock.monotonic(), True
         match message["t"]:
             case "ALIVE":
                 if worker.is_ready != message["ready"]:
@@ -159,7 +162,8 @@ class Workers:
         while not worker.gone.is_set():
             worker.channel.send({"t": "PING"})
             await self._clock.sleep(PING)
-            if self._clock.monotonic() - worker.heard_at > HANG:
+            allowed = HANG if worker.has_spoken else START
+            if self._clock.monotonic() - worker.heard_at > allowed:
                 _log.error("worker %d does not answer and is killed", worker.process.pid)
                 with suppress(ProcessLookupError):
                     worker.process.kill()

@@ -43,6 +43,9 @@ while True:
     if message["t"] == "PING":
         if how == "hang":
             time.sleep(600)
+        if how == "late":
+            time.sleep(1)
+            how = "answer"
         say({"t": "METRICS", "dump": {"counters": [["kpolicy_reviews_refused", ["x"], 1]], "times": []}})
         say({"t": "ALIVE", "ready": True})
 """
@@ -102,8 +105,23 @@ def test_a_worker_is_told_what_there_is_and_what_changes(tmp_path: Path) -> None
     asyncio.run(go())
 
 
+def test_a_worker_that_is_slow_to_start_is_waited_for(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(module, "HANG", 0.3)
+    monkeypatch.setattr(module, "PING", 0.05)
+
+    async def go() -> None:
+        async with workers(tmp_path, "late") as (made, _, _, _, _):
+            await eventually(lambda: made.processes)
+            [first] = made.processes
+            await asyncio.wait_for(made.wait_ready(), 20)
+            assert made.processes == [first]
+
+    asyncio.run(go())
+
+
 def test_a_worker_that_hangs_is_replaced(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(module, "HANG", 0.3)
+    monkeypatch.setattr(module, "START", 0.6)
     monkeypatch.setattr(module, "PING", 0.05)
 
     async def go() -> None:
