@@ -6,9 +6,9 @@ import asyncio
 import json
 from typing import TYPE_CHECKING
 
-from controllers.kube.kinds import CODE_USES, EVENTS, UPDATE_REQUESTS
+from controllers.kube.kinds import CODE_USES, EVENTS, PODS, UPDATE_REQUESTS
 
-from .stage import CODE, Stage, hold, pod, posting, review, staged
+from .stage import CODE, Stage, hold, pod, posting, review, staged, tried, until
 
 if TYPE_CHECKING:
     from tests.e2e.tiers import Tier
@@ -50,14 +50,17 @@ def run(tier: Tier, say: Say) -> None:
         stage.stop()
         _without_authority(stage)
         asyncio.run(_unknown(stage, say))
+        stage.stop()
+        _without_authority(stage, "--secret-path")
+        asyncio.run(_by_path(stage, say))
 
 
-def _without_authority(stage: Stage) -> None:
+def _without_authority(stage: Stage, *flags: str) -> None:
     from tests.e2e import engine
 
     stage.replicas = {
         0: engine.start(
-            stage.tier, "open", port=stage.ports[0], address=stage.address, is_known=False
+            stage.tier, "open", *flags, port=stage.ports[0], address=stage.address, is_known=False
         )
     }
 
@@ -124,4 +127,28 @@ async def _unknown(stage: Stage, say: Say) -> None:
     hold(not uses, "no use is written", uses)
     say(
         "50 reviews with a made-up user to a replica that knows no authority: denied, no code, no use"
+    )
+
+
+async def _by_path(stage: Stage, say: Say) -> None:
+    """Where the API server proves itself by a path, who does not know it gets no code."""
+    async with posting(stage, None) as poster:
+        for path in ("validate/fail", "0" * 32 + "/validate/fail", "x/validate/fail"):
+            _, text = await poster.post(0, review(pod("guessed"), "alice"), path)
+            hold(
+                not CODE.search(text) and '"allowed":true' not in text, f"no code at /{path}", text
+            )
+    client = stage.client("alice")
+
+    async def offered() -> bool:
+        return bool(CODE.search(await tried(client, PODS, pod("honest"), dry_run=True)))
+
+    await until(offered, 60, "the API server knows the path and people get codes")
+    await client.close()
+    admin = stage.client()
+    uses = (await admin.list_all(CODE_USES)).items
+    await admin.close()
+    hold(not uses, "no use is written", uses)
+    say(
+        "a replica that goes by its secret path: no code at any other path, codes through the API server"
     )
