@@ -22,6 +22,7 @@ def print_rows(args: argparse.Namespace, rows: Sequence[Row], listing: Listing, 
     """Print rows; that there is nothing is said on standard error, so that standard output holds data only."""
     from kubectl_kpolicy.output.color import wanted
     from kubectl_kpolicy.output.formats import write_list
+    from kubectl_kpolicy.output.harmless import shown
     from kubectl_kpolicy.output.listings import table_of, write_rows
     from kubectl_kpolicy.output.paths import columns, jsonpath
     from kubectl_kpolicy.output.structured import list_of
@@ -32,7 +33,7 @@ def print_rows(args: argparse.Namespace, rows: Sequence[Row], listing: Listing, 
     if args.group_by:
         _print_groups(args, rows, listing)
     elif form.startswith("jsonpath="):
-        out.write(jsonpath(list_of(objects), form.removeprefix("jsonpath=")))
+        out.write(shown(jsonpath(list_of(objects), form.removeprefix("jsonpath=")), out))
     elif form.startswith("custom-columns="):
         lines = columns(objects, form.removeprefix("custom-columns="), heads=not args.no_headers)
         out.write(Table([Column("") for _ in lines[0]], lines).text(heads=False) if lines else "")

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from engine.lang.yaml.scalars import resolve_plain
 
+from .harmless import RANGES, unseen
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_UNPRINTABLE = r"\x00-\x08\x0b-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff"
+_UNPRINTABLE = rf"{RANGES}\xa0"
 _WORDS = re.compile(rf"[A-Za-z0-9_./+(<~^$-][^\t\n{_UNPRINTABLE}]*")
 _SYNTAX = re.compile(r"^-(?:\s|$)|^(?:---|\.\.\.)|:(?:\s|$)|\s#|\s$|^<<$|^[-+.]?[0-9].*[:_]")
 _LINES = re.compile(rf"[^\s{_UNPRINTABLE}][^{_UNPRINTABLE}]*")
@@ -81,11 +83,13 @@ def _double(text: str) -> str:
     import orjson  # here, because loading it takes a tenth of what small commands take
 
     quoted = orjson.dumps(text.encode("utf-8", "replace").decode()).decode()
-    return re.sub(
-        r"[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]",
-        lambda found: f"\\u{ord(found[0]):04x}",
-        quoted,
-    )
+    return unseen().sub(_escape, quoted).replace("\xa0", "\\u00a0")
+
+
+def _escape(found: re.Match[str]) -> str:
+    """Return a character as YAML escapes it: one number of four or eight digits."""
+    number = ord(found[0])
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
 def _literal(text: str, indent: str) -> str:

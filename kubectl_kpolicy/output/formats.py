@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TextIO
 
+from .harmless import shown
 from .structured import json_text, list_of, name_of, yaml_text
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def write_list(
         case "yaml":
             out.write(yaml_text(list_of(objects)))
         case "name":
-            out.writelines(f"{name_of(obj)}\n" for obj in objects)
+            out.writelines(f"{shown(name_of(obj), out)}\n" for obj in objects)
         case "markdown":
             out.write(table.markdown())
         case _:

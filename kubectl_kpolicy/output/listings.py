@@ -9,6 +9,7 @@ import orjson
 from kubectl_kpolicy.cluster.world import part
 
 from .cells import cell_text
+from .harmless import escaped, shown
 from .table import Column, Table
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def write_rows(
     """Write rows as `jsonl`, `csv` or `md`."""
     match form:
         case "jsonl":
-            out.writelines(orjson.dumps(row.object).decode() + "\n" for row in rows)
+            out.writelines(escaped(orjson.dumps(row.object).decode()) + "\n" for row in rows)
         case "csv":
             _csv(out, rows, listing)
         case _:
@@ -67,7 +68,7 @@ def _csv(out: TextIO, rows: Sequence[Row], listing: Listing) -> None:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([one.id for one in listing.columns])
     for row in rows:
-        writer.writerow([_safe(row.text(one.id)) for one in listing.columns])
+        writer.writerow([_safe(shown(row.text(one.id), out)) for one in listing.columns])
 
 
 def _safe(text: str) -> str:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .harmless import escaped
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -15,7 +17,8 @@ def json_text(value: Any) -> str:
     """Return a value as indented JSON that ends with a newline."""
     import orjson  # here, because loading it takes a tenth of what small commands take
 
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+    return escaped(text)
 
 
 def yaml_text(value: Any, *, sort: bool = False) -> str:
