@@ -161,7 +161,8 @@ def _reports_are_written(flags: Sequence[str]) -> bool:
 
 def _clear(tier: Tier) -> None:
     """Delete what was created, so that every round begins alike, and wait until the reports are gone as well."""
-    tier.kubectl("delete", "--raw", PODS)
+    for path in (PODS, REPORTS):
+        tier.kubectl("delete", "--raw", path)
     end = time.monotonic() + LONGEST
     while _count(tier, PODS) or _count(tier, REPORTS):
         if time.monotonic() > end:
