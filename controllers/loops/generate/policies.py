@@ -10,6 +10,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from controllers.kube import Forbidden, KubeError
 from controllers.kube.kinds import CLUSTER_POLICIES, POLICIES
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
@@ -28,11 +29,14 @@ if TYPE_CHECKING:
     from engine.evaluate.rules import CompiledRule
 
     from .carrying_out import Generator
-    from .memory import Place
+    from .memory import Made, Place
     from .watching import SyncWatch
 
 BATCH = 50
 """Triggers of one UpdateRequest: an object of the cluster must not grow without bound (row U-07)."""
+
+_AGAIN = 30.0
+"""Seconds after which what could not be deleted is tried again."""
 
 _Known = dict[tuple[str, str], tuple[str, "CompiledRule"]]
 _log = logging.getLogger(__name__)
@@ -103,16 +107,27 @@ class PolicyWatch:
         and go when the whole policy is deleted, as upstream's.
         """
         snapshot, gone = self._surroundings.snapshot, []
-        downstreams = self._generator.downstreams
         for place, made in self._generator.memory.rules.items():
             if place in self._known or place[0] in snapshot.problems:
                 continue
-            gone.append(place)
-            if made.stays or (made.copies and place[0] in snapshot.compiled):
-                continue
+            is_kept = made.stays or (made.copies and place[0] in snapshot.compiled)
+            if is_kept or await self._is_taken_away(place, made):
+                gone.append(place)
+        return gone
+
+    async def _is_taken_away(self, place: Place, made: Made) -> bool:
+        """Delete what one rule made; False when that is to be tried again, which holds nothing else up."""
+        downstreams = self._generator.downstreams
+        try:
             for obj in await downstreams.of_rule(*place, sorted(made.kinds)):
                 await downstreams.delete(obj)
-        return gone
+        except Forbidden as error:
+            _log.warning("what %s/%s made stays: %s", *place, error.message)
+        except KubeError as error:
+            _log.warning("what %s/%s made is still there: %s", *place, error.message)
+            self.queue.add_after("", _AGAIN)
+            return False
+        return True
 
     async def _begin(self) -> None:
         """Write down the work of rules for existing objects, once for each state of their policy."""

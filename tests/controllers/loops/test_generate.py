@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controllers.kube import Unreachable
+from controllers.kube import Forbidden, Unreachable
 from controllers.kube.kinds import CONFIG_MAPS, SECRETS, UPDATE_REQUESTS
 from controllers.loops.generate.policies import PolicyWatch
 from controllers.loops.generate.watching import SyncWatch
@@ -687,5 +687,35 @@ def test_copies_outlive_their_rule_and_go_with_their_policy(leads):
                 leading(made)
             await made.rest()
             assert made.stored(SECRETS, "pull", "dev") is None
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("error", [Unreachable("no answer"), Forbidden("you may not", status=403)])
+def test_what_cannot_be_deleted_holds_up_no_other_policy(error):
+    async def play():
+        doomed = cluster_policy("doomed", rule(namespace="platform"))
+        async with scene(doomed) as made:
+            leading(made)
+            await made.request(namespace("dev"))
+            await made.rest()
+            listed = made.client.list_all
+
+            async def refused(kind, *args, **fields):
+                if "policy-name=doomed" in fields.get("label_selector", ""):
+                    raise error
+                return await listed(kind, *args, **fields)
+
+            made.client.list_all = refused
+            made.take(doomed)
+            made.put(cluster_policy("later", rule("existing", name="made", generateExisting=True)))
+            made.put(namespace("prod"))
+            await made.rest()
+            assert made.stored(CONFIG_MAPS, "made", "prod") is not None
+            assert made.stored(CONFIG_MAPS, "quota", "platform") is not None
+            made.client.list_all = listed
+            await made.rest(31)
+            stays = isinstance(error, Forbidden)
+            assert (made.stored(CONFIG_MAPS, "quota", "platform") is not None) is stays
 
     asyncio.run(play())
