@@ -172,3 +172,28 @@ def _tell(args: argparse.Namespace, rows: Sequence[Row], new: Sequence[Row], kno
         gone = len(known - {identity_of(row.object) for row in failing})
         text += f"; {len(failing) - fresh} are in the baseline, {fresh} are new, {gone} of the baseline are gone"  # fmt: skip
     print(text, file=sys.stderr)
+
+
+def failures_of(args: argparse.Namespace, documents: Sequence[Object], policy: str, rules: Sequence[str]) -> list[dict[str, str]]:  # fmt: skip
+    """Return what objects fail of a policy's rules in the cluster that kubectl's flags name; raises EngineError."""
+    from engine.lang import wildcard
+
+    from .documents import Loaded
+    from .incluster import opened
+    from .processor import Setting
+    from .scope import Scopes
+
+    loaded, scopes = Loaded(), Scopes()
+    with opened(args) as live:
+        live.add_policies(loaded)
+        live.add_exceptions(loaded)
+        chosen = [one for one in loaded.policies if one.key == policy]
+        processor = Processor(chosen, loaded.exceptions, setting=live.settled(Setting(now=cluster.now())))  # fmt: skip
+        placed = _placed([scopes.placed(obj) for obj in documents], args.namespace) if args.namespace else map(scopes.placed, documents)  # fmt: skip
+        rows = [row for obj in placed for row in _judged(processor, obj)]
+    names = ("namespace", "resource", "policy", "rule")
+    return [
+        {name: row.text(name) for name in names}
+        for row in rows
+        if is_failure(row) and any(wildcard.match(rule, row.text("rule")) for rule in rules)
+    ]

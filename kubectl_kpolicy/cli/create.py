@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _exception(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("name", metavar="NAME")
-    add("-n", "--namespace", default="")
+    add("name", metavar="NAME", help="name of the exception")
+    add("-n", "--namespace", default="", help="namespace of the exception")
     add(
         "--policy-rules",
         action="append",
@@ -80,10 +80,18 @@ def _exception(parser: argparse.ArgumentParser) -> None:
 
 def _test(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("name", nargs="?", default="kyverno-test", metavar="NAME")
-    add("-p", "--policy", action="append", default=[], metavar="PATH")
-    add("-r", "--resource", action="append", default=[], metavar="PATH")
-    add("-f", "--values-file", default="", metavar="PATH")
+    add(
+        "name",
+        nargs="?",
+        default="kyverno-test",
+        metavar="NAME",
+        help="name of the test (kyverno-test)",
+    )
+    add("-p", "--policy", action="append", default=[], metavar="PATH", help="files with policies")
+    add(
+        "-r", "--resource", action="append", default=[], metavar="PATH", help="files with resources"
+    )
+    add("-f", "--values-file", default="", metavar="PATH", help="values file with variables")
     for result in ("pass", "fail", "skip"):
         add(f"--{result}", action="append", default=[], metavar="POLICY,RULE,RESOURCE[,NAMESPACE[,KIND]]",
             help=f"a result that must be {result}")  # fmt: skip
@@ -126,10 +134,24 @@ def _values(parser: argparse.ArgumentParser) -> None:
 
 def _user_info(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("-u", "--username", default="", metavar="NAME")
-    add("-g", "--group", action="append", default=[], metavar="NAME")
-    add("-r", "--role", action="append", default=[], metavar="NAMESPACE:NAME")
-    add("-c", "--cluster-role", action="append", default=[], metavar="NAME")
+    add("-u", "--username", default="", metavar="NAME", help="who asks")
+    add("-g", "--group", action="append", default=[], metavar="NAME", help="a group of who asks")
+    add(
+        "-r",
+        "--role",
+        action="append",
+        default=[],
+        metavar="NAMESPACE:NAME",
+        help="a Role that is bound to who asks",
+    )
+    add(
+        "-c",
+        "--cluster-role",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a ClusterRole that is bound to who asks",
+    )
 
 
 def _boolean(text: str) -> bool:

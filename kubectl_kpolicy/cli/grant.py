@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .flags import chunk
 from .verbs import Verbs
 
 if TYPE_CHECKING:
@@ -34,12 +35,15 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         parser.add_argument("names", nargs="+", metavar="NAME", help="which grants")
         parser.add_argument(f"--{word}", required=True, metavar="TEXT", help="why, for the record")
         _add_writing(parser)
+        if name != "comment":
+            _add_waiting(parser, "until the controllers have done what was decided")
     extend = verbs.add("extend", "ask for more time: a grant that follows when this one ends", _extend)  # fmt: skip
     extend.add_argument("name", metavar="NAME", help="which grant")
     extend.add_argument("--for", dest="length", required=True, metavar="DURATION", help="for how much longer")  # fmt: skip
     extend.add_argument("--reason", required=True, metavar="TEXT", help="why the rule cannot hold yet")  # fmt: skip
     extend.add_argument("--ticket", default="", metavar="ID", help="ticket; the grant's own by default")  # fmt: skip
     _add_writing(extend)
+    _add_waiting(extend, "until it is active or refused")
     listed = verbs.listing("list", "list grants, what ends next first", _list, "NAME|KIND/NAME")
     listed.add_argument("--mine", action="store_true", help="only own requests")
     listed.add_argument("--to-approve", action="store_true", help="only what waits for an approver and is not one's own")  # fmt: skip
@@ -50,6 +54,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     report.add_argument("-o", "--output", choices=("md", "json", "yaml"), default="md", help="format of the output")  # fmt: skip
     preview = verbs.add("preview", "what a grant would let through now", _preview)
     _add_asked(preview)
+    preview.add_argument("-o", "--output", choices=("json", "yaml"), default="", help="print it as data")  # fmt: skip
 
 
 def _add_request(verbs: Verbs) -> None:
@@ -60,14 +65,18 @@ def _add_request(verbs: Verbs) -> None:
     parser.add_argument("--until", default="", metavar="INSTANT", help="until when, instead of --for")  # fmt: skip
     parser.add_argument("--start", default="", metavar="INSTANT", help="not before this instant")
     parser.add_argument("--ticket", default="", metavar="ID", help="ticket that tells more")
-    parser.add_argument("--uses", type=int, default=0, metavar="N", help="end it after so many uses")  # fmt: skip
+    parser.add_argument("--uses", type=chunk, default=0, metavar="N", help="end it after so many uses")  # fmt: skip
     parser.add_argument("--idle", default="", metavar="DURATION", help="end it when unused for so long")  # fmt: skip
     parser.add_argument("--approver", action="append", default=[], metavar="USER", help="whom to ask (repeatable)")  # fmt: skip
     parser.add_argument("--emergency", action="store_true", help="without approval, shorter, and on record as one")  # fmt: skip
     parser.add_argument("--preview", action="store_true", help="only show what it would let through")  # fmt: skip
-    parser.add_argument("--wait", action="store_true", help="wait until it is active or refused")
-    parser.add_argument("--timeout", default="0", metavar="DURATION", help="wait at most so long; exit code 124 after")  # fmt: skip
+    _add_waiting(parser, "until it is active or refused")
     _add_writing(parser)
+
+
+def _add_waiting(parser: argparse.ArgumentParser, text: str) -> None:
+    parser.add_argument("--wait", action="store_true", help=f"wait {text}")
+    parser.add_argument("--timeout", default="0", metavar="DURATION", help="wait at most so long; exit code 124 after")  # fmt: skip
 
 
 def _add_asked(parser: argparse.ArgumentParser) -> None:

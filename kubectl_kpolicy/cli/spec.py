@@ -50,16 +50,18 @@ def specification() -> dict[str, Any]:
 
 
 def _described(parser: argparse.ArgumentParser, text: str) -> dict[str, Any]:
+    import argparse
+
     verbs: dict[str, Any] = {}
     flags: dict[str, Any] = {}
     words: list[dict[str, Any]] = []
     for action in parser._actions:  # noqa: SLF001 - argparse shows its parts nowhere else
         if isinstance(action.choices, dict):
             verbs = {name: _described(one, one.description or "") for name, one in action.choices.items()}  # fmt: skip
-        elif action.option_strings:
-            flags[action.option_strings[-1]] = _flag(action)
-        else:
-            words.append({"name": str(action.metavar or action.dest), "many": action.nargs in ("*", "+"), "help": action.help or ""})  # fmt: skip
+        elif action.option_strings and action.help != argparse.SUPPRESS:
+            flags[_name(action)] = _flag(action)
+        elif not action.option_strings:
+            words.append(_word(action))
     made: dict[str, Any] = {"help": text, "flags": flags}
     if parser.epilog:
         made["example"] = parser.epilog
@@ -70,10 +72,38 @@ def _described(parser: argparse.ArgumentParser, text: str) -> dict[str, Any]:
     return made
 
 
-def _flag(action: argparse.Action) -> dict[str, Any]:
-    made: dict[str, Any] = {"help": action.help or "", "takesValue": action.nargs != 0}
-    if len(action.option_strings) > 1:
-        made["short"] = action.option_strings[0]
+def _name(action: argparse.Action) -> str:
+    """Return the name of a flag that documentation uses: its first long one."""
+    return next((text for text in action.option_strings if text.startswith("--")), action.option_strings[0])  # fmt: skip
+
+
+def _word(action: argparse.Action) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "name": str(action.metavar or action.dest),
+        "many": action.nargs in ("*", "+"),
+        "required": action.nargs not in ("*", "?"),
+        "help": action.help or "",
+    }
     if action.choices:
         made["choices"] = [str(one) for one in action.choices]
+    return made
+
+
+def _flag(action: argparse.Action) -> dict[str, Any]:
+    import argparse
+
+    made: dict[str, Any] = {"help": action.help or "", "takesValue": action.nargs != 0}
+    others = [text for text in action.option_strings if text != _name(action)]
+    if short := [text for text in others if not text.startswith("--")]:
+        made["short"] = short[0]
+    if aliases := [text for text in others if text.startswith("--")]:
+        made["aliases"] = aliases
+    if action.choices:
+        made["choices"] = [str(one) for one in action.choices]
+    if action.required:
+        made["required"] = True
+    if isinstance(action, argparse._AppendAction):  # noqa: SLF001 - argparse names it nowhere else
+        made["repeatable"] = True
+    if isinstance(action.default, str | int) and action.default not in ("", argparse.SUPPRESS) and action.nargs != 0:  # fmt: skip
+        made["default"] = action.default
     return made

@@ -15,7 +15,7 @@ from . import reading, telling
 from .decisions import decide
 from .refused import Over, Refused
 from .requests import Ask, hand_in, judge, manifest
-from .waiting import TimedOut, settled
+from .waiting import ENDS, SETTLED, TimedOut, settled
 
 if TYPE_CHECKING:
     import argparse
@@ -106,6 +106,8 @@ def _asked(args: argparse.Namespace) -> tuple[Ask, list[reading.Target]]:
 def asked_of(args: argparse.Namespace) -> tuple[str, tuple[str, ...], list[reading.Target]]:
     """Return policy, rules and targets that the words name; raises EngineError."""
     if args.block:
+        if args.rule or args.targets or args.selector or args.filename:
+            raise Misuse("a denial says itself what it is about", help="leave out everything beside --block ID but --for, --reason and the like")  # fmt: skip
         from .blocks import read_block
 
         try:
@@ -115,13 +117,15 @@ def asked_of(args: argparse.Namespace) -> tuple[str, tuple[str, ...], list[readi
         target = reading.Target(block.kind, block.name, block.namespace)
         return block.policy, block.rules, [target]
     policy, rules = reading.read_rule(args.rule)
-    documents: list[Object] = []
-    if args.filename:
-        from engine.lang.yaml import load_all
+    args.documents = _documents(args.filename) if args.filename else []
+    return policy, rules, reading.read_targets(args.targets, args.selector, args.documents)
 
-        text = sys.stdin.read() if args.filename == "-" else _text(args.filename)
-        documents = [one.value for one in load_all(text) if isinstance(one.value, dict)]
-    return policy, rules, reading.read_targets(args.targets, args.selector, documents)
+
+def _documents(name: str) -> list[Object]:
+    from engine.lang.yaml import load_all
+
+    text = sys.stdin.read() if name == "-" else _text(name)
+    return [one.value for one in load_all(text) if isinstance(one.value, dict)]
 
 
 def _text(name: str) -> str:
@@ -150,9 +154,11 @@ async def _ask(args: argparse.Namespace, client: Client, asked: list[Object]) ->
     return _verdict(made) if getattr(args, "wait", False) and not tried else ExitCode.DONE
 
 
-async def _wait(args: argparse.Namespace, client: Client, obj: Object) -> Object:
-    seconds = cluster._seconds(args.timeout)  # noqa: SLF001 - the flags of all commands are read there
-    found = await settled(client, obj, seconds, lambda state: _say(args, f"state: {state}"))
+async def _wait(
+    args: argparse.Namespace, client: Client, obj: Object, ends: frozenset[str] = SETTLED
+) -> Object:
+    seconds = cluster.seconds_of(args.timeout)
+    found = await settled(client, obj, seconds, lambda state: _say(args, f"state: {state}"), ends)
     _say(args, telling.outcome(found))
     return found
 
@@ -171,6 +177,8 @@ def _verdict(made: list[Object]) -> ExitCode:
 
 def decide_all(args: argparse.Namespace, verdict: str, comment: str) -> int:
     """Make one decision about each grant that is named; what is wrong with one keeps no other from its own."""
+    if getattr(args, "wait", False):
+        args.request_timeout = "0"
 
     async def work(client: Client, access: Access) -> int:
         who = await somebody(client)
@@ -200,11 +208,17 @@ async def _decided(
     if not args.output:
         tried = "" if args.dry_run == "none" else f" ({args.dry_run} dry run)"
         print(visible(f"grant.kpolicy.io/{place[1]}: {verdict} by {who.user}{tried}"))
-    return obj
+    return await _wait(args, client, obj, ENDS[verdict]) if _waits(args, verdict) else obj
+
+
+def _waits(args: argparse.Namespace, verdict: str) -> bool:
+    return getattr(args, "wait", False) and args.dry_run == "none" and verdict in ENDS
 
 
 def extend(args: argparse.Namespace) -> int:
     """Ask for a grant that follows another one."""
+    if args.wait:
+        args.request_timeout = "0"
 
     async def work(client: Client, access: Access) -> int:
         from .requests import successor

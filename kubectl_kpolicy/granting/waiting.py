@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from controllers.kube.errors import Gone, NotFound
 from controllers.kube.kinds import GRANTS
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from engine.model import Object
 
 
+SETTLED: Final = frozenset({"active", *FINAL})
+ENDS: Final = {"approve": SETTLED, "deny": FINAL, "withdraw": FINAL, "drop": FINAL, "revoke": FINAL}
+"""States in which there is nothing more to wait for after a decision."""
+
+
 class TimedOut(EngineError):  # noqa: N818 - it names what happened
     """The time given for waiting has passed; nothing was undone."""
 
@@ -29,28 +34,32 @@ async def settled(
     obj: Object,
     seconds: float | None,
     changed: Callable[[str], None] = lambda _state: None,
+    ends: frozenset[str] = SETTLED,
 ) -> Object:
-    """Return a grant once it is active or has ended; `changed` is told each state. Raises TimedOut, NotFound, KubeError."""
+    """Return a grant once it is active or has ended, or is in one of `ends`; `changed` is told each state.
+
+    Raises TimedOut, NotFound, KubeError.
+    """
     place = (obj["metadata"]["namespace"], obj["metadata"]["name"])
     try:
         async with asyncio.timeout(seconds):
-            return await _settled(client, place, changed)
+            return await _settled(client, place, changed, ends)
     except TimeoutError as error:
-        text = f"grant `{place[1]}` was not decided in time; it goes on waiting"
+        text = f"grant `{place[1]}` was not settled in time; nothing of it is lost"
         raise TimedOut(text, help=f"kubectl get grants {place[1]} -n {place[0]} -w") from error
 
 
-async def _settled(client: Client, place: tuple[str, str], changed: Callable[[str], None]) -> Object:  # fmt: skip
+async def _settled(client: Client, place: tuple[str, str], changed: Callable[[str], None], ends: frozenset[str]) -> Object:  # fmt: skip
     namespace, name = place
     told = ""
     while True:
         obj = await client.get(GRANTS, name, namespace)
         version = str(obj["metadata"].get("resourceVersion") or "")
         told = _tell(obj, told, changed)
-        if is_settled(obj):
+        if state_of(obj) in ends:
             return obj
         try:
-            found = await _followed(client, place, version, told, changed)
+            found = await _followed(client, place, version, told, changed, ends)
         except Gone:
             continue
         if found is not None:
@@ -58,7 +67,12 @@ async def _settled(client: Client, place: tuple[str, str], changed: Callable[[st
 
 
 async def _followed(
-    client: Client, place: tuple[str, str], version: str, told: str, changed: Callable[[str], None]
+    client: Client,
+    place: tuple[str, str],
+    version: str,
+    told: str,
+    changed: Callable[[str], None],
+    ends: frozenset[str],
 ) -> Object | None:
     """Watch a grant from a version on; None when the server ends the watch before the grant is settled."""
     namespace, name = place
@@ -70,14 +84,9 @@ async def _followed(
             if event.type == "BOOKMARK":
                 continue
             told = _tell(event.object, told, changed)
-            if is_settled(event.object):
+            if state_of(event.object) in ends:
                 return event.object
     return None
-
-
-def is_settled(obj: Object) -> bool:
-    """Tell whether nothing more is waited for: the grant is active, or ended."""
-    return (state := state_of(obj)) == "active" or state in FINAL
 
 
 def _tell(obj: Object, told: str, changed: Callable[[str], None]) -> str:

@@ -100,7 +100,7 @@ def with_client(args: argparse.Namespace, work: Callable[[Client, Access], Await
     async def run() -> T:
         client = connect(access, clock=clock)
         try:
-            async with asyncio.timeout(_seconds(args.request_timeout)):
+            async with asyncio.timeout(seconds_of(args.request_timeout)):
                 return await work(client, access)
         except NotServed as error:
             error.help = install_hint(error.group) or error.help
@@ -113,8 +113,8 @@ def with_client(args: argparse.Namespace, work: Callable[[Client, Access], Await
     return asyncio.run(run())
 
 
-def _seconds(text: str) -> float | None:
-    """Return `--request-timeout` in seconds; none for `0`."""
+def seconds_of(text: str) -> float | None:
+    """Return `--request-timeout` or `--timeout` in seconds; none for `0`. Raises Misuse."""
     from kubectl_kpolicy.cluster.moments import length_of
 
     length = length_of(text if not text.isdigit() else f"{text}s")
