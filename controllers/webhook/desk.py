@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from controllers.kube import Invalid, KubeError
@@ -32,7 +33,7 @@ from . import envelope
 from .admission_rules import kinds_in
 from .configurations import condition_probe
 from .granted import check_granted, ended
-from .rights import may_give, missing_verbs, needs_of_cleanup, needs_of_policy
+from .rights import may_give, missing_verbs, needs_of_cleanup, needs_of_policy, target_kinds
 from .schemas import cel_policy_warnings, type_warnings
 from .scopes import cluster_findings, unknown_resources
 
@@ -111,6 +112,7 @@ class Desk:
         if old is not None and old.get("spec") == obj.get("spec"):
             return warnings
         compile_policy(policy)
+        await self._know_kinds(policy)
         warnings += _passed(cluster_findings(policy, self._world.discovery))
         warnings += await type_warnings(self._client, self._world.discovery, policy)
         await self._check_conditions(policy)
@@ -118,6 +120,13 @@ class Desk:
         if old is not None and _clone_changed(old, obj):
             warnings.append(_CLONE_CHANGED)
         return warnings
+
+    async def _know_kinds(self, policy: Policy) -> None:
+        """Ask the server for kinds that a policy makes or changes and that are not known: those of a new CRD are checked, too."""
+        discovery = self._world.discovery
+        if any(discovery.find(*pair) is None for pair in target_kinds(policy)):
+            with suppress(KubeError):
+                await discovery.refresh()
 
     async def _check_cel_policy(self, obj: Object, old: Object | None) -> list[str]:
         """Check a policy written in CEL; one that stays as it is is not refused for what is wrong with it."""

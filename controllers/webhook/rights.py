@@ -91,6 +91,25 @@ def needs_of_policy(policy: Policy, discovery: Discovery) -> Iterator[Need]:
             yield from _on(target, place, ("get", "update"), discovery)
 
 
+def target_kinds(policy: Policy) -> Iterator[tuple[str, str]]:
+    """Yield apiVersion and kind of what a policy makes, copies or changes, as far as no variable decides it."""
+    for rule in policy.rules:
+        block = rule.generate or {}
+        blocks = [block, *(block.get("foreach") or ()), *((rule.mutate or {}).get("targets") or ())]
+        for one in blocks:
+            texts = (one.get("cloneList") or {}).get("kinds") or ()
+            pairs = [(one.get("apiVersion"), one.get("kind")), *_pairs(texts)]
+            for version, kind in pairs:
+                if _fixed(version) and _fixed(kind):
+                    yield str(version), str(kind).partition("/")[0]
+
+
+def _pairs(texts: Iterable[object]) -> Iterator[tuple[str, str]]:
+    for text in texts:
+        version, _, kind = str(text).rpartition("/")
+        yield version, kind
+
+
 def _needs_of_generate(rule: Rule, at: str, discovery: Discovery) -> Iterator[Need]:
     block = rule.generate
     if not block:
@@ -101,8 +120,7 @@ def _needs_of_generate(rule: Rule, at: str, discovery: Discovery) -> Iterator[Ne
         whole = {**one, "kind": str(one.get("kind") or "").partition("/")[0]}
         yield from _on(whole, at, verbs, discovery)
         clone_list = one.get("cloneList") or {}
-        for text in clone_list.get("kinds") or ():
-            version, _, kind = str(text).rpartition("/")
+        for version, kind in _pairs(clone_list.get("kinds") or ()):
             target = {"apiVersion": version, "kind": kind, "namespace": one.get("namespace")}
             yield from _on(target, at, verbs, discovery)
             source = {**target, "namespace": clone_list.get("namespace")}

@@ -370,3 +370,20 @@ def test_expressions_of_policies_written_in_cel_are_held_against_their_kinds_too
     assert fields == ["'paused'", "'replica'"]
     sound = of_cel_kind("object.spec.replicas > 1", "deployments")
     assert "warnings" not in ask("policy", sound, client=publishing())
+
+
+def test_the_rights_on_a_kind_that_came_to_the_server_just_now_are_asked_for() -> None:
+    new = Kind("example.org", "v1", "widgets", "Widget")
+    client = FakeClient(kinds=(*WELL_KNOWN, PODS, new))
+    made = generating(apiVersion="example.org/v1", kind="Widget")
+    response = ask("policy", made, client=client, denied={"widgets": {"create"}})
+
+    assert response["allowed"] is False
+    assert (
+        "requires permissions create for resource widgets.example.org"
+        in response["status"]["message"]
+    )
+    known = generating()
+    client = FakeClient()
+    ask("policy", known, client=client)
+    assert [call for call in client.calls if call.verb == "raw"] == []
