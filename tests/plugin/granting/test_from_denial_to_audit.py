@@ -154,7 +154,7 @@ def test_a_denied_person_comes_through_by_code_or_grant_and_all_of_it_is_on_reco
             assert (checked.code, "whole" in checked.out) == (0, True)
             told = await stage.run("root", "audit", "export", groups=("system:masters",))
             verbs = [json.loads(line)["verb"] for line in told.out.splitlines()]
-            assert verbs == ["use", "request", "approve", "active", "drop", "dropped"]
+            assert verbs == ["create", "use", "request", "approve", "active", "drop", "dropped"]
             events = repr((await stage.admin.list_all(EVENTS)).items)
             for sink in (told.out, events, (stage.sandbox.folder / "engine.log").read_text()):
                 assert code not in sink
