@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 SETTLE: Final = 0.1
 """Seconds in which changes gather, so that a hundred policies are one change of a configuration."""
 
+CALM: Final = 1.0
+"""Seconds without a change after which the next is written at once: a policy counts from when the configuration has it."""
+
 RETRY: Final = 2.0
 RENEWAL_CHECK: Final = 3600.0
 OVERLAP: Final = 10.0
@@ -98,10 +101,13 @@ class Keeper:
 
     async def _follow(self) -> None:
         clock = self._runtime.clock
+        worked_at = float("-inf")
         while True:
             await self._stale.wait()
-            await clock.sleep(self._pause)
+            is_calm = clock.monotonic() - worked_at >= CALM and self._pause == SETTLE
+            await clock.sleep(0.0 if is_calm else self._pause)
             self._pause = SETTLE
+            worked_at = clock.monotonic()
             self._stale.clear()
             try:
                 await self.bring_in_step()

@@ -28,7 +28,7 @@ from controllers.runtime.world import WATCHED, World
 from controllers.store.policies import content_hash
 from controllers.webhook import keeping
 from controllers.webhook.certificates import expiry, is_usable, trusts
-from controllers.webhook.keeping import OVERLAP, Keeper, foreign_webhooks
+from controllers.webhook.keeping import OVERLAP, SETTLE, Keeper, foreign_webhooks
 from controllers.webhook.secrets import (
     ensure_certificates,
     secret_name,
@@ -116,6 +116,24 @@ def test_policies_are_asked_for_and_that_is_told() -> None:
         await stage.clock.advance(1)
         assert await stage.webhooks() == []
         assert stage.runtime.configured.policies == {}
+
+    run(test)
+
+
+def test_a_policy_counts_at_once_in_a_calm_and_many_are_one_change() -> None:
+    async def test(stage: Kept) -> None:
+        await stage.clock.advance(10)
+        stage.put(policy("first"))
+        await settle()
+        assert await stage.webhooks() == ["validate.kyverno.svc-fail"]
+        before = len([call for call in stage.client.calls if call.verb == "update"])
+        for number in range(20):
+            stage.put(policy(f"more-{number}", failurePolicy="Ignore"))
+            await settle()
+        assert await stage.webhooks() == ["validate.kyverno.svc-fail"]
+        await stage.clock.advance(SETTLE)
+        assert len(await stage.webhooks()) == 2
+        assert len([call for call in stage.client.calls if call.verb == "update"]) == before + 1
 
     run(test)
 
