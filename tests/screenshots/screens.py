@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from textual.widgets import Input
+
 from kubectl_kpolicy.cluster.recording import ReplaySource, read_recording
 from kubectl_kpolicy.tui.app import Console
 from kubectl_kpolicy.tui.modals.reveal import Reveal
@@ -67,7 +69,16 @@ async def _drawn(name: str, picture: Picture) -> str:
         if picture.code:
             app.push_screen(Reveal("One-time code", picture.code, "for alice, no-host-namespaces/host-pid, Pod/trace-shell"))  # fmt: skip
             await settled(app)
+        _settle(app)
         return await _still(app, name)
+
+
+def _settle(app: Console) -> None:
+    """Stop what would look different from drawing to drawing: the cursor's blinking, and a focus below an open window."""
+    for line in app.screen.query(Input):
+        line.cursor_blink = False
+    for below in app.screen_stack[:-1]:
+        below.set_focus(None)
 
 
 async def _still(app: Console, name: str) -> str:
