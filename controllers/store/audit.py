@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from controllers.kube import AlreadyExists, Conflict
+from controllers.kube import AlreadyExists, Conflict, NotFound
 from controllers.kube.kinds import AUDIT_SEGMENTS
 from engine.audit import Checkpoint, append, seal
 from engine.audit.chain import MAX_BYTES
@@ -114,9 +114,24 @@ class AuditTrail:
         return found
 
     async def look(self) -> None:
-        """Read the trail's end again, as somebody else may have put it back; raises KubeError."""
+        """Read the trail's end again, as somebody else may have put it back; raises KubeError.
+
+        Of a long trail only the segment is read in which the witness stands, as long as it does.
+        """
         async with self._lock:
-            await self._last()
+            if not await self._is_there():
+                await self._last()
+
+    async def _is_there(self) -> bool:
+        """Tell whether the witness stands where it was seen."""
+        seen, segment = self.witness, self._segment
+        if seen is None or segment is None:
+            return False
+        try:
+            found = await self._client.get(AUDIT_SEGMENTS, segment["metadata"]["name"], self._namespace)  # fmt: skip
+        except NotFound:
+            return False
+        return records_of([found]).get(seen.seq) == seen.hash
 
     async def _close(self, segment: Object, records: list[Object]) -> None:
         """Seal a segment that nothing is added to any more, and say where it ends to whoever keeps our output."""

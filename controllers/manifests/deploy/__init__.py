@@ -110,7 +110,8 @@ def _container(image: str) -> Object:
     return {
         "name": "kpolicy",
         "image": image,
-        "args": [f"--port={HTTPS_PORT}", f"--metrics-port={METRICS_PORT}"],
+        # Few clusters let their API server show webhooks a certificate; the NetworkPolicy below goes with the path.
+        "args": [f"--port={HTTPS_PORT}", f"--metrics-port={METRICS_PORT}", "--secret-path"],
         "env": [
             _from_field("KYVERNO_NAMESPACE", "metadata.namespace"),
             _from_field("KYVERNO_POD_NAME", "metadata.name"),

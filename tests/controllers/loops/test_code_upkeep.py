@@ -111,6 +111,21 @@ def test_a_cluster_that_was_put_back_gets_a_key_that_never_was_and_all_codes_die
     run(play)
 
 
+def test_a_trail_that_is_as_it_was_is_not_read_as_a_whole():
+    async def play(made: Scene) -> None:
+        await made.trail.record({"id": "1", "verb": "a", "actor": "x"})
+        before = len(made.client.calls)
+        await made.rest(200)
+        listed = [
+            one
+            for one in made.client.calls[before:]
+            if (one.verb, one.resource) == ("list", "auditsegments")
+        ]
+        assert listed == []
+
+    run(play)
+
+
 def test_a_trail_that_goes_on_is_no_regression():
     async def play(made: Scene) -> None:
         for number in range(5):
