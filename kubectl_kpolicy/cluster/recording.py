@@ -183,8 +183,13 @@ class ReplaySource:
         self.move_to(self._at + length)
 
     def step(self, by: int) -> bool:
-        """Look at the next instant (1) at which something changed, or the one before (-1); tell whether there was one."""
-        instants = sorted({self.recording.began_at, *(step.at for step in self.recording.steps)})
+        """Look at the next instant (1) at which something changed, or the one before (-1); tell whether there was one.
+
+        Leases, which change every other second while nothing happens, are no reason to stop.
+        """
+        steps = self.recording.steps
+        told = {step.at for step in steps if step.change["resource"] != "leases"}
+        instants = sorted({self.recording.began_at, self.recording.ended_at, *told})
         later = [at for at in instants if at > self._at]
         earlier = [at for at in instants if at < self._at]
         if (by > 0 and not later) or (by < 0 and not earlier):

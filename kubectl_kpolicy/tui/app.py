@@ -34,6 +34,7 @@ from .palette import Everything
 from .themes import THEMES, theme_name
 from .views import ListView
 from .widgets.detail import Detail
+from .widgets.entry import Entry
 from .widgets.frame import Crumbs, Footer, Header
 from .widgets.gauges import GaugeBox, PulseView
 from .words import SCREENS
@@ -88,6 +89,8 @@ class Console(App[str]):
         self.codes: CodeDesk | None = None
         self.contexts: Callable[[], Sequence[str]] = tuple
         self.rights: dict[Right, bool] = dict(rights or {})
+        self.rights_by_place: dict[str, Mapping[Right, bool]] = {}
+        self.ask_rights: Callable[[str], Coroutine[None, None, Mapping[Right, bool]]] | None = None
         self.read_only = settings.read_only
         self.history = History()
         self.command_log: list[str] = []
@@ -118,7 +121,7 @@ class Console(App[str]):
                 yield ExplainView()
             yield Detail(id="detail")
         yield Static(id="message", markup=False)
-        yield Input(id="line", compact=True, select_on_focus=False)
+        yield Entry(id="line", compact=True, select_on_focus=False)
         yield Footer(id="footer", markup=False)
 
     async def on_mount(self) -> None:
@@ -257,6 +260,8 @@ class Console(App[str]):
         """Draw the details of the row, where there is room for them."""
         self._detail_timer = None
         row = self.row if self._is_up else None
+        if row is not None and self.ask_rights is not None:
+            self.run_worker(self._learn_rights(row.text("namespace")), exit_on_error=False)
         if row is not None and self.view is not None and self.size.width >= _WIDE:
             found = sections(row, self.view.state.listing, self.source.world, self.source.now())
             self.query_one(Detail).show(found)
@@ -351,7 +356,21 @@ class Console(App[str]):
         on_heading = action.id == "open" and self.table is not None and self.table.line is not None
         has_row = self.row is not None or on_heading or self.current in ("pulse", "explain")
         kind = word(self.row.object, "kind") if self.row is not None else ""
-        return refusal(action, read_only=self.read_only, rights=self.rights, has_row=has_row, kind=kind)  # fmt: skip
+        return refusal(action, read_only=self.read_only, rights=self._rights_here(), has_row=has_row, kind=kind)  # fmt: skip
+
+    def _rights_here(self) -> Mapping[Right, bool]:
+        """Return what may be done with the row: what may not be done everywhere may be allowed in its namespace."""
+        place = self.row.text("namespace") if self.row is not None else ""
+        if self.ask_rights is None or not place:
+            return self.rights
+        everywhere = {right: True for right, allowed in self.rights.items() if allowed}
+        return {**self.rights_by_place.get(place, {}), **everywhere}
+
+    async def _learn_rights(self, place: str) -> None:
+        if self.ask_rights is not None and place and place not in self.rights_by_place:
+            self.rights_by_place[place] = {}
+            self.rights_by_place[place] = await self.ask_rights(place)
+            self._draw_line()
 
     async def perform(self, action: Action) -> None:
         """Do an action, or say why not; what it does as a command line goes into the log."""

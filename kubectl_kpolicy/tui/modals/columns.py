@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
-from textual.widgets import SelectionList
-from textual.widgets.selection_list import Selection
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,7 @@ class Columns(ModalScreen[tuple[str, ...] | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Close", show=False),
+        Binding("space", "turn", "On or off", show=False, priority=True),
         Binding("enter", "done", "Done", show=False, priority=True),
         Binding("r", "own", "Reset", show=False),
         Binding("j", "move(1)", "Down", show=False),
@@ -39,12 +41,31 @@ class Columns(ModalScreen[tuple[str, ...] | None]):
         with Vertical(classes="window picker") as window:
             window.border_title = "Columns"
             window.border_subtitle = "space on/off · r the usual ones · enter done"
-            choices = [Selection(one.head, one.id, one.id in self._shown) for one in self._columns]
-            yield SelectionList[str](*choices, compact=True)
+            yield OptionList(*(Option(self._line(one), one.id) for one in self._columns))
+
+    def on_mount(self) -> None:
+        """Put the cursor on the first column."""
+        self.query_one(OptionList).highlighted = 0
+
+    def _line(self, column: Column) -> Text:
+        """Return a line that tells by a sign, not by colour, whether the column is shown."""
+        return Text(f"[{'x' if column.id in self._shown else ' '}] {column.head}")
+
+    def action_turn(self) -> None:
+        """Show the column under the cursor, or show it no more."""
+        found = self.query_one(OptionList)
+        if found.highlighted is not None:
+            column = self._columns[found.highlighted]
+            self._shown ^= {column.id}
+            found.replace_option_prompt_at_index(found.highlighted, self._line(column))
+
+    def on_option_list_option_selected(self) -> None:
+        """Switch the column that was clicked."""
+        self.action_turn()
 
     def action_move(self, by: int) -> None:
         """Move the cursor."""
-        found = self.query_one(SelectionList)
+        found = self.query_one(OptionList)
         if by > 0:
             found.action_cursor_down()
         else:
@@ -56,5 +77,4 @@ class Columns(ModalScreen[tuple[str, ...] | None]):
 
     def action_done(self) -> None:
         """Return what is switched on."""
-        chosen = set(self.query_one(SelectionList).selected)
-        self.dismiss(tuple(one.id for one in self._columns if one.id in chosen))
+        self.dismiss(tuple(one.id for one in self._columns if one.id in self._shown))

@@ -15,6 +15,7 @@ from textual.widgets import Button, Input, Static
 
 from engine.record import record
 from kubectl_kpolicy.output.cells import plain
+from kubectl_kpolicy.tui.widgets.entry import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -80,12 +81,12 @@ class Danger(ModalScreen[dict[str, str] | None]):
             for field in question.fields:
                 with Horizontal(classes="field"):
                     yield Static(f"{field.label:>9} ", classes="label", markup=False)
-                    yield Input(field.given, placeholder=field.prompt, password=field.hidden, id=f"field-{field.name}", compact=True)  # fmt: skip
+                    yield Entry(field.given, placeholder=field.prompt, password=field.hidden, id=f"field-{field.name}", compact=True)  # fmt: skip
             if question.word:
                 yield Static(f"type `{plain(question.word)}` to go on", markup=False)
                 with Horizontal(classes="field"):
                     yield Static(f"{'type':>9} ", classes="label")
-                    yield Input(id="word", compact=True)
+                    yield Entry(id="word", compact=True)
             if question.command:
                 yield Static(Text(f"\n$ {plain(question.command)}", "dim"), markup=False)
             yield Static(id="objection", markup=False)

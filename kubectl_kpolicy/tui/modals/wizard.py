@@ -6,6 +6,7 @@ cluster enforces; the cluster has the last word (`try_out`).
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -19,6 +20,7 @@ from kubectl_kpolicy.actions import desk as desks
 from kubectl_kpolicy.cluster.moments import span
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.structured import yaml_text
+from kubectl_kpolicy.tui.widgets.entry import Entry
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 PAGES = ("Requirements", "Scope", "Why and how long", "Review")
 TALL = 40
+_REST = 0.3
+"""Seconds without a key after which the server is asked, where every key may be the last one."""
 _SCOPE = (("policy", "policy"), ("rule", "rule, * for all"), ("kind", "kind"), ("name", "name, * allowed"), ("namespace", "namespace"))  # fmt: skip
 _WHY = (("reason", "why, in words an auditor understands"), ("ticket", "ticket"), ("start", "start, RFC 3339 (now)"), ("uses", "at most so many uses"))  # fmt: skip
 
@@ -78,7 +82,7 @@ class GrantWizard(ModalScreen["Draft | None"]):
         for name, prompt in fields:
             with Horizontal(classes="field"):
                 yield Static(f"{name:>9} ", classes="label")
-                yield Input(str(getattr(self.draft, name)), placeholder=prompt, id=f"field-{name}", compact=True)  # fmt: skip
+                yield Entry(str(getattr(self.draft, name)), placeholder=prompt, id=f"field-{name}", compact=True)  # fmt: skip
 
     def on_mount(self) -> None:
         """Open the first page."""
@@ -156,12 +160,17 @@ class GrantWizard(ModalScreen["Draft | None"]):
         self.query_one("#refusals", Static).update(Text("\n".join(f"! {one}" for one in shown)))
         if not keep_focus:
             self._focus_first()
-        if shown == [] and (self._page == len(PAGES) - 1) and self._tried != self.draft:
+        if (
+            not refusals
+            and (self._page == len(PAGES) - 1 or self.is_tall)
+            and self._tried != self.draft
+        ):
             self._tried = self.draft
             self.run_worker(self._try_out(self.draft), exclusive=True, exit_on_error=False)
 
     async def _try_out(self, draft: Draft) -> None:
-        """Let the server judge what is typed, and show its verdict."""
+        """Let the server judge what is typed once nothing more is, and show its verdict."""
+        await asyncio.sleep(_REST if self.is_tall else 0)
         verdict = await self._desk.try_out(draft)
         if draft == self.draft:
             self.query_one("#refusals", Static).update(Text(f"server: {plain(verdict)}"))

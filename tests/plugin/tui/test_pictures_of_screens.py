@@ -97,6 +97,11 @@ WINDOWS = {
     "copy": ("c",),
     "log": ("down", "e", "tilde"),
     "command": ("colon", *"grants"),
+    "columns": ("C",),
+    "filter": ("=",),
+    "filter-value": ("=", *"policy", "enter", "enter"),
+    "namespaces": ("ctrl+n",),
+    "jump": ("ctrl+o",),
     "request-1": ("down", "r"),
     "request-2": ("down", "r", "ctrl+j"),
     "request-3": ("down", "r", "ctrl+j", "ctrl+j", *"it_is_rebuilt"),
@@ -112,6 +117,28 @@ def test_windows_look_as_they_were_reviewed(name: str) -> None:
         wrong.extend(compare(f"windows/{name}.txt", window_of(app) + "\n"))
 
     on_stage(look, keys=WINDOWS[name])
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("kind", ["plain", "production"])
+def test_the_frame_fits_a_very_large_screen(kind: str) -> None:
+    wrong: list[str] = []
+
+    async def look(app, _pilot) -> None:
+        wrong.extend(compare(f"frame/{kind}-200x50.txt", text_of(app) + "\n"))
+
+    on_stage(look, console(is_production=kind == "production"), size=(200, 50))
+    assert not wrong, "\n".join(wrong)
+
+
+def test_grants_side_by_side_look_as_they_were_reviewed() -> None:
+    wrong: list[str] = []
+
+    async def look(app, pilot) -> None:
+        await press(pilot, "space", "D")
+        wrong.extend(compare("windows/compared.txt", window_of(app) + "\n"))
+
+    on_stage(look, console(screen="grants"), size=LARGE)
     assert not wrong, "\n".join(wrong)
 
 

@@ -54,6 +54,9 @@ def recording(folder: Path) -> ReplaySource:
         made.replace("reports", (), NOW)
         at[0] = NOW + timedelta(minutes=2)
         made.put("reports", report("Pod", "web", "a", result("p", "r", "fail", "high", "no")))
+        for minute in (3, 4, 5):
+            at[0] = NOW + timedelta(minutes=minute)
+            made.put("leases", {"kind": "Lease", "metadata": {"name": f"beat-{minute}"}})
         at[0] = NOW + timedelta(minutes=7)
         made.put("reports", report("Pod", "web", "a", result("p", "r", "pass", "high", "yes")))
         at[0] = NOW + timedelta(minutes=10)
