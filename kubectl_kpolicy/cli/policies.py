@@ -17,6 +17,10 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     verbs = Verbs(sub, "policies", SUMMARY, "kubectl kpolicy policies --where 'mode=audit fail>0' -o wide")  # fmt: skip
     verbs.listing("list", "list policies with their results", _list, "NAME")
     verbs.describing("policies", "NAME")
+    test = verbs.add("test", "what a policy in force says about objects in files", _test)
+    test.add_argument("name", metavar="NAME", help="which policy (wildcards)")
+    test.add_argument("-f", "--filename", action="append", required=True, metavar="FILE|FOLDER|-", help="the objects (repeatable)")  # fmt: skip
+    test.add_argument("-o", "--output", choices=("table", "wide", "json", "yaml", "name"), default="table", help="format of the output")  # fmt: skip
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -24,3 +28,32 @@ def _list(args: argparse.Namespace) -> int:
 
     args.all_namespaces = args.all_namespaces or not args.namespace
     return run_list(args, "policies", lambda row: is_named(row, args.names))
+
+
+def _test(args: argparse.Namespace) -> int:
+    """Check files against one policy and show passing results as well; exit code 1 where one fails, 6 without such a policy."""
+    from kubectl_kpolicy.session import cluster
+
+    return cluster.guarded(_check, args)
+
+
+def _check(args: argparse.Namespace) -> int:
+    from engine.lang import wildcard
+    from kubectl_kpolicy.output.diagnostics import ExitCode, report
+
+    from . import parser_of
+    from .lists import listing_of, read_world
+
+    listing = listing_of("policies")
+    world, now = read_world(args, listing)
+    keys = [row.text("policy") for row in listing.rows(world, now)]
+    if not any(wildcard.match(args.name, key) for key in keys):
+        from engine.errors import EngineError
+
+        report(EngineError(f"there is no policy called `{args.name}`", help="`kubectl kpolicy policies list` lists them"))  # fmt: skip
+        return ExitCode.GONE
+    from kubectl_kpolicy.applying.checking import run_command
+
+    given = parser_of("check")[0].parse_args(["--all", "--policy", args.name])
+    given.__dict__.update({**vars(args), "policies": ["cluster"], "exceptions": ["cluster"]})
+    return run_command(given)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import argparse
 
 SUMMARY = "violations, grants or compliance as a file for others"
+_FINDINGS = ("sarif", "junit")
 _NOUNS = {"violations": "violations", "grants": "grants", "compliance": "policies"}
 
 
@@ -36,6 +37,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
+    if args.what != "violations" and args.format in _FINDINGS:
+        from kubectl_kpolicy.output.misuse import Misuse
+
+        raise Misuse(f"{args.format} is for findings, and {args.what} are none", help="--format html, md or csv")  # fmt: skip
     from kubectl_kpolicy.cluster.violations import is_failure
     from kubectl_kpolicy.output.reports import written
 
@@ -50,7 +55,12 @@ def _run(args: argparse.Namespace) -> int:
     rows = selected(args, listing.rows(world, now), listing, now, chosen)
     text = written(args.format, args.what, rows, listing, now)
     if args.out:
-        Path(args.out).write_text(text)
+        try:
+            Path(args.out).write_text(text)
+        except OSError as error:
+            from engine.errors import EngineError
+
+            raise EngineError(f"cannot write `{args.out}`: {error.strerror}") from error
         print(f"wrote {len(rows)} rows to {args.out}", file=sys.stderr)
     else:
         sys.stdout.write(text)

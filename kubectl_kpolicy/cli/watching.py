@@ -26,12 +26,15 @@ def watch_rows(args: argparse.Namespace, listing: Listing, choice: Callable[[Row
 
     async def work(client: Client, access: Access) -> int:
         from controllers.kube.clock import SystemClock
+        from kubectl_kpolicy.cluster.celkinds import NAMES
         from kubectl_kpolicy.cluster.fetching import Scope
         from kubectl_kpolicy.cluster.resources import RESOURCES
         from kubectl_kpolicy.cluster.sources import LiveSource
 
         scope = Scope(cluster.namespace_of(args, access), journal=args.journal)
-        names = [name for name in (*listing.needs, *listing.wants) if name in RESOURCES]
+        names = [
+            name for name in (*listing.needs, *listing.wants) if name in RESOURCES or name in NAMES
+        ]
         source = LiveSource(client, SystemClock(), scope, names)
         await source.start()
         try:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Protocol
 from controllers.kube.clock import ServerClock
 from controllers.kube.errors import KubeError, Unauthorized, Unreachable
 from controllers.kube.informers import Informers
+from controllers.kube.kinds import Kind
 from controllers.kube.reflector import Selection
 
+from . import celkinds
 from .fetching import Scope, fetch_journal, labelled, named
-from .resources import RESOURCES, TTL_OBJECTS
+from .resources import RESOURCES, TTL_OBJECTS, Resource
 from .troubles import problem_of
 from .world import Problem, Trouble, World, key_of
 
@@ -22,10 +24,7 @@ if TYPE_CHECKING:
 
     from controllers.kube import Client
     from controllers.kube.clock import Clock
-    from controllers.kube.kinds import Kind
     from controllers.kube.store import Change
-
-    from .resources import Resource
 
 POLL_SECONDS = 60.0
 """How often what cannot be watched is read again: the pace of Kyverno's own TTL loop."""
@@ -69,7 +68,9 @@ class LiveSource:
         self.client = client
         self._clock = clock
         self._scope = scope or Scope()
-        self._wanted = [RESOURCES[one] for one in resources or RESOURCES]
+        asked = tuple(resources)
+        self._wanted = [RESOURCES[one] for one in asked or RESOURCES if one in RESOURCES]
+        self._of_cel = [one for one in celkinds.NAMES if one in asked or not asked]
         self._informers = Informers(client, clock=clock, on_problem=self._troubled, by_page=True)
         self._tasks: set[asyncio.Task[None]] = set()
         self._polled = asyncio.Lock()
@@ -90,6 +91,8 @@ class LiveSource:
         """Open a watch for each resource, and begin to poll for the rest."""
         for resource in self._wanted:
             self._follow(resource)
+        for name in self._of_cel:
+            self._spawn(self._follow_cel(name))
         self._spawn(self._poll())
         self._spawn(self._live())
 
@@ -127,6 +130,23 @@ class LiveSource:
             self.world.synced(resource.name, self.now())
 
         self._spawn(note())
+
+    async def _follow_cel(self, name: str) -> None:
+        """Watch every kind that the server has of these; which there are is asked until it is told."""
+        while True:
+            try:
+                kinds = await celkinds.kinds(self.client, name)
+                break
+            except KubeError as error:
+                group = Kind(celkinds.GROUP, "v1", "policies", "Policy")
+                self.world.hindered(name, problem_of(error, group))
+                await self._clock.sleep(POLL_SECONDS)
+        if not kinds:
+            self.world.synced(name, self.now())
+        for kind in kinds:
+            resource = Resource(name, kind, "policies written in CEL", optional=True)
+            self._wanted.append(resource)
+            self._follow(resource)
 
     def _troubled(self, kind: Kind, message: str) -> None:
         """Note a watch's problem; its nature is found out by asking once more."""

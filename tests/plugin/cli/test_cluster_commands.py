@@ -436,3 +436,11 @@ def test_completion_offers_verbs_and_flags() -> None:
 
     assert "describe" in [name for name, _ in candidates(["violations", ""])[0]]
     assert "--where" in [name for name, _ in candidates(["violations", "list", "--w"])[0]]
+
+
+def test_a_report_of_findings_is_for_findings(run, tmp_path: Path) -> None:
+    code, out, err = run("report", "grants", "--format", "sarif")
+    assert (code, out) == (ExitCode.USAGE, "")
+    assert "sarif is for findings" in err
+    code, _, err = run("report", "violations", "-O", str(tmp_path / "no" / "file"))
+    assert (code, "cannot write" in err) == (1, True)

@@ -203,3 +203,14 @@ def test_nothing_is_taken_away_where_it_cannot_be_kept(on_stage, tmp_path: Path)
         assert denied.code == ExitCode.FORBIDDEN
 
     on_stage(act)
+
+
+def test_one_policy_in_force_is_tried_on_files(on_stage, file: str):
+    async def act(stage: Stage) -> None:
+        said = await stage.run("root", "policies", "test", "teams", "-f", file, "-o", "json", **ADMIN)  # fmt: skip
+        found = {one["resource"]["name"]: one["result"] for one in json.loads(said.out)["items"]}
+        assert (said.code, found) == (1, {"web": "fail", "good": "pass", "old-one": "skip"})
+        none = await stage.run("root", "policies", "test", "absent", "-f", file, **ADMIN)
+        assert (none.code, none.out) == (ExitCode.GONE, "")
+
+    on_stage(act)

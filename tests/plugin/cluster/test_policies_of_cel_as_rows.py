@@ -118,3 +118,27 @@ def test_a_server_without_the_group_has_none_and_that_is_no_problem():
 def test_what_may_not_be_read_is_a_problem():
     there = fetched(Server(Forbidden("no", status=403)))
     assert there.problem(celkinds.POLICIES) is not None
+
+
+def test_kinds_that_a_server_has_are_watched(tmp_path, capsys, monkeypatch):
+    from controllers.kube.clock import SystemClock
+    from controllers.kube.kinds import VALIDATING_POLICIES
+    from kubectl_kpolicy.cluster.sources import LiveSource
+    from tests.plugin.granting.staging import Stage, play
+
+    async def act(stage: Stage) -> None:
+        source = LiveSource(stage.admin, SystemClock(), resources=["clusterpolicies", celkinds.POLICIES])  # fmt: skip
+        there = asyncio.Event()
+        source.world.on_change(lambda _: there.set() if source.world.objects(celkinds.POLICIES) else None)  # fmt: skip
+        await source.start()
+        try:
+            constraints = {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]}  # fmt: skip
+            await stage.admin.create(
+                VALIDATING_POLICIES, policy(spec={"matchConstraints": constraints})
+            )
+            await asyncio.wait_for(there.wait(), 25)
+            assert [one["metadata"]["name"] for one in source.world.objects(celkinds.POLICIES)] == ["p"]  # fmt: skip
+        finally:
+            await source.close()
+
+    play(tmp_path, capsys, monkeypatch, act)
