@@ -60,12 +60,19 @@ def _run(args: argparse.Namespace) -> int:
 
     if args.blocks:
         return run_list(args, "blocks", choice)
-    if not _asks_for_owners(args):
+    shows_owners = _asks_for_owners(args)
+    if not (shows_owners or args.selector or args.show_labels or "-l " in args.where):
         return run_list(args, "violations", choice)
     from kubectl_kpolicy.cluster.owners import Owners
 
     owners = Owners()
-    return run_list(args, "violations", choice, listing=owners.listing(), learn=owners.learn)
+    return run_list(
+        args,
+        "violations",
+        choice,
+        listing=owners.listing(shows_owners=shows_owners),
+        learn=owners.learn,
+    )
 
 
 def _where(args: argparse.Namespace) -> str:

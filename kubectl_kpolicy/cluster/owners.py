@@ -1,7 +1,7 @@
-"""Whose objects results are about: the outermost owner of each, for triage by workload instead of by Pod.
+"""Whose objects results are about: the outermost owner of each, for triage by workload instead of by Pod, and their labels.
 
-Policy reports name objects and no owners; the chains are read from the metadata of the kinds that results are about, and only
-where somebody asks for owners.
+Policy reports name objects and neither owners nor labels; they are read from the metadata of the kinds that results are about, and
+only where somebody asks for them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from controllers.kube.errors import KubeError
 from controllers.kube.kinds import Discovery
 
 from .violations import LISTING, all_rows
-from .world import items, word
+from .world import items, part, word
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -72,13 +72,18 @@ class Owners:
             uid, found = word(owner, "uid"), owner
         return f"{word(found, 'kind')}/{word(found, 'name')}"
 
-    def listing(self) -> Listing:
-        """Return the listing of violations with a column for owners."""
+    def labels(self, resource: Object) -> Object:
+        """Return the labels of an object, which reports do not hold."""
+        return part(self._by_uid.get(word(resource, "uid")) or {}, "metadata", "labels")
+
+    def listing(self, *, shows_owners: bool = True) -> Listing:
+        """Return the listing of violations with labels, and with a column for owners."""
         from engine.record import replace
 
         from .rows import Column
 
-        columns = (*LISTING.columns[:4], Column("owner", "OWNER", most=30), *LISTING.columns[4:])
+        owner = (Column("owner", "OWNER", most=30),) if shows_owners else ()
+        columns = (*LISTING.columns[:4], *owner, *LISTING.columns[4:])
         return replace(LISTING, columns=columns, rows=self._rows)
 
     def _rows(self, world: World, _now: datetime) -> list[Row]:
@@ -86,8 +91,11 @@ class Owners:
 
         made = []
         for row in all_rows(world):
-            owner = self.of(row.object.get("resource") or {})
-            made.append(replace(row, cells={**row.cells, "owner": owner}, object={**row.object, "owner": owner}))  # fmt: skip
+            resource = row.object.get("resource") or {}
+            owner, labels = self.of(resource), self.labels(resource)
+            metadata = {**row.object["metadata"], **({"labels": labels} if labels else {})}
+            obj = {**row.object, "metadata": metadata, "owner": owner}
+            made.append(replace(row, cells={**row.cells, "owner": owner}, object=obj))
         return made
 
 

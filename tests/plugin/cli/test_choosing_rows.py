@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from controllers.kube.kinds import CONFIG_MAPS, POLICY_REPORTS
-from kubectl_kpolicy.cli.choosing import has_fields, read_fields
+from kubectl_kpolicy.cli.choosing import has_fields, is_named, read_fields
 from kubectl_kpolicy.cli.watching import changes
 from kubectl_kpolicy.cluster.rows import Row
 from kubectl_kpolicy.output.diagnostics import ExitCode
@@ -54,6 +54,14 @@ def test_what_is_no_selection_of_a_field_is_said(text: str) -> None:
         read_fields(text)
 
 
+@pytest.mark.parametrize("name", ["deploy/web", "deployments/web", "Deployment/web", "deployment.apps/web"])  # fmt: skip
+def test_a_kind_may_be_written_as_kubectl_reads_it(name: str) -> None:
+    cells: dict[str, Any] = {"kind": "Deployment", "name": "web", "resource": "Deployment/web"}
+    row = Row("k", cells, {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}})  # fmt: skip
+    assert is_named(row, [name])
+    assert not is_named(row, [name.replace("web", "other")])
+
+
 def test_changes_are_told_in_the_words_of_a_watch() -> None:
     before = {"a": Row("a", {"x": 1}), "b": Row("b", {"x": 1}), "c": Row("c", {"x": 1})}
     found = changes(before, [Row("a", {"x": 1}), Row("b", {"x": 2}), Row("d", {"x": 1})])
@@ -65,7 +73,7 @@ def test_results_belong_to_the_outermost_owner(on_stage):
     async def act(stage: Stage) -> None:
         ref: dict[str, Any] = {}
         for name in ("web", "web-1", "web-1-a"):
-            metadata = {"name": name, "namespace": "default", **({"ownerReferences": [ref]} if ref else {})}  # fmt: skip
+            metadata = {"name": name, "namespace": "default", "labels": {"tier": "front"}, **({"ownerReferences": [ref]} if ref else {})}  # fmt: skip
             made = await stage.admin.create(CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})  # fmt: skip
             ref = {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": made["metadata"]["uid"], "controller": True}  # fmt: skip
         await stage.admin.create(POLICY_REPORTS, report("web-1-a", "ConfigMap", "v1", ref["uid"]))
@@ -77,6 +85,10 @@ def test_results_belong_to_the_outermost_owner(on_stage):
         assert said.code == 0, said.err
         assert [one["resource"]["name"] for one in json.loads(said.out)["items"]] == ["web-1-a"]
         assert json.loads(said.out)["items"][0]["owner"] == "ConfigMap/web"
+        labelled = await stage.run("root", "violations", "-l", "tier=front", "-o", "name", **ADMIN)
+        assert labelled.out.split() == ["violation.kpolicy.io/p-r-web-1-a"], labelled.err
+        shown = await stage.run("root", "violations", "--show-labels", **ADMIN)
+        assert "tier=front" in shown.out
         counted = await stage.run(
             "root", "violations", "--group-by", "owner", "--no-headers", **ADMIN
         )
