@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from kubectl_kpolicy.cluster.details import Section
 
-_LABEL, _WIDEST = 14, 46
+_LABEL, _WIDEST, _MOST = 14, 46, 12
 
 
 def compared(one: Sequence[Section], other: Sequence[Section], width: int) -> Text:
@@ -24,14 +25,14 @@ def compared(one: Sequence[Section], other: Sequence[Section], width: int) -> Te
     text = Text(no_wrap=True, overflow="ellipsis")
     for label in dict.fromkeys([*left, *right]):
         here, there = left.get(label, ""), right.get(label, "")
-        differs = here != there
-        for number in range(max(_lines(here, room), _lines(there, room), 1)):
-            mark = "≠ " if differs and not number else "  "
-            text.append(mark, "bold")
+        style = "bold" if here != there else ""
+        pairs = zip_longest(_pieces(here, room), _pieces(there, room), fillvalue="")
+        for number, (one_part, other_part) in enumerate(pairs):
+            text.append("≠ " if style and not number else "  ", "bold")
             text.append(f"{label if not number else '':<{_LABEL}}  "[: _LABEL + 2], "dim")
-            text.append(_cut(here, number, room), "bold" if differs else "")
+            text.append(set_cell_size(one_part, room), style)
             text.append("  ")
-            text.append(_cut(there, number, room).rstrip() + "\n", "bold" if differs else "")
+            text.append(f"{other_part}\n", style)
     return text
 
 
@@ -46,21 +47,14 @@ def _values(sections: Sequence[Section]) -> dict[str, str]:
     return found
 
 
-def _lines(value: str, room: int) -> int:
-    return -(-cell_len(value) // room)
-
-
-def _cut(value: str, number: int, room: int) -> str:
-    """Return one line of a value that is broken into lines of so many cells."""
+def _pieces(value: str, room: int) -> list[str]:
+    """Return a value in lines of so many cells; of a very long one the beginning."""
+    pieces: list[str] = []
     rest = value
-    for _ in range(number):
-        rest = rest[len(_start(rest, room)) :]
-    return set_cell_size(_start(rest, room), room)
-
-
-def _start(value: str, room: int) -> str:
-    """Return as much of the beginning as fits."""
-    taken = value[:room]
-    while cell_len(taken) > room:
-        taken = taken[:-1]
-    return taken
+    while rest and len(pieces) < _MOST:
+        taken = rest[:room]
+        while cell_len(taken) > room:
+            taken = taken[:-1]
+        pieces.append(taken)
+        rest = rest[len(taken) :]
+    return [*pieces[:-1], f"{pieces[-1][:-1]}…"] if rest else pieces or [""]
