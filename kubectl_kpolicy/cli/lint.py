@@ -11,7 +11,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from engine.record import record
+from engine.record import record, replace
 
 if TYPE_CHECKING:
     import argparse
@@ -45,7 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.epilog = "example: kubectl kpolicy lint policies/ exceptions.yaml"
     parser.add_argument(
-        "paths", nargs="+", metavar="PATH", help="files or folders; - reads standard input"
+        "paths",
+        nargs="+",
+        metavar="PATH",
+        help="files, folders, git or web addresses; - reads standard input",
     )
     parser.add_argument(
         "-o",
@@ -88,13 +91,30 @@ def _check_path(path: str, mode: str) -> tuple[int, list[Line]]:
     from engine.errors import DocumentError
     from kubectl_kpolicy.session.sources import read_documents
 
+    local = path
     try:
-        documents = read_documents([path], strict=mode == "strict")
+        local = _brought(path)
+        documents = read_documents([local], strict=mode == "strict")
     except DocumentError as error:
         at = error.at
-        return 0, [Line(at.file or path, at.line, "error", "", "", error.message, error.help)]
+        file = (at.file or path).replace(local, path)
+        return 0, [Line(file, at.line, "error", "", "", error.message, error.help)]
     ours = [item for item in documents if _is_ours(item.value)]
-    return len(ours), [line for item in ours for line in check_document(item, mode)]
+    found = [line for item in ours for line in check_document(item, mode)]
+    if local == path:
+        return len(ours), found
+    return len(ours), [replace(line, file=line.file.replace(local, path)) for line in found]
+
+
+def _brought(path: str) -> str:
+    """Return where a path lies on this machine, fetched first where it is an address; raises DocumentError."""
+    from kubectl_kpolicy.session.sources import ADDRESSES
+
+    if not path.startswith(ADDRESSES):
+        return path
+    from kubectl_kpolicy.applying.remote import localised
+
+    return localised([path])[0]
 
 
 def _is_ours(value: Any) -> bool:

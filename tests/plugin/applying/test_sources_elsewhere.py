@@ -204,3 +204,13 @@ def test_settings_are_local_files(capsys, tmp_path) -> None:
 
     assert main(["apply", *words, "--json", "https://example.com/x.json"]) == 1
     assert "cannot read `https:" in capsys.readouterr().err
+
+
+def test_policies_elsewhere_are_checked_under_the_address_they_have(repository, capsys) -> None:
+    main(["lint", repository, "-o", "json"])
+    printed = capsys.readouterr()
+    assert "1 " in printed.err
+    assert "/tmp/kpolicy-" not in printed.out
+
+    assert main(["lint", f"{repository}/none.git"]) == 1
+    assert f"{repository}/none.git" in capsys.readouterr().out
