@@ -192,7 +192,12 @@ def _uses() -> Object:
 
 
 def _segments() -> Object:
-    grows = "oldObject.spec.records.all(r, r in object.spec.records)"
+    place = "int(r.seq) - int(oldObject.spec.records[0].seq)"
+    # by their places, because looking for each among all costs the square of five hundred at every record
+    grows = (
+        "size(oldObject.spec.records) <= size(object.spec.records) && "
+        f"oldObject.spec.records.all(r, object.spec.records[{place}] == r)"
+    )
     return _policy(
         "kpolicy-audit-segments",
         _rule(GROUP, VERSION, "auditsegments", "UPDATE"),

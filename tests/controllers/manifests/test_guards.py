@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from controllers.manifests.guards import guards
+from engine.errors import EngineError
 from engine.lang import cel
 
 POLICIES = {obj["metadata"]["name"]: obj for obj in guards() if obj["kind"].endswith("Policy")}
@@ -152,6 +155,12 @@ def test_audit_records_are_only_added_and_not_after_the_seal():
 
     assert refused(name, "root", {"spec": {"records": [one, {"seq": 2}]}}, old) == []
     assert refused(name, "root", {"spec": {"records": [{"seq": 2}]}}, old) != []
+    later = {"spec": {"records": [{"seq": 7}, {"seq": 8, "actor": "ada"}]}}
+    grown = [*later["spec"]["records"], {"seq": 9}]
+    assert refused(name, "root", {"spec": {"records": grown}}, later) == []
+    for wrong in (grown[:1], grown[1:], grown[::-1], [grown[0], {"seq": 8, "actor": "eve"}], []):
+        with suppress(EngineError):
+            assert refused(name, "root", {"spec": {"records": wrong}}, later) != []
     sealed = {"spec": {"records": [one], "sealed": True, "mac": "m"}}
     assert refused(name, "root", {"spec": {**sealed["spec"], "records": [one, one]}}, sealed) != []
 
