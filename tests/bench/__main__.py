@@ -37,6 +37,10 @@ WEBHOOK_GATES = {
     "one mutates": 2.2,
     "16 validate": 3.8,
 }
+LIKE_A_CHECK = ("nothing matches", "one mutates")
+MORE_THAN_A_CHECK = 1.25
+"""What these may cost at most beside one that validates; they cost the same, and the rest is room for a busy host."""
+
 WEBHOOK_MEMORY = 90.0
 PODS_GATE = 1.2
 MEMORY_GATE = 150.0
@@ -104,6 +108,10 @@ def _webhook() -> list[str]:
             over.append(f"webhook, {name}: {ratio:.2f} x")
         if figures.memory > WEBHOOK_MEMORY:
             over.append(f"webhook, {name}: {figures.memory:.0f} MiB")
+    for name in LIKE_A_CHECK:
+        ratio = found[name].cost / found["one validates"].cost
+        if ratio > MORE_THAN_A_CHECK:
+            over.append(f"webhook, {name}: {ratio:.2f} x one that validates")
     return over
 
 
