@@ -74,11 +74,13 @@ async def _drawn(name: str, picture: Picture) -> str:
 
 
 def _settle(app: Console) -> None:
-    """Stop what would look different from drawing to drawing: the cursor's blinking, and a focus below an open window."""
+    """Stop what would look different from drawing to drawing: the cursor's blinking, and where the focus is by now."""
     for line in app.screen.query(Input):
         line.cursor_blink = False
     for below in app.screen_stack[:-1]:
         below.set_focus(None)
+    if len(app.screen_stack) == 1:
+        app._focus()
 
 
 async def _still(app: Console, name: str) -> str:
