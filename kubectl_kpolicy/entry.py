@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; argument errors and help leave through the same door."""
-    words = [_plain(word) for word in (sys.argv[1:] if arguments is None else arguments)]
+    words = _plain(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _run(words)
         sys.stdout.flush()
@@ -38,10 +38,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _plain(word: str) -> str:
-    """Return a word without the level of kubectl's `-v=6` and `--v=6`: here there is one."""
-    name, equals, level = word.partition("=")
-    return "-v" if name in ("-v", "--v") and equals and level.isdigit() else word
+def _plain(words: Sequence[str]) -> list[str]:
+    """Return words as argparse reads them: kubectl's `-v=6` has one level here, and a column to sort by may begin with `-`."""
+    made: list[str] = []
+    for word in words:
+        name, equals, level = word.partition("=")
+        if made[-1:] == ["--sort-by"] and word[:1] == "-" and word[1:2] != "-":
+            made[-1] = f"--sort-by={word}"
+        else:
+            made.append("-v" if name in ("-v", "--v") and equals and level.isdigit() else word)
+    return made
 
 
 def _run(words: list[str]) -> int:

@@ -175,3 +175,16 @@ def test_every_command_has_help_with_an_example(capsys, name: str) -> None:
     printed = capsys.readouterr().out
     assert printed.startswith(f"usage: kubectl kpolicy {name}")
     assert "kubectl kpolicy " in printed.partition("\n\n")[2]
+
+
+def test_words_that_kubectl_s_users_write_are_read_as_they_mean_them(command) -> None:
+    seen = []
+    command(
+        lambda args: seen.append(args) or 0,
+        add_arguments=lambda parser: parser.add_argument("--sort-by", default=""),
+    )
+
+    assert entry.main(["probe", "-v=6", "--sort-by", "-age"]) == 0
+    assert entry.main(["probe", "--v=2", "--sort-by", "age"]) == 0
+    assert [(one.verbose, one.sort_by) for one in seen] == [(True, "-age"), (True, "age")]
+    assert entry.main(["probe", "--sort-by", "--verbose"]) == ExitCode.USAGE
