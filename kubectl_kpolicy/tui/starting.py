@@ -32,6 +32,11 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.cluster.sources import Source
 
 
+_OF_ONE_CONTEXT = (
+    "cluster", "user", "server", "token", "certificate_authority", "client_certificate", "client_key", "tls_server_name",
+    "insecure_skip_tls_verify", "namespace", "where", "write", "record", "journal",
+)  # fmt: skip
+
 _COLLECTOR = (100_000, 50, 100)
 """Rows by the ten thousand are no garbage: with Python's own thresholds, looking for some took half the time of reading them."""
 
@@ -61,10 +66,20 @@ def start(args: argparse.Namespace, settings_of: Callable[[argparse.Namespace], 
     gc.set_threshold(*_COLLECTOR)
     chosen = asyncio.run(_run(args, Settings(**settings_of(args))))
     while chosen:
-        args.context, args.namespace, args.where, args.record = chosen[0], "", "", ""
-        args.screen = chosen[1]
+        elsewhere(args, *chosen)
         chosen = asyncio.run(_run(args, Settings(**settings_of(args))))
     return 0
+
+
+def elsewhere(args: argparse.Namespace, context: str, screen: str) -> None:
+    """Turn flags into those for another context.
+
+    What was said about the one before is not said about it: neither its server and credentials nor that it may be written to.
+    """
+    for name in _OF_ONE_CONTEXT:
+        if hasattr(args, name):
+            setattr(args, name, False if isinstance(getattr(args, name), bool) else "")
+    args.context, args.screen = context, screen
 
 
 async def _run(args: argparse.Namespace, settings: Settings) -> tuple[str, str] | None:
@@ -132,6 +147,7 @@ def _identifying(console: Console, client: Any) -> Any:
         connect(console, client, me)
         rights = {right for action in ALL for right in action.rights}
         console.rights = await rights_of(client, rights, console.settings.namespace)
+        console.ask_rights = partial(rights_of, client, rights)
         console.draw_frame()
 
     return identify

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import tomllib
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +17,9 @@ from kubectl_kpolicy.cluster.world import World
 from kubectl_kpolicy.filter import compile_filter, parts_of
 from kubectl_kpolicy.session.config import load_config, save_view
 from kubectl_kpolicy.session.shown import columns_path, load_columns, save_columns
+from kubectl_kpolicy.tui import starting
 from kubectl_kpolicy.tui.deeds.replaying import meant
+from kubectl_kpolicy.tui.starting import elsewhere
 from kubectl_kpolicy.tui.words import understand
 from tests.plugin.scene import NOW, report, result, world
 
@@ -164,6 +167,40 @@ def test_a_context_is_chosen_from_those_there_are() -> None:
 
     on_stage(look, app)
     assert app.return_value == "dev-us"
+
+
+def test_what_was_said_of_one_context_does_not_hold_in_another() -> None:
+    words = {"context": "dev", "server": "https://dev", "token": "t", "insecure_skip_tls_verify": True, "write": True, "namespace": "a",
+             "read_only": False, "as_user": "bob", "screen": "v", "where": "x", "theme": "light", "kubeconfig": "/k"}  # fmt: skip
+    args = SimpleNamespace(**words)
+    elsewhere(args, "prod", "grants")
+    assert vars(args) == {**words, "context": "prod", "screen": "grants", "server": "", "token": "", "insecure_skip_tls_verify": False,
+                          "write": False, "namespace": "", "where": ""}  # fmt: skip
+
+
+def test_the_console_opens_again_on_the_context_that_was_chosen(monkeypatch) -> None:
+    seen: list[tuple[str, str]] = []
+    answers = [("prod", "grants"), None]
+
+    async def run(args, settings):
+        seen.append((args.context, settings.screen))
+        return answers.pop(0)
+
+    monkeypatch.setattr(starting, "_run", run)
+    monkeypatch.setattr(starting.gc, "freeze", lambda: None)
+    monkeypatch.setattr(starting.gc, "set_threshold", lambda *_: None)
+    args = SimpleNamespace(context="dev", screen="violations")
+    assert (
+        starting.start(args, lambda given: {"context": given.context, "screen": given.screen}) == 0
+    )
+    assert seen == [("dev", "violations"), ("prod", "grants")]
+
+
+def test_a_colour_that_there_is_not_is_named() -> None:
+    assert starting._color("teal") == "teal"
+    assert starting._color("") == ""
+    with pytest.raises(EngineError, match="`mauvish` is no colour"):
+        starting._color("mauvish")
 
 
 def test_a_recording_has_no_other_context(home) -> None:
