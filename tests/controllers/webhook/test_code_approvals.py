@@ -124,6 +124,18 @@ def test_what_is_no_sound_approval_leads_to_no_code(change: str):
     run(play, APPROVE)
 
 
+@pytest.mark.parametrize("by", ["chip", "system:serviceaccount:ci:bot", ""])
+def test_without_named_approvers_it_is_still_another_person_who_agrees(by: str):
+    async def play(made: Gate) -> None:
+        text = await request(made)
+        approve(made, text, by=by)
+        assert not CODE.search(message(await made.ask(pod())))
+        approve(made, text, by="anybody")
+        assert await made.offered()
+
+    run(play, grant_policy("approve"))
+
+
 def test_a_forged_id_leads_to_no_code():
     async def play(made: Gate) -> None:
         asked = read_request_id(await request(made))

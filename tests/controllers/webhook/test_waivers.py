@@ -65,11 +65,29 @@ class Gate:
         return self.stage.client.stored(CODE_USES)
 
 
+def hesitating(client: Any) -> None:
+    """Let others come in between before and after each call, as a network does."""
+
+    def slow(real: Any) -> Any:
+        async def call(*given: Any, **named: Any) -> Any:
+            await asyncio.sleep(0)
+            try:
+                return await real(*given, **named)
+            finally:
+                await asyncio.sleep(0)
+
+        return call
+
+    for verb in ("get", "list_all", "create", "patch"):
+        setattr(client, verb, slow(getattr(client, verb)))
+
+
 @asynccontextmanager
 async def gate(*objects: dict[str, Any]):
     async with staged(policy(), *(one for one in objects if one["kind"] != "Grant")) as stage:
         for obj in objects:
             stage.client.put(obj)
+        hesitating(stage.client)
         made = Gate(stage)
         for _ in range(2):
             waivers = Waivers(stage.world, stage.client, stage.resolver, stage.client.clock, "kyverno", KEY)  # fmt: skip
@@ -313,6 +331,17 @@ def test_of_two_limited_grants_the_second_is_used_when_the_first_is_spent():
         assert sorted(one["spec"]["grant"] for one in made.uses()) == ["shop/a", "shop/b"]
 
     run(play, first, exception(first), second, exception(second))
+
+
+def test_an_unlimited_grant_beside_a_limited_one_is_used_first():
+    limited, unlimited = grant("a", uses=1), grant("b")
+
+    async def play(made: Gate) -> None:
+        for _ in range(3):
+            assert (await made.ask())["allowed"]
+        assert made.uses() == []
+
+    run(play, limited, exception(limited), unlimited, exception(unlimited))
 
 
 def test_the_record_of_a_use_says_who_used_what_for_which_object():
