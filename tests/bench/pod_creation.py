@@ -118,8 +118,9 @@ def _listed(figures: Mapping[str, float], factor: float) -> str:
 
 
 def _rush(tier: Tier) -> Round:
-    """Create Pods as fast as that goes; what everything spends while nothing is asked is taken off."""
+    """Create Pods as fast as that goes; what everything spends at rest, once it has come to rest, is taken off."""
     log = tier.folder / AUDIT_LOG
+    time.sleep(SECONDS)
     before = spent()
     time.sleep(SECONDS / 2)
     idle = spent() - before
