@@ -15,7 +15,7 @@ from controllers.webhook.caller import is_authenticated
 from controllers.webhook.redeeming import Codes
 from controllers.webhook.reviewing import Reviewer
 
-from .staging import Stage, body, pod, policy, staged
+from .staging import Stage, body, hesitating, pod, policy, staged
 
 CODE = re.compile(r"(?:[0-9A-Z]{4}-){4}[0-9A-Z]{4}")
 KEY = b"k" * 32
@@ -72,6 +72,7 @@ async def gate(*objects: dict[str, Any], policies: tuple[dict[str, Any], ...] = 
     async with staged(*known) as stage:
         for obj in (space("kube-system"), space("shop"), space("other"), *(objects or (grant_policy(),))):  # fmt: skip
             stage.client.put(obj)
+        hesitating(stage.client)
         made = Gate(stage, (reviewer_of(stage), reviewer_of(stage)))
         stage.client.reviews["SubjectAccessReview"] = lambda _spec: {"allowed": made.may_redeem}
         token = is_authenticated.set(True)

@@ -188,6 +188,23 @@ async def staged(
         await afterwork.stop()
 
 
+def hesitating(client: Any) -> None:
+    """Let others come in between before and after each call, as a network does."""
+
+    def slow(real: Any) -> Any:
+        async def call(*given: Any, **named: Any) -> Any:
+            await asyncio.sleep(0)
+            try:
+                return await real(*given, **named)
+            finally:
+                await asyncio.sleep(0)
+
+        return call
+
+    for verb in ("get", "list_all", "create", "patch"):
+        setattr(client, verb, slow(getattr(client, verb)))
+
+
 def kind_of(obj: dict[str, Any]) -> Kind:
     """Return the kind under which the world takes an object."""
     if obj.get("apiVersion", "").startswith("policies.kyverno.io/"):

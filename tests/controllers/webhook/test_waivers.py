@@ -17,7 +17,7 @@ from controllers.webhook.reviewing import Reviewer
 from controllers.webhook.waivers import FLUSH_SECONDS, Waivers
 from engine.grants import exception_of, parse_grant
 
-from .staging import NOW, Stage, body, pod, policy, staged
+from .staging import NOW, Stage, body, hesitating, pod, policy, staged
 
 KEY = b"k" * 32
 END = NOW + timedelta(hours=4)
@@ -63,23 +63,6 @@ class Gate:
 
     def uses(self) -> list[dict[str, Any]]:
         return self.stage.client.stored(CODE_USES)
-
-
-def hesitating(client: Any) -> None:
-    """Let others come in between before and after each call, as a network does."""
-
-    def slow(real: Any) -> Any:
-        async def call(*given: Any, **named: Any) -> Any:
-            await asyncio.sleep(0)
-            try:
-                return await real(*given, **named)
-            finally:
-                await asyncio.sleep(0)
-
-        return call
-
-    for verb in ("get", "list_all", "create", "patch"):
-        setattr(client, verb, slow(getattr(client, verb)))
 
 
 @asynccontextmanager
