@@ -56,6 +56,6 @@ lock:
 	$(LOCK) -c requirements-dev.lock --extra tui -o requirements-console.lock
 
 clean:
-	@test ! -d .sandbox || $(RUN) -m kubectl_kpolicy.demo --stop
+	@test ! -d .sandbox || { test -x $(RUN) || $(MAKE) --no-print-directory $(VENV)/ready; $(RUN) -m kubectl_kpolicy.demo --stop; }
 	rm -rf $(VENV) .sandbox .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

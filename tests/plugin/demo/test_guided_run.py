@@ -30,6 +30,7 @@ def run(*words, **environment):
 
 
 @needs_kubectl
+@pytest.mark.timeout(300)
 def test_the_guided_run_plays_all_scenarios_and_removes_everything(tmp_path):
     done = run("--dir", str(tmp_path / "sandbox"))
 
