@@ -110,7 +110,8 @@ def _traced(traces: Iterable[Trace], results: Mapping[tuple[str, str], RuleResul
         if result is None and not any(step.kind != "match" for step in trace.steps):
             continue
         state = str(getattr(result, "status", "")) or "skip"
-        steps = tuple(_step(step) for step in trace.steps)
+        # The last step says once more what the rule's own line and message say.
+        steps = tuple(_step(step) for step in trace.steps if step.kind != "result")
         message = str(getattr(result, "message", ""))
         last = (Reason(message),) if message else ()
         groups.setdefault(trace.policy, []).append(Reason(trace.rule, state, parts=(*steps, *last)))

@@ -213,7 +213,8 @@ class Console(App[str]):
         return made
 
     def _focus(self) -> None:
-        if self.query_one("#line").has_class("-open"):
+        # A dialog may have come meanwhile, and has its own.
+        if len(self.screen_stack) > 1 or self.query_one("#line").has_class("-open"):
             return
         target: Widget = self.table or self.query_one(f"#{self.current}")
         if isinstance(target, ExplainView):

@@ -29,6 +29,7 @@ class ExplainView(Vertical):
         super().__init__(id="explain", classes="view")
         self.border_title = "Explain"
         self._reasons: Tree[Reason] = Tree("nothing yet")
+        self._reasons.show_root = False
 
     @property
     def reasons(self) -> Tree[Reason]:

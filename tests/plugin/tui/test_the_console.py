@@ -522,3 +522,33 @@ def test_a_dialog_takes_what_is_typed_before_it_is_drawn() -> None:
         assert app.screen.draft.reason == "image is rebuilt"
 
     on_stage(look)
+
+
+def test_what_is_allowed_in_one_namespace_only_is_offered_there_and_not_elsewhere() -> None:
+    delete = registry().get("exception-revoke").rights[0]
+
+    async def ask(place: str) -> dict:
+        return {delete: place == "payments"}
+
+    async def look(app, pilot) -> None:
+        app.ask_rights = ask
+        offered = {}
+        for index in range(len(app.table.lines)):
+            app.table.move_to(index)
+            await drawn(app)
+            await app._learn_rights(app.row.text("namespace"))
+            offered[app.row.text("namespace")] = app.refusal(app.registry.get("exception-revoke"))
+        assert offered["payments"] == ""
+        assert offered["ledger"] == "you may not delete policyexceptions.kyverno.io"
+
+    on_stage(look, console(screen="exceptions", rights={delete: False}))
+
+
+def test_a_list_that_is_late_takes_no_focus_from_a_dialog() -> None:
+    async def look(app, pilot) -> None:
+        await press(pilot, "e", "r")
+        focused = app.screen.focused
+        app._focus()
+        assert app.screen.focused is focused
+
+    on_stage(look)
