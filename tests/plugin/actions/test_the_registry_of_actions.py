@@ -167,7 +167,7 @@ def test_postponing_writes_who_why_and_until_when() -> None:
     from controllers.kube.kinds import CLUSTER_CLEANUP_POLICIES
 
     annotations = client.stored(CLUSTER_CLEANUP_POLICIES)[0]["metadata"]["annotations"]
-    assert annotations[cleanup.AFTER] == "2026-03-14T14:00:00Z"
+    assert annotations[cleanup.AFTER] == "2026-03-14T14:00:00Z alice: migration runs"
     assert annotations["kpolicy.io/cleanup-reason"] == "migration runs"
     assert annotations["kpolicy.io/cleanup-changed-by"] == "alice"
 
