@@ -111,6 +111,20 @@ def test_a_cluster_that_was_put_back_gets_a_key_that_never_was_and_all_codes_die
     run(play)
 
 
+def test_another_record_in_the_place_of_one_that_was_seen_is_a_regression():
+    async def play(made: Scene) -> None:
+        await made.trail.record({"id": "1", "verb": "a", "actor": "x"})
+        older = orjson.loads(orjson.dumps(made.stored(AUDIT_SEGMENTS)))
+        await made.trail.record({"id": "2", "verb": "b", "actor": "x"})
+        _put_back(made, older)
+        await AuditTrail(made.client, "kyverno", KEY).record({"id": "3", "verb": "c", "actor": "x"})
+        await made.rest(61)
+        await made.rest(6)
+        assert await live(made) == (2,)
+
+    run(play)
+
+
 def test_a_trail_that_is_as_it_was_is_not_read_as_a_whole():
     async def play(made: Scene) -> None:
         await made.trail.record({"id": "1", "verb": "a", "actor": "x"})

@@ -167,6 +167,13 @@ def test_of_what_we_do_ourselves_only_the_end_of_people_s_exceptions_is_noted(go
     assert desk.told() == told
 
 
+@pytest.mark.parametrize("old", [None, {**EXCEPTION, "spec": {}}])
+def test_exceptions_that_we_make_and_change_ourselves_are_told_by_their_grants(old: Any):
+    desk = Desk()
+    desk.ask("UPDATE" if old else "CREATE", EXCEPTION, old, user={"username": OWN})
+    assert desk.told() == []
+
+
 def test_when_a_note_cannot_be_written_the_request_is_let_through_with_a_warning():
     desk = Desk()
     desk.client.fail("create", Unreachable("gone"))
