@@ -151,14 +151,21 @@ def test_an_interrupt_is_130(tmp_path: Path, capsys, monkeypatch):
         watching = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "kubectl_kpolicy", "policies", "-w", "--kubeconfig", str(stage.sandbox.kubeconfig),
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            # a shell that puts us in the background lets us ignore interrupts, and what we start with us
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
-        policy = {"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "p"}, "spec": {"rules": []}}  # fmt: skip
-        await stage.create("kyverno.io/v1", "clusterpolicies", policy)
-        assert watching.stdout is not None
-        assert await asyncio.wait_for(watching.stdout.readline(), 30)
-        watching.send_signal(signal.SIGINT)
-        _, said = await asyncio.wait_for(watching.communicate(), 30)
-        assert (watching.returncode, b"Traceback" in said) == (ExitCode.INTERRUPTED, False)
-        assert ExitCode.INTERRUPTED == 130
+        try:
+            policy = {"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "p"}, "spec": {"rules": []}}  # fmt: skip
+            await stage.create("kyverno.io/v1", "clusterpolicies", policy)
+            assert watching.stdout is not None
+            assert await asyncio.wait_for(watching.stdout.readline(), 30)
+            watching.send_signal(signal.SIGINT)
+            _, said = await asyncio.wait_for(watching.communicate(), 30)
+            assert (watching.returncode, b"Traceback" in said) == (ExitCode.INTERRUPTED, False)
+            assert ExitCode.INTERRUPTED == 130
+        finally:
+            if watching.returncode is None:
+                watching.kill()
+                await watching.wait()
 
     play(tmp_path, capsys, monkeypatch, act)
