@@ -25,7 +25,7 @@ async def deployment(cluster: Cluster, obj: Object) -> None:
         return
     held = owned(cluster, obj, "apps/replicasets")
     word = _word(obj["spec"]["template"])
-    current = next((one for one in held if one["metadata"]["labels"].get(HASH) == word), None)
+    current = next((one for one in held if _hash(one) == word), None)
     wanted = obj["spec"].get("replicas", 1)
     if not obj["spec"].get("paused"):
         current = await _current(cluster, obj, current, held, word)
@@ -35,6 +35,12 @@ async def deployment(cluster: Cluster, obj: Object) -> None:
                 if old["metadata"]["uid"] != current["metadata"]["uid"]:
                     await _scale(cluster, old, 0)
     _report(cluster, obj, word)
+
+
+def _hash(replica_set: Object) -> str:
+    """Return the word of a ReplicaSet's template: the end of its name, where people took its labels away."""
+    meta = replica_set["metadata"]
+    return str((meta.get("labels") or {}).get(HASH) or meta["name"].rpartition("-")[2])
 
 
 def _word(template: Object) -> str:
@@ -107,9 +113,7 @@ async def _scale(cluster: Cluster, one: Object, replicas: int) -> None:
 def _report(cluster: Cluster, obj: Object, word: str) -> None:
     held = owned(cluster, obj, "apps/replicasets")
     statuses = [one.get("status") or {} for one in held]
-    newest = [
-        one.get("status") or {} for one in held if one["metadata"]["labels"].get(HASH) == word
-    ]
+    newest = [one.get("status") or {} for one in held if _hash(one) == word]
     wanted = obj["spec"].get("replicas", 1)
     available = sum(one.get("availableReplicas", 0) for one in statuses)
     counts = {

@@ -59,6 +59,22 @@ def test_a_new_template_rolls_out_and_the_old_replica_set_stays_empty(tmp_path: 
     run(tmp_path, test)
 
 
+def test_a_replica_set_that_lost_its_labels_does_not_stop_its_deployment(tmp_path: Path) -> None:
+    async def test(api: Api) -> None:
+        await api.post(f"{APPS}/deployments", deployment())
+        await api.eventually(f"{APPS}/deployments/web", available(1))
+        name = (await api.get(f"{APPS}/replicasets"))["items"][0]["metadata"]["name"]
+        bare = {"metadata": {"labels": None}}
+        await api("PATCH", f"{APPS}/replicasets/{name}", bare, Content_Type=MERGE)
+        await api("PATCH", f"{APPS}/deployments/web", {"spec": {"replicas": 3}}, Content_Type=MERGE)
+        await api.eventually(
+            f"{APPS}/deployments/web",
+            lambda found: (found.get("status") or {}).get("updatedReplicas") == 3,
+        )
+
+    run(tmp_path, test)
+
+
 def test_deleting_an_owner_removes_what_it_owns_unless_it_is_to_be_orphaned(tmp_path: Path) -> None:
     async def test(api: Api) -> None:
         await api.post(f"{APPS}/deployments", deployment())
