@@ -41,13 +41,15 @@ def run(args: argparse.Namespace) -> int:
     if isinstance(planned, ExitCode):
         return planned
     found, rows, _ = planned
+    from kubectl_kpolicy.cluster.planning import named_in_full
+
     going = [one for one in found if one.goes]
     if not going:
         print("nothing would go", file=sys.stderr)
         return ExitCode.DONE
     if args.dry_run == "client" or not args.yes:
         for one in going:
-            print(visible(f"would delete {_name(one)}"))
+            print(visible(f"would delete {named_in_full(one)}"))
         if args.dry_run == "none":
             print("help: add --yes to do it", file=sys.stderr)
         return ExitCode.DONE
@@ -67,6 +69,8 @@ def _planned(
 
     Where clean-ups cannot be read that is said, and the exit code is returned.
     """
+    from kubectl_kpolicy.cluster.planning import plans_of
+
     from .cleanup import meant
     from .lists import check_needs, listing_of, read_world
 
@@ -80,26 +84,9 @@ def _planned(
     rows = meant(args.names, listing.rows(world, now))
 
     async def work(client: Client, _access: Access) -> list[Planned]:
-        return await _plan(client, rows, now)
+        return await plans_of(client, rows, now)
 
     return cluster.with_client(args, work), rows, now
-
-
-async def _plan(client: Client, rows: Sequence[Row], now: datetime) -> list[Planned]:
-    from kubectl_kpolicy.cluster.planning import Planner
-
-    planner = Planner(client, now)
-    await planner.start()
-    try:
-        found: list[Planned] = []
-        for row in rows:
-            if row.text("by").startswith("label "):
-                found.append(await planner.of_label(row.object, row.moment("due")))
-            else:
-                found += await planner.of_policy(row.object)
-        return found
-    finally:
-        await planner.close()
 
 
 def _say_held(rows: Sequence[Row], now: datetime) -> None:
@@ -143,13 +130,6 @@ def _print_data(args: argparse.Namespace, objects: list[Object]) -> None:
     print_rows(args, rows, listing, cluster.now())
 
 
-def _name(one: Planned) -> str:
-    metadata = one.object["metadata"]
-    place = f" in {metadata['namespace']}" if metadata.get("namespace") else ""
-    takes = f" and {len(one.takes)} that belong to it" if one.takes else ""
-    return f"{one.object['kind']}/{metadata['name']}{place}{takes}"
-
-
 async def _note(client: Client, rows: Sequence[Row], reason: str) -> None:
     """Write on each policy who ran it and why; raises KubeError, for then nothing is deleted either."""
     from kubectl_kpolicy.actions.doing import Doer
@@ -166,6 +146,7 @@ async def _note(client: Client, rows: Sequence[Row], reason: str) -> None:
 async def _delete_all(client: Client, going: Sequence[Planned], *, dry_run: bool) -> ExitCode:
     """Delete just these very objects; one that cannot be deleted keeps no other from going."""
     from controllers.kube import Conflict, Discovery, KubeError, NotFound
+    from kubectl_kpolicy.cluster.planning import named_in_full
 
     discovery = Discovery(client)
     await discovery.refresh()
@@ -179,10 +160,10 @@ async def _delete_all(client: Client, going: Sequence[Planned], *, dry_run: bool
                 raise NotFound(f"the server has no {one.object['kind']}", status=404)
             await client.delete(kind, metadata["name"], metadata.get("namespace") or "", uid=metadata["uid"], propagation=one.propagation, dry_run=dry_run)  # fmt: skip
         except (NotFound, Conflict):
-            print(visible(f"{_name(one)} is gone already, or another one by now: left alone"), file=sys.stderr)  # fmt: skip
+            print(visible(f"{named_in_full(one)} is gone already, or another one by now: left alone"), file=sys.stderr)  # fmt: skip
         except KubeError as error:
             report(error)
             code = cluster.exit_code(error)
         else:
-            print(visible(f"{_name(one)} deleted{tried}"))
+            print(visible(f"{named_in_full(one)} deleted{tried}"))
     return code

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from engine.evaluate import Answer, Lookup
     from engine.model import CleanupPolicy, Object
 
+    from .rows import Row
+
 _MOST_LOOKUPS = 100
 _LONGEST_CHAIN = 8
 _DEPENDENTS = ("ReplicaSet", "Job", "Pod")
@@ -45,6 +47,22 @@ class Planned:
     propagation: str = DEFAULT_PROPAGATION
     owners: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
+
+
+async def plans_of(client: Client, rows: Sequence[Row], now: datetime) -> list[Planned]:
+    """Return what becomes of the objects that rows of the Cleanup listing are about; raises EngineError."""
+    planner = Planner(client, now)
+    await planner.start()
+    try:
+        found: list[Planned] = []
+        for row in rows:
+            if row.text("by").startswith("label "):
+                found.append(await planner.of_label(row.object, row.moment("due")))
+            else:
+                found += await planner.of_policy(row.object)
+        return found
+    finally:
+        await planner.close()
 
 
 class Planner:
@@ -257,3 +275,11 @@ def as_object(one: Planned) -> Object:
 def short(texts: Sequence[str]) -> str:
     """Return the first of some texts and how many more there are."""
     return f"{texts[0]} +{len(texts) - 1}" if len(texts) > 1 else "".join(texts)
+
+
+def named_in_full(one: Planned) -> str:
+    """Return what a plan is about, in words: the object, its namespace, and how much goes with it."""
+    metadata = one.object["metadata"]
+    place = f" in {metadata['namespace']}" if metadata.get("namespace") else ""
+    takes = f" and {len(one.takes)} that belong to it" if one.takes else ""
+    return f"{one.object['kind']}/{metadata['name']}{place}{takes}"

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import changing, choosing, coding, jumping, looking, moving, replaying, showing, typing
+from . import (
+    changing,
+    choosing,
+    coding,
+    foreseeing,
+    jumping,
+    looking,
+    moving,
+    replaying,
+    showing,
+    typing,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -21,6 +32,7 @@ DEEDS: dict[str, Callable[[Console], Awaitable[None] | None]] = {
     **typing.DEEDS,
     **changing.DEEDS,
     **coding.DEEDS,
+    **foreseeing.DEEDS,
     **choosing.DEEDS,
     **replaying.DEEDS,
     **jumping.DEEDS,

@@ -204,11 +204,6 @@ def _policy_test(app: Console) -> None:
         app.push_screen(TextWindow("Test a file against this policy", text))
 
 
-def _cleanup_preview(app: Console) -> None:
-    if app.row is not None and app.view is not None:
-        _describe(app)
-
-
 def _follow(app: Console) -> None:
     if app.row is not None:
         app.go("audit", f'object="{app.row.text("object")}"')
@@ -246,6 +241,6 @@ def _report(app: Console) -> None:
 DEEDS: dict[str, Callable[[Console], Awaitable[None] | None]] = {
     "open": _open, "describe": _describe, "yaml": _yaml, "hint": _hint, "explain": _explain, "help": _help,
     "actions": _menu, "log": _log, "copy": _copy, "export": _export, "policy-results": _policy_results,
-    "policy-exceptions": _policy_exceptions, "policy-test": _policy_test, "cleanup-preview": _cleanup_preview,
+    "policy-exceptions": _policy_exceptions, "policy-test": _policy_test,
     "audit-follow": _follow, "audit-tail": _tail, "grant-report": _report, "audit-verify": _verify,
 }  # fmt: skip
