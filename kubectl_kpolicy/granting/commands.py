@@ -184,7 +184,7 @@ def decide_all(args: argparse.Namespace, verdict: str, comment: str) -> int:
         who = await somebody(client)
         found, code = [], ExitCode.DONE
         for name in args.names:
-            place = (access.namespace or "default", name.removeprefix("grant.kpolicy.io/"))
+            place = (access.namespace or "default", reading.bare(name))
             try:
                 found.append(await _decided(args, client, place, verdict, who, comment))
             except EngineError as error:
@@ -224,7 +224,7 @@ def extend(args: argparse.Namespace) -> int:
         from .requests import successor
 
         place = access.namespace or "default"
-        obj = await successor(client, (place, args.name), await somebody(client), args, cluster.now())  # fmt: skip
+        obj = await successor(client, (place, reading.bare(args.name)), await somebody(client), args, cluster.now())  # fmt: skip
         return await _ask(args, client, [obj])
 
     return guarded(lambda given: cluster.with_client(given, work), args)

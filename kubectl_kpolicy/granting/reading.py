@@ -30,6 +30,11 @@ class Target:
     selector: Object | None = None
 
 
+def bare(name: str) -> str:
+    """Return the name of a grant that is given alone or, as commands print it, with its kind."""
+    return name.removeprefix("grant.kpolicy.io/")
+
+
 def read_rule(text: str) -> tuple[str, tuple[str, ...]]:
     """Read `POLICY`, `POLICY/RULE` or `POLICY/RULE,RULE`; raises EngineError."""
     policy, _, rules = text.partition("/")

@@ -14,6 +14,8 @@ from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.structured import json_text, yaml_text
 from kubectl_kpolicy.session import cluster
 
+from .reading import bare
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
@@ -26,7 +28,7 @@ def story(args: argparse.Namespace) -> int:
     """Print the story of the grant that is named; raises EngineError."""
 
     async def work(client: Client, access: Access) -> tuple[Object, list[Block]]:
-        obj = await client.get(GRANTS, args.name, access.namespace or "default")
+        obj = await client.get(GRANTS, bare(args.name), access.namespace or "default")
         return obj, await records_about(client, obj)
 
     obj, records = cluster.with_client(args, work)

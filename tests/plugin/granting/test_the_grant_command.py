@@ -262,6 +262,16 @@ def test_a_report_tells_the_story(on_stage):
     on_stage(act)
 
 
+def test_a_grant_is_named_alone_or_as_commands_print_it(on_stage):
+    async def act(stage: Stage) -> None:
+        name = await asked(stage)
+        said = await stage.run("ada", "grant", "report", f"grant.kpolicy.io/{name}")
+        assert f"# Grant default/{name}: " in said.out
+        assert said.out == (await stage.run("ada", "grant", "report", name)).out
+
+    on_stage(act)
+
+
 @pytest.mark.parametrize(
     "words",
     [("no-root",), ("no-root", "web"), ("no-root", "Deployment/web", "--for", "soon"), ("no-root", "Deployment/web", "--until", "2001-01-01T00:00:00Z"), ("--block", "kb1.x")],
