@@ -216,7 +216,7 @@ class ReportDesk:
         try:
             await self._hand_in(manifest(draft), True)
         except EngineError as error:
-            return f"refused: {error.message}"
+            return error.message if error.message.startswith("refused: ") else f"refused: {error.message}"  # fmt: skip
         return "accepted (dry run)"
 
     async def submit(self, draft: Draft) -> str:

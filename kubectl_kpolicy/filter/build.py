@@ -20,7 +20,7 @@ from . import reading
 from .reading import FilterError, Joined, Labels, Negated, Node, Predicate, Words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime, timedelta
 
     from kubectl_kpolicy.cluster.rows import Cell, Column, Listing, Row
@@ -35,6 +35,12 @@ _COMPARE: Final[dict[str, Callable[[float, float], bool]]] = {
     "!=": lambda one, other: one != other,
 }
 _MOMENTS: Final = (Shape.AGE, Shape.LEFT, Shape.TIME)
+_AWAY: Final[Mapping[Shape, Callable[[datetime, datetime], timedelta]]] = {
+    Shape.AGE: lambda one, now: now - one,
+    Shape.LEFT: lambda one, now: one - now,
+    Shape.TIME: lambda one, now: abs(one - now),
+}
+"""How far an instant is from now: since, until, or for an instant that may lie on either side, whichever it is."""
 
 
 @record
@@ -192,10 +198,8 @@ def _moment(node: Predicate, column: Column) -> Callable[[Row, datetime], bool]:
     if length is None:
         raise FilterError(f"`{node.value}` is neither a length of time nor an instant", node.position,
                           help="such as `age<2h`, `left<30m` or `age>2026-01-31T12:00:00Z`")  # fmt: skip
-    sign = 1 if column.shape is Shape.LEFT else -1
-    return lambda row, now: _holds(
-        row.moment(column.id), lambda one: _lasts(sign * (one - now), length, compare)
-    )
+    away = _AWAY[column.shape]
+    return lambda row, now: _holds(row.moment(column.id), lambda one: _lasts(away(one, now), length, compare))  # fmt: skip
 
 
 def _lasts(distance: timedelta, length: timedelta, compare: Callable[[float, float], bool]) -> bool:

@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from .app import Console
 
 _WAITING = ("draft", "pending", "scheduled")
+_TO_SAY = {name: name.upper() for name in ("reason", "comment", "for")}
+"""What a form asks for: until it is filled in its name stands there, never what the row says about something else."""
 _EVERYWHERE = ("health", "pulse")
 """Screens whose commands know no namespaces."""
 
 
 def line_of(app: Console, action: Action, rows: Sequence[Row], **form: str) -> str:
     """Return the command line that does an action with these rows, `form` being what was filled in; several joined by ` && `."""
-    words = {**_words(app), **form}
+    words = {**_words(app), **_TO_SAY, **form}
     subjects: list[Row | None] = [*rows] if action.bulk else [*rows[:1]]
     lines = [_line(app, action, row, words) for row in subjects or [None]]
     return " && ".join(dict.fromkeys(lines))

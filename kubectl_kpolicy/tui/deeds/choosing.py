@@ -102,8 +102,10 @@ def _ask_comparison(app: Console, view: ListView, column: Column) -> None:
 
 def _comparisons(column: Column) -> list[tuple[str, str]]:
     match column.shape:
-        case Shape.AGE | Shape.TIME:
+        case Shape.AGE:
             return [("<", "younger"), (">", "older")]
+        case Shape.TIME:
+            return [("<", "within"), (">", "farther away")]
         case Shape.LEFT:
             return [("<", "sooner"), (">", "later")]
         case Shape.NUMBER | Shape.SEVERITY:

@@ -177,8 +177,12 @@ def _export(app: Console) -> None:
 
         stamp = absolute(app.source.now()).replace(":", "")
         path = Path(f"kpolicy-{app.current}-{stamp}.{form}")
-        with path.open("w") as out:
-            write_rows(out, rows, view.state.listing, form, app.source.now())
+        try:
+            with path.open("w") as out:
+                write_rows(out, rows, view.state.listing, form, app.source.now())
+        except OSError as error:
+            app.say(f"cannot write {path}: {error.strerror}", "red")
+            return
         app.say(f"wrote {len(rows)} rows to {path}")
 
     choices = [Choice("jsonl", "JSON lines"), Choice("csv", "CSV"), Choice("md", "Markdown")]

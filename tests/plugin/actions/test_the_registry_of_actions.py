@@ -285,6 +285,15 @@ def test_a_request_is_handed_in_as_its_manifest() -> None:
     assert (spec["uses"], spec["emergency"], spec["duration"]) == (1, True, "2h")
 
 
+@pytest.mark.parametrize("text", ["no wildcards", "refused: no wildcards"])
+def test_a_verdict_says_refused_once(text: str) -> None:
+    async def refuse(_obj, _dry_run: bool) -> str:
+        raise EngineError(text)
+
+    verdict = asyncio.run(desks.ReportDesk(world(), refuse).try_out(draft()))
+    assert verdict == "refused: no wildcards"
+
+
 def test_without_controllers_a_request_says_what_to_install() -> None:
     with pytest.raises(EngineError) as caught:
         asyncio.run(desk().submit(draft()))

@@ -62,6 +62,14 @@ def test_countdowns_compare_with_what_is_left() -> None:
     assert kept('left!=""', "exceptions") == ["web-hotfix", "old-migration"]
 
 
+def test_an_instant_ahead_is_as_far_away_as_it_is_long_until_then() -> None:
+    every, soon = kept('due!=""', "cleanup"), kept("due<10m", "cleanup")
+    assert soon
+    assert len(soon) < len(every)
+    assert sorted(soon + kept("due>=10m", "cleanup")) == sorted(every)
+    assert set(kept("due>=10m", "cleanup")) & set(kept("left>=10m", "cleanup"))
+
+
 def test_numbers_compare_as_numbers() -> None:
     assert kept("fail>1", "policies") == ["require-run-as-nonroot"]
     assert kept("exc=2 fail>=2", "policies") == ["require-run-as-nonroot"]

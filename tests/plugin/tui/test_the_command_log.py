@@ -107,6 +107,15 @@ def test_what_was_filled_in_stands_in_the_log_and_what_was_refused_does_not() ->
     assert len(client.stored(GRANTS)) == 5
 
 
+def test_a_dialog_shows_no_reason_of_the_row_as_if_it_were_the_one_to_be_typed() -> None:
+    async def look(app, pilot) -> None:
+        assert app.row.text("reason")
+        await press(pilot, "E")
+        assert app.screen.question.command.endswith("--for FOR --reason REASON")
+
+    on_stage(look, console(screen="grants"))
+
+
 def test_looking_in_another_way_is_told_with_the_order_and_the_filter() -> None:
     async def look(app, _pilot) -> None:
         line = app.command_log[-1]

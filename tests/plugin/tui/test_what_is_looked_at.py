@@ -67,6 +67,34 @@ def recording(folder: Path) -> ReplaySource:
     return ReplaySource(read_recording(path))
 
 
+# Export.
+
+
+def test_an_export_writes_what_is_shown_and_says_where(home, monkeypatch) -> None:
+    monkeypatch.chdir(home)
+
+    async def look(app, pilot) -> None:
+        await press(pilot, "ctrl+s", *"csv", "enter")
+        (path,) = home.glob("kpolicy-violations-*.csv")
+        assert path.name in text_of(app)
+        assert len(path.read_text().splitlines()) == len(app.table.lines) + 1
+
+    on_stage(look, size=LARGE)
+
+
+def test_where_nothing_can_be_written_an_export_says_so(home, monkeypatch) -> None:
+    gone = home / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    async def look(app, pilot) -> None:
+        await press(pilot, "ctrl+s", *"csv", "enter")
+        assert "cannot write kpolicy-violations-" in text_of(app)
+
+    on_stage(look, size=LARGE)
+
+
 # Time.
 
 
