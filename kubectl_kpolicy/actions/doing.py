@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from controllers.kube import Client
     from engine.model import Object
     from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.cluster.world import World
 
 CHANGED_BY = "kpolicy.io/cleanup-changed-by"
 CHANGED_FOR = "kpolicy.io/cleanup-reason"
@@ -49,10 +50,19 @@ class Outcome:
 
 
 class Doer:
-    """Does actions by id on rows; `form` holds what a dialog asked for (`reason`, `for`, `comment`)."""
+    """Does actions by id on rows; `form` holds what a dialog asked for (`reason`, `for`, `comment`).
 
-    def __init__(self, client: Client | None, now: Callable[[], datetime], user: str = "") -> None:
-        self._client = client
+    With a `world`, clean-ups are held back only where the engine that runs there honours it.
+    """
+
+    def __init__(
+        self,
+        client: Client | None,
+        now: Callable[[], datetime],
+        user: str = "",
+        world: World | None = None,
+    ) -> None:
+        self._client, self._world = client, world
         self._now = now
         self.user = user
         self._offers: dict[str, Callable[[Row, Mapping[str, str]], Awaitable[str]]] = {
@@ -98,19 +108,28 @@ class Doer:
         return f"revoked {namespace}/{name}"
 
     async def _postpone(self, row: Row, form: Mapping[str, str]) -> str:
+        self._check_engine("postpone", row)
         length = length_of(form.get("for", "")) or timedelta(hours=1)
         at = absolute(self._now() + length)
         await self._annotate(row, form, {AFTER: at})
         return f"not before {at}"
 
     async def _skip(self, row: Row, form: Mapping[str, str]) -> str:
+        self._check_engine("skip", row)
         await self._annotate(row, form, {SKIP: absolute(row.moment("due")) or "next"})
         return "the next run passes it over"
 
     async def _pause(self, row: Row, form: Mapping[str, str]) -> str:
         paused = row.text("state") == "paused"
+        self._check_engine("resume" if paused else "pause", row)
         await self._annotate(row, form, {PAUSE: None if paused else "true"})
         return "resumed" if paused else "paused"
+
+    def _check_engine(self, verb: str, row: Row) -> None:
+        if self._world is not None:
+            from kubectl_kpolicy.cluster.holding import check_engine
+
+            check_engine(self._world, verb, [row])
 
     async def _note_run(self, row: Row, form: Mapping[str, str]) -> str:
         """Write down that somebody runs a policy by hand; deleting is done elsewhere."""

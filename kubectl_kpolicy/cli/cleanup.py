@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kubectl_kpolicy.cluster.rows import Row
-    from kubectl_kpolicy.cluster.world import World
 
 SUMMARY = "what will be deleted when; preview, postpone, skip, pause"
 _NAMES = "KIND/NAME|NAME"
@@ -94,6 +93,7 @@ def _change(name: str, action: str) -> Callable[[argparse.Namespace], int]:
 
 def _perform(args: argparse.Namespace, name: str, action: str) -> int:
     from engine.record import replace
+    from kubectl_kpolicy.cluster.holding import check_engine
 
     from .doing import perform
     from .lists import listing_of, read_world
@@ -102,7 +102,7 @@ def _perform(args: argparse.Namespace, name: str, action: str) -> int:
     world, now = read_world(args, replace(listing, wants=(*listing.wants, "validatingwebhooks")))
     every = listing.rows(world, now)
     rows = _held_back(name, meant(args.names, every))
-    _check_engine(world, name, rows)
+    check_engine(world, name, rows)
     if args.dry_run == "client":
         for row in rows:
             print(visible(f"{named(row)}: {name} (client dry run)"))
@@ -135,26 +135,3 @@ def _held_back(name: str, rows: list[Row]) -> list[Row]:
         state = "paused already" if name == "pause" else "not paused"
         raise Conflict(f"{' and '.join(map(named, rows))}: {state}", status=409)
     return found
-
-
-def _check_engine(world: World, name: str, rows: Sequence[Row]) -> None:
-    """Refuse what Kyverno would not honour, with the command that does the same there; raises EngineError."""
-    from engine.errors import EngineError
-    from kubectl_kpolicy.cluster.health import engine_of
-
-    if engine_of(world) == "Kyverno":
-        raise EngineError(f"Kyverno knows no way to {name} a clean-up, so that nothing would come of it", help="; ".join(map(_instead, rows)))  # fmt: skip
-
-
-def _instead(row: Row) -> str:
-    """Return the command that keeps Kyverno from deleting: another schedule, or no TTL label."""
-    import shlex
-
-    from kubectl_kpolicy.output.structured import name_of
-
-    place = f" -n {row.text('namespace')}" if row.text("namespace") else ""
-    thing = shlex.quote(name_of(row.object))
-    if row.text("by").startswith("label "):
-        return f"kubectl label {thing}{place} cleanup.kyverno.io/ttl- takes its label away"
-    patch = shlex.quote('{"spec":{"schedule":"0 0 31 2 *"}}')
-    return f"kubectl patch {thing}{place} --type merge -p {patch} gives it a schedule that never comes"  # fmt: skip

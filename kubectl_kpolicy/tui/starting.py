@@ -102,7 +102,7 @@ async def _run(args: argparse.Namespace, settings: Settings) -> tuple[str, str] 
     journal = args.journal or load_config().context(settings.context, "journal")
     source = LiveSource(client, clock, Scope(journal=journal), name=settings.context)
     settings = replace(settings, seen=load_seen(settings.context))
-    console = Console(source, settings, doer=Doer(client, source.now))
+    console = Console(source, settings, doer=Doer(client, source.now, world=source.world))
     console.identify = _identifying(console, client)
     console.contexts = partial(_contexts, args)
     with ExitStack() as stack:

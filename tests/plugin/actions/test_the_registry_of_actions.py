@@ -10,7 +10,7 @@ import pytest
 from controllers.kube.clock import ManualClock
 from controllers.kube.errors import Conflict, Forbidden
 from controllers.kube.fake import FakeClient
-from controllers.kube.kinds import POLICY_EXCEPTIONS
+from controllers.kube.kinds import CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES, POLICY_EXCEPTIONS
 from engine.errors import EngineError
 from engine.record import replace
 from kubectl_kpolicy.actions import desk as desks
@@ -306,3 +306,21 @@ def test_the_command_of_a_request_can_be_pasted() -> None:
 
     assert words[words.index("--reason") + 1] == "it's late; really"
     assert words[4:6] == ["require-run-as-nonroot/run-as-non-root", "Pod/debug-shell"]
+
+
+@pytest.mark.parametrize("action", ["cleanup-postpone", "cleanup-skip", "cleanup-pause"])
+def test_what_kyverno_would_not_honour_is_refused_before_anything_is_written(action: str) -> None:
+    hook = {"kind": "ValidatingWebhookConfiguration", "metadata": {"name": "kyverno-cleanup-validating-webhook-cfg"}, "webhooks": []}  # fmt: skip
+    there = world({**objects(), "validatingwebhooks": [hook], "mutatingwebhooks": []})
+    row = next(one for one in cleanup.LISTING.rows(there, NOW) if one.text("kind") == "Pod")
+    before = dict(row.object["metadata"].get("annotations") or {})
+    kind = CLUSTER_CLEANUP_POLICIES if row.object["kind"].startswith("Cluster") else CLEANUP_POLICIES  # fmt: skip
+    client = FakeClient(row.object, clock=ManualClock(NOW))
+    doer = Doer(client, lambda: NOW, "bob", there)
+
+    (outcome,) = asyncio.run(doer.perform(action, [row], {"for": "1h", "reason": "wait"}))
+
+    assert not outcome.done
+    assert "Kyverno knows no way to" in outcome.text
+    (stored,) = client.stored(kind)
+    assert (stored["metadata"].get("annotations") or {}) == before
