@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from .codes import journal_rows
-from .moments import instant
+from .moments import instant, minute
 from .rows import Column, Listing, Row, Shape
 from .world import items, part, word
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from .world import World
 
 KIND = "AuditRecord"
+_MARKS = {"postpone": "until {at}", "skip": "the run of {at}", "run": "", "pause": ""}
+_MARK = re.compile(r"(?P<value>\S+) (?P<user>\S+): (?P<why>.*)", re.DOTALL)
 
 
 def audit_rows(world: World, _now: datetime) -> list[Row]:
@@ -73,6 +76,17 @@ def _row(record: Object, segment: str, number: int) -> Row:
     )  # fmt: skip
 
 
+def brief_reason(row: Row, now: datetime) -> str:
+    """Return the reason of a record; of an annotation that holds a clean-up back, its end and why, for ACTOR says who."""
+    reason = row.text("reason")
+    form, found = _MARKS.get(row.text("verb")), _MARK.fullmatch(reason)
+    if form is None or found is None:
+        return reason
+    at = instant(found["value"])
+    until = form.format(at=minute(at, now)) if at is not None else ""
+    return ": ".join(filter(None, (until, found["why"])))
+
+
 def stored(row: Row) -> Object:
     """Return a record as it stands in the trail, which is what its hash is of."""
     if row.object.get("kind") != KIND:
@@ -91,7 +105,7 @@ LISTING = Listing(
         Column("verb", "VERB", most=14),
         Column("object", "OBJECT", most=40, grows=True),
         Column("result", "RESULT", Shape.STATE),
-        Column("reason", "REASON", most=40, narrow=False),
+        Column("reason", "REASON", most=40, narrow=False, brief=brief_reason),
         Column("as", "AS", wide=True, most=20),
         Column("ip", "SOURCE-IP", wide=True),
         Column("hash", "HASH", wide=True),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from .moments import instant
 from .rows import Column, Listing, Row, Shape
+from .violations import brief_message
 from .world import word
 
 if TYPE_CHECKING:
@@ -84,7 +85,9 @@ LISTING = Listing(
         Column("policy", "POLICY", most=30),
         Column("rule", "RULE", most=24, narrow=False),
         Column("count", "COUNT", Shape.NUMBER),
-        Column("message", "MESSAGE", grows=True, narrow=False, aliases=("msg",)),
+        Column(
+            "message", "MESSAGE", grows=True, narrow=False, aliases=("msg",), brief=brief_message
+        ),
         Column("first", "FIRST", Shape.TIME, wide=True),
         Column("webhook", "WEBHOOK", wide=True),
         Column("uid", "UID", wide=True),

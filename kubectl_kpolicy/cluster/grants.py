@@ -189,7 +189,7 @@ INBOX = Listing(
         Column("rules", "POLICY/RULE", most=36),
         Column("target", "TARGET", most=28),
         Column("for", "FOR"),
-        Column("reach", "REACH", narrow=False),
+        Column("reach", "REACH", narrow=False, brief=lambda row, _now: row.text("reach") or "-"),
         Column("risk", "RISK", most=30, grows=True, narrow=False),
         Column("namespace", "NS", wide=True, aliases=("ns",)),
         Column("ticket", "TICKET", wide=True),

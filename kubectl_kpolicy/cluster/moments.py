@@ -78,6 +78,12 @@ def clock(value: Cell, now: datetime) -> str:
     return there.strftime(form)
 
 
+def minute(value: Cell, now: datetime) -> str:
+    """Return an instant as `clock` does, without its seconds."""
+    text = clock(value, now)
+    return text[:5] if text[2:3] == ":" else text
+
+
 def absolute(value: Cell) -> str:
     """Return an instant in full, RFC 3339 in UTC."""
     return (

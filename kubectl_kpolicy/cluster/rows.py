@@ -41,6 +41,7 @@ class Column:
     """One column: `id` is its name in filters, `head` its title.
 
     `most` bounds its width in cells (0: none), `grows` gives it what is left over, `narrow` keeps it on screens below 100 columns.
+    `brief` gives what a list on a screen shows of a row in place of the cell, which stays whole everywhere else.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Column:
     grows: bool = False
     narrow: bool = True
     aliases: tuple[str, ...] = ()
+    brief: Callable[[Row, datetime], str] | None = None
 
 
 class Row:

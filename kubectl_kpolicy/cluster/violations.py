@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SOURCES = ("reports", "clusterreports", "openreports", "clusteropenreports")
 FAILURES = frozenset({"fail", "warn", "error"})
+_BEGINNING = "validation error: "
 
 
 def all_rows(world: World, _now: datetime | None = None) -> Sequence[Row]:
@@ -132,6 +133,11 @@ def _object(
     }  # fmt: skip
 
 
+def brief_message(row: Row, _now: datetime) -> str:
+    """Return a message without the words with which the engine begins nearly every one of them."""
+    return row.text("message").removeprefix(_BEGINNING)
+
+
 def is_failure(row: Row) -> bool:
     """Tell whether a row is one that somebody may have to look at."""
     return row.cells.get("result") in FAILURES
@@ -155,7 +161,9 @@ LISTING = Listing(
         Column("resource", "RESOURCE", most=36, aliases=("object", "target")),
         Column("policy", "POLICY", most=32),
         Column("rule", "RULE", most=26, narrow=False),
-        Column("message", "MESSAGE", grows=True, narrow=False, aliases=("msg",)),
+        Column(
+            "message", "MESSAGE", grows=True, narrow=False, aliases=("msg",), brief=brief_message
+        ),
         Column("age", "AGE", Shape.AGE),
         Column("source", "SOURCE", wide=True),
         Column("category", "CATEGORY", wide=True, most=24),

@@ -228,6 +228,9 @@ class Console(App[str]):
         world, now = self.source.world, self.source.now()
         if self.view is not None:
             self.view.update_from(world, now)
+            if not self.view.table.has_focus:
+                # A table loses the focus while it has no rows to show, and cannot take it before it is mounted.
+                self.call_after_refresh(self._focus)
         elif self.current == "pulse":
             self.query_one(PulseView).put(pulse.gauges(world, now))
         self._dirty = False

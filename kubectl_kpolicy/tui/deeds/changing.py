@@ -88,7 +88,7 @@ def _open_wizard(app: Console, draft: Draft) -> AwaitMount:
         app.log_command(desks.command(draft))
         app.say(said)
 
-    return app.push_screen(GrantWizard(draft, app.desk), filled_in)
+    return app.push_screen(GrantWizard(draft, app.desk, is_ascii=app.settings.ascii), filled_in)
 
 
 def sentence(error: EngineError) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
@@ -43,34 +44,41 @@ class GrantWizard(ModalScreen["Draft | None"]):
         Binding("ctrl+j", "turn(1)", "Next", show=False, priority=True),
         Binding("ctrl+k", "turn(-1)", "Back", show=False, priority=True),
         Binding("ctrl+e", "emergency", "Emergency", show=False, priority=True),
+        Binding("down", "scroll(1)", "Down", show=False),
+        Binding("up", "scroll(-1)", "Up", show=False),
+        Binding("pagedown", "scroll(10)", "Page down", show=False),
+        Binding("pageup", "scroll(-10)", "Page up", show=False),
     ]
 
-    def __init__(self, draft: Draft, desk: GrantDesk, page: int = 0) -> None:
+    def __init__(
+        self, draft: Draft, desk: GrantDesk, page: int = 0, *, is_ascii: bool = False
+    ) -> None:
         super().__init__()
         self.draft = draft
         self._desk = desk
         self._page = page
+        self._is_ascii = is_ascii
         self._tried: Draft | None = None
 
     def compose(self) -> ComposeResult:
         """Make all pages; those that are not open are hidden."""
         with Vertical(classes="window wizard") as window:
             window.border_title = "Request a grant"
-            window.border_subtitle = "^j next · ^k back · ^e emergency · esc cancel"
             yield Static(id="steps")
-            with VerticalScroll(id="pages"):
+            with VerticalScroll(id="pages", can_focus=False):
                 yield Static(id="page-0", markup=False)
                 with Vertical(id="page-1"):
                     yield from self._fields(_SCOPE)
                     yield Static(id="reach", markup=False)
                 with Vertical(id="page-2"):
-                    yield from self._fields(_WHY[:2])
+                    yield from self._fields(_WHY[:1])
+                    yield Static(id="meter", markup=False)
+                    yield from self._fields(_WHY[1:2])
                     yield from self._fields((("length", "how long, such as 2h"),))
                     with Horizontal(classes="chips"):
                         for length in ("15m", "1h", "4h", "max"):
                             yield Button(length, id=f"chip-{length}", compact=True)
                     yield from self._fields(_WHY[2:])
-                    yield Static(id="meter", markup=False)
                 yield Static(id="page-3", markup=False)
             yield Static(id="refusals", markup=False)
             with Horizontal(classes="buttons"):
@@ -100,7 +108,12 @@ class GrantWizard(ModalScreen["Draft | None"]):
             self._hand_in()
             return
         self._page = max(0, min(self._page + by, len(PAGES) - 1))
+        self.query_one("#pages").scroll_home(animate=False)
         self._show()
+
+    def action_scroll(self, lines: int) -> None:
+        """Scroll the open page by lines."""
+        self.query_one("#pages").scroll_relative(y=lines, animate=False)
 
     def action_emergency(self) -> None:
         """Turn the emergency path on or off."""
@@ -151,6 +164,7 @@ class GrantWizard(ModalScreen["Draft | None"]):
         go = self.query_one("#go", Button)
         go.display = self.is_tall or self._page == len(PAGES) - 1
         go.disabled = bool(refusals)
+        self._show_keys()
         self.query_one("#steps", Static).update(self._steps())
         self.query_one("#page-0", Static).update(self._requirements())
         self.query_one("#reach", Static).update(self._reach())
@@ -167,6 +181,12 @@ class GrantWizard(ModalScreen["Draft | None"]):
         ):
             self._tried = self.draft
             self.run_worker(self._try_out(self.draft), exclusive=True, exit_on_error=False)
+
+    def _show_keys(self) -> None:
+        """Name the keys; the review is longer than most terminals, so those that scroll come first there."""
+        scroll = "up/down scroll · " if self._page == len(PAGES) - 1 else ""
+        window = self.query_one(".wizard")
+        window.border_subtitle = f"{scroll}^j next · ^k back · ^e emergency · esc cancel"
 
     async def _try_out(self, draft: Draft) -> None:
         """Let the server judge what is typed once nothing more is, and show its verdict."""
@@ -210,11 +230,18 @@ class GrantWizard(ModalScreen["Draft | None"]):
             text.append(f"  {plain(line)}\n", "none")
         return text
 
-    def _meter(self) -> Text:
+    def _meter(self) -> Content:
+        """Return how much of the least length the reason has, right below it and in line with it."""
         least = self._desk.requirements(self.draft).least_reason
         count = len(self.draft.reason.strip())
         full = min(count * 10 // max(least, 1), 10)
-        return Text(f"   reason  {'#' * full}{'.' * (10 - full)} {count}/{least}")
+        done, open_ = ("#", ".") if self._is_ascii else ("━", "─")
+        return Content.assemble(
+            " " * 11,
+            (done * full, "$success" if full == 10 else "$warning"),
+            (open_ * (10 - full), "$foreground 40%"),
+            f" {count} of at least {least} characters",
+        )
 
     def _review(self) -> Text:
         text = Text(yaml_text(desks.manifest(self.draft)))

@@ -33,6 +33,7 @@ _SAMPLE = 200
 _GAP = 2
 _NARROW = 100
 _GROWING = 24
+_FAIR, _LEAST = 18, 14
 _ROLES = ("error", "warning", "success", "accent", "muted", "alarm")
 
 
@@ -176,7 +177,7 @@ class PolicyTable(ScrollView, can_focus=True):
         columns = self.columns
         rows = [one for one in self.lines[:_SAMPLE] if not isinstance(one, Heading)]
         found = [(column, self._natural(column, rows)) for column in columns]
-        spare = self.size.width - 3 - sum(width + _GAP for _, width in found)
+        spare = self.size.width - 1 - sum(width + _GAP for _, width in found)
         return _fitted(found, max(spare, 0) if self.state.wide else spare)
 
     def _natural(self, column: Column, rows: Sequence[Row]) -> int:
@@ -188,6 +189,8 @@ class PolicyTable(ScrollView, can_focus=True):
         return max(head, width)
 
     def _text(self, column: Column, row: Row) -> str:
+        if column.brief is not None:
+            return plain(column.brief(row, self.now))
         value = row.cells.get(column.id)
         return plain(cell_text(column, value, self.now, marks=self._marks))
 
@@ -314,7 +317,7 @@ def _same(one: Row | Heading, other: Row | Heading) -> bool:
 
 
 def _fitted(found: list[tuple[Column, int]], spare: int) -> list[tuple[Column, int]]:
-    """Give spare cells to the columns that grow; where cells are missing, take them from the widest texts."""
+    """Give spare cells to the columns that grow; where cells are missing, take them from the widest texts, of those that grow last."""
     growing = [index for index, (column, _) in enumerate(found) if column.grows]
     made = list(found)
     if spare > 0 and growing:
@@ -322,13 +325,20 @@ def _fitted(found: list[tuple[Column, int]], spare: int) -> list[tuple[Column, i
             column, width = made[index]
             made[index] = (column, width + spare // len(growing))
         return made
-    while spare < 0:
-        index = max(range(len(made)), key=lambda at: made[at][1] if made[at][0].shape is Shape.TEXT else 0, default=-1)  # fmt: skip
-        if index < 0 or made[index][1] <= 14:
-            break
+    spare = _shrunk(made, spare, least=_FAIR, growing=_GROWING)
+    _shrunk(made, spare, least=_LEAST, growing=_LEAST)
+    return made
+
+
+def _shrunk(made: list[tuple[Column, int]], spare: int, *, least: int, growing: int) -> int:
+    """Take missing cells from the widest texts down to a least width each; return how many are missing still."""
+    floors = [growing if column.grows else least for column, _ in made]
+    texts = [at for at, (column, _) in enumerate(made) if column.shape is Shape.TEXT]
+    while spare < 0 and (wide := [at for at in texts if made[at][1] > floors[at]]):
+        index = max(wide, key=lambda at: made[at][1])
         made[index] = (made[index][0], made[index][1] - 1)
         spare += 1
-    return made
+    return spare
 
 
 def _sized(text: str, width: int, column: Column) -> str:

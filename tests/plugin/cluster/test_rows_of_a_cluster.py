@@ -328,3 +328,41 @@ def test_an_empty_world_has_no_rows_and_no_errors() -> None:
     for listing in LISTINGS.values():
         if listing.noun != "health":
             assert listing.rows(World(), NOW) == []
+
+
+def test_a_list_shows_a_message_without_the_words_that_all_of_them_begin_with() -> None:
+    text = "validation error: Containers do not run as root."
+    for noun in ("violations", "blocks"):
+        column = LISTINGS[noun].column("message")
+        row = Row("k", {"message": text})
+        assert column.brief(row, NOW) == "Containers do not run as root."
+        assert row.text("message") == text
+        assert column.brief(Row("k", {"message": "no validation error: x"}), NOW) == "no validation error: x"  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("verb", "reason", "shown"),
+    [
+        ("postpone", "2026-03-14T15:28:43Z bob: still in use", "until 15:28: still in use"),
+        ("postpone", "2026-03-16T15:28:43Z bob: still: in use", "until 2026-03-16 15:28: still: in use"),
+        ("postpone", "2026-03-14T15:28:43Z bob: ", "until 15:28"),
+        ("postpone", "2026-03-14T15:28:43Z", "2026-03-14T15:28:43Z"),
+        ("skip", "2026-03-14T15:00:00Z bob: not now", "the run of 15:00: not now"),
+        ("pause", "true system:serviceaccount:a:b: the import", "the import"),
+        ("resume", "true bob: done", "true bob: done"),
+        ("request", "true bob: still in use", "true bob: still in use"),
+    ],
+)  # fmt: skip
+def test_a_list_shows_why_a_clean_up_was_held_back_not_the_annotation(
+    verb: str, reason: str, shown: str
+) -> None:
+    column = LISTINGS["audit"].column("reason")
+
+    assert column.brief(Row("k", {"verb": verb, "reason": reason}), NOW) == shown
+
+
+def test_a_reach_that_nobody_computed_is_a_dash_in_the_list() -> None:
+    column = LISTINGS["inbox"].column("reach")
+
+    assert column.brief(Row("k", {"reach": ""}), NOW) == "-"
+    assert column.brief(Row("k", {"reach": "2 now"}), NOW) == "2 now"

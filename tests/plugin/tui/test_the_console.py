@@ -323,7 +323,7 @@ def test_a_request_goes_through_four_pages() -> None:
         await press(pilot, "ctrl+j")
         assert "flips 1, leaves 1, may match later: no" in text_of(made)
         await press(pilot, "ctrl+j", *"image_rebuilt_on_Monday")
-        assert "22/10" in text_of(made) or "/10" in text_of(made)
+        assert "━━━━━━━━━━ 23 of at least 10 characters" in text_of(made)
         await press(pilot, "ctrl+j", "ctrl+j")
         assert "requested: waits for 2 of group:sre" in text_of(made)
 
@@ -339,6 +339,32 @@ def test_a_request_that_would_be_refused_cannot_be_handed_in() -> None:
         assert "the reason has 0 of at least 10 characters" in text_of(made)
 
     on_stage(look)
+
+
+def test_the_review_of_a_request_scrolls_by_keys_where_it_does_not_fit() -> None:
+    async def look(made, pilot) -> None:
+        await press(pilot, "down", "r", "ctrl+j", "ctrl+j", *"it_is_rebuilt", "ctrl+j")
+        page = made.screen.query_one("#pages")
+        assert "apiVersion: kpolicy.io/v1alpha1" in text_of(made)
+        assert "$ kubectl kpolicy grant" not in text_of(made)
+        seen = []
+        for key in ("up", "down", "down", "up", "pagedown", "pageup"):
+            await press(pilot, key)
+            seen.append(page.scroll_y)
+        assert seen == [0, 1, 2, 1, page.max_scroll_y, 0]
+        assert page.max_scroll_y >= 3
+        await press(pilot, "pagedown", "ctrl+k", "ctrl+j")
+        assert page.scroll_y == 0
+
+    on_stage(look)
+
+
+def test_the_length_of_a_reason_is_drawn_in_ascii_where_that_is_wanted() -> None:
+    async def look(made, pilot) -> None:
+        await press(pilot, "down", "r", "ctrl+j", "ctrl+j", *"so_it")
+        assert "#####..... 5 of at least 10 characters" in text_of(made)
+
+    on_stage(look, console(ascii=True))
 
 
 # Codes.
@@ -542,6 +568,17 @@ def test_what_is_allowed_in_one_namespace_only_is_offered_there_and_not_elsewher
         assert offered["ledger"] == "you may not delete policyexceptions.kyverno.io"
 
     on_stage(look, console(screen="exceptions", rights={delete: False}))
+
+
+def test_a_list_has_the_focus_once_its_rows_are_there() -> None:
+    async def look(app, _pilot) -> None:
+        app.source.world = world()
+        app.draw()
+        await settled(app)
+        assert app.row is not None
+        assert app.screen.focused is app.table
+
+    on_stage(look, console(World()))
 
 
 def test_a_list_that_is_late_takes_no_focus_from_a_dialog() -> None:

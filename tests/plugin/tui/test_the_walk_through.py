@@ -120,7 +120,7 @@ def ask(alice: Terminal, *, in_pages: bool) -> None:
     alice.press(*turn)
     alice.until("flips 1")
     alice.press(*turn, *"an image with a user is built tonight")
-    alice.until(r"37/10")
+    alice.until(r"37 of at least 10")
     alice.press(*turn)
     alice.until("accepted")
     alice.press("ctrl+j")
