@@ -78,7 +78,8 @@ class Server:
         if words.get("watch"):
             writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
             await writer.drain()
-            await asyncio.Event().wait()
+            await reader.read()  # nothing changes until the other side leaves
+            return False
         body = b'{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}'
         if method == "POST":
             body = b'{"status":{"allowed":true,"userInfo":{"username":"alice"}}}'
