@@ -35,6 +35,7 @@ def run(tier: Tier, say: Say) -> None:
         for name in _GUARDS:
             tier.kubectl("delete", "validatingadmissionpolicybinding", name)
         segment = _only_segment(tier)
+        asyncio.run(_unguarded(tier, segment))
         whole = _verify(tier)
         hold(whole[0] == 0, "the trail is whole", whole)
         head = segment["spec"]["records"][-1]
@@ -56,6 +57,20 @@ def run(tier: Tier, say: Say) -> None:
         _write(tier, segment, segment["spec"]["records"])
         code, told = _verify(tier, "--seals", f"--checkpoint={point}")
         hold(code == 0, "as it was it is whole again", told)
+
+
+async def _unguarded(tier: Tier, segment: dict[str, Any]) -> None:
+    """Wait until the API server has learned that its guards are gone: it reads bindings by a watch."""
+
+    async def gone() -> bool:
+        try:
+            _write(tier, segment, segment["spec"]["records"][:1], "--dry-run=server")
+        except RuntimeError as error:
+            hold("cannot be changed" in str(error), "only the guard refuses", error)
+            return False
+        return True
+
+    await until(gone, 30, "the guards are gone")
 
 
 def _edited(records: Records) -> Records:
@@ -131,11 +146,11 @@ def _only_segment(tier: Tier) -> dict[str, Any]:
     return made
 
 
-def _write(tier: Tier, segment: dict[str, Any], records: Records) -> None:
+def _write(tier: Tier, segment: dict[str, Any], records: Records, *flags: str) -> None:
     """Write what an attacker may: everything but the seal."""
     live = tier.read("auditsegments", segment["metadata"]["name"], "-n", segment["metadata"]["namespace"])  # fmt: skip
     live["spec"] = {**segment["spec"], "records": records}
-    tier.kubectl("replace", "-f", "-", given=json.dumps(live))
+    tier.kubectl("replace", "-f", "-", *flags, given=json.dumps(live))
 
 
 def _verify(tier: Tier, *flags: str) -> tuple[int, str]:
