@@ -9,11 +9,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from typing import TYPE_CHECKING, Any, Final
-
-import orjson
+from typing import TYPE_CHECKING, Final
 
 from engine.record import record
+
+from . import signed
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PREFIX: Final = "cr1."
 APPROVED: Final = "approved"
 """What stands for a verifier in the object of an approval, which holds no code."""
-_DIGEST, _MAC, _NAME = 18, 16, 26
+_DIGEST, _NAME = 18, 26
 _FIELDS: Final = 7
 _LONGEST: Final = 8192
 
@@ -57,27 +57,18 @@ def digest_of(binding: Binding) -> str:
 def request_id(asked: CodeRequest, key: bytes) -> str:
     """Return the id of a request, `cr1.CONTENT.SIGNATURE`, signed with the `request_key`."""
     fields = [asked.user, asked.policy, list(asked.rules), asked.kind, asked.namespace, asked.name, asked.digest]  # fmt: skip
-    said = PREFIX + _spelled(orjson.dumps(fields))
-    return f"{said}.{_signature(said, key)}"
+    return signed.signed(PREFIX, fields, key)
 
 
 def is_signed(text: str, key: bytes) -> bool:
     """Tell, in constant time, whether a text is an id that was signed with the `request_key`."""
-    said, _, signature = text.rpartition(".")
-    given = signature.encode("utf-8", "surrogatepass")
-    return hmac.compare_digest(_signature(said, key).encode(), given)
+    return signed.is_signed(text, key)
 
 
 def read_request_id(text: str) -> CodeRequest | None:
     """Return what an id says, whoever signed it; None for what is no id."""
-    content, _, signature = text.removeprefix(PREFIX).partition(".")
-    if not (text.startswith(PREFIX) and signature) or len(text) > _LONGEST:
-        return None
-    try:
-        fields: Any = orjson.loads(base64.urlsafe_b64decode(content + "=" * (-len(content) % 4)))
-    except ValueError:
-        return None
-    if not isinstance(fields, list) or len(fields) != _FIELDS or not isinstance(fields[2], list):
+    fields = signed.fields_of(text, PREFIX, _LONGEST)
+    if fields is None or len(fields) != _FIELDS or not isinstance(fields[2], list):
         return None
     user, policy, rules, kind, namespace, name, digest = fields
     texts = (user, policy, kind, namespace, name, digest, *rules)
@@ -115,11 +106,3 @@ def approval_of(
             "reason": reason,
         },
     }
-
-
-def _signature(said: str, key: bytes) -> str:
-    return _spelled(hmac.digest(key, said.encode("utf-8", "surrogatepass"), "sha256")[:_MAC])
-
-
-def _spelled(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")

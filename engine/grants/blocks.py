@@ -6,12 +6,10 @@ any other. The signature tells an id of ours from one that somebody made up to h
 
 from __future__ import annotations
 
-import base64
 import hmac
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-
+from engine.codes import signed
 from engine.record import record
 
 if TYPE_CHECKING:
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "kb1."
 _FIELDS: Final = 5
-_MAC: Final = 16
 _LONGEST: Final = 4096
 
 
@@ -42,29 +39,12 @@ def block_key(shared: bytes) -> bytes:
 def block_id(block: Block, key: bytes) -> str:
     """Return the id of a denial, `kb1.CONTENT.SIGNATURE`, signed with the `block_key`."""
     fields = [block.policy, list(block.rules), block.kind, block.name, block.namespace]
-    said = PREFIX + _spelled(orjson.dumps(fields))
-    return f"{said}.{_signature(said, key)}"
+    return signed.signed(PREFIX, fields, key)
 
 
 def is_signed(text: str, key: bytes) -> bool:
     """Tell, in constant time, whether a text is an id that was signed with the `block_key`."""
-    said, _, signature = text.rpartition(".")
-    given = signature.encode("utf-8", "surrogatepass")
-    return hmac.compare_digest(_signature(said, key).encode(), given)
-
-
-def _block_of(data: bytes) -> Block | None:
-    try:
-        fields = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        return None
-    if not isinstance(fields, list) or len(fields) != _FIELDS:
-        return None
-    policy, rules, kind, name, namespace = fields
-    texts = (policy, kind, name, namespace)
-    if not isinstance(rules, list) or not all(isinstance(one, str) for one in (*texts, *rules)):
-        return None
-    return Block(policy, tuple(rules), kind, name, namespace) if policy and rules and kind else None
+    return signed.is_signed(text, key)
 
 
 def target_of(metadata: Mapping[str, Any], *, is_new: bool) -> str:
@@ -79,18 +59,11 @@ def target_of(metadata: Mapping[str, Any], *, is_new: bool) -> str:
 
 def read_block_id(text: str) -> Block | None:
     """Return what an id says, whoever signed it; None for what is no id."""
-    content, _, signature = text.removeprefix(PREFIX).partition(".")
-    if not (text.startswith(PREFIX) and signature) or len(text) > _LONGEST:
+    fields = signed.fields_of(text, PREFIX, _LONGEST)
+    if fields is None or len(fields) != _FIELDS:
         return None
-    try:
-        return _block_of(base64.urlsafe_b64decode(content + "=" * (-len(content) % 4)))
-    except ValueError:
+    policy, rules, kind, name, namespace = fields
+    texts = (policy, kind, name, namespace)
+    if not isinstance(rules, list) or not all(isinstance(one, str) for one in (*texts, *rules)):
         return None
-
-
-def _signature(said: str, key: bytes) -> str:
-    return _spelled(hmac.digest(key, said.encode("utf-8", "surrogatepass"), "sha256")[:_MAC])
-
-
-def _spelled(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+    return Block(policy, tuple(rules), kind, name, namespace) if policy and rules and kind else None
