@@ -18,7 +18,7 @@ from controllers.runtime.feed import options_message, packed
 from controllers.runtime.figures import show_world
 from controllers.runtime.watching import KindsInStep, Watches
 from controllers.runtime.workers import Workers, reserved_port
-from controllers.starting import clock_of, loops_of, make_runtime, settle_memory
+from controllers.starting import clock_of, connected, loops_of, make_runtime, settle_memory, warner
 from controllers.webhook.keeping import Keeper, foreign_webhooks
 from controllers.webhook.secrets import ensure_certificates, watch_certificates
 from controllers.webhook.server import LONGEST_TIMEOUT, Routes, WebhookServer
@@ -27,9 +27,9 @@ from engine.errors import EngineError
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
 
-    from controllers.kube import Client, Clock, Kind
+    from controllers.kube import Client, Clock
+    from controllers.kube.accounts import Accounts
     from controllers.runtime.options import Options
     from controllers.runtime.process import Loops, Runtime
     from controllers.webhook.certificates import Certificates, Pair
@@ -43,11 +43,22 @@ _log = logging.getLogger(__name__)
 
 
 class Replica:
-    """A replica; `run` it until `stop` is set. `ready` is set when requests are answered, `port` is then known."""
+    """A replica; `run` it until `stop` is set. `ready` is set when requests are answered, `port` is then known.
 
-    def __init__(self, options: Options, client: Client, *, clock: Clock | None = None) -> None:
+    Without `accounts`, `client` stands for all jobs.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        client: Client,
+        *,
+        clock: Clock | None = None,
+        accounts: Accounts | None = None,
+    ) -> None:
         self._options = options
         self._client = client
+        self._accounts = accounts
         self._clock: Clock = clock or clock_of(options)
         self._pair: Pair | None = None
         self._serving: Serving | None = None
@@ -67,7 +78,9 @@ class Replica:
             informers = Informers(self._client, clock=self._clock, on_problem=warner())
             stack.push_async_callback(informers.close)
             await self._refuse_company()
-            runtime = await make_runtime(self._options, self._client, self._clock, informers)
+            runtime = await make_runtime(
+                self._options, self._client, self._clock, informers, accounts=self._accounts
+            )
             self.runtime = runtime
             stack.push_async_callback(runtime.close)
             runtime.afterwork.start()
@@ -279,40 +292,17 @@ async def _ended(tasks: list[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def warner() -> Callable[[Kind, str], None]:
-    """Return what tells once of each kind that it cannot be watched, what follows from that, and what helps."""
-    told: set[tuple[Kind, str]] = set()
-
-    def warn(kind: Kind, problem: str) -> None:
-        if not problem or (kind, problem) in told:
-            return
-        told.add((kind, problem))
-        text = "%s cannot be watched, so objects of this kind are not scanned and generated ones not kept in step: %s"
-        if "forbidden" in problem:
-            text += "; a ClusterRole with list and watch and the label %s gives the right"
-            _log.warning(text, kind, problem, "rbac.kyverno.io/aggregate-to-reports-controller: true")  # fmt: skip
-        else:
-            _log.warning(text, kind, problem)
-
-    return warn
-
-
-async def connected(options: Options, clock: Clock) -> Client:
-    """Return a client for what the options say, which tells `clock` the server's time; raises EngineError."""
-    from controllers.kube import connect, load_access
-
-    return connect(load_access(options.kubeconfig, options.context or None), clock=clock)
-
-
 async def serve(options: Options, *, stop: asyncio.Event | None = None) -> None:
     """Run a replica until `stop`; raises EngineError when it cannot start."""
     clock = clock_of(options)
-    client = await connected(options, clock)
+    client, accounts = await connected(options, clock)
     try:
-        replica = Replica(options, client, clock=clock)
+        await accounts.prove(clock)
+        replica = Replica(options, client, clock=clock, accounts=accounts)
         if stop is not None:
             replica.stop = stop
         await replica.run()
     finally:
         with suppress(KubeError):
+            await accounts.close()
             await client.close()

@@ -1,31 +1,52 @@
-"""What a parent and its workers start alike: the runtime, from options and a client, and the loops on it."""
+"""What a parent and its workers start alike: accounts and runtime, from options and a client, and the loops on them."""
 
 from __future__ import annotations
 
 import gc
+import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from controllers.kube import Discovery, Kind, KubeError
+from controllers.kube import Discovery, Kind, KubeError, connect, load_access
+from controllers.kube.accounts import Accounts, Job
 from controllers.kube.clock import ServerClock
+from controllers.kube.informers import Informers
 from controllers.lookups.assembling import for_cluster
 from controllers.lookups.egress import read_rules
 from controllers.lookups.notifying import Poster
 from controllers.runtime.afterwork import Afterwork
 from controllers.runtime.entropy import fixed_key, shared_key
 from controllers.runtime.metrics import Metrics
-from controllers.runtime.process import Runtime
+from controllers.runtime.options import EACH
+from controllers.runtime.process import Connection, Runtime
 from controllers.runtime.world import World
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from controllers.kube import Client, Clock
-    from controllers.kube.informers import Informers
+    from controllers.lookups.answering import Lookups
     from controllers.lookups.egress import EgressRules
     from controllers.runtime.options import Options
     from controllers.runtime.process import Loops
     from engine.manifests import Trust
 
 SELF = Kind("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", False)
+
+
+_ADDED_TO: Final = {
+    Job.ADMISSION: "admission-controller",
+    Job.BACKGROUND: "background-controller",
+    Job.CLEANUP: "cleanup-controller",
+    Job.REPORTS: "reports-controller",
+    Job.GRANTS: "grants-controller",
+}
+"""What the label of a ClusterRole ends with that gives a job more rights."""
+_FOLLOWS: Final = {
+    Job.BACKGROUND: "so generated ones are not kept in step",
+    Job.REPORTS: "so objects of this kind are not scanned",
+}
+_log = logging.getLogger(__name__)
 
 
 def clock_of(options: Options) -> ServerClock:
@@ -41,26 +62,34 @@ async def make_runtime(
     *,
     key: bytes = b"",
     user: str = "",
+    accounts: Accounts | None = None,
 ) -> Runtime:
     """Return the runtime of a process; raises KubeError when the API server cannot be asked.
 
-    `key` and `user` are given where a parent knows them already.
+    `client` and `informers` are those of admission; without `accounts` they stand for all jobs. `key` and `user` are given
+    where a parent knows them already.
     """
+    accounts = accounts or Accounts.one(client, options.namespace)
     discovery = Discovery(client)
     await discovery.refresh()
     metrics = Metrics()
     world = World(
         discovery, metrics, exceptions=options.exceptions, force_ignore=options.force_ignore
     )
-    lookups = for_cluster(
-        client,
-        discovery,
-        namespace=options.namespace,
-        informers=informers,
-        rules=_rules(options),
-        pull_secrets=options.outside.pull_secrets,
-        clock=clock,
-    )
+    lookups = _lookups(options, client, discovery, informers, clock)
+    opened: list[Callable[[], Awaitable[None]]] = [lookups.close]
+
+    def connected_as(job: Job) -> Connection:
+        own = accounts.of(job)
+        watching = Informers(own, clock=clock, on_problem=warner(job))
+        answers = _lookups(options, own, discovery, watching, clock)
+        opened.append(answers.close)
+        return Connection(own, watching, answers)
+
+    async def close() -> None:
+        for one in opened:
+            await one()
+
     poster = Poster(_rules(options))
     return Runtime(
         client=client,
@@ -77,8 +106,52 @@ async def make_runtime(
         trust=_trust(options),
         options=options,
         post=poster.post,
-        also_close=(lookups.close, poster.close),
+        also_close=(close, poster.close),
+        accounts=accounts,
+        connect=connected_as,
     )
+
+
+def _lookups(
+    options: Options, client: Client, discovery: Discovery, informers: Informers, clock: Clock
+) -> Lookups:
+    """Return the answers to what rules look up, as whoever `client` is."""
+    return for_cluster(
+        client,
+        discovery,
+        namespace=options.namespace,
+        informers=informers,
+        rules=_rules(options),
+        pull_secrets=options.outside.pull_secrets,
+        clock=clock,
+    )
+
+
+def warner(job: Job = Job.ADMISSION) -> Callable[[Kind, str], None]:
+    """Return what tells once of each kind that it cannot be watched for a job, what follows from that, and what helps."""
+    told: set[tuple[Kind, str]] = set()
+
+    def warn(kind: Kind, problem: str) -> None:
+        if not problem or (kind, problem) in told:
+            return
+        told.add((kind, problem))
+        text = "%s cannot be watched for %s, %s: %s"
+        values = [kind, job.value, _FOLLOWS.get(job, "so nothing is done about them"), problem]
+        if "forbidden" in problem:
+            text += "; a ClusterRole with list and watch and the label %s gives the right"
+            values.append(f"rbac.kyverno.io/aggregate-to-{_ADDED_TO[job]}: true")
+        _log.warning(text, *values)
+
+    return warn
+
+
+async def connected(options: Options, clock: Clock) -> tuple[Client, Accounts]:
+    """Return the client of the process, which tells `clock` the server's time, and those of all jobs; raises EngineError."""
+    access = load_access(options.kubeconfig, options.context or None)
+    client = connect(access, clock=clock)
+    if options.accounts == EACH:
+        return client, Accounts.each(client, access, options.namespace, clock)
+    return client, Accounts.one(client, options.namespace)
 
 
 def loops_of(runtime: Runtime) -> Loops:

@@ -14,9 +14,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube.informers import Informers
-from controllers.replica import AFTERWORK, connected
+from controllers.replica import AFTERWORK
 from controllers.runtime.feed import Channel, options_in, take_over, unpacked
-from controllers.starting import clock_of, loops_of, make_runtime, settle_memory
+from controllers.starting import clock_of, connected, loops_of, make_runtime, settle_memory
 from controllers.webhook.certificates import Pair
 from controllers.webhook.serving import Serving
 
@@ -99,10 +99,16 @@ async def work(fd: int) -> None:
         level=options.log_level.upper(), format="%(levelname)s %(name)s %(message)s"
     )
     clock = clock_of(options)
-    client = await connected(options, clock)
+    client, accounts = await connected(options, clock)
     informers = Informers(client, clock=clock)
     runtime = await make_runtime(
-        options, client, clock, informers, key=unpacked(setup["key"]), user=setup["user"]
+        options,
+        client,
+        clock,
+        informers,
+        key=unpacked(setup["key"]),
+        user=setup["user"],
+        accounts=accounts,
     )
     runtime.afterwork.start()
     loops = loops_of(runtime)
@@ -120,6 +126,7 @@ async def work(fd: int) -> None:
         await asyncio.gather(beside, return_exceptions=True)
         await runtime.close()
         await informers.close()
+        await accounts.close()
         await client.close()
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from controllers.kube.accounts import Job
 from controllers.kube.events import Recorder
 from controllers.kube.kinds import (
     AUDIT_NOTES,
@@ -28,6 +30,7 @@ from .generate.watching import SyncWatch
 from .grants import GrantLoop
 from .notices import Notices
 from .policy_status import PolicyStatus
+from .reports.pending import PendingReports
 from .reports.scan import BackgroundScan
 from .reports.sweeping import ReportSweep
 from .requests.consumer import Consumer
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def surroundings_of(runtime: Runtime) -> Surroundings:
-    """Return what loops stand in, from what the process stands on."""
+    """Return what loops of admission stand in, from what the process stands on; Events are written as admission."""
     given, metrics = runtime.options, runtime.metrics
     recorder = Recorder(
         runtime.client,
@@ -87,13 +90,24 @@ def _cleanup_user(runtime: Runtime) -> str:
 
 
 class ProcessLoops:
-    """See `controllers.runtime.process.Loops`."""
+    """See `controllers.runtime.process.Loops`. Each loop speaks as the account of its job, and as no other."""
 
     def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
         self._surroundings = surroundings_of(runtime)
         is_kept = runtime.options.serves and not runtime.options.observe_only
         self._configured: Configured | None = runtime.configured if is_kept else None
-        self.sink = LoopSink(self._surroundings)
+        self.sink = LoopSink(self._surroundings, PendingReports(self._of(Job.REPORTS)))
+
+    def _of(self, job: Job) -> Surroundings:
+        """Return what the loops of a job stand in."""
+        found = self._runtime.connection(job)
+        return replace(
+            self._surroundings,
+            client=found.client,
+            informers=found.informers,
+            resolver=found.resolver,
+        )
 
     async def run(self) -> None:
         """Write what the webhook hands over, until cancelled."""
@@ -109,24 +123,25 @@ class ProcessLoops:
                 group.create_task(run())
 
     def _loops(self) -> list[Callable[[], Coroutine[None, None, None]]]:
-        surroundings = self._surroundings
-        worker = Worker(surroundings, self.sink.pending)
-        sync = SyncWatch(surroundings, worker.generator)
-        ttl = TtlLoop(surroundings)
-        _show_ttl(surroundings, ttl)
+        background, cleanup = self._of(Job.BACKGROUND), self._of(Job.CLEANUP)
+        reports = self._of(Job.REPORTS)
+        worker = Worker(background, self.sink.pending)
+        sync = SyncWatch(background, worker.generator)
+        ttl = TtlLoop(cleanup)
+        _show_ttl(cleanup, ttl)
         loops = [
-            Consumer(surroundings, worker).run,
+            Consumer(background, worker).run,
             sync.run,
-            PolicyWatch(surroundings, worker.generator, sync).run,
-            CleanupLoop(surroundings).run,
+            PolicyWatch(background, worker.generator, sync).run,
+            CleanupLoop(cleanup).run,
             ttl.run,
-            ExceptionSweep(surroundings).run,
-            ReportSweep(surroundings).run,
-            PolicyStatus(surroundings, self._configured).run,
-            *_own_kinds(surroundings),
+            ExceptionSweep(cleanup).run,
+            ReportSweep(reports).run,
+            PolicyStatus(self._surroundings, self._configured).run,
+            *_own_kinds(self._of(Job.GRANTS)),
         ]
-        if surroundings.options.background_scan:
-            loops.append(BackgroundScan(surroundings).run)
+        if reports.options.background_scan:
+            loops.append(BackgroundScan(reports).run)
         return list(loops)
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 WEBHOOK, LOOPS = "webhook", "loops"
 ROLES: Final = (WEBHOOK, LOOPS)
 MOST_WORKERS: Final = 64
+EACH, OWN = "each", "own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +28,14 @@ class Options:
     """Settings of one process. Durations are seconds.
 
     `workers` 0 answers requests in the process itself; otherwise so many child processes do, watched and fed by this one.
+    `accounts` says whether each job speaks as its own service account or all as who we are.
     `seed` fixes chance and `clock_ahead` moves the clock, for tests and demonstrations.
     """
 
     kubeconfig: Path | None = None
     context: str = ""
     namespace: str = "kyverno"
+    accounts: str = OWN
     roles: frozenset[str] = frozenset(ROLES)
     host: str = ""
     port: int = 9443
@@ -80,6 +83,7 @@ def read_options(arguments: Sequence[str], environment: Mapping[str, str] = os.e
         kubeconfig=given.kubeconfig,
         context=given.context,
         namespace=given.namespace,
+        accounts=given.accounts,
         roles=roles,
         host=given.host,
         port=given.port,
@@ -116,6 +120,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--kubeconfig", type=Path, help="how to reach the API server; without it, as a Pod does")
     add("--context", default="", help="context of the kubeconfig")
     add("--namespace", default=environment.get("KYVERNO_NAMESPACE") or "kyverno", help="where our own objects live (%(default)s)")  # fmt: skip
+    add("--accounts", choices=(EACH, OWN), default=OWN, help="whether each job speaks as its own service account, by tokens that we ask for, or all of them as who we are: for tests and demonstrations only (%(default)s)")  # fmt: skip
     add("--roles", default=",".join(ROLES), help="what to do, comma separated (%(default)s)")
     add("--host", default="", help="address to listen on; all of them by default")
     add("--port", type=int, default=9443, help="port of the webhooks; 0 takes a free one (%(default)s)")  # fmt: skip

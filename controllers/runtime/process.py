@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from controllers.kube.accounts import Accounts, Job
+
 from .options import Options
 
 if TYPE_CHECKING:
@@ -58,12 +60,22 @@ class Post(Protocol):
         """Post a body; raises EngineError."""
 
 
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """What one account does with the API server: ask and write, watch, answer what rules look up."""
+
+    client: Client
+    informers: Informers
+    resolver: Resolver
+
+
 @dataclass(slots=True)
 class Runtime:
     """Everything that webhook and loops stand on.
 
-    `key` is what chance follows from (`entropy.seed_of`), `identity` names this replica in Leases and Events, `user` is who
-    we are to the API server (empty when it did not say).
+    `client`, `resolver` and `informers` are those of admission; `connection` has those of the other jobs, made by `connect`
+    when one is wanted first. `key` is what chance follows from (`entropy.seed_of`), `identity` names this replica in Leases
+    and Events, `user` is who we are to the API server (empty when it did not say).
     """
 
     client: Client
@@ -82,11 +94,30 @@ class Runtime:
     options: Options = field(default_factory=Options)
     configured: Configured = field(default_factory=Configured)
     also_close: tuple[Callable[[], Awaitable[None]], ...] = ()
+    accounts: Accounts | None = None
+    connect: Callable[[Job], Connection] | None = None
+    _connections: dict[Job, Connection] = field(default_factory=dict)
+
+    def connection(self, job: Job) -> Connection:
+        """Return what a job speaks, watches and looks up through: its own account's, or the one that stands for all."""
+        is_shared = self.accounts is None or self.accounts.of(job) is self.client
+        if is_shared or self.connect is None:
+            return Connection(self.client, self.informers, self.resolver)
+        if job not in self._connections:
+            self._connections[job] = self.connect(job)
+        return self._connections[job]
+
+    def jobs_of(self, user: str) -> frozenset[Job]:
+        """Return the jobs that a user's requests are ours for, none for everybody else."""
+        accounts = self.accounts or Accounts.one(self.client, self.namespace)
+        return accounts.jobs_of(user, self.user)
 
     async def close(self) -> None:
         """Release what was opened for this runtime."""
         for close in self.also_close:
             await close()
+        for connection in self._connections.values():
+            await connection.informers.close()
 
     @property
     def own_users(self) -> frozenset[str]:

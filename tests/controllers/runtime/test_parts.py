@@ -150,12 +150,15 @@ def test_answers_that_never_satisfy_end_in_an_error() -> None:
 
 
 def test_a_kind_that_may_not_be_watched_is_told_once_with_what_helps(caplog: pytest.LogCaptureFixture) -> None:  # fmt: skip
-    from controllers.replica import warner
+    from controllers.kube.accounts import Job
+    from controllers.starting import warner
 
-    warn = warner()
+    warn = warner(Job.REPORTS)
     for problem in ("secrets is forbidden: no", "", "secrets is forbidden: no", "the server is away"):  # fmt: skip
         warn(SECRETS, problem)
     first, second = (record.getMessage() for record in caplog.records)
-    assert first.startswith("secrets cannot be watched, so objects of this kind are not scanned")
+    assert first.startswith(
+        "secrets cannot be watched for reports, so objects of this kind are not scanned"
+    )
     assert "rbac.kyverno.io/aggregate-to-reports-controller: true gives the right" in first
     assert second.endswith("the server is away")
