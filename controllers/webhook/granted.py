@@ -14,8 +14,8 @@ from engine.cleanup.ttl import instant_of
 from engine.errors import EngineError
 from engine.exceptions.cover import EXPIRES_AT
 from engine.grants import exception_of, parse_grant
-from engine.grants.cause import GRANT_ANNOTATION
 from engine.grants.company import state_of
+from engine.reach import GRANT_ANNOTATION
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from engine.cleanup import TTL_LABEL
 from engine.exceptions.cover import EXPIRES_AT
+from engine.reach import GRANT_ANNOTATION
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from .model import Grant
 
-GRANT_ANNOTATION = "kpolicy.io/grant"
 USES_ANNOTATION = "kpolicy.io/uses"
 """How many requests the exception may let through; without it, any number."""
 _CONTROLLERS = (

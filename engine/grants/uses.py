@@ -10,9 +10,10 @@ import hashlib
 from base64 import b32encode
 from typing import TYPE_CHECKING, Final
 
+from engine.reach import GRANT_ANNOTATION
 from engine.record import record
 
-from .cause import GRANT_ANNOTATION, USES_ANNOTATION
+from .cause import USES_ANNOTATION
 
 if TYPE_CHECKING:
     from engine.model import PolicyException

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from engine.cleanup.schedule import parse_schedule
 from engine.errors import EngineError
 from engine.match import parse_kind
+from engine.model.resources import CLUSTER_SCOPED
 
 from .conditions import OPERATORS, check_conditions
 from .context import check_context
 from .findings import Finding, error, invalid
-from .matching import CLUSTER_SCOPED, check_block, check_no_users, check_presence, entries
+from .matching import check_block, check_no_users, check_presence, entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

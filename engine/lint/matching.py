@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from engine.match import parse_kind
+from engine.model.resources import CLUSTER_SCOPED
 
 from .findings import Finding, error, invalid, warning
 from .selectors import check_selector
@@ -15,33 +16,6 @@ if TYPE_CHECKING:
     from engine.model import Block, Json, Policy, Rule
 
 USER_FIELDS = ("subjects", "roles", "clusterRoles")
-CLUSTER_SCOPED = frozenset(
-    {
-        "APIService",
-        "CSIDriver",
-        "CSINode",
-        "ClusterCleanupPolicy",
-        "ClusterPolicy",
-        "ClusterRole",
-        "ClusterRoleBinding",
-        "CustomResourceDefinition",
-        "GlobalContextEntry",
-        "IngressClass",
-        "MutatingWebhookConfiguration",
-        "Namespace",
-        "Node",
-        "PersistentVolume",
-        "PriorityClass",
-        "RuntimeClass",
-        "StorageClass",
-        "ValidatingAdmissionPolicy",
-        "ValidatingAdmissionPolicyBinding",
-        "ValidatingWebhookConfiguration",
-        "VolumeAttachment",
-    }
-)
-"""Kinds that never have a namespace, of those every cluster has; others are known to a cluster only."""
-
 _SUBJECT_KINDS = ("User", "Group", "ServiceAccount")
 
 

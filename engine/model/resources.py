@@ -6,6 +6,41 @@ A request of the API server says its resource. For objects from files it is work
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CLUSTER_SCOPED: Final[Mapping[str, str]] = {
+    "APIService": "apiregistration.k8s.io",
+    "CSIDriver": "storage.k8s.io",
+    "CSINode": "storage.k8s.io",
+    "CertificateSigningRequest": "certificates.k8s.io",
+    "ClusterCleanupPolicy": "kyverno.io",
+    "ClusterPolicy": "kyverno.io",
+    "ClusterRole": "rbac.authorization.k8s.io",
+    "ClusterRoleBinding": "rbac.authorization.k8s.io",
+    "CustomResourceDefinition": "apiextensions.k8s.io",
+    "FlowSchema": "flowcontrol.apiserver.k8s.io",
+    "GlobalContextEntry": "kyverno.io",
+    "GrantPolicy": "kpolicy.io",
+    "IngressClass": "networking.k8s.io",
+    "MutatingAdmissionPolicy": "admissionregistration.k8s.io",
+    "MutatingAdmissionPolicyBinding": "admissionregistration.k8s.io",
+    "MutatingWebhookConfiguration": "admissionregistration.k8s.io",
+    "Namespace": "",
+    "Node": "",
+    "PersistentVolume": "",
+    "PriorityClass": "scheduling.k8s.io",
+    "PriorityLevelConfiguration": "flowcontrol.apiserver.k8s.io",
+    "RuntimeClass": "node.k8s.io",
+    "StorageClass": "storage.k8s.io",
+    "ValidatingAdmissionPolicy": "admissionregistration.k8s.io",
+    "ValidatingAdmissionPolicyBinding": "admissionregistration.k8s.io",
+    "ValidatingWebhookConfiguration": "admissionregistration.k8s.io",
+    "VolumeAttachment": "storage.k8s.io",
+}
+"""Kinds that never have a namespace, of those every cluster has, with their groups; others are known to a cluster only."""
 
 _ALREADY_PLURAL = frozenset({"endpoints", "podmetrics", "nodemetrics"})
 

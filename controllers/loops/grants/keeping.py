@@ -30,9 +30,9 @@ from engine.grants import (
     parse_grant,
     parse_grant_policy,
 )
-from engine.grants.cause import GRANT_ANNOTATION
 from engine.grants.lifecycle import OPEN, exhaustion_of, idle_at, status_of, warnings_of
 from engine.grants.model import instant_of
+from engine.reach import GRANT_ANNOTATION
 
 from .records import records_of
 from .telling import tell_expiring, tell_state

@@ -1,0 +1,163 @@
+"""What no policy may touch, and how far a policy of one namespace reaches.
+
+The rule of effects: an effect that we have on a cluster is never larger than what the person or policy author behind it may
+do himself, and none happens on the word of a caller that nobody authenticated.
+
+Our accounts act for everybody, so what holds back an author elsewhere, his own rights, does not hold back a rule of his. Two
+things do. When a policy is written, the API server is asked whether its author may do what its rules will do. And some
+targets are out of reach whatever rights there are: of every policy, because exceptions by grant, our own kinds and our
+guards are decided about by people; of a namespaced policy, because its author was given one namespace. The second is decided
+here and nowhere else, for whoever checks a policy, looks something up, changes or deletes an object, or tells the API server
+which requests to bring to us.
+
+Validating is no effect on an object: policies of the cluster may refuse what they may not touch.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from engine.model.resources import CLUSTER_SCOPED
+from engine.record import record
+
+if TYPE_CHECKING:
+    from engine.model import Json, Object
+
+GRANT_ANNOTATION: Final = "kpolicy.io/grant"
+"""Names the grant that an exception was caused by."""
+
+OWNER_ANNOTATION: Final = "kpolicy.io/owner"
+"""Tells our configurations of the API server from those of others."""
+
+OWN_GROUP: Final = "kpolicy.io"
+ADMISSION_GROUP: Final = "admissionregistration.k8s.io"
+POLICY_GROUPS: Final = frozenset({"kyverno.io", "policies.kyverno.io"})
+"""Where policies, clean-up policies, exceptions and the requests that policies make are kept."""
+
+EXCEPTION_KIND: Final = "PolicyException"
+_REQUEST_KIND: Final = "UpdateRequest"
+_OWN_NAME: Final = "kpolicy-"
+_WEBHOOKS_OF_UPSTREAM: Final = ("kyverno-", "-webhook-cfg")
+
+
+class Effect(Enum):
+    """What a policy, or a label, has us do with an object; the value is the verb for messages."""
+
+    GENERATE = "generate"
+    CLONE = "copy"
+    MUTATE = "mutate"
+    MUTATE_EXISTING = "change"
+    CLEAN_UP = "clean up"
+    EXPIRE = "expire"
+    LOOK_UP = "read"
+
+
+@record
+class Target:
+    """An object or objects that something is to happen to; None stands for what is not known (yet).
+
+    `objects` are the states of it that are at hand: as it was, as it is to be.
+    """
+
+    group: str | None = None
+    kind: str = ""
+    is_namespaced: bool | None = None
+    namespace: str | None = None
+    name: str = ""
+    objects: tuple[Object, ...] = ()
+
+
+def target_of(*states: Object, is_namespaced: bool | None = None) -> Target:
+    """Return the target that an object is, of which the last state says where it lies."""
+    obj = states[-1]
+    metadata = _map(obj.get("metadata"))
+    return Target(
+        group=str(obj.get("apiVersion") or "").rpartition("/")[0],
+        kind=str(obj.get("kind") or ""),
+        is_namespaced=is_namespaced,
+        namespace=str(metadata.get("namespace") or ""),
+        name=str(metadata.get("name") or ""),
+        objects=states,
+    )
+
+
+def out_of_reach(effect: Effect, target: Target, within: str = "") -> str | None:
+    """Return why an effect must not happen, None where nothing is known against it.
+
+    `within` is the namespace of the policy, empty for one of the cluster. What is not known of a target yet is asked about
+    again when it is.
+    """
+    if effect is not Effect.LOOK_UP and (found := _of_nobody(target)):
+        return f"no policy may {effect.value} {found}"
+    if within and (found := _outside(effect, target, within)):
+        return f"a policy of namespace `{within}` may not {effect.value} {found}"
+    return None
+
+
+def is_granted(obj: Object) -> bool:
+    """Tell whether an exception, of either group, carries a grant."""
+    metadata = _map(obj.get("metadata"))
+    return GRANT_ANNOTATION in _map(metadata.get("annotations")) or any(
+        str(_map(owner).get("apiVersion") or "").startswith(f"{OWN_GROUP}/")
+        for owner in metadata.get("ownerReferences") or ()
+    )
+
+
+def is_never_mutated(group: str, kind: str) -> bool:
+    """Tell whether nothing of a kind is ever changed by a policy, whatever an object holds."""
+    return _is_of_nobody(group, kind)
+
+
+def _of_nobody(target: Target) -> str:
+    """Return what is out of every policy's reach about a target, empty where nothing is."""
+    group, kind = target.group, target.kind
+    if _is_of_nobody(group, kind):
+        return f"objects of {OWN_GROUP}" if group == OWN_GROUP else f"objects of kind {kind}"
+    if group in POLICY_GROUPS and kind == EXCEPTION_KIND and any(map(is_granted, target.objects)):
+        return "an exception that carries a grant"
+    if group == ADMISSION_GROUP and _is_our_configuration(target):
+        return f"{kind or 'an object'} `{target.name}`, which guards what people decide"
+    return ""
+
+
+def _is_of_nobody(group: str | None, kind: str) -> bool:
+    return group == OWN_GROUP or (group in POLICY_GROUPS and kind == _REQUEST_KIND)
+
+
+def _is_our_configuration(target: Target) -> bool:
+    begins, ends = _WEBHOOKS_OF_UPSTREAM
+    is_named = target.name.startswith(begins) and target.name.endswith(ends)
+    return (
+        is_named or target.name.startswith(_OWN_NAME) or any(map(_is_marked_ours, target.objects))
+    )
+
+
+def _is_marked_ours(obj: Object) -> bool:
+    return OWNER_ANNOTATION in _map(_map(obj.get("metadata")).get("annotations"))
+
+
+def _outside(effect: Effect, target: Target, within: str) -> str:
+    """Return what lies outside a namespaced policy's reach about a target, empty where nothing does."""
+    group, kind = target.group, target.kind
+    if group in POLICY_GROUPS or group in (OWN_GROUP, ADMISSION_GROUP):
+        return f"policies, exceptions or configurations of admission, as `{kind or group}` is"
+    if _is_cluster_scoped(target):
+        is_own = (group, kind, target.name) == ("", "Namespace", within)
+        if effect is Effect.LOOK_UP and is_own:
+            return ""
+        return f"`{kind}`, which is of no namespace"
+    if target.namespace is not None and target.namespace != within:
+        place = f"of namespace `{target.namespace}`" if target.namespace else "of all namespaces"
+        return f"objects {place}"
+    return ""
+
+
+def _is_cluster_scoped(target: Target) -> bool:
+    if target.is_namespaced is not None:
+        return not target.is_namespaced
+    return target.kind in CLUSTER_SCOPED and target.group in (None, CLUSTER_SCOPED[target.kind])
+
+
+def _map(value: Json) -> Object:
+    return value if isinstance(value, dict) else {}
