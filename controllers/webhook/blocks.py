@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.lang.yaml.write import GO
 from engine.model import Status
-
-from .scalars import scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -39,9 +38,9 @@ def blocked_message(review: Review, failures: Mapping[str, Mapping[str, str]]) -
         "",
     ]
     for policy in sorted(failures):
-        lines.append(f"{scalar(policy, 0)}:")
+        lines.append(f"{GO.key(policy)}:")
         rules = failures[policy]
-        lines += [f"  {scalar(rule, 2)}: {scalar(rules[rule], 2)}" for rule in sorted(rules)]
+        lines += [f"  {GO.key(rule)}: {GO.text(rules[rule], 4)}" for rule in sorted(rules)]
     return "\n".join(lines) + "\n"
 
 

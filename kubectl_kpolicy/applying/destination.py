@@ -43,7 +43,7 @@ class Destination:
                 self._write(target, "mutated")
 
     def _write(self, obj: Object, what: str) -> None:
-        from .yamltext import dump  # here: few runs write objects
+        from engine.lang.yaml.write import GO, write  # here: few runs write objects
 
         name = (name_of(obj) or "object").replace("/", "_")
         path = self._path if self._is_file else self._path / f"{name}-{what}.yaml"
@@ -51,7 +51,7 @@ class Destination:
         self._started.add(path)
         try:
             with path.open(mode) as file:
-                file.write(f"{dump(obj)}\n---\n\n")
+                file.write(f"{write(obj, GO, sort=True)}\n---\n\n")
         except OSError as error:
             raise self._failed(error) from error
 

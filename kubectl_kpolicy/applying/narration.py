@@ -57,15 +57,15 @@ def _is_mutated(results: Iterable[RuleResult]) -> bool:
 
 def changed_text(answer: PolicyAnswer, *, bare: bool = False) -> str:
     """Return the objects a policy changed or made; `bare` leaves out the line that says so."""
-    from .yamltext import dump  # here: few runs print objects
+    from engine.lang.yaml.write import GO, write  # here: few runs print objects
 
     head = f"\npolicy {answer.policy.name} applied to {resource_path(answer.object)}:"
     text = ""
     for what, obj in changed_objects(answer):
-        text += f"{'' if bare else head}\n{dump(obj)}\n---\n"
+        text += f"{'' if bare else head}\n{write(obj, GO, sort=True)}\n---\n"
         if what == "mutated" and (targets := targets_of(answer)):
             text += "patched targets: \n"
-            text += "".join(f"\n{dump(target)}\n---\n" for target in targets)
+            text += "".join(f"\n{write(target, GO, sort=True)}\n---\n" for target in targets)
     return text
 
 

@@ -191,9 +191,9 @@ class _Session:
         if self._args.output_format == "json":
             self._out.writelines(map(json_text, documents))
         else:
-            from .yamltext import dump
+            from engine.lang.yaml.write import GO, write_all
 
-            self._out.write("---\n".join(map(dump, documents)))
+            self._out.write(write_all(documents, GO, sort=True))
 
     def _show_format(self) -> None:
         args = self._args

@@ -23,9 +23,9 @@ def json_text(value: Any) -> str:
 
 def yaml_text(value: Any, *, sort: bool = False) -> str:
     """Return a value as one YAML document in block style, keys in the order given or sorted."""
-    from .emit import emit  # here: tables need no YAML
+    from engine.lang.yaml.write import write  # here: tables need no YAML
 
-    return emit(value, sort=sort)
+    return write(value, sort=sort)
 
 
 def yaml_stream(values: Iterable[Any]) -> str:

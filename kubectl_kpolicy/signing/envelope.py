@@ -10,6 +10,7 @@ import base64
 import gzip
 from typing import TYPE_CHECKING
 
+from engine.lang.yaml.write import write
 from engine.manifests import (
     FAMILIES,
     differences,
@@ -23,7 +24,6 @@ from engine.manifests.compare import shown
 from engine.record import record
 
 from .errors import SigningError, UsageError
-from .text import write_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +44,7 @@ class Proof:
 
 def message_of(documents: list[Object], domain: str) -> bytes:
     """Return the text to sign: all documents without their signature annotations."""
-    texts = [write_document(without_signatures(one, domain)) for one in documents]
+    texts = [write(without_signatures(one, domain), sort=True) for one in documents]
     return _SEPARATOR.join(texts).encode()
 
 

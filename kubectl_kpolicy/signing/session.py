@@ -9,13 +9,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
+from engine.lang.yaml.write import write_all
 from engine.manifests import Trust, compile_manifests
 from engine.model import Status
 
 from .envelope import Proof, annotated, existing_message, message_of, title, with_signature
 from .errors import SigningError, UsageError
 from .files import read_bytes, read_manifests, trust_config, write_text
-from .text import write_documents
 
 if TYPE_CHECKING:
     import argparse
@@ -41,7 +41,7 @@ def sign_file(args: argparse.Namespace, err: TextIO) -> None:
     signed = with_signature(documents, message, proof, args.annotation_domain, append=args.append)
     _check_result(signed, _attestor(key), config, args.annotation_domain)
     target = args.output or f"{args.filename}.signed"
-    write_text(target, write_documents(signed))
+    write_text(target, write_all(signed, sort=True))
     _report(signed, target, err)
 
 
@@ -120,7 +120,7 @@ def _check_result(
     block = {"attestors": [{"entries": [attestor]}], "annotationDomain": domain}
     rule = compile_manifests(block)
     trust, now = Trust.from_json(config["trustedRoot"]), datetime.now(UTC)
-    for document in load_all(write_documents(signed)):
+    for document in load_all(write_all(signed, sort=True)):
         outcome = rule(document.value, trust, now)
         if outcome.status is not Status.PASS:
             raise SigningError(

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.lang import yaml
+from engine.lang.unseen import unseen
+from engine.lang.yaml.write import write
 from kubectl_kpolicy.cluster.recording import Recorder
 from kubectl_kpolicy.cluster.world import World
-from kubectl_kpolicy.output.emit import emit
-from kubectl_kpolicy.output.harmless import escaped, shown, unseen
+from kubectl_kpolicy.output.harmless import escaped, shown
 from kubectl_kpolicy.output.structured import json_text
 from tests.plugin.hostile import GENERATORS, is_harmless, payloads
 from tests.plugin.scene import (  # fmt: skip
@@ -165,7 +166,7 @@ def test_json_and_yaml_mean_what_they_meant(sort: str) -> None:
         assert json.loads(made) == {"a": text, text: [text]}
         assert all(is_harmless(char) or char == "\n" for char in made), text
         if len(text) < 2_000:
-            written = emit({"a": text})
+            written = write({"a": text})
             assert yaml.load(written) == {"a": text}, text
             assert all(is_harmless(char) or char in "\n\t" for char in written), text
 
