@@ -20,6 +20,7 @@ from controllers.runtime.watching import KindsInStep, Watches
 from controllers.runtime.workers import Workers, reserved_port
 from controllers.starting import clock_of, connected, loops_of, make_runtime, settle_memory, warner
 from controllers.webhook.keeping import Keeper, foreign_webhooks
+from controllers.webhook.path_keeping import PathKeeper
 from controllers.webhook.secrets import ensure_certificates, watch_certificates
 from controllers.webhook.server import LONGEST_TIMEOUT, Routes, WebhookServer
 from controllers.webhook.serving import Serving, names_for
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from controllers.runtime.options import Options
     from controllers.runtime.process import Loops, Runtime
     from controllers.webhook.certificates import Certificates, Pair
+    from controllers.webhook.secret_path import Shared
 
 LEASE = "kyverno"
 RETRY = 2.0
@@ -63,6 +65,8 @@ class Replica:
         self._pair: Pair | None = None
         self._serving: Serving | None = None
         self._workers: Workers | None = None
+        self._keeper: Keeper | None = None
+        self._paths: PathKeeper | None = None
         self._held: socket.socket | None = None
         self._election: asyncio.Task[None] | None = None
         self.runtime: Runtime | None = None
@@ -120,9 +124,10 @@ class Replica:
         if self._options.serves:
             works += await self._serve(stack, runtime, watches, kinds, loops)
             if not self._options.observe_only:
-                keeper = Keeper(runtime, self._names(), self._url(), self._show)
+                keeper = Keeper(runtime, self._names(), self._url(), self._show, self._paths)
                 kinds.on_change.append(keeper.mark)
                 leads.append(keeper.lead)
+                self._keeper = keeper
         if self._options.loops:
             leads.append(loops.lead)
         tasks = [asyncio.create_task(work) for work in works]
@@ -147,11 +152,17 @@ class Replica:
         )
         self._pair = certificates.leaf
         watch_certificates(runtime.informers, runtime.namespace, self._load)
+        paths = PathKeeper(
+            self._client, self._clock, runtime.informers, self._options, self._take_callers
+        )
+        await paths.start()
+        self._paths = paths
         if not self._options.workers:
-            self._serving = Serving(runtime, certificates.leaf, sink=loops.sink, port=self.port, shared_port=True)  # fmt: skip
+            self._serving = Serving(runtime, certificates.leaf, sink=loops.sink, port=self.port, shared_port=True, on_outage=paths.outage)  # fmt: skip
+            self._serving.take(paths.shared)
             await self._serving.start()
             stack.push_async_callback(self._serving.stop)
-            return []
+            return [paths.run()]
         workers = Workers(
             self._options.workers,
             runtime.world,
@@ -159,10 +170,11 @@ class Replica:
             runtime.metrics,
             self._clock,
             lambda: self._setup(runtime),
+            on_outage=paths.outage,
         )
         kinds.on_change.append(lambda: workers.tell({"t": "KINDS"}))
         self._workers = workers
-        return [workers.run()]
+        return [workers.run(), paths.run()]
 
     def _hold_port(self, stack: AsyncExitStack) -> None:
         self._held = reserved_port(self._options.host, self._options.port)
@@ -171,6 +183,7 @@ class Replica:
 
     def _setup(self, runtime: Runtime) -> dict[str, Any]:
         assert self._pair is not None
+        assert self._paths is not None
         return {
             "options": options_message(self._options),
             "port": self.port,
@@ -178,6 +191,7 @@ class Replica:
             "user": runtime.user,
             "certificate": packed(self._pair.certificate),
             "private": packed(self._pair.key),
+            "callers": self._paths.shared.packed(),
         }
 
     def _url(self) -> str:
@@ -201,6 +215,15 @@ class Replica:
         if self._workers is not None:
             shown = {"certificate": packed(pair.certificate), "private": packed(pair.key)}
             self._workers.tell({"t": "CERTIFICATE", **shown})
+
+    def _take_callers(self, shared: Shared) -> None:
+        """Have requests answered at other paths, and the API server told of them."""
+        if self._serving is not None:
+            self._serving.take(shared)
+        if self._workers is not None:
+            self._workers.tell({"t": "CALLERS", "callers": shared.packed()})
+        if self._keeper is not None:
+            self._keeper.mark()
 
     async def _note_ready(self, runtime: Runtime) -> None:
         """Set `ready` once everything is known and answered."""
@@ -277,6 +300,8 @@ class Replica:
             await self._serving.stop()
         if self._workers is not None:
             await self._workers.stop(self._options.drain_seconds + LONGEST_TIMEOUT)
+        if self._paths is not None:
+            await self._paths.leave()
         with suppress(TimeoutError):
             async with asyncio.timeout(AFTERWORK):
                 await runtime.afterwork.finish()

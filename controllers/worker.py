@@ -18,6 +18,7 @@ from controllers.replica import AFTERWORK
 from controllers.runtime.feed import Channel, options_in, take_over, unpacked
 from controllers.starting import clock_of, connected, loops_of, make_runtime, settle_memory
 from controllers.webhook.certificates import Pair
+from controllers.webhook.secret_path import unpacked as shared_in
 from controllers.webhook.serving import Serving
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ class Worker:
                 self._answer()
             case "CERTIFICATE":
                 self._serving.load(pair_in(message))
+            case "CALLERS":
+                take_callers(self._serving, message)
             case "KINDS":
                 self._refreshing = asyncio.create_task(self._refresh())
 
@@ -87,6 +90,13 @@ class Worker:
 def pair_in(message: Mapping[str, Any]) -> Pair:
     """Return the certificate in a message."""
     return Pair(unpacked(message["certificate"]), unpacked(message["private"]))
+
+
+def take_callers(serving: Serving, message: Mapping[str, Any]) -> None:
+    """Have a server go by what a message says of its callers."""
+    shared = shared_in(message["callers"])
+    if shared is not None:
+        serving.take(shared)
 
 
 async def work(fd: int) -> None:
@@ -114,8 +124,14 @@ async def work(fd: int) -> None:
     loops = loops_of(runtime)
     beside = asyncio.create_task(loops.run())
     serving = Serving(
-        runtime, pair_in(setup), sink=loops.sink, port=setup["port"], shared_port=True
+        runtime,
+        pair_in(setup),
+        sink=loops.sink,
+        port=setup["port"],
+        shared_port=True,
+        on_outage=lambda: channel.send({"t": "OUTAGE"}),
     )
+    take_callers(serving, setup)
     await serving.start()
     runtime.world.on_listed.append(lambda _: settle_memory() if runtime.world.is_ready else None)
     try:

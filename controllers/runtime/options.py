@@ -46,7 +46,7 @@ class Options:
     trusted_root: Path | None = None
     client_ca: Path | None = None
     client_names: tuple[str, ...] = ()
-    secret_path: bool = False
+    trusts_path: bool = False
     identity: str = ""
     observe_only: bool = False
     force_ignore: bool = False
@@ -94,7 +94,7 @@ def read_options(arguments: Sequence[str], environment: Mapping[str, str] = os.e
         trusted_root=given.trusted_root,
         client_ca=given.client_ca,
         client_names=tuple(given.client_names),
-        secret_path=given.secret_path,
+        trusts_path=given.trusts_path,
         identity=given.identity or _identity(environment),
         observe_only=given.observe_only,
         force_ignore=given.force_ignore,
@@ -129,9 +129,10 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--workers", type=_workers, default=1, help="processes that answer requests; 0 answers in this one (%(default)s)")  # fmt: skip
     add("--seed", default="", help="fix what policies draw by chance; for tests and demonstrations only")  # fmt: skip
     add("--trusted-root", type=Path, metavar="FILE", help="trusted root (JSON) of a Sigstore instance; without it, rules that trust keyless signatures of manifests or images fail")  # fmt: skip
-    add("--client-ca", type=Path, metavar="FILE", help="authorities of the certificate that the API server shows to webhooks: nobody else is answered, and one-time codes need it")  # fmt: skip
+    add("--client-ca", type=Path, metavar="FILE", help="authorities of the certificate that the API server shows to webhooks: nobody else is answered. While the file is not there, the API server is called at secret paths; once it was there, only the certificate counts")  # fmt: skip
     add("--client-name", dest="client_names", action="append", default=[], metavar="NAME", help="common name of that certificate (repeatable); without one, every certificate of the authorities is the API server's")  # fmt: skip
-    add("--secret-path", action="store_true", help="have the API server call us at a path that changes every day and that nobody else is told: what one-time codes need where it shows no certificate, together with the NetworkPolicy")  # fmt: skip
+    add("--secret-path", action="store_true", help="have the API server call us at paths drawn by chance, which is what happens anyway where it shows no certificate")  # fmt: skip
+    add("--trust-path", dest="trusts_path", action="store_true", help="take whoever calls at a secret path for the API server, and let requests have all their effects: codes, uses of grants, generation, records, Events. The API server prints these paths when a call fails, so whoever reads that can forge requests for some seconds")  # fmt: skip
     add("--identity", default="", help="name of this replica")
     add("--observe-only", action="store_true", help="write no webhook configurations, so that nothing is enforced")  # fmt: skip
     add("--drain", dest="drain_seconds", type=_seconds, default=5.0, metavar="DURATION", help="how long requests are still answered once told to stop (5s)")  # fmt: skip

@@ -63,12 +63,14 @@ class Workers:
         setup: Callable[[], Message],
         *,
         command: Sequence[str] = COMMAND,
+        on_outage: Callable[[], None] = lambda: None,
     ) -> None:
         self._count = count
         self._world, self._stores = world, stores
         self._metrics, self._clock = metrics, clock
         self._setup = setup
         self._command = command
+        self._on_outage = on_outage
         self._workers: dict[int, _Worker] = {}
         self._changed = asyncio.Event()
         self._is_stopping = False
@@ -124,6 +126,7 @@ class Workers:
                 worker.channel.close()
                 _end(worker.process)
                 status = await worker.process.wait()
+            self._on_outage()
             _log.warning(
                 "worker %d ended with status %d and is replaced", worker.process.pid, status
             )
@@ -154,6 +157,8 @@ class Workers:
                 if worker.is_ready != message["ready"]:
                     worker.is_ready = bool(message["ready"])
                     self._changed.set()
+            case "OUTAGE":
+                self._on_outage()
             case "METRICS":
                 self._metrics.show(f"worker {number}", message["dump"])
 

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from engine.evaluate import PolicySet
     from engine.model import Json, Object
 
+    from .secret_path import Shared
+
 OWNER: Final = "kpolicy.io/owner"
+CALLERS: Final = "kpolicy.io/callers"
+"""Annotation that says how the controllers know who calls them (`caller.Caller`)."""
 MANAGED_BY: Final = {"webhook.kyverno.io/managed-by": "kyverno"}
 RESOURCE_VALIDATING: Final = "kyverno-resource-validating-webhook-cfg"
 RESOURCE_MUTATING: Final = "kyverno-resource-mutating-webhook-cfg"
@@ -52,19 +56,22 @@ _BOOTSTRAP: Final = (
 class Address:
     """Where the API server reaches us: a service, or (with `url`) a place outside the cluster; and whom it is to trust.
 
-    `prefix` begins every path.
+    `shared` says by which secret each path begins; without it they are plain. `callers` tells readers of a configuration how
+    whoever asks is known.
     """
 
     bundle: bytes
     namespace: str = "kyverno"
     service: str = SERVICE
     url: str = ""
-    prefix: str = field(default="", repr=False)
+    shared: Shared | None = field(default=None, repr=False)
+    callers: str = ""
 
     def client_config(self, path: str) -> dict[str, Any]:
         """Return how a webhook at `path` is called."""
         bundle = base64.b64encode(self.bundle).decode()
-        path = f"{self.prefix}{path}"
+        if self.shared is not None:
+            path = f"/{self.shared.prefix(path[1:].partition('/')[0])}{path}"
         if self.url:
             return {"url": f"{self.url.rstrip('/')}{path}", "caBundle": bundle}
         service = {"name": self.service, "namespace": self.namespace, "path": path, "port": 443}
@@ -84,7 +91,11 @@ def configurations(
         _document(VALIDATING, RESOURCE_VALIDATING, _validating(lanes, discovery, settings, address), settings),
         _document(MUTATING, RESOURCE_MUTATING, _mutating(lanes, discovery, settings, address), settings),
     ]  # fmt: skip
-    return [*resources, *_fixed(address, settings)] if serves_policies else resources
+    made = [*resources, *_fixed(address, settings)] if serves_policies else resources
+    if address.callers:
+        for document in made:
+            document["metadata"]["annotations"][CALLERS] = address.callers
+    return made
 
 
 def condition_probe(name: str, conditions: Sequence[Mapping[str, Json]]) -> Object:

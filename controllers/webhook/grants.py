@@ -20,6 +20,7 @@ from engine.grants.company import circumstances_of, readable_policies
 from engine.lang import regex
 
 from . import envelope
+from .caller import is_proven
 from .reach import is_wide, reach_of
 
 if TYPE_CHECKING:
@@ -46,10 +47,7 @@ class GrantDesk:
         clock: Clock,
         key: bytes,
         discovery: Discovery | None = None,
-        *,
-        knows_callers: bool = True,
     ) -> None:
-        self._knows_callers = knows_callers
         self._client, self._clock = client, clock
         self._discovery = discovery or Discovery(client)
         self._block_key = block_key(key)
@@ -98,10 +96,11 @@ class GrantDesk:
         for level in policy.levels:
             if not level.users and not level.groups:
                 raise Refused(f"grantpolicy/{policy.name}: a level of approvers names nobody")
-        if policy.codes != "off" and not self._knows_callers:
+        if policy.codes != "off" and not policy.strict_codes and not is_proven():
             raise Refused(
-                f"grantpolicy/{policy.name}: one-time codes need an API server that proves to be one; "
-                "start the controllers with --client-ca, or with --secret-path and the NetworkPolicy"
+                f"grantpolicy/{policy.name}: one-time codes need an API server that proves to be one by a certificate "
+                "(--client-ca), or spec.codes.strict, with which people claim them; a path proves nothing unless "
+                "--trust-path says that it does"
             )
 
     async def _check_limits(self, obj: Object) -> None:

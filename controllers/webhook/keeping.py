@@ -19,9 +19,9 @@ from controllers.kube.kinds import (
 from controllers.kube.reflector import Selection
 from controllers.store.policies import content_hash, is_policy
 
+from .caller import Callers
 from .certificates import renewed
 from .configurations import MANAGED_BY, MUTATING, OWNER, Address, configurations
-from .secret_path import SecretPath
 from .secrets import ensure_certificates, write_certificates
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from engine.model import Object
 
     from .certificates import Certificates
+    from .path_keeping import PathKeeper
 
 SETTLE: Final = 0.1
 """Seconds in which changes gather, so that a hundred policies are one change of a configuration."""
@@ -53,7 +54,8 @@ _log = logging.getLogger(__name__)
 class Keeper:
     """Keeps configurations and certificates; `lead` does it for as long as this replica leads.
 
-    `names` are the host names that the certificate is for, `loaded` is called with certificates that were made anew.
+    `names` are the host names that the certificate is for, `loaded` is called with certificates that were made anew, `paths` has
+    the paths that the API server is told to call.
     """
 
     def __init__(
@@ -62,11 +64,13 @@ class Keeper:
         names: Sequence[str],
         url: str,
         loaded: Callable[[Certificates], None],
+        paths: PathKeeper | None = None,
     ) -> None:
         self._runtime = runtime
         self._names = names
         self._url = url
         self._loaded = loaded
+        self._paths = paths
         self._stale = asyncio.Event()
         self._pause = SETTLE
         runtime.world.on_change.append(self._on_change)
@@ -94,6 +98,8 @@ class Keeper:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._follow())
                 group.create_task(self._remember_renewal())
+                if self._paths is not None:
+                    group.create_task(self._paths.lead())
         finally:
             for kind, stop in zip(kinds, stops, strict=True):
                 stop()
@@ -112,7 +118,10 @@ class Keeper:
             try:
                 await self.bring_in_step()
             except KubeError as error:
-                _log.warning("the webhook configurations are not in step: %s", error.message)
+                text = (
+                    error.message if self._paths is None else self._paths.shared.hide(error.message)
+                )
+                _log.warning("the webhook configurations are not in step: %s", text)
                 self._stale.set()
                 await clock.sleep(RETRY)
 
@@ -140,8 +149,7 @@ class Keeper:
         """Write the configurations; return the bundle that all of them carry."""
         runtime = self._runtime
         snapshot = runtime.world.policies.snapshot
-        prefix = SecretPath(runtime.key, runtime.clock.now).current if runtime.options.secret_path else ""  # fmt: skip
-        address = Address(certificates.bundle, runtime.namespace, url=self._url, prefix=prefix)
+        address = self._address(certificates)
         documents = configurations(
             snapshot.lanes, runtime.world.discovery, runtime.world.configuration, address
         )
@@ -149,7 +157,25 @@ class Keeper:
         for document in documents:
             left_out |= await self._put(document)
         runtime.configured.set(_digests(snapshot, left_out))
+        if self._paths is not None and address.shared is not None:
+            await self._paths.written(address.shared.current)
         return certificates.bundle
+
+    def _address(self, certificates: Certificates) -> Address:
+        """Return where the API server is to call us now."""
+        runtime, paths = self._runtime, self._paths
+        if paths is None:
+            return Address(certificates.bundle, runtime.namespace, url=self._url)
+        shared = paths.to_write()
+        callers = Callers(now=runtime.clock.now, trusts_path=runtime.options.trusts_path)
+        callers.take(shared)
+        return Address(
+            certificates.bundle,
+            runtime.namespace,
+            url=self._url,
+            shared=None if shared.authority else shared,
+            callers=callers.mode.value,
+        )
 
     async def _put(self, document: Object) -> set[str]:
         """Write one configuration; return names of webhooks that the server does not accept and that are left out.

@@ -41,7 +41,7 @@ from engine.grants.model import instant_of
 from engine.grants.requests import covers, lets_ask
 
 from .approvals import Approvals
-from .caller import is_authenticated
+from .caller import is_proven
 from .claims import (
     CLUSTER_NAMESPACE,
     Places,
@@ -134,7 +134,7 @@ class Codes:
         modes = {key: found for key, found in _with_codes(covering).items() if found is not None}
         if len(modes) < len(named) or not _may_have_codes(user, modes):
             return ruling
-        if not is_authenticated.get() and not all(one.strict_codes for one in modes.values()):
+        if not is_proven() and not all(one.strict_codes for one in modes.values()):
             return ruling
         claims = await claims_of(review, request, by_policy, self._world.policies.snapshot, self._places)  # fmt: skip
         return await self._with_claims(review, request, claims, modes, ruling)
@@ -160,7 +160,7 @@ class Codes:
                 if passed is not None:
                     audit = {"code-uses": ",".join(use_name(one.code) for one in wanted)}
                     return replace(ruling, denial="", tail="", warnings=passed, audit=audit)
-            elif carried and is_authenticated.get() and not any(found):
+            elif carried and is_proven() and not any(found):
                 self.throttle.count(WRONG, user, writes=not review.dry_run)
             ruling = replace(ruling, lead=f"{NOT_ACCEPTED}\n" if carried else "")
         offers = await self._offers(review, request, claims, modes, keys)
@@ -314,7 +314,7 @@ class Codes:
         code, ends = await self._fresh(claim, policy, key)
         if not code:
             return f"no one-time code for {claim.name}: {TOO_MANY}\n"
-        if is_authenticated.get():
+        if is_proven():
             # Others may ask in anybody's name, and must not use up what that person is offered.
             self.throttle.count(MINTED, user_of(request), writes=request.get("dryRun") is not True)
         return _offered(claim, code, ends, is_strict=policy.strict_codes)

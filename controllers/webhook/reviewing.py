@@ -28,6 +28,7 @@ from engine.evaluate import Inputs, evaluate
 from engine.record import replace
 
 from . import envelope
+from .caller import is_proven
 from .counting import Counting
 from .filters import is_filtered
 from .timing import Sample, Timing
@@ -36,7 +37,7 @@ from .verdicts import Ruling, blocking, rule_on_mutation, rule_on_validation
 from .waivers import Asked
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from controllers.kube import Client, Clock
     from controllers.runtime.afterwork import Afterwork
@@ -57,6 +58,9 @@ MARGIN = 0.5
 
 NOT_READY = "the policy engine is not ready: not all policies are known yet"
 OVERLOADED = "the policy engine has more requests than it can decide; try again later"
+
+_OUTAGES = frozenset({"deadline", "not ready"})
+"""Why a review was not decided when callers of others will have waited in vain."""
 
 NO_LABELS: Mapping[str, str] = {}
 _MOST_USERS = 4096
@@ -93,6 +97,7 @@ class Reviewer:
         own_users: frozenset[str] = frozenset(),
         codes: Codes | None = None,
         waivers: Waivers | None = None,
+        on_outage: Callable[[], None] = lambda: None,
     ) -> None:
         self._world = world
         self._client = client
@@ -107,6 +112,7 @@ class Reviewer:
         self._own_users = own_users
         self._codes = codes
         self._waivers = waivers
+        self._on_outage = on_outage
         self._users: dict[tuple[Any, ...], UserInfo] = {}
         self._users_at = -1
         self._counting, self._timing = Counting(metrics), Timing(metrics)
@@ -122,6 +128,7 @@ class Reviewer:
         try:
             answer = await self._decide(stage, lane_name, request, budget)
         except Overloaded:
+            self._on_outage()
             answer = self._refused("overload", envelope.denied(request["uid"], OVERLOADED))
         except TimeoutError:
             text = f"the policies could not be evaluated within {budget:.1f} s"
@@ -210,6 +217,7 @@ class Reviewer:
             message=ruling.denial,
             request=request,
             triggers=triggers,
+            is_proven=is_proven(),
         )
         if triggers:
             async with asyncio.timeout(budget):
@@ -264,6 +272,7 @@ class Reviewer:
                 at=inputs.now,
                 message=ruling.denial,
                 request=request,
+                is_proven=is_proven(),
             )
             self._hand_over(review, found.results, verdict, None, inputs)
         return self._answer(request, ruling)
@@ -329,6 +338,8 @@ class Reviewer:
         self, reason: str, failure_policy: str, request: Mapping[str, Json], text: str
     ) -> bytes:
         """Answer a request that could not be decided as its policies' failure policy says."""
+        if reason in _OUTAGES:
+            self._on_outage()
         if failure_policy == FAIL:
             return self._refused(reason, envelope.denied(request["uid"], text))
         return envelope.allowed(request["uid"], [f"policies were not evaluated: {text}"])

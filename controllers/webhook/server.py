@@ -17,7 +17,7 @@ from aiohttp import web
 from engine.errors import DocumentError
 from engine.lang import duration
 
-from .caller import is_authenticated
+from .caller import Caller, current_caller
 from .reviewing import budget_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from aiohttp.http import RawRequestMessage
 
     from .caller import Callers
-    from .secret_path import SecretPath
 
 LARGEST_BODY = 32 * 1024 * 1024
 BODY_SECONDS = 5.0
@@ -58,7 +57,10 @@ class Routes:
 
 
 class WebhookServer:
-    """One listening socket with its connections; where `callers` are known, only their reviews and those at the secret path are answered."""
+    """One listening socket with its connections; `callers` says whose reviews are answered, without it everybody's.
+
+    `on_outage` is called where the API server may tell somebody at which path it called: it has no answer, or one that is none.
+    """
 
     def __init__(
         self,
@@ -70,12 +72,12 @@ class WebhookServer:
         shared_port: bool = False,
         most_at_once: int = MOST_AT_ONCE,
         callers: Callers | None = None,
-        secret_path: SecretPath | None = None,
+        on_outage: Callable[[], None] = lambda: None,
     ) -> None:
         self._routes = routes
         self._host, self._port = host or None, port
         self._tls = tls
-        self._callers, self._secret_path = callers, secret_path
+        self._callers, self._on_outage = callers, on_outage
         self._shared_port = shared_port
         self._runner: web.ServerRunner | None = None
         self._is_draining = False
@@ -130,8 +132,10 @@ class WebhookServer:
             status, body, kind = 408, b"the body did not arrive in time", "text/plain"
         except web.HTTPRequestEntityTooLarge:
             status, body, kind = 413, b"the body is too large", "text/plain"
+        if current_caller.get() is not Caller.NOBODY and (status != 200 or _is_gone(request)):
+            self._on_outage()
         response = web.Response(status=status, body=body, content_type=kind)
-        if self._is_draining or status in (408, 413, 415):
+        if self._is_draining or status in (403, 408, 413, 415):
             response.force_close()
         return response
 
@@ -141,14 +145,14 @@ class WebhookServer:
         if page is not None:
             status, body = page()
             return status, body, "text/plain"
-        inner = self._secret_path.inner(path) if self._secret_path is not None else None
-        first, _, rest = (inner or path)[1:].partition("/")
+        caller, inner = self._who(request, path)
+        first, _, rest = inner[1:].partition("/")
         review = self._routes.reviews.get(first)
         if review is None:
             return 404, b"there is nothing here", "text/plain"
         if request.method != "POST":
             return 405, b"reviews are posted", "text/plain"
-        if not self._is_for_us(request, knows_path=inner is not None):
+        if caller is None:
             return 403, b"reviews are answered to the API server", "text/plain"
         if "Content-Encoding" in request.headers:
             return 415, b"bodies are read as they are", "text/plain"
@@ -164,12 +168,15 @@ class WebhookServer:
         finally:
             self._under_way -= 1
 
-    def _is_for_us(self, request: web.BaseRequest, *, knows_path: bool) -> bool:
-        """Tell whether a review is to be answered, and remember for the request who asks."""
-        shows = self._callers is not None and self._callers.include(request.transport)
-        known = shows or knows_path
-        is_authenticated.set(known)
-        return known or self._callers is None
+    def _who(self, request: web.BaseRequest, path: str) -> tuple[Caller | None, str]:
+        """Return who asks, None where that is not answered, and what for; remember it for the request."""
+        found = (
+            (Caller.NOBODY, path)
+            if self._callers is None
+            else self._callers.who(request.transport, path)
+        )
+        current_caller.set(found[0] or Caller.NOBODY)
+        return found
 
     async def _body(self, request: web.BaseRequest) -> bytes:
         length = request.content_length
@@ -192,6 +199,11 @@ class WebhookServer:
         return web.BaseRequest(
             message, payload, protocol, writer, task, loop, client_max_size=LARGEST_BODY
         )
+
+
+def _is_gone(request: web.BaseRequest) -> bool:
+    """Tell whether whoever asks has given up waiting."""
+    return request.transport is None or request.transport.is_closing()
 
 
 @lru_cache(maxsize=64)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-
-from engine.errors import EngineError
 
 from .caller import Callers
 from .configurations import SERVICE
@@ -20,19 +19,18 @@ from .grants import GrantDesk
 from .noting import Notary
 from .redeeming import Codes
 from .reviewing import Limits, Reviewer
-from .secret_path import SecretPath
 from .server import Routes, WebhookServer
 from .tls import ServerTls
 from .waivers import Waivers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
     from controllers.runtime.process import Runtime
     from controllers.runtime.sink import Sink
 
     from .certificates import Pair
+    from .secret_path import Shared
 
 _log = logging.getLogger(__name__)
 _OK = (200, b"ok")
@@ -51,11 +49,15 @@ class Serving:
         port: int | None = None,
         shared_port: bool = False,
         limits: Limits = _LIMITS,
+        on_outage: Callable[[], None] = lambda: None,
     ) -> None:
         self._runtime = runtime
         self._is_leaving = False
-        self._tls = ServerTls(pair, _authorities(runtime.options.client_ca))
+        self._tls, self._on_outage = ServerTls(pair), on_outage
         options = runtime.options
+        self._callers = Callers(
+            frozenset(options.client_names), now=runtime.clock.now, trusts_path=options.trusts_path
+        )
         self._waivers = Waivers(
             runtime.world, runtime.client, runtime.resolver, runtime.clock, runtime.namespace, runtime.key
         )  # fmt: skip
@@ -66,8 +68,8 @@ class Serving:
             port=options.port if port is None else port,
             tls=self._tls.context,
             shared_port=shared_port,
-            callers=Callers(frozenset(options.client_names)) if options.client_ca else None,
-            secret_path=SecretPath(runtime.key, runtime.clock.now) if options.secret_path else None,
+            callers=self._callers,
+            on_outage=on_outage,
         )
 
     @property
@@ -93,6 +95,15 @@ class Serving:
                 _log.info("a new certificate is in use")
         except (OSError, ValueError):
             _log.exception("the new certificate cannot be used; the present one stays")
+
+    def take(self, shared: Shared) -> None:
+        """Go by other paths and another authority of callers from now on."""
+        try:
+            if shared.authority:
+                self._tls.trust(shared.authority)
+        except (ssl.SSLError, ValueError):
+            _log.exception("the authority of callers cannot be used; nobody is answered")
+        self._callers.take(shared)
 
     def drain(self) -> None:
         """Say that we are leaving: not ready any more, and each connection closed with its next answer."""
@@ -124,6 +135,7 @@ class Serving:
             trust=runtime.trust,
             own_users=runtime.own_users,
             waivers=self._waivers,
+            on_outage=self._on_outage,
             codes=Codes(
                 runtime.world, runtime.client, runtime.clock, runtime.namespace, runtime.key
             ),
@@ -140,7 +152,6 @@ class Serving:
             runtime.clock,
             runtime.key,
             runtime.world.discovery,
-            knows_callers=bool(runtime.options.client_ca) or runtime.options.secret_path,
         )
         notary = Notary(
             runtime.client, runtime.clock, runtime.namespace, runtime.key, runtime.own_users
@@ -169,16 +180,6 @@ class Serving:
             return 503, b"leaving"
         missing = self._runtime.world.missing
         return (503, f"not yet listed: {', '.join(missing)}".encode()) if missing else _OK
-
-
-def _authorities(file: Path | None) -> bytes:
-    """Return the authorities of callers; raises EngineError for a file that cannot be read."""
-    if file is None:
-        return b""
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise EngineError(f"cannot read `{file}`: {error.strerror}") from error
 
 
 def names_for(namespace: str, url: str = "") -> Sequence[str]:

@@ -21,6 +21,11 @@ SERVICE: Final = "kyverno-svc"
 CONFIG_MAP: Final = "kyverno"
 HTTPS_PORT: Final = 9443
 METRICS_PORT: Final = 8000
+CLIENT_CA_SECRET: Final = "kpolicy-client-ca"  # noqa: S105 - the name of an object, not a secret
+"""Where administrators put the authority of the certificate that the API server shows to webhooks, under `ca.crt`."""
+CLIENT_CA_FOLDER: Final = "/etc/kpolicy/client-ca"
+CLIENT_NAME: Final = "kube-apiserver-webhook-client"
+"""The common name of that certificate, so that the authority of a cluster can be named that signs people's, too."""
 _SELECTOR: Final = {
     "app.kubernetes.io/component": "admission-controller",
     "app.kubernetes.io/instance": "kyverno",
@@ -102,16 +107,42 @@ def _pod(image: str) -> Object:
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "containers": [_container(image)],
-        "volumes": [{"name": "scratch", "emptyDir": {"sizeLimit": "64Mi"}}],
+        "volumes": [
+            {"name": "scratch", "emptyDir": {"sizeLimit": "64Mi"}},
+            {
+                "name": "client-ca",
+                "secret": {
+                    "secretName": CLIENT_CA_SECRET,
+                    "optional": True,
+                    "items": [{"key": "ca.crt", "path": "ca.crt"}],
+                },
+            },
+        ],
     }
+
+
+def arguments(
+    port: int = HTTPS_PORT,
+    metrics_port: int = METRICS_PORT,
+    client_ca: str = f"{CLIENT_CA_FOLDER}/ca.crt",
+) -> list[str]:
+    """Return the command line of the controllers, for the Deployment and for whoever proves what it promises.
+
+    The file of the authority need not be there: until it is, the API server is called at secret paths.
+    """
+    return [
+        f"--port={port}",
+        f"--metrics-port={metrics_port}",
+        f"--client-ca={client_ca}",
+        f"--client-name={CLIENT_NAME}",
+    ]
 
 
 def _container(image: str) -> Object:
     return {
         "name": "kpolicy",
         "image": image,
-        # Few clusters let their API server show webhooks a certificate; the NetworkPolicy below goes with the path.
-        "args": [f"--port={HTTPS_PORT}", f"--metrics-port={METRICS_PORT}", "--secret-path"],
+        "args": arguments(),
         "env": [
             _from_field("KYVERNO_NAMESPACE", "metadata.namespace"),
             _from_field("KYVERNO_POD_NAME", "metadata.name"),
@@ -137,7 +168,10 @@ def _container(image: str) -> Object:
             "runAsNonRoot": True,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "volumeMounts": [{"name": "scratch", "mountPath": "/tmp"}],  # noqa: S108 - inside the container
+        "volumeMounts": [
+            {"name": "scratch", "mountPath": "/tmp"},  # noqa: S108 - inside the container
+            {"name": "client-ca", "mountPath": CLIENT_CA_FOLDER, "readOnly": True},
+        ],
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from controllers.kube.kinds import CODE_USES, GRANT_POLICIES, NAMESPACES, ONE_TIME_CODES
-from controllers.webhook.caller import is_authenticated
+from controllers.webhook.caller import Caller, current_caller
 from controllers.webhook.redeeming import Codes
 from controllers.webhook.reviewing import Reviewer
 
@@ -75,11 +75,11 @@ async def gate(*objects: dict[str, Any], policies: tuple[dict[str, Any], ...] = 
         hesitating(stage.client)
         made = Gate(stage, (reviewer_of(stage), reviewer_of(stage)))
         stage.client.reviews["SubjectAccessReview"] = lambda _spec: {"allowed": made.may_redeem}
-        token = is_authenticated.set(True)
+        token = current_caller.set(Caller.CERTIFICATE)
         try:
             yield made
         finally:
-            is_authenticated.reset(token)
+            current_caller.reset(token)
 
 
 def reviewer_of(stage: Stage) -> Reviewer:

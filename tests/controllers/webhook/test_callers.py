@@ -11,17 +11,23 @@ import aiohttp
 import orjson
 import pytest
 
-from controllers.webhook.caller import Callers, is_authenticated
+from controllers.kube import ManualClock
+from controllers.webhook.caller import Caller, Callers, current_caller
+from controllers.webhook.secret_path import Shared
 from controllers.webhook.server import Routes, WebhookServer
 from controllers.webhook.tls import ServerTls
 from tests.e2e.server.keys import Authority
 
-from .staging import made_certificates
+from .staging import NOW, made_certificates
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 NAME = "kube-apiserver"
+
+
+def by(*names: str) -> Callers:
+    return Callers(frozenset(names), now=ManualClock(NOW).now)
 
 
 @asynccontextmanager
@@ -31,14 +37,16 @@ async def answering(
     """Yield a session that shows a certificate for `user`, and what the server was asked by whom."""
     folder.joinpath("elsewhere").mkdir()
     known, unknown = Authority(folder), Authority(folder / "elsewhere")
-    seen: list[bool] = []
+    seen: list[Caller] = []
 
     async def review(_rest: str, sent: bytes, _budget: float) -> bytes:
-        seen.append(is_authenticated.get())
+        seen.append(current_caller.get())
         return sent
 
     certificates = made_certificates()
     trusted = known.pair.certificate.read_bytes() if callers is not None else b""
+    if callers is not None:
+        callers.take(Shared(b"s" * 32, authority=trusted, certified_at=NOW))
     server = WebhookServer(
         Routes(reviews={"validate": review}, pages={"/health/readiness": lambda: (200, b"ok")}),
         host="127.0.0.1", tls=ServerTls(certificates.leaf, trusted).context, callers=callers,
@@ -59,12 +67,12 @@ async def answering(
 @pytest.mark.parametrize(
     ("callers", "user", "status"),
     [
-        (Callers(frozenset({NAME})), NAME, 200),
-        (Callers(frozenset({NAME})), "kubernetes-admin", 403),
-        (Callers(frozenset({NAME})), f"{NAME}-2", 403),
-        (Callers(frozenset({NAME})), "", 403),
-        (Callers(), "anybody of this authority", 200),
-        (Callers(), "", 403),
+        (by(NAME), NAME, 200),
+        (by(NAME), "kubernetes-admin", 403),
+        (by(NAME), f"{NAME}-2", 403),
+        (by(NAME), "", 403),
+        (by(), "anybody of this authority", 200),
+        (by(), "", 403),
     ],
 )
 def test_only_who_shows_the_api_server_s_certificate_is_answered(tmp_path, callers, user, status):
@@ -72,7 +80,7 @@ def test_only_who_shows_the_api_server_s_certificate_is_answered(tmp_path, calle
         async with answering(tmp_path, callers, user=user) as (session, seen):
             answer = await session.post("/validate/fail", data=orjson.dumps({}))
             assert answer.status == status
-            assert seen == ([True] if status == 200 else [])
+            assert seen == ([Caller.CERTIFICATE] if status == 200 else [])
             assert (await session.get("/health/readiness")).status == 200
 
     asyncio.run(go())
@@ -80,7 +88,7 @@ def test_only_who_shows_the_api_server_s_certificate_is_answered(tmp_path, calle
 
 def test_a_certificate_of_another_authority_opens_no_connection(tmp_path):
     async def go() -> None:
-        async with answering(tmp_path, Callers(), user=NAME, stranger=True) as (session, seen):
+        async with answering(tmp_path, by(), user=NAME, stranger=True) as (session, seen):
             with pytest.raises(aiohttp.ClientError):
                 await session.post("/validate/fail", data=b"{}")
             assert seen == []
@@ -92,6 +100,6 @@ def test_where_no_authority_is_known_everybody_is_answered_and_nobody_authentica
     async def go() -> None:
         async with answering(tmp_path, None, user=NAME) as (session, seen):
             assert (await session.post("/validate/fail", data=b"{}")).status == 200
-            assert seen == [False]
+            assert seen == [Caller.NOBODY]
 
     asyncio.run(go())

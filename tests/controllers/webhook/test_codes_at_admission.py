@@ -11,7 +11,7 @@ import pytest
 
 from controllers.kube import Unreachable
 from controllers.kube.kinds import NAMESPACES
-from controllers.webhook.caller import is_authenticated
+from controllers.webhook.caller import Caller, current_caller
 from controllers.webhook.redeeming import LOCKED, NOT_ACCEPTED
 from controllers.webhook.reviewing import Reviewer
 from engine.codes import issued_code, issued_name, shown, verifier_of
@@ -223,7 +223,7 @@ def test_only_people_are_offered_codes(user: dict[str, str]):
 def test_an_unauthenticated_caller_gets_no_code_and_uses_none():
     async def play(made: Gate) -> None:
         code = await made.offered()
-        is_authenticated.set(False)
+        current_caller.set(Caller.NOBODY)
         assert not CODE.search(message(await made.ask(pod())))
         assert not (await made.ask(with_code(code)))["allowed"]
         assert made.uses() == []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controllers.kube import Unreachable
-from controllers.webhook.caller import is_authenticated
+from controllers.webhook.caller import Caller, current_caller
 from engine.codes import canonical, use_name
 
 from .code_gate import CHIP, CODE, Gate, grant_policy, message, run, with_code
@@ -68,7 +68,7 @@ def test_a_claim_of_somebody_else_elsewhere_or_of_long_ago_does_not_count(how: A
 
 def test_a_review_that_somebody_posts_uses_no_code_that_was_not_claimed():
     async def play(made: Gate) -> None:
-        is_authenticated.set(False)
+        current_caller.set(Caller.NOBODY)
         stolen = CODE.search(message(await made.ask(pod())))
         assert stolen is not None
         assert not (await made.ask(with_code(stolen[0])))["allowed"]
@@ -97,10 +97,10 @@ def test_a_claimed_code_is_good_for_nothing_else():
 
 def test_forged_reviews_do_not_lock_anybody_out():
     async def play(made: Gate) -> None:
-        is_authenticated.set(False)
+        current_caller.set(Caller.NOBODY)
         for number in range(30):
             await made.ask(with_code(f"{number:020d}"))
-        is_authenticated.set(True)
+        current_caller.set(Caller.CERTIFICATE)
         claim(made, await made.offered())
         assert (await made.ask(pod()))["allowed"]
 
