@@ -11,7 +11,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube import AlreadyExists, NotFound
+from controllers.kube import AlreadyExists, Conflict, NotFound
 from controllers.kube.kinds import CODE_USES, GRANT_POLICIES, GRANTS, POLICY_EXCEPTIONS
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
@@ -153,7 +153,7 @@ class GrantLoop:
         if status != before:
             for entry in records_of(grant, status, now):
                 await self._trail.record(entry)
-            await self._write(grant, status, policy)
+            await self._write(obj, status, policy)
         if status.state != before.state:
             tell_state(self._notices, grant, status)
         await self._warn(grant, status, now)
@@ -192,16 +192,20 @@ class GrantLoop:
         ]
         return Circumstances(now, sum(_state(obj) in OPEN for obj in own), max(ended, default=None))
 
-    async def _write(self, grant: Grant, status: GrantStatus, policy: GrantPolicy | None) -> None:
+    async def _write(self, obj: Object, status: GrantStatus, policy: GrantPolicy | None) -> None:
+        """Write a status over the one that it follows from; raises Conflict where there is a later one.
+
+        Another replica may lead meanwhile, and what we have seen may be older: a grant that is over would run again.
+        """
         fields: dict[str, Any] = status.fields()
         if policy is not None and status.state != "denied":
             fields["grantPolicy"] = policy.name
-        try:
+        metadata = obj["metadata"]
+        seen = {"resourceVersion": metadata["resourceVersion"]}
+        with suppress(NotFound):
             await self._surroundings.client.patch(
-                GRANTS, grant.name, grant.namespace, {"status": fields}, subresource="status"
-            )
-        except NotFound:
-            return
+                GRANTS, metadata["name"], metadata["namespace"], {"metadata": seen, "status": fields}, subresource="status"
+            )  # fmt: skip
 
     async def _warn(self, grant: Grant, status: GrantStatus, now: datetime) -> None:
         """Tell that a grant ends soon, once for each instant that this is to be told at."""
@@ -298,7 +302,10 @@ def _text(at: datetime | None) -> str:
 
 
 def _failed(place: _Place, error: Exception) -> None:
-    if isinstance(error, EngineError):
+    if isinstance(error, Conflict):
+        # it changed meanwhile, and is looked at again as it is now
+        _log.debug("grant %s: %s", "/".join(place), error.message)
+    elif isinstance(error, EngineError):
         _log.warning("grant %s: %s", "/".join(place), error.message)
     else:
         _log.error("grant %s", "/".join(place), exc_info=error)

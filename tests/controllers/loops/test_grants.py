@@ -199,6 +199,27 @@ def test_open_grants_count_against_the_limit():
     run(play, grant_policy(limits={"openPerUser": 1}), grant())
 
 
+def test_a_leader_that_was_held_up_does_not_write_over_what_another_one_did():
+    async def play(made: Scene) -> None:
+        write, held = made.client.patch, asyncio.Event()
+
+        async def held_up(kind: Any, name: str, namespace: str, patch: Any, **options: Any) -> Any:
+            if (patch.get("status") or {}).get("state") == "active" and not held.is_set():
+                held.set()
+                decide(made, vote("bob"), vote("ada", "withdraw"))
+                over = {"state": "withdrawn", "endedAt": "2026-11-21T10:18:00Z", "endedBy": "ada"}
+                await write(kind, name, namespace, {"status": over}, subresource="status")
+            return await write(kind, name, namespace, patch, **options)
+
+        made.client.patch = held_up
+        decide(made, vote("bob"))
+        await made.rest(60)
+        assert held.is_set()
+        assert (state(made), exceptions(made)) == ("withdrawn", [])
+
+    run(play, grant_policy(), grant())
+
+
 def test_after_a_crash_between_trail_and_status_nothing_is_told_twice():
     async def play(made: Scene) -> None:
         real, failures = made.client.patch, 2
