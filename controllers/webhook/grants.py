@@ -17,11 +17,12 @@ from engine.errors import EngineError
 from engine.grants import chosen_policy, parse_grant, parse_grant_policy
 from engine.grants.blocks import block_key, is_signed, read_block_id
 from engine.grants.company import circumstances_of, readable_policies
+from engine.grants.requests import is_wide
 from engine.lang import regex
 
 from . import envelope
 from .caller import is_proven
-from .reach import is_wide, reach_of
+from .reach import reach_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping

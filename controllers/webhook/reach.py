@@ -1,40 +1,60 @@
-"""How many objects that are there now a grant would let be as they are: what a wide request is refused by (security.md 5)."""
+"""How many objects that are there now a grant would let be as they are: what a wide request is refused by (security.md 5).
+
+Kinds, names and labels are read as the exception of the grant reads them, wildcards in labels included; a server's own label
+selectors know none.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube.selectors import text_of
 from engine.lang import wildcard
+from engine.match.kinds import parse_kind
+from engine.match.selectors import compile_selector
 
 if TYPE_CHECKING:
-    from controllers.kube import Client, Discovery
+    from collections.abc import Callable
+
+    from controllers.kube import Client, Discovery, Kind
     from engine.grants import Grant
+    from engine.model import Object
 
 MOST_KINDS: Final = 20
 """Kinds that are counted for one request; more of them are too many to be granted at once."""
 
 
-def is_wide(grant: Grant) -> bool:
-    """Tell whether a grant is about more than one object by name."""
-    return not grant.target or any(map(wildcard.has_wildcard, (grant.target, grant.kind)))
-
-
 async def reach_of(client: Client, discovery: Discovery, grant: Grant, most: int) -> int:
-    """Return how many objects fit a grant, or some number beyond `most`; raises KubeError where they cannot be listed."""
-    kinds = [
-        one
-        for one in discovery.matching("*", "*", grant.kind, preferred=True)
-        if one.namespaced and "list" in (one.verbs or ("list",))
-    ]
+    """Return how many objects fit a grant, or some number beyond `most`.
+
+    Raises KubeError where they cannot be listed and PolicyError for a selector that cannot be read.
+    """
+    kinds = _kinds(discovery, grant.kind)
     if len(kinds) > MOST_KINDS:
         return most + 1
-    selector = text_of(grant.selector) if grant.selector else ""
+    fits = _test_of(grant)
     found = 0
     for kind in kinds:
-        page = await client.list_all(kind, grant.namespace, label_selector=selector)
-        name = grant.target or "*"
-        found += sum(wildcard.match(name, str(one["metadata"]["name"])) for one in page.items)
+        page = await client.list_all(kind, grant.namespace, metadata_only=True)
+        found += sum(fits(one["metadata"]) for one in page.items)
         if found > most:
             break
     return found
+
+
+def _kinds(discovery: Discovery, text: str) -> list[Kind]:
+    wanted = parse_kind(text)
+    return [
+        one
+        for one in discovery.matching(wanted.group, wanted.version, wanted.kind, preferred=True)
+        if one.namespaced and "list" in (one.verbs or ("list",))
+    ]
+
+
+def _test_of(grant: Grant) -> Callable[[Object], bool]:
+    named = wildcard.compiled(grant.target or "*")
+    labelled = compile_selector(grant.selector or {})
+
+    def fits(metadata: Any) -> bool:
+        return named(str(metadata["name"])) and labelled(metadata.get("labels") or {})
+
+    return fits

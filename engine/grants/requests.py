@@ -137,14 +137,27 @@ def _is_ticket(pattern: str, text: str) -> bool:
         return False
 
 
+def is_wide(grant: Grant) -> bool:
+    """Tell whether a grant can reach more than one object by its name.
+
+    A selector does whatever it says, because labels are for whoever may write objects to set; so does a kind of any group or
+    with any subresource.
+    """
+    is_named = bool(grant.kind.strip()) and bool(grant.target.strip())
+    return not is_named or grant.selector is not None or _has_wildcard(grant.kind, grant.target)
+
+
+def _has_wildcard(*texts: str) -> bool:
+    return any(map(wildcard.has_wildcard, texts))
+
+
 def _breadth(grant: Grant, policy: GrantPolicy) -> Iterator[Refusal]:
     if policy.wildcards:
         return
-    wide = not grant.target and not grant.selector
-    if wide or any(map(wildcard.has_wildcard, (grant.target, grant.kind, *grant.rules))):
+    if is_wide(grant) or not grant.rules or _has_wildcard(grant.policy, *grant.rules):
         yield Refusal(
-            f"grantpolicy/{policy.name} allows no wildcards in kind, name or rule",
-            "name the object, as Deployment/web",
+            f"grantpolicy/{policy.name} allows no wildcards in kind, name or rule, and no selector",
+            "name rule and object, as POLICY/RULE Deployment/web",
         )
 
 

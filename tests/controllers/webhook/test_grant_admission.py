@@ -136,6 +136,11 @@ ANY = {**WIDE, "spec": {**WIDE["spec"], "limits": {"objects": 0}}}
         (FEW, _pods(4), {"kind": "Pod", "name": "*"}, False),
         (FEW, _pods(4, tier="a"), {"kind": "Pod", "selector": {"matchLabels": {"tier": "a"}}}, False),
         (FEW, _pods(4, tier="b"), {"kind": "Pod", "selector": {"matchLabels": {"tier": "a"}}}, True),
+        (FEW, _pods(4, tier="a"), {"kind": "Pod", "selector": {"matchLabels": {"t*": "*"}}}, False),
+        (FEW, _pods(4, tier="a"), {"kind": "Pod", "selector": {"matchLabels": {"tier": "?"}}}, False),
+        (FEW, _pods(4), {"kind": "v1/Pod", "name": "web-*"}, False),
+        (FEW, _pods(4), {"kind": "Pod/exec", "name": "web-*"}, False),
+        (FEW, _pods(4), {"kind": "*/*", "name": "web-*"}, False),
         (ANY, _pods(60), {"kind": "Pod", "name": "*"}, True),
     ],
 )  # fmt: skip
@@ -143,6 +148,17 @@ def test_a_wide_request_reaches_no_more_objects_than_it_may(policy, pods, target
     answer = ask(grant(target=target), client=FakeClient(policy, *pods, kinds=[PODS]))
     assert answer["allowed"] is allowed, text(answer)
     assert allowed or "it reaches more than" in text(answer)
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [{"matchLabels": {}}, {"matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]}],
+)
+def test_an_emergency_by_labels_is_refused_where_wildcards_are(selector: dict[str, Any]):
+    narrow = {**POLICY, "spec": {**POLICY["spec"], "emergency": {"maxDuration": "4h"}}}
+    asked = grant(target={"kind": "Pod", "selector": selector}, emergency=True)
+    answer = ask(asked, client=FakeClient(narrow, kinds=[PODS]))
+    assert "allows no wildcards" in text(answer)
 
 
 def test_a_wide_request_whose_objects_cannot_be_counted_is_refused():

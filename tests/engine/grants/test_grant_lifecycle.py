@@ -239,6 +239,40 @@ def test_each_limit_names_itself(spec, rules, text):
     assert found[0].help
 
 
+@pytest.mark.parametrize(
+    "wide",
+    [
+        {"target": {"kind": "Pod", "selector": {"matchLabels": {"app": "web"}}}},
+        {"target": {"kind": "Pod", "selector": {"matchLabels": {}}}},
+        {"target": {"kind": "Pod", "selector": {"matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]}}},
+        {"target": {"kind": "Pod", "selector": {}}},
+        {"target": {"kind": "Pod", "name": "web", "selector": {}}},
+        {"target": {"kind": "Pod", "name": ""}},
+        {"target": {"kind": "Pod", "name": "  "}},
+        {"target": {"kind": "Pod", "name": "web-?"}},
+        {"target": {"kind": "*", "name": "web"}},
+        {"target": {"kind": "apps/*/Deployment", "name": "web"}},
+        {"target": {"kind": "*/*", "name": "web"}},
+        {"target": {"kind": "Pod/*", "name": "web"}},
+        {"target": {"kind": "", "name": "web"}},
+        {"rules": []},
+        {"rules": ["run-as-non-root", "host-*"]},
+        {"policy": "*"},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("is_emergency", [False, True])
+def test_a_policy_without_wildcards_lets_nobody_ask_for_more_than_named_objects_and_rules(
+    wide, is_emergency: bool
+):
+    narrow = policy(policies=["*"], emergency={"maxDuration": "4h"})
+    found = refusals(grant(emergency=is_emergency, **wide), narrow, Circumstances(NOW))
+
+    assert [one for one in found if "allows no wildcards" in one.message], wide
+    assert not refusals(grant(**wide), policy(wildcards=True), Circumstances(NOW))
+    asked = next_status(grant(emergency=True, **wide), narrow, Facts(NOW, refusals=found))
+    assert asked.state == "denied"
+
+
 def test_open_grants_and_cool_down_are_limited():
     rules = policy(limits={"openPerUser": 2, "coolDown": "1h"})
 

@@ -243,7 +243,10 @@ def test_short_names_of_kinds_are_understood_and_labels_choose_many(on_stage):
     async def act(stage: Stage) -> None:
         said = await stage.run("ada", "grant", "no-root/r", "deploy/web", "--reason", REASON, "-o", "json")  # fmt: skip
         assert json.loads(said.out)["spec"]["target"] == {"kind": "Deployment", "name": "web"}
-        many = await stage.run("ada", "grant", "no-root/r", "Deployment", "-l", "app=web", "--reason", REASON, "-o", "json")  # fmt: skip
+        by_labels = ("grant", "no-root/r", "Deployment", "-l", "app=web", "--reason", REASON, "-o", "json")  # fmt: skip
+        assert "allows no wildcards" in (await stage.run("ada", *by_labels)).err
+        await stage.grant_policy("wide", wildcards=True)
+        many = await stage.run("ada", *by_labels)
         assert json.loads(many.out)["spec"]["target"]["selector"] == {"matchLabels": {"app": "web"}}
 
     on_stage(act)
