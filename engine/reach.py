@@ -35,6 +35,9 @@ ADMISSION_GROUP: Final = "admissionregistration.k8s.io"
 POLICY_GROUPS: Final = frozenset({"kyverno.io", "policies.kyverno.io"})
 """Where policies, clean-up policies, exceptions and the requests that policies make are kept."""
 
+GUARDED_GROUPS: Final = POLICY_GROUPS | {OWN_GROUP, ADMISSION_GROUP}
+"""The groups in which anything may be out of reach; a policy of a namespace has nothing to do with them."""
+
 EXCEPTION_KIND: Final = "PolicyException"
 _REQUEST_KIND: Final = "UpdateRequest"
 _OWN_NAME: Final = "kpolicy-"
@@ -104,11 +107,6 @@ def is_granted(obj: Object) -> bool:
     )
 
 
-def is_never_mutated(group: str, kind: str) -> bool:
-    """Tell whether nothing of a kind is ever changed by a policy, whatever an object holds."""
-    return _is_of_nobody(group, kind)
-
-
 def _of_nobody(target: Target) -> str:
     """Return what is out of every policy's reach about a target, empty where nothing is."""
     group, kind = target.group, target.kind
@@ -140,7 +138,7 @@ def _is_marked_ours(obj: Object) -> bool:
 def _outside(effect: Effect, target: Target, within: str) -> str:
     """Return what lies outside a namespaced policy's reach about a target, empty where nothing does."""
     group, kind = target.group, target.kind
-    if group in POLICY_GROUPS or group in (OWN_GROUP, ADMISSION_GROUP):
+    if group in GUARDED_GROUPS:
         return f"policies, exceptions or configurations of admission, as `{kind or group}` is"
     if _is_cluster_scoped(target):
         is_own = (group, kind, target.name) == ("", "Namespace", within)

@@ -14,6 +14,7 @@ from controllers.kube.kinds import CONFIG_MAPS
 from controllers.kube.paths import checked_path, segments
 from controllers.kube.selectors import text_of
 from engine.lang import json, wildcard
+from engine.reach import Effect, Target, out_of_reach
 
 from .errors import OutsideError, shown
 from .kinds import FreshKinds
@@ -71,7 +72,7 @@ class ClusterSource:
 
     async def object(self, lookup: ObjectLookup) -> Object | None:
         """Return an object, None where there is none; raises KubeError, and OutsideError for a kind that is not known."""
-        kind = (await self._kinds(lookup.api_version, lookup.kind))[0]
+        kind = (await self._kinds(lookup))[0]
         try:
             return await self._client.get(kind, lookup.name, lookup.namespace)
         except NotFound:
@@ -79,7 +80,7 @@ class ClusterSource:
 
     async def objects(self, lookup: ListLookup) -> list[Object]:
         """Return the objects that fit; raises KubeError, OutsideError."""
-        kinds = await self._kinds(lookup.api_version, lookup.kind)
+        kinds = await self._kinds(lookup)
         selector = text_of(json.load(lookup.selector)) if lookup.selector else ""
         found: list[Object] = []
         for kind in kinds:
@@ -109,12 +110,28 @@ class ClusterSource:
             if not resume:
                 return found
 
-    async def _kinds(self, api_version: str, kind: str) -> list[Kind]:
-        """Return the kinds meant, at least one, asking the server again where none is known yet."""
-        found = await self._fresh.find(lambda known: _matching(known, api_version, kind))
+    async def _kinds(self, lookup: ObjectLookup | ListLookup) -> list[Kind]:
+        """Return the kinds meant, at least one, asking the server again where none is known yet.
+
+        INVARIANT: for a policy of a namespace none without a namespace is among them: a Client drops the namespace for such.
+        """
+        api_version, name = lookup.api_version, lookup.kind
+        found = await self._fresh.find(lambda known: _matching(known, api_version, name))
         if not found:
-            raise OutsideError(f"the server has no kind `{shown(api_version)}/{shown(kind)}`")
-        return found
+            raise OutsideError(f"the server has no kind `{shown(api_version)}/{shown(name)}`")
+        if not lookup.within:
+            return found
+        reasons = [
+            out_of_reach(Effect.LOOK_UP, _target(kind, lookup), lookup.within) for kind in found
+        ]
+        within = [kind for kind, reason in zip(found, reasons, strict=True) if reason is None]
+        if not within:
+            raise OutsideError(next(filter(None, reasons)))
+        return within
+
+
+def _target(kind: Kind, lookup: ObjectLookup | ListLookup) -> Target:
+    return Target(kind.group, kind.kind, kind.namespaced, lookup.namespace, lookup.name)
 
 
 def _matching(known: Discovery, api_version: str, kind: str) -> list[Kind]:

@@ -87,11 +87,16 @@ class Entries:
         resource = spec.get("kubernetesResource") or {}
         if lookup.within and resource.get("namespace") != lookup.within:
             raise EgressError(f"global context entry `{shown(name)}` is not for this namespace")
-        data = await (self._objects(name, resource) if resource else self._result(name, spec))
+        if resource:
+            data: Json = await self._objects(name, resource, lookup.within)
+        else:
+            data = await self._result(name, spec)
         return _projected(spec, projection, data) if projection else data
 
-    async def _objects(self, name: str, resource: Object) -> list[Object]:
+    async def _objects(self, name: str, resource: Object, within: str) -> list[Object]:
         kind = await self._kind(resource)
+        if within and not kind.namespaced:
+            raise EgressError(f"global context entry `{shown(name)}` is not for this namespace")
         namespace = str(resource.get("namespace") or "")
         selection = Selection(namespace)
         known = self._watched.get(name)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from controllers.runtime.lanes import FAIL
 from engine.model import RuleType, Status
 from engine.mutate.diff import diff
+from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
 
 from .blocks import blocked_message, failures_of, mutation_error, refused_message, warnings_of
 
@@ -117,6 +118,11 @@ def _warnings(policies: PolicySet, results: Sequence[RuleResult]) -> tuple[str, 
 
 
 def _operations(review: Review, patched: Object) -> Sequence[Mapping[str, Json]]:
+    """Return the patch; of an object that is out of every policy's reach none, whatever rules made of it."""
     if review.object is None or patched is review.object:
         return ()
+    if review.group in GUARDED_GROUPS:
+        states = [one for one in (review.old_object, review.object, patched) if one is not None]
+        if out_of_reach(Effect.MUTATE, target_of(*states)):
+            return ()
     return diff(review.object, patched)

@@ -13,6 +13,7 @@ from engine.lang import jmes
 from engine.lang.gotext import compact_json, plain
 from engine.lang.variables import Document, Scope, compile_document
 from engine.record import record
+from engine.requestinfo import request_info, request_info_of_template
 
 from .lookups import ApiCallLookup, ConfigMapLookup, GlobalLookup, ImageLookup, ServiceLookup
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from engine.model import Block, Json
+    from engine.requestinfo import RequestInfo
 
     from .inputs import Inputs
     from .lookups import Answer, Lookup
@@ -173,11 +175,15 @@ def _compile_config_map(name: str, source: Block) -> Load:
 def _compile_api_call(name: str, source: Block) -> Load:
     parts = {key: compile_document(value) for key, value in source.items() if key != "jmesPath"}
     path = compile_document(str(source.get("jmesPath") or "").strip())
+    asked = _open_path(source)
 
     def load(scope: Scope, inputs: Inputs) -> Json:
         shown = {key: _rendered(name, part, scope) for key, part in parts.items()}
         fallback = shown.get("default")
-        answer = inputs.ask(_call(shown))
+        lookup = _call(shown)
+        if asked is not None and isinstance(lookup, ApiCallLookup):
+            _check_path(lookup, asked)
+        answer = inputs.ask(lookup)
         if answer.is_absent:
             return ABSENT
         if answer.error:
@@ -187,6 +193,24 @@ def _compile_api_call(name: str, source: Block) -> Load:
         return _projected(name, path, answer, fallback, scope)
 
     return load
+
+
+def _open_path(source: Block) -> RequestInfo | None:
+    """Return what a path with variables can ask for, None for one that is fixed or open altogether."""
+    text = str(source.get("urlPath") or "")
+    if "{{" not in text:
+        return None
+    asked = request_info_of_template(str(source.get("method") or "GET"), text)
+    return None if asked.is_anything else asked
+
+
+def _check_path(lookup: ApiCallLookup, asked: RequestInfo) -> None:
+    """Refuse a path of which a variable made another question than the policy's author was asked about."""
+    info = request_info(lookup.method, lookup.url_path)
+    if info is None or not asked.includes(info):
+        raise EvaluationError(
+            f"failed to fetch data for APICall: a variable made `{lookup.url_path}` of a path for something else"
+        )
 
 
 def _projected(name: str, path: Document, answer: Answer, fallback: Json, scope: Scope) -> Json:

@@ -81,19 +81,24 @@ class GlobalLookup:
 
 @record
 class ObjectLookup:
-    """One object of the cluster, for clones and for what generated objects would change; None when it is missing."""
+    """One object of the cluster, for clones and for what generated objects would change; None when it is missing.
+
+    `within` is the asking policy's namespace.
+    """
 
     api_version: str
     kind: str
     namespace: str
     name: str
+    within: str = ""
 
 
 @record
 class ListLookup:
     """Objects of one kind, for targets of mutate-existing rules and lists of clones; answered with a list.
 
-    Name and namespace may hold wildcards; `selector` is the JSON text of a label selector.
+    Name and namespace may hold wildcards; `selector` is the JSON text of a label selector. `within` is the asking policy's
+    namespace.
     """
 
     api_version: str
@@ -101,6 +106,7 @@ class ListLookup:
     namespace: str
     name: str = ""
     selector: str = ""
+    within: str = ""
 
 
 @record

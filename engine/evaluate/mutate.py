@@ -10,6 +10,7 @@ from engine.lang.variables import Document, compile_document
 from engine.model import Outcome, Status, Target
 from engine.mutate.handler import apply_json6902, apply_strategic, is_descending, mutated_message
 from engine.mutate.ready import ready_json6902, ready_strategic
+from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
 from engine.record import record, replace
 
 from .answers import NO_ANSWER, Answers, RuleAnswer, answered, errored, joined
@@ -62,7 +63,11 @@ def compile_mutate(rule: Rule) -> tuple[Handler, Passing | AtOnce]:
         return _compile_targets(block, loops, patch), ()
 
     def handle(state: State) -> Answers:
-        return (_mutate(state, state.resource, loops, patch),)
+        review = state.review
+        if review.group not in GUARDED_GROUPS:
+            return (_mutate(state, state.resource, loops, patch),)
+        states = [one for one in (review.old_object, review.object) if one is not None]
+        return (_within_reach(Effect.MUTATE, states, state, loops, patch),)
 
     if not isinstance(patch, _Constant):
         return handle, ()
@@ -73,6 +78,26 @@ def compile_mutate(rule: Rule) -> tuple[Handler, Passing | AtOnce]:
         return None if patched is resource else (_patched(resource, patched),)
 
     return handle, AtOnce(work, (_IDLE,))
+
+
+def _within_reach(
+    effect: Effect,
+    states: list[Object],
+    state: State,
+    loops: tuple[_Loop, ...],
+    patch: Patch | None,
+) -> RuleAnswer:
+    """Return the answer of an object known in some states, skipped where it is, or would come to be, out of reach."""
+    within = state.policy.namespace
+    reason = out_of_reach(effect, target_of(*states), within)
+    if reason is None:
+        answer = _mutate(state, state.resource, loops, patch)
+        if answer.patched is None or answer.patched is state.resource:
+            return answer
+        reason = out_of_reach(effect, target_of(*states, answer.patched), within)
+        if reason is None:
+            return answer
+    return RuleAnswer(Outcome(Status.SKIP, f"rule is skipped: {reason}"))
 
 
 def _mutate(
@@ -268,6 +293,6 @@ def _mutate_target(
         return errored("failed to evaluate preconditions", error)
     if not verdict.holds:
         return answered(Status.SKIP, joined("; ", "preconditions not met", verdict.message))
-    answer = _mutate(inner, target, loops, patch)
+    answer = _within_reach(Effect.MUTATE_EXISTING, [target], inner, loops, patch)
     after = target if answer.patched is None else answer.patched
     return (replace(answer, targets=(Target(target, after),)),)

@@ -10,12 +10,14 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from engine.match import Matcher
+from engine.model import RuleType
+from engine.reach import GUARDED_GROUPS
 from engine.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from engine.model import Review, RuleType
+    from engine.model import Review
 
     from .policy_set import CompiledPolicy, Group
     from .quick import Quick
@@ -69,11 +71,16 @@ def _stretches(
 
 def _step(rule: CompiledRule, review: Review) -> Iterator[Step]:
     """Yield the step of a rule, none where it concerns no review of this sort."""
-    quick = rule.quick if review.operation != "DELETE" else None
+    quick = None if review.operation == "DELETE" or _is_guarded(rule, review) else rule.quick
     if not _is_decided(rule.matcher):
         yield Step(rule, rule.matcher.applies, quick)
     elif rule.matcher.applies(review):
         yield Step(rule, None, quick)
+
+
+def _is_guarded(rule: CompiledRule, review: Review) -> bool:
+    """Tell whether a rule has to look at an object before it changes it, which may be out of its reach."""
+    return rule.type is RuleType.MUTATION and review.group in GUARDED_GROUPS
 
 
 def _is_decided(matcher: object) -> bool:

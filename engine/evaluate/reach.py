@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.lang.wildcard import has_wildcard
+from engine.reach import Effect, Target, out_of_reach
 from engine.record import replace
+from engine.requestinfo import request_info
 
 from .lookups import (
     ApiCallLookup,
@@ -25,24 +28,36 @@ from .lookups import (
 if TYPE_CHECKING:
     from .lookups import Lookup
 
-_MARKED = (ServiceLookup, GlobalLookup, ImageLookup, SignatureLookup)
+_MARKED = (ServiceLookup, GlobalLookup, ImageLookup, SignatureLookup, ObjectLookup, ListLookup)
 
 
 def refusal(lookup: Lookup, namespace: str) -> str:
-    """Return why a policy of `namespace` may not ask, empty when it may."""
+    """Return why a policy of `namespace` may not ask, empty when it may.
+
+    Whether a kind of object has a namespace at all is known to whoever answers, who asks again (security.md, C01).
+    """
     match lookup:
-        case ConfigMapLookup() if lookup.namespace != namespace:
-            return _text(namespace, f"ConfigMaps of namespace `{lookup.namespace}`")
-        case ApiCallLookup() if not _lies_in(lookup.url_path, namespace):
-            return _text(namespace, f"`{lookup.url_path}`")
-        case ObjectLookup() if not _is_own(lookup, namespace):
-            return _text(namespace, f"objects of namespace `{lookup.namespace}`")
-        case ListLookup() if lookup.namespace != namespace:
-            return _text(namespace, f"objects of namespace `{lookup.namespace}`")
+        case ConfigMapLookup():
+            target = Target("", "ConfigMap", True, lookup.namespace, lookup.name)
+        case ApiCallLookup():
+            found = _called(lookup)
+            if found is None:
+                return _text(namespace, f"`{lookup.url_path}`")
+            target = found
+        case ObjectLookup() if (lookup.api_version, lookup.kind) == ("v1", "Namespace"):
+            target = Target("", "Namespace", False, lookup.namespace, lookup.name)
+        case ObjectLookup() | ListLookup():
+            group = lookup.api_version.rpartition("/")[0]
+            is_open = not lookup.api_version or has_wildcard(lookup.api_version)
+            target = Target(
+                None if is_open else group, lookup.kind, None, lookup.namespace, lookup.name
+            )
         case ImageLookup() | SignatureLookup():
             foreign = [one for one in lookup.secrets if not one.startswith(f"{namespace}/")]
             return _text(namespace, f"secret `{foreign[0]}`") if foreign else ""
-    return ""
+        case _:
+            return ""
+    return out_of_reach(Effect.LOOK_UP, target, namespace) or ""
 
 
 def marked(lookup: Lookup, namespace: str) -> Lookup:
@@ -54,23 +69,16 @@ def _text(namespace: str, what: str) -> str:
     return f"a policy of namespace `{namespace}` may not read {what}"
 
 
-def _is_own(lookup: ObjectLookup, namespace: str) -> bool:
-    """Tell whether an object lies in the namespace, or is that Namespace itself."""
-    if (lookup.api_version, lookup.kind) == ("v1", "Namespace"):
-        return lookup.name == namespace
-    return lookup.namespace == namespace
-
-
-def _lies_in(url_path: str, namespace: str) -> bool:
-    """Tell whether a path is one below the namespace, in the one place where the API server reads it.
-
-    Anything that somebody could read in another way is not: escapes, dots, empty segments, backslashes, fragments.
-    """
-    path = url_path.partition("?")[0]
-    parts = path.split("/")
-    if any(char in path for char in "%\\#;") or not path.isprintable() or " " in path:
-        return False
-    if any(part in ("", ".", "..") for part in parts[1:]):
-        return False
-    start = 3 if path.startswith("/api/") else 4 if path.startswith("/apis/") else 0
-    return bool(start) and parts[start : start + 2] == ["namespaces", namespace]
+def _called(lookup: ApiCallLookup) -> Target | None:
+    """Return what a call is about; None for one that is about no object, or whose path could be read in another way."""
+    info = request_info(lookup.method, lookup.url_path)
+    if (
+        info is None
+        or not info.resource
+        or info.verb == "watch"
+        or lookup.url_path.partition("?")[0].endswith("/")
+    ):
+        return None
+    if info.resource == "namespaces" and not info.group:
+        return Target("", "Namespace", False, "", info.name)
+    return Target(info.group, "", bool(info.namespace), info.namespace, info.name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.reach import GUARDED_GROUPS
 from engine.record import record
 
 from .combine import every, never, some
@@ -64,6 +65,8 @@ class Matcher:
             return None
         if self.policy_namespace and review.namespace != self.policy_namespace:
             return f"the object is not in the policy's namespace `{self.policy_namespace}`"
+        if self.policy_namespace and review.group in GUARDED_GROUPS:
+            return f"objects of {review.group} are out of the reach of a policy of a namespace"
         if not self.included.test(review):
             return f"not matched by {self.included.reasons(review)}"
         return f"excluded by {_excluding(self.excluded, review)}"
@@ -72,14 +75,20 @@ class Matcher:
 def compile_match(match: Block, exclude: Block, *, policy_namespace: str = "") -> Matcher:
     """Compile the match and exclude of a rule; raises PolicyError when a part has the wrong type.
 
-    A rule of a namespaced Policy applies to objects of its own namespace only (row A-25). Exclude is asked only after
+    A rule of a namespaced Policy applies to objects of its own namespace only (row A-25), and there not to what decides about
+    policies. Exclude is asked only after
     match held (row A-30).
     """
     included = _group(match, Use.MATCH)
     excluded = _group(exclude, Use.EXCLUDE)
     tests: list[Test] = [included.test]
     if policy_namespace:
-        tests.insert(0, lambda review: review.namespace == policy_namespace)
+        tests.insert(
+            0,
+            lambda review: (
+                review.namespace == policy_namespace and review.group not in GUARDED_GROUPS
+            ),
+        )
     if excluded.test is not never:
         tests.append(_negated(excluded.test))
     return Matcher(

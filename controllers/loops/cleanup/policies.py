@@ -21,6 +21,7 @@ from engine.cleanup import compile_cleanup, plan
 from engine.errors import EngineError
 from engine.model import review_of
 from engine.parse import parse_cleanup_policy
+from engine.reach import Effect, Target, out_of_reach, target_of
 
 from .conditions import TargetConditions
 from .deleting import LONGEST_SLEEP, delete
@@ -117,7 +118,8 @@ class CleanupLoop:
 
     async def _run_kind(self, cleanup: Cleanup, obj: Object, kind: Kind, now: datetime) -> None:
         policy = cleanup.policy
-        if policy.namespace and not kind.namespaced:
+        place = Target(kind.group, kind.kind, kind.namespaced, policy.namespace or None)
+        if out_of_reach(Effect.CLEAN_UP, place, policy.namespace):
             return
         page = await self._surroundings.client.list_all(kind, policy.namespace)
         objects = [
@@ -149,6 +151,9 @@ class CleanupLoop:
         for decision in found.deletions:
             target = decision.object
             if self._is_filtered(target) or is_held(target, now):
+                continue
+            reached = target_of(target, is_namespaced=kind.namespaced)
+            if out_of_reach(Effect.CLEAN_UP, reached, policy.namespace):
                 continue
             labels = _labels(policy, target)
             try:

@@ -20,6 +20,7 @@ from controllers.loops.counting import counted
 from controllers.store.events import about_object, cleaned_up
 from engine.cleanup import TTL_LABEL, due_at, propagation
 from engine.errors import EngineError, EvaluationError
+from engine.reach import Effect, Target, out_of_reach
 
 from .deleting import LONGEST_SLEEP, delete
 from .marks import is_held
@@ -126,6 +127,8 @@ class TtlLoop:
 
     async def _delete(self, kind: Kind, obj: Object, place: _Place) -> None:
         labels = (kind.group, kind.version, kind.plural, place[1] or "-")
+        if out_of_reach(Effect.EXPIRE, _target(kind, obj)):
+            return
         shown = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
         metrics, says_failure = self._surroundings.metrics, not self.queue.failures(place)
         try:
@@ -154,6 +157,12 @@ class TtlLoop:
         if says_failure:
             announce(self._surroundings, [cleaned_up(about_object(obj), obj, _NO_RIGHT)])
         raise Forbidden(_NO_RIGHT, status=403)
+
+
+def _target(kind: Kind, obj: Object) -> Target:
+    metadata = obj["metadata"]
+    namespace, name = str(metadata.get("namespace") or ""), str(metadata["name"])
+    return Target(kind.group, kind.kind, kind.namespaced, namespace, name, (obj,))
 
 
 def _failed(place: _Place, error: Exception) -> None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from controllers.kube import APPLY, AlreadyExists, Conflict, Forbidden, NotFound
 from controllers.loops.rules import synchronizes, uses_apply
 from engine.errors import EvaluationError
+from engine.reach import Effect, out_of_reach, target_of
 
 from .content import is_as_wanted, replaced
-from .origin import SOURCE_UID, rule_selector
+from .origin import POLICY_NAMESPACE, SOURCE_UID, rule_selector
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -50,27 +51,25 @@ class Downstreams:
     async def of_rule(self, policy: str, rule: str, kinds: Iterable[KindName]) -> list[Object]:
         """Return everything of some kinds that a rule made, which may be no more; raises KubeError."""
         namespace, _, name = policy.rpartition("/")
-        return await self._selected(kinds, rule_selector(name, namespace, rule))
+        return await self._selected(kinds, rule_selector(name, namespace, rule), namespace)
 
     async def of_trigger(self, rule: CompiledRule, origin: Origin) -> list[Object]:
         """Return what a rule made for one trigger; raises KubeError."""
-        return await self._selected(self._memory.kinds(rule), origin.selector)
+        kinds = self._memory.kinds(rule)
+        return await self._selected(kinds, origin.selector, origin.policy_namespace)
 
     async def put(self, rule: CompiledRule, wanted: Object) -> bool:
         """Let an object exist as wanted; return whether it was made. Raises EngineError.
 
         What is there already is left alone by a rule that does not synchronise (row U-03).
         """
-        _check_reach(rule, wanted)
+        _check_place(rule, wanted)
         kind = await self._surroundings.kind_of_object(wanted)
         _, _, namespace, name = place_of(wanted)
         if not kind.namespaced:
             wanted = _without_namespace(wanted)
             namespace = ""
-        if rule.policy.namespace and not kind.namespaced:
-            raise EvaluationError(
-                f"a Policy makes objects of its own namespace only, not of kind `{kind.kind}`"
-            )
+        _check_reach(rule.policy.namespace, kind, wanted)
         for attempt in range(_TRIES):
             try:
                 return await self._put(rule, kind, wanted, namespace, name)
@@ -80,8 +79,10 @@ class Downstreams:
         return False
 
     async def delete(self, obj: Object) -> None:
-        """Delete an object, if it is still that very one; raises KubeError."""
+        """Delete an object, if it is still that very one and in reach of the policy that it says made it; raises KubeError."""
         kind = await self._surroundings.kind_of_object(obj)
+        made_within = str((obj["metadata"].get("labels") or {}).get(POLICY_NAMESPACE) or "")
+        _check_reach(made_within, kind, obj)
         _, _, namespace, name = place_of(obj)
         try:
             await self._client.delete(kind, name, namespace, uid=obj["metadata"]["uid"])
@@ -109,12 +110,17 @@ class Downstreams:
         page = await self._client.list_all(kind, namespace, metadata_only=True)
         return any(one["metadata"].get("uid") == labels[SOURCE_UID] for one in page.items)
 
-    async def _selected(self, kinds: Iterable[KindName], selector: str) -> list[Object]:
+    async def _selected(
+        self, kinds: Iterable[KindName], selector: str, within: str
+    ) -> list[Object]:
+        """Return what bears labels, of a namespaced policy's in its namespace: elsewhere others wrote them."""
         found: list[Object] = []
         for api_version, kind_name in kinds:
             try:
                 kind = await self._surroundings.kind_of(api_version, kind_name)
-                page = await self._client.list_all(kind, label_selector=selector)
+                if within and not kind.namespaced:
+                    continue
+                page = await self._client.list_all(kind, within, label_selector=selector)
             except NotFound:
                 continue
             found += [{"apiVersion": api_version, "kind": kind_name, **item} for item in page.items]
@@ -131,6 +137,7 @@ class Downstreams:
             await self._client.create(kind, wanted)
             return True
         is_copy = bool((wanted["metadata"].get("labels") or {}).get(SOURCE_UID))
+        _check_reach(rule.policy.namespace, kind, existing, wanted)
         if synchronizes(rule) and not is_as_wanted(existing, wanted, is_copy=is_copy):
             await self._client.update(kind, replaced(existing, wanted))
         return False
@@ -140,7 +147,9 @@ class Downstreams:
     ) -> bool:
         """Write an object by server-side apply (row A-22), which leaves fields of others alone."""
         try:
-            await self._client.get(kind, name, namespace)
+            _check_reach(
+                rule.policy.namespace, kind, await self._client.get(kind, name, namespace), wanted
+            )
             is_new = False
         except NotFound:
             is_new = True
@@ -151,8 +160,15 @@ class Downstreams:
         return is_new
 
 
-def _check_reach(rule: CompiledRule, wanted: Object) -> None:
-    """Refuse what a namespaced Policy may not make (row A-25), whatever its variables come to."""
+def _check_reach(within: str, kind: Kind, *states: Object) -> None:
+    """Refuse what is out of a policy's reach (row A-25), whatever its variables come to."""
+    target = target_of(*states, is_namespaced=kind.namespaced)
+    if reason := out_of_reach(Effect.GENERATE, target, within):
+        raise Forbidden(reason, status=403)
+
+
+def _check_place(rule: CompiledRule, wanted: Object) -> None:
+    """Refuse an object without a name, and one of another namespace than a namespaced Policy's own."""
     metadata = wanted["metadata"]
     if not metadata.get("name"):
         raise EvaluationError("a generated object needs a name")

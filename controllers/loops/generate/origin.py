@@ -21,6 +21,7 @@ SELECTOR = f"{MANAGED_BY}=kyverno,{PREFIX}policy-name"
 
 TRIGGER_UID = f"{PREFIX}trigger-uid"
 SOURCE_UID = f"{PREFIX}source-uid"
+POLICY_NAMESPACE = f"{PREFIX}policy-namespace"
 CLONE_SOURCE = f"{PREFIX}clone-source"
 
 

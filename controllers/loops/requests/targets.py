@@ -15,6 +15,7 @@ from controllers.runtime.evaluating import evaluate_with
 from controllers.store.events import MUTATE, NONE, Note, about_object, changed
 from engine.errors import EvaluationError
 from engine.model import RuleType, Status
+from engine.reach import Effect, out_of_reach, target_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -75,7 +76,7 @@ class Mutator:
                 if uid in done or target.after is target.before:
                     continue
                 try:
-                    await self._write(target)
+                    await self._write(rule, target)
                 except Conflict:
                     return False
                 except NotFound:
@@ -84,12 +85,16 @@ class Mutator:
                 self._announce(rule, target)
         return True
 
-    async def _write(self, target: Target) -> None:
-        after = target.after
+    async def _write(self, rule: CompiledRule, target: Target) -> None:
+        """Write a target, if it is in the policy's reach; raises EngineError."""
+        after = _versioned(target.after, target.before)
         if not (target.before.get("metadata") or {}).get("resourceVersion"):
             raise EvaluationError("a target without a version cannot be changed safely")
         kind = await self._surroundings.kind_of_object(after)
-        await self._surroundings.client.update(kind, _versioned(after, target.before))
+        states = target_of(target.before, after, is_namespaced=kind.namespaced)
+        if reason := out_of_reach(Effect.MUTATE_EXISTING, states, rule.policy.namespace):
+            raise EvaluationError(reason)
+        await self._surroundings.client.update(kind, after)
 
     def _announce(self, rule: CompiledRule, target: Target) -> None:
         text = f"policy {rule.policy.key}/{rule.rule.name} applied"

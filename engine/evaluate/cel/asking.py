@@ -62,7 +62,7 @@ def _lookup(question: Any) -> Lookup:
     match question:
         case lookups.GetResource():
             path = resource_path(question.api_version, question.resource, question.namespace)
-            return ApiCallLookup("GET", f"{path}/{question.name}")
+            return ApiCallLookup("GET", f"{path}/{_segment(question.name)}")
         case lookups.ListResources():
             path = resource_path(question.api_version, question.resource, question.namespace)
             pairs = ",".join(f"{key}={value}" for key, value in question.labels)
@@ -103,9 +103,18 @@ def _body(value: Any) -> str:
 
 
 def resource_path(api_version: str, resource: str, namespace: str) -> str:
-    """Return the API server's path of a collection."""
-    root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
-    return f"{root}/namespaces/{namespace}/{resource}" if namespace else f"{root}/{resource}"
+    """Return the API server's path of a collection; raises CelError for words that would lead elsewhere."""
+    group, slash, version = api_version.rpartition("/")
+    root = f"/apis/{_segment(group)}/{_segment(version)}" if slash else f"/api/{_segment(version)}"
+    place = f"namespaces/{_segment(namespace)}/" if namespace else ""
+    return f"{root}/{place}{_segment(resource)}"
+
+
+def _segment(text: str) -> str:
+    """Return a word of a path, one that stays one word; raises CelError."""
+    if not text or text in (".", "..") or any(char in text for char in "/?#%&\\"):
+        raise CelError(f"`{text}` is not a name")
+    return text
 
 
 def _access(question: lookups.AccessCheck, inputs: Inputs, review: Review) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.match import compile_selector
+from engine.reach import GUARDED_GROUPS
 from engine.record import record
 
 if TYPE_CHECKING:
@@ -45,13 +46,14 @@ def compile_constraints(
     """Compile `matchConstraints` or the `matchResources` of a binding; raises PolicyError for parts of a wrong type.
 
     Without resource rules a binding concerns everything (`open_without_rules`), a policy nothing. A namespaced policy
-    concerns what is in its `namespace`.
+    concerns what is in its `namespace`, except what decides about policies.
     """
     tests: list[tuple[str, Test]] = [("evaluation.mode", lambda review: not review.payload)]
     if namespace:
         tests.append(
             (f"the policy's namespace `{namespace}`", lambda review: review.namespace == namespace)
         )
+        tests.append(("what is in its reach", lambda review: review.group not in GUARDED_GROUPS))
     rules = block.get("resourceRules") or ()
     if rules or not open_without_rules:
         tests.insert(1, ("resourceRules", _any_of(rules)))
