@@ -13,6 +13,7 @@ from controllers.store.cel_policies import is_of_cel, webhook_rules
 from engine.lang import wildcard
 from engine.match import KindFilter, parse_kind
 from engine.model import RuleType
+from engine.reach import GUARDED_GROUPS, OWN_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -45,7 +46,8 @@ def admission_rules(
 ) -> list[dict[str, Any]]:
     """Return the rules of a webhook that serves some compiled rules, in one fixed order.
 
-    Kinds that the server does not have are left out; they come in when the server has them.
+    Kinds that the server does not have are left out; they come in when the server has them. So are, for mutating, kinds that no
+    policy may change; what a wildcard brings all the same is for match conditions.
     """
     wanted: Wanted = {}
     said: list[dict[str, Any]] = []
@@ -56,7 +58,7 @@ def admission_rules(
         for text, operations in kinds_of(rule, mutating=mutating):
             for place, resource in _resources(parse_kind(text), discovery):
                 held = place if not rule.policy.namespace else _inside(place)
-                if held is not None:
+                if held is not None and not (mutating and held.group == OWN_GROUP):
                     wanted.setdefault(held, {}).setdefault(resource, set()).update(operations)
     return _without_covered([*_as_rules(wanted), *sorted(said, key=_said_order)])
 
@@ -141,6 +143,8 @@ def _of_kind(kind: Kind, subresource: str) -> Iterator[str]:
 
 def _inside(place: _Place) -> _Place | None:
     """Return what a policy of one namespace can concern in a place."""
+    if place.group in GUARDED_GROUPS:
+        return None
     if place.scope == NAMESPACED:
         return place
     return _Place(place.group, place.version, NAMESPACED) if place.group == ANY else None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from controllers.runtime.lanes import CEL, FAIL, IGNORE
 from controllers.store.policies import CEL_GROUP, match_conditions, timeout_of
+from engine.reach import GRANT_ANNOTATION, OWN_GROUP, POLICY_GROUPS
 
 from .admission_rules import ANY, admission_rules
 from .deeds import SHOWN_CHANGES, SHOWN_DELETIONS
@@ -50,6 +51,12 @@ _BOOTSTRAP: Final = (
     ("SelfSubjectAccessReview", "authorization.k8s.io", "selfsubjectaccessreviews"),
 )
 """What a cluster needs to come up with. Where settings filter these kinds out, the API server need not ask us at all."""
+
+
+_GRANTED: Final = (
+    f"({{0}} != null && {{0}}.metadata.?annotations[?'{GRANT_ANNOTATION}'].hasValue())"
+)
+"""Whether a state of an exception carries a grant, in CEL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +143,9 @@ def _mutating(
         rules = admission_rules(_rules((lane.mutate,)), discovery, mutating=True)
         if rules:
             webhook = _webhook("mutate", name, (lane.mutate,), rules, settings, address)
-            made.append({**webhook, "reinvocationPolicy": "IfNeeded"})
+            kept = [*webhook.get("matchConditions", ()), *_reachable(rules)]
+            conditions = {"matchConditions": kept} if kept else {}
+            made.append({**webhook, **conditions, "reinvocationPolicy": "IfNeeded"})
     return made
 
 
@@ -204,6 +213,28 @@ def _bootstrap(rules: list[dict[str, Any]], settings: Configuration) -> list[dic
     if not dropped:
         return []
     return [{"name": "kpolicy-bootstrap", "expression": f"!({' || '.join(dropped)})"}]
+
+
+def _reachable(rules: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """Keep from mutating webhooks what no policy may change, where rules would bring it."""
+    found = []
+    if any(ANY in rule["apiGroups"] for rule in rules):
+        expression = f'request.resource.group != "{OWN_GROUP}"'
+        found.append({"name": "kpolicy-own-kinds", "expression": expression})
+    if any(_brings_exceptions(rule) for rule in rules):
+        groups = ", ".join(f'"{group}"' for group in sorted(POLICY_GROUPS))
+        is_exception = f'request.resource.group in [{groups}] && request.resource.resource == "policyexceptions"'
+        granted = " || ".join(_GRANTED.format(state) for state in ("object", "oldObject"))
+        expression = f"!({is_exception} && ({granted}))"
+        found.append({"name": "kpolicy-granted-exceptions", "expression": expression})
+    return found
+
+
+def _brings_exceptions(rule: dict[str, Any]) -> bool:
+    return bool(
+        {ANY, *POLICY_GROUPS} & set(rule["apiGroups"])
+        and {ANY, "policyexceptions"} & set(rule["resources"])
+    )
 
 
 def _fixed(address: Address, settings: Configuration) -> list[Object]:

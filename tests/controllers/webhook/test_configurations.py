@@ -222,3 +222,37 @@ def test_outside_a_cluster_webhooks_are_called_by_url() -> None:
     webhook = made(policy("Pod"), url="https://127.0.0.1:9443/")["kyverno-resource-validating-webhook-cfg"]["webhooks"][0]  # fmt: skip
 
     assert webhook["clientConfig"] == {"url": "https://127.0.0.1:9443/validate/fail", "caBundle": "Q0E="}  # fmt: skip
+
+
+def conditions_of(made: dict[str, Any], stage: str) -> list[str]:
+    [webhook] = made[f"kyverno-resource-{stage}-webhook-cfg"]["webhooks"]
+    return [one["name"] for one in webhook.get("matchConditions") or ()]
+
+
+def groups_of(made: dict[str, Any], stage: str) -> set[str]:
+    webhooks = made[f"kyverno-resource-{stage}-webhook-cfg"]["webhooks"]
+    return {group for one in webhooks for rule in one["rules"] for group in rule["apiGroups"]}
+
+
+def test_mutating_webhooks_are_not_called_for_what_no_policy_may_change() -> None:
+    named = made(policy("kpolicy.io/*/Grant", "Pod", does="mutate"), settings={})
+    assert groups_of(named, "mutating") == {""}
+    assert conditions_of(named, "mutating") == []
+
+    everything = made(policy("*", does="mutate"), settings={})
+    assert conditions_of(everything, "mutating") == ["kpolicy-own-kinds", "kpolicy-granted-exceptions"]  # fmt: skip
+    exceptions = made(policy("PolicyException", does="mutate"), settings={})
+    assert conditions_of(exceptions, "mutating") == ["kpolicy-granted-exceptions"]
+
+
+def test_policies_of_the_cluster_validate_what_no_policy_may_change() -> None:
+    found = made(policy("kpolicy.io/*/Grant", "PolicyException"), settings={})
+    assert groups_of(found, "validating") == {"kpolicy.io", "kyverno.io"}
+    assert conditions_of(found, "validating") == []
+
+
+def test_webhooks_are_not_called_for_policies_of_namespaces_about_what_decides_about_policies() -> None:  # fmt: skip
+    kinds = ("kpolicy.io/*/Grant", "PolicyException", "Policy", "CleanupPolicy", "Pod")
+    found = made(namespaced(policy(*kinds)), namespaced(policy(*kinds, name="m", does="mutate")), settings={})  # fmt: skip
+    assert groups_of(found, "validating") == {""}
+    assert groups_of(found, "mutating") == {""}
