@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from controllers.kube import Discovery, Kind
-from controllers.kube.fake import FakeClient
+from controllers.kube import Kind
 from controllers.kube.kinds import CONFIG_MAPS, GRANTS, POLICY_EXCEPTIONS, VALIDATING_WEBHOOKS
 from controllers.lookups.answering import Lookups
 from controllers.lookups.cluster import ClusterSource
@@ -22,6 +21,10 @@ from controllers.loops.requests.work import Worker
 
 from . import staging
 from .staging import LISTED, Scene, cluster_policy, config_map, matching, scene
+
+if TYPE_CHECKING:
+    from controllers.kube import Discovery
+    from controllers.kube.fake import FakeClient
 
 CEL_EXCEPTIONS = Kind("policies.kyverno.io", "v1", "policyexceptions", "PolicyException")
 KINDS = tuple(
