@@ -20,7 +20,7 @@ from engine.model import RuleType, Status
 from .announcing import announce
 from .reports.pending import PendingReports
 from .rules import find_rule, names_delete, synchronizes
-from .work import request_type, trigger_of, write_down
+from .work import request_type, trigger_of, unproven, write_down
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -61,7 +61,13 @@ class LoopSink:
                 place = (trigger.policy, request_type(trigger.type))
                 found.setdefault(place, []).append(RuleWork(trigger.rule, reference, undo=undo))
         for (policy, type_), work in found.items():
-            update = UpdateRequest(type_, policy, tuple(work), verdict.request, review.user)
+            if verdict.is_proven:
+                update = UpdateRequest(type_, policy, tuple(work), verdict.request, review.user)
+            elif not reference.get("uid"):
+                # what a request for a part of an object says is nowhere to be seen afterwards
+                continue
+            else:
+                update = unproven(type_, policy, tuple(work), review)
             await write_down(self._surroundings, update)
 
     def _undoes(self, trigger: Trigger, review: Review) -> bool | None:
@@ -107,8 +113,10 @@ class LoopSink:
     ) -> None:
         """Write Events about the results and, of an allowed request, rows for the report of its object.
 
-        Results about Events make no Events: those would be put before the same rules again.
+        Of a request that nobody proved to be the API server's nothing is told: the background scan tells of what is there. Results about Events make no Events: those would be put before the same rules again.
         """
+        if not verdict.is_proven:
+            return
         surroundings = self._surroundings
         if review.kind != "Event":
             exceptions = surroundings.snapshot.exceptions_by_key

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 from controllers.kube import AlreadyExists
 from controllers.kube.kinds import UPDATE_REQUESTS
-from controllers.store.update_requests import GENERATE, MUTATE, document
+from controllers.store.update_requests import GENERATE, MUTATE, UpdateRequest, document
 from engine.model import RuleType
 
+from .rules import is_unaffected
+
 if TYPE_CHECKING:
-    from controllers.store.update_requests import UpdateRequest
+    from controllers.store.update_requests import RuleWork
     from engine.model import Object, Review
 
     from .surroundings import Surroundings
@@ -33,6 +35,21 @@ async def write_down(surroundings: Surroundings, update: UpdateRequest) -> None:
     except AlreadyExists:
         return
     surroundings.metrics.count("kyverno_updaterequest", (update.type, "created"))
+
+
+def unproven(type_: str, policy: str, work: tuple[RuleWork, ...], review: Review) -> UpdateRequest:
+    """Return work on the word of somebody who proved nothing: what is to be looked at, and what must have changed there."""
+    before, after = review.old_object, review.object
+    changes = before is not None and after is not None and not is_unaffected(before, after)
+    version = str(((before or {}).get("metadata") or {}).get("resourceVersion") or "")
+    return UpdateRequest(
+        type_,
+        policy,
+        work,
+        is_proven=False,
+        claimed=review.operation,
+        seen=version if changes else "",
+    )
 
 
 def trigger_of(review: Review) -> dict[str, str]:

@@ -37,6 +37,9 @@ MOST_REMEMBERED: Final = 4000
 LARGEST: Final = 512 * 1024
 """Bytes of an AdmissionRequest that are written down; of a larger one only who, what and where are kept."""
 
+_UNPROVEN: Final = "kpolicy.io/unproven"
+"""Annotation of a request that nobody proved to be the API server's."""
+_SEEN: Final = "kpolicy.io/seen-version"
 _LABELS: Final = {GENERATE: "generate.kyverno.io", MUTATE: "mutate.updaterequest.kyverno.io"}
 _LONGEST_LABEL: Final = 63
 _IDENTITY: Final = ("apiVersion", "kind", "namespace", "name", "uid")
@@ -60,7 +63,9 @@ class RuleWork:
 class UpdateRequest:
     """What is to be done. `created_at` is the instant that rules see as now, however late the work is done.
 
-    `changed` holds, by `RuleWork.key`, the UIDs of the targets that were changed by attempts which failed in the end.
+    `changed` holds, by `RuleWork.key`, the UIDs of the targets that were changed by attempts which failed in the end. Of one that
+    `is_proven` does not hold for, nobody knows that the API server asked: it holds no request and no user, but which operation
+    is to be seen on the trigger, and with `seen` the resourceVersion that the trigger must have left behind.
     """
 
     type: str
@@ -74,6 +79,14 @@ class UpdateRequest:
     retries: int = 0
     created_at: datetime | None = None
     changed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    is_proven: bool = True
+    claimed: str = ""
+    seen: str = ""
+
+    @property
+    def operation(self) -> str:
+        """The operation that caused the work, if a request did."""
+        return str(self.request.get("operation") or self.claimed)
 
     @property
     def seed(self) -> str:
@@ -100,7 +113,9 @@ def reference(obj: Mapping[str, Json]) -> dict[str, str]:
 def document(update: UpdateRequest, namespace: str) -> Object:
     """Return the object to write in the controllers' namespace."""
     body = _body(update)
-    digest = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    marks = {} if update.is_proven else {_UNPROVEN: "true", _SEEN: update.seen}
+    told = {**body, **marks}
+    digest = hashlib.sha256(orjson.dumps(told, option=orjson.OPT_SORT_KEYS)).hexdigest()
     prefix = _LABELS[update.type]
     trigger = update.trigger
     labels = {
@@ -111,7 +126,12 @@ def document(update: UpdateRequest, namespace: str) -> Object:
     return {
         "apiVersion": API_VERSION,
         "kind": "UpdateRequest",
-        "metadata": {"name": f"ur-{digest[:16]}", "namespace": namespace, "labels": labels},
+        "metadata": {
+            "name": f"ur-{digest[:16]}",
+            "namespace": namespace,
+            "labels": labels,
+            **({"annotations": marks} if marks else {}),
+        },
         "spec": body,
         "status": {"state": PENDING},
     }
@@ -135,7 +155,7 @@ def _body(update: UpdateRequest) -> Object:
             },
             "admissionRequestInfo": {
                 "admissionRequest": _bounded(update.request),
-                "operation": str(update.request.get("operation") or ""),
+                "operation": update.operation,
             },
         },
     }
@@ -163,7 +183,9 @@ def read_update_request(obj: Object) -> UpdateRequest:
     """Return what a stored UpdateRequest asks for; parts that are not as we write them count as absent."""
     metadata, spec = _map(obj.get("metadata")), _map(obj.get("spec"))
     context, status = _map(spec.get("context")), _map(obj.get("status"))
-    request = _map(_map(context.get("admissionRequestInfo")).get("admissionRequest"))
+    info, marks = _map(context.get("admissionRequestInfo")), _map(metadata.get("annotations"))
+    is_proven = _UNPROVEN not in marks
+    request = _map(info.get("admissionRequest")) if is_proven else {}
     whole = _map(spec.get("resource"))
     rules = spec.get("ruleContext") or [{"rule": spec.get("rule"), "deleteDownstream": spec.get("deleteDownstream")}]  # fmt: skip
     return UpdateRequest(
@@ -171,13 +193,16 @@ def read_update_request(obj: Object) -> UpdateRequest:
         policy=str(spec.get("policy") or ""),
         work=tuple(_work(_map(one), whole) for one in rules),
         request=request,
-        user=_user(_map(context.get("userInfo"))),
+        user=_user(_map(context.get("userInfo"))) if is_proven else NOBODY,
         name=str(metadata.get("name") or ""),
         uid=str(metadata.get("uid") or ""),
         state=str(status.get("state") or ""),
         retries=int(status.get("retryCount") or 0),
         created_at=instant_of(metadata.get("creationTimestamp")),
         changed=_changed(status.get("changedTargets")),
+        is_proven=is_proven,
+        claimed=str(info.get("operation") or ""),
+        seen=str(marks.get(_SEEN) or ""),
     )
 
 

@@ -32,7 +32,7 @@ from controllers.store.events import about_policy, failed
 from controllers.store.update_requests import FAILED, GENERATE, PENDING, read_update_request, status
 from engine.errors import EngineError
 
-from .work import NotYet, Worker
+from .work import NeedsProof, NotYet, Worker
 
 if TYPE_CHECKING:
     from controllers.kube.store import Change
@@ -129,6 +129,8 @@ class Consumer:
                 continue
             try:
                 await self._worker.carry_out(rule, update, work)
+            except NeedsProof as error:
+                self._announce(update, work, error.message)
             except EngineError as error:
                 is_first = update.state != FAILED and update.name not in self._attempts
                 if is_first and not isinstance(error, NotYet):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from controllers.kube import KubeError, NotFound
@@ -11,7 +12,11 @@ from controllers.loops.generate.origin import origin_of
 from controllers.loops.rules import synchronizes
 from controllers.store.reports import UNREPORTED_KINDS, rows_of
 from controllers.store.update_requests import review_of_update
-from engine.model import RuleType
+from engine.cleanup.ttl import instant_of
+from engine.errors import EngineError
+from engine.model import NOBODY, RuleType
+from engine.record import replace as replaced
+from engine.requester import asks_of_request
 
 from .targets import Mutator
 
@@ -25,11 +30,17 @@ if TYPE_CHECKING:
     from engine.model import Json, Object, Review, RuleResult
 
 
+_JUST_MADE = timedelta(seconds=60)
+"""How old a trigger may be that is said to be made."""
 _BOOKKEEPING = frozenset({"managedFields", "resourceVersion", "generation"})
 
 
 class NotYet(KubeError):  # noqa: N818 - it names the state
     """What the request was about has not happened yet."""
+
+
+class NeedsProof(EngineError):  # noqa: N818 - it names the state
+    """What a rule wants to know was told by somebody who did not prove to be the API server."""
 
 
 class Worker:
@@ -45,8 +56,11 @@ class Worker:
     async def carry_out(self, rule: CompiledRule, update: UpdateRequest, work: RuleWork) -> None:
         """Do what a request says for one of its rules; raises NotYet, or EngineError for what must be tried again."""
         trigger = await self._trigger(work)
-        operation = str(update.request.get("operation") or "")
-        _check_happened(operation, work, trigger, update)
+        if update.is_proven:
+            _check_happened(update.operation, work, trigger, update)
+        else:
+            _check_seen(update, work, trigger)
+            _check_needs_no_word(rule, update, work)
         if rule.type is RuleType.GENERATION:
             results = await self._generate(rule, update, work, trigger)
         elif trigger is None and not update.request:
@@ -77,7 +91,7 @@ class Worker:
         if work.undo:
             await self.generator.reconcile(rule, origin)
             return []
-        if trigger is None and (not update.request or update.request.get("operation") != "DELETE"):
+        if trigger is None and update.operation != "DELETE":
             await self.generator.reconcile(rule, origin)
             return []
         review = await self._review(update, work, trigger, is_current=synchronizes(rule))
@@ -96,9 +110,21 @@ class Worker:
         labels = await self._surroundings.namespace_labels(namespace)
         one = replace(update, work=(work,))
         review = review_of_update(one, trigger, labels)
+        if not update.is_proven:
+            # INVARIANT: everything that the rule is asked about was read from the API server, nothing was told by a caller
+            return replaced(
+                review, object=trigger, user=NOBODY, operation=self._seen_operation(update, trigger)
+            )
         if is_current and trigger is not None and not review.subresource:
             return replace(review, object=trigger)
         return review
+
+    def _seen_operation(self, update: UpdateRequest, trigger: Object | None) -> str:
+        """Return which operation a trigger shows itself: it was made just before the work was written down, or it was changed."""
+        made = instant_of(((trigger or {}).get("metadata") or {}).get("creationTimestamp"))
+        at = update.created_at or self._surroundings.clock.now()
+        is_new = made is not None and at - made <= _JUST_MADE
+        return "CREATE" if is_new and update.claimed == "CREATE" else "UPDATE"
 
     async def _trigger(self, work: RuleWork) -> Object | None:
         """Return the trigger as it is now; one of the same name with another UID is not it."""
@@ -121,6 +147,28 @@ class Worker:
             return
         now = self._surroundings.clock.now()
         self._pending.add(work.trigger, rows_of(results, self._surroundings.policies, now), now)
+
+
+def _check_seen(update: UpdateRequest, work: RuleWork, trigger: Object | None) -> None:
+    """Raise NotYet while the cluster does not show what a request, which nobody proved, is said to do."""
+    is_there = trigger is not None and not trigger["metadata"].get("deletionTimestamp")
+    if update.claimed == "DELETE":
+        if is_there:
+            raise NotYet("the trigger is still there")
+        return
+    if trigger is None and not work.undo:
+        raise NotYet("the trigger is not there yet")
+    if trigger is not None and update.seen and trigger["metadata"].get("resourceVersion") == update.seen:  # fmt: skip
+        raise NotYet("the trigger is as it was")
+
+
+def _check_needs_no_word(rule: CompiledRule, update: UpdateRequest, work: RuleWork) -> None:
+    """Raise NeedsProof for a rule that wants to know what only the request tells."""
+    if work.undo:
+        return
+    asked = "deletions" if update.claimed == "DELETE" else asks_of_request(rule.rule)
+    if asked:
+        raise NeedsProof(f"not carried out: the rule goes by {asked}, and nobody proved that the API server sent the request; see docs/callers.md")  # fmt: skip
 
 
 def _check_happened(

@@ -151,7 +151,13 @@ class Scene:
         return self.put(obj)
 
     async def admit(
-        self, stored: dict[str, Any], operation: str = "CREATE", user: str = "chip", **fields: Any
+        self,
+        stored: dict[str, Any],
+        operation: str = "CREATE",
+        user: str = "chip",
+        *,
+        is_proven: bool = True,
+        **fields: Any,
     ) -> None:
         """Hand the triggers of a request to the sink, as the webhook does before it answers."""
         request = request_of(stored, operation, user, **fields)
@@ -159,7 +165,9 @@ class Scene:
         review = review_of_request(request, labels)
         lane = self.surroundings.snapshot.lanes["all"]
         triggers = triggers_of(lane.triggers, review, frozenset())
-        verdict = Verdict(True, "validate", "Fail", self.clock.now(), "", request, triggers)
+        verdict = Verdict(
+            True, "validate", "Fail", self.clock.now(), "", request, triggers, is_proven=is_proven
+        )
         await self.sink.triggered(review, verdict)
 
     def stored(self, kind: Kind, name: str = "", namespace: str = "") -> Any:

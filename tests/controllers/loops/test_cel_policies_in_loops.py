@@ -209,7 +209,9 @@ def test_admission_writes_events_in_the_form_of_policies_without_rules():
         lane = made.surroundings.snapshot.lanes["all"]
         inputs = made.surroundings.inputs("x")
         found = await evaluate_with(made.surroundings.resolver, lane.blocking, review, inputs)
-        verdict = Verdict(False, "validate", "Fail", made.clock.now(), "", request_of(obj))
+        verdict = Verdict(
+            False, "validate", "Fail", made.clock.now(), "", request_of(obj), is_proven=True
+        )
         await made.sink.results(review, found.results, verdict)
         await made.rest(1)
         [event] = made.events

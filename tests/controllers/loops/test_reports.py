@@ -49,7 +49,7 @@ async def admitted(
         inputs = made.surroundings.inputs("x")
         done = await evaluate_with(made.surroundings.resolver, policies, review, inputs)
         found += done.results
-    verdict = Verdict(allowed, "validate", "Fail", made.clock.now(), "", request)
+    verdict = Verdict(allowed, "validate", "Fail", made.clock.now(), "", request, is_proven=True)
     if made.sink.follows(found):
         await made.sink.results(review, found, verdict)
 

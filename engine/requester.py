@@ -1,0 +1,94 @@
+"""What a rule wants to know of a request beside its object: who asks, by which operation, and what was there before.
+
+Where nobody proved that the API server told it, a rule that does work on other objects (generate, mutate existing) is asked
+about the object as it is in the cluster, as nobody's; one that needs to know more is not carried out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .model import Block, Json, Rule
+
+_WHO: Final = ("subjects", "roles", "clusterRoles")
+_SEEN: Final = frozenset({"CREATE", "UPDATE"})
+"""Operations that leave an object which can be looked at."""
+
+_EXPRESSION: Final = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+_LITERAL: Final = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`")
+_ACCOUNT: Final = re.compile(r"\bserviceAccount(?:Name|Namespace)\b")
+_REQUEST: Final = re.compile(
+    r'(?:(?<![\w."-])|(?<=@\.))"?request"?(?!\w)(?!\s*\.\s*"?(?:object|name|namespace|kind|operation)\b)'
+)
+_CEL: Final = re.compile(
+    r"(?<![\w.])(?:request\.(?!object\b|name\b|namespace\b|kind\b|operation\b)|oldObject\b)"
+)
+_WHOLE_TEXT: Final = frozenset({"jmesPath", "list"})
+"""Fields that are an expression without braces."""
+
+
+def asks_of_request(rule: Rule) -> str:
+    """Return what a rule wants to know of a request that its object does not show, nothing for most rules."""
+    for block in (rule.match, rule.exclude):
+        for entry in _entries(block):
+            if any(entry.get(name) for name in _WHO):
+                return "who asks"
+    if found := _of_match(rule.match):
+        return found
+    for text in _expressions({key: value for key, value in rule.raw.items() if key not in ("match", "exclude")}):  # fmt: skip
+        bare = _LITERAL.sub("", text)
+        if _ACCOUNT.search(bare) or "userInfo" in bare or "request.roles" in bare or "request.clusterRoles" in bare:  # fmt: skip
+            return "who asks"
+        if _REQUEST.search(bare):
+            return "the request"
+    return "the request" if _CEL.search(_LITERAL.sub("", _conditions(rule.raw))) else ""
+
+
+def _of_match(match: Block) -> str:
+    for entry in _entries(match):
+        resources = entry.get("resources")
+        if not isinstance(resources, dict):
+            continue
+        operations = resources.get("operations")
+        if operations and not _SEEN & {*operations}:
+            return "deletions"
+        if any(_has_subresource(str(kind)) for kind in resources.get("kinds") or ()):
+            return "requests for subresources"
+    return ""
+
+
+def _has_subresource(kind: str) -> bool:
+    """Tell whether a kind, written GROUP/VERSION/KIND/SUBRESOURCE in part, names a part of objects: kinds begin with capitals."""
+    parts = kind.split("/")
+    return len(parts) > 1 and parts[-1][:1].islower()
+
+
+def _entries(block: Block) -> Iterator[Block]:
+    for entry in (*(block.get("any") or ()), *(block.get("all") or ()), block):
+        if isinstance(entry, dict):
+            yield entry
+
+
+def _expressions(value: Json, name: str = "") -> Iterator[str]:
+    """Yield the expressions in a block of a rule."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from _expressions(key)
+            yield from _expressions(one, key)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _expressions(one, name)
+    elif isinstance(value, str):
+        yield from _EXPRESSION.findall(value)
+        if name in _WHOLE_TEXT and "{{" not in value:
+            yield value
+
+
+def _conditions(raw: Block) -> str:
+    found = raw.get("celPreconditions")
+    return json.dumps(found) if found else ""
