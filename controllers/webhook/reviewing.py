@@ -28,6 +28,7 @@ from engine.evaluate import Inputs, evaluate
 from engine.record import replace
 
 from . import envelope
+from .bodies import decoded
 from .caller import is_proven
 from .counting import Counting
 from .filters import is_filtered
@@ -332,7 +333,7 @@ class Reviewer:
             if found and self._sink.follows(found):
                 await self._sink.results(review, found, verdict)
 
-        self._afterwork.add(work)
+        self._afterwork.add(work, decoded.get())
 
     def _failed(
         self, reason: str, failure_policy: str, request: Mapping[str, Json], text: str

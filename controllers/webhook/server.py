@@ -14,10 +14,13 @@ from urllib.parse import parse_qs, unquote
 
 from aiohttp import web
 
+from controllers.runtime.memory import bound_heap
 from engine.errors import DocumentError
 from engine.lang import duration
 
+from .bodies import SMALL_BODY, Bodies, BodyLimits, BodyRefused
 from .caller import Caller, current_caller
+from .connections import Connections, Site, bound_buffers
 from .reviewing import budget_of
 
 if TYPE_CHECKING:
@@ -30,8 +33,6 @@ if TYPE_CHECKING:
 
     from .caller import Callers
 
-LARGEST_BODY = 32 * 1024 * 1024
-BODY_SECONDS = 5.0
 KEEP_ALIVE_SECONDS = 120.0
 LINGER_SECONDS = 1.0
 DEFAULT_TIMEOUT = 10.0
@@ -40,6 +41,7 @@ MOST_AT_ONCE = 256
 """Requests under way; whoever comes on top of them is given no time, which is a refusal in words."""
 
 JSON = "application/json"
+_BODY_LIMITS = BodyLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class WebhookServer:
         most_at_once: int = MOST_AT_ONCE,
         callers: Callers | None = None,
         on_outage: Callable[[], None] = lambda: None,
+        body_limits: BodyLimits = _BODY_LIMITS,
     ) -> None:
         self._routes = routes
         self._host, self._port = host or None, port
@@ -83,6 +86,7 @@ class WebhookServer:
         self._is_draining = False
         self._most_at_once = most_at_once
         self._under_way = 0
+        self._bodies = Bodies(body_limits)
 
     @property
     def port(self) -> int:
@@ -93,7 +97,9 @@ class WebhookServer:
 
     async def start(self) -> None:
         """Begin to listen; raises OSError when the port cannot be had."""
-        server = web.Server(
+        bound_heap()
+        bound_buffers()
+        server = Connections(
             self._handle,
             request_factory=self._request,
             access_log=None,
@@ -102,14 +108,7 @@ class WebhookServer:
         )
         self._runner = web.ServerRunner(server, shutdown_timeout=LONGEST_TIMEOUT)
         await self._runner.setup()
-        site = web.TCPSite(
-            self._runner,
-            self._host,
-            self._port,
-            ssl_context=self._tls,
-            reuse_port=self._shared_port or None,
-            backlog=1024,
-        )
+        site = Site(self._runner, self._host, self._port, self._tls, shared_port=self._shared_port)
         await site.start()
 
     def drain(self) -> None:
@@ -130,12 +129,14 @@ class WebhookServer:
             status, body, kind = 400, error.message.encode(), "text/plain"
         except TimeoutError:
             status, body, kind = 408, b"the body did not arrive in time", "text/plain"
-        except web.HTTPRequestEntityTooLarge:
-            status, body, kind = 413, b"the body is too large", "text/plain"
+        except ConnectionError:
+            status, body, kind = 400, b"the connection ended within the body", "text/plain"
+        except BodyRefused as refused:
+            status, body, kind = refused.status, refused.text.encode(), "text/plain"
         if current_caller.get() is not Caller.NOBODY and (status != 200 or _is_gone(request)):
             self._on_outage()
         response = web.Response(status=status, body=body, content_type=kind)
-        if self._is_draining or status in (403, 408, 413, 415):
+        if self._is_draining or status == 403 or (status > 403 and not request.content.at_eof()):
             response.force_close()
         return response
 
@@ -160,11 +161,12 @@ class WebhookServer:
         began = loop.time()
         self._under_way += 1
         try:
-            body = await self._body(request)
-            budget = budget_of(_timeout(request.rel_url.query_string)) - (loop.time() - began)
-            if self._under_way > self._most_at_once:
-                budget = 0.0
-            return 200, await review(unquote(rest), body, max(budget, 0.0)), JSON
+            with self._bodies.place(request) as place:
+                body = await place.read()
+                budget = budget_of(_timeout(request.rel_url.query_string)) - (loop.time() - began)
+                if self._under_way > self._most_at_once:
+                    budget = 0.0
+                return 200, await review(unquote(rest), body, max(budget, 0.0)), JSON
         finally:
             self._under_way -= 1
 
@@ -178,15 +180,6 @@ class WebhookServer:
         current_caller.set(found[0] or Caller.NOBODY)
         return found
 
-    async def _body(self, request: web.BaseRequest) -> bytes:
-        length = request.content_length
-        if length is not None and length > LARGEST_BODY:
-            raise web.HTTPRequestEntityTooLarge(LARGEST_BODY, length)
-        if request.content.is_eof():
-            return await request.read()
-        async with asyncio.timeout(BODY_SECONDS):
-            return await request.read()
-
     def _request(
         self,
         message: RawRequestMessage,
@@ -197,7 +190,7 @@ class WebhookServer:
     ) -> web.BaseRequest:
         loop = asyncio.get_running_loop()
         return web.BaseRequest(
-            message, payload, protocol, writer, task, loop, client_max_size=LARGEST_BODY
+            message, payload, protocol, writer, task, loop, client_max_size=SMALL_BODY
         )
 
 

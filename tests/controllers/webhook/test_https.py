@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 import aiohttp
 import orjson
 
+from controllers.webhook.bodies import LARGEST_BODY
 from controllers.webhook.certificates import expiry, new_leaf
 from controllers.webhook.reviewing import OVERLOADED
-from controllers.webhook.server import LARGEST_BODY, Routes, WebhookServer
+from controllers.webhook.server import Routes, WebhookServer
 from controllers.webhook.tls import ServerTls
 
 from .staging import body, made_certificates, pod, policy, serving, staged

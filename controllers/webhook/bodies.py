@@ -1,0 +1,217 @@
+"""Bodies of requests: what is refused by its header, what is read, and how much memory all of them may take at once.
+
+A few bytes of JSON become many bytes of objects (an empty list in a list is three bytes on the wire and sixty-five in memory),
+so what counts is an estimate of the decoded size, made from the body by counting the bytes that open values. It is never much
+below the truth. Small bodies, which nearly all reviews are, have room of their own that large ones cannot take.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections import deque
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from controllers.runtime.memory import trim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aiohttp import web
+
+LARGEST_BODY: Final = 16 * 1024 * 1024
+"""Bytes of one body: twice what the API server makes of the largest change of the largest object that it stores."""
+SMALL_BODY: Final = 64 * 1024
+BODY_SECONDS: Final = 5.0
+WAIT_SECONDS: Final = 1.0
+"""How long a body may wait for room."""
+
+_COSTS: Final = ((b"{", 110), (b"[", 72), (b":", 90), (b",", 32), (b'"', 24))
+_TRIM_SECONDS: Final = 1.0
+"""How long after a large body what it took goes back to the system."""
+_WIDE: Final = 4
+"""Bytes of a character in a text that holds one outside the basic plane."""
+
+decoded: Final[ContextVar[int]] = ContextVar("decoded", default=0)
+"""Set by the server for each request: the estimate of its body's decoded size."""
+
+
+@dataclass(frozen=True, slots=True)
+class BodyLimits:
+    """Bytes, of bodies and what they are decoded to, that may be held at once: for small bodies, and for large ones.
+
+    A single body that would need more than the room of its class is refused; `decoded` is the room for large ones.
+    """
+
+    small: int = 16 * 1024 * 1024
+    decoded: int = 40 * 1024 * 1024
+
+
+class BodyRefused(Exception):  # noqa: N818 - it names the outcome
+    """A body that is not read, or not decoded; `status` and `text` are the answer."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status, self.text = status, text
+
+
+class Bodies:
+    """The bodies of one server that are read or worked on."""
+
+    def __init__(self, limits: BodyLimits) -> None:
+        self._small, self._large = _Room(limits.small), _Room(limits.decoded)
+        self._trimming: asyncio.TimerHandle | None = None
+
+    @property
+    def held(self) -> int:
+        """Bytes that are taken now."""
+        return self._small.taken + self._large.taken
+
+    @contextmanager
+    def place(self, request: web.BaseRequest) -> Iterator[Place]:
+        """Yield the place of a request's body, which is free again at the end; raises BodyRefused by its header."""
+        length = request.content_length
+        if length is not None and length > LARGEST_BODY:
+            raise too_large()
+        is_small = length is not None and length <= SMALL_BODY
+        place = Place(request, length, self._small if is_small else self._large)
+        try:
+            yield place
+        except (BodyRefused, ConnectionError, TimeoutError):
+            self._trim_later()
+            raise
+        finally:
+            place.free()
+            if not is_small:
+                self._trim_later()
+
+    def _trim_later(self) -> None:
+        if self._trimming is None:
+            loop = asyncio.get_running_loop()
+            self._trimming = loop.call_later(_TRIM_SECONDS, self._trim)
+
+    def _trim(self) -> None:
+        self._trimming = None
+        # a body that never came to its end is held by its connection's own cycles
+        gc.collect()
+        trim()
+
+
+class Place:
+    """The room that one body has."""
+
+    __slots__ = ("_length", "_request", "_room", "_taken")
+
+    def __init__(self, request: web.BaseRequest, length: int | None, room: _Room) -> None:
+        self._request, self._length, self._room = request, length, room
+        self._taken = 0
+
+    async def read(self) -> bytes:
+        """Return the body, with room for what it will be decoded to; raises BodyRefused and TimeoutError."""
+        length, request = self._length, self._request
+        is_small = length is not None and length <= SMALL_BODY
+        if length is not None and not is_small:
+            await self._take(length)
+        if is_small and request.content.is_eof():
+            body = await request.read()
+        else:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await self._collected()
+        size = decoded_size(body)
+        decoded.set(size)
+        await self._take(size)
+        return body
+
+    def free(self) -> None:
+        """Give the room back."""
+        self._room.free(self._taken)
+        self._taken = 0
+
+    async def _collected(self) -> bytes:
+        chunks, length = [], 0
+        while chunk := await self._request.content.readany():
+            length += len(chunk)
+            if length > LARGEST_BODY:
+                raise too_large()
+            if self._length is None:
+                await self._take(len(chunk))
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+    async def _take(self, size: int) -> None:
+        if not self._room.try_take(size):
+            await self._room.take(size, self._taken)
+        self._taken += size
+
+
+class _Room:
+    """A number of bytes; who finds too few left waits in turn, for a short time."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.taken = size, 0
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    def try_take(self, size: int) -> bool:
+        """Take room if there is some and nobody waits for it."""
+        if self._waiting or self.taken + size > self.size:
+            return False
+        self.taken += size
+        return True
+
+    async def take(self, size: int, has: int) -> None:
+        """Take room when it is there; raises BodyRefused for what never fits beside what the body `has`, or not in time."""
+        if size + has > self.size:
+            raise BodyRefused(413, "the body would take too much memory")
+        turn = asyncio.get_running_loop().create_future()
+        waiting = (size, turn)
+        self._waiting.append(waiting)
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                await turn
+        except BaseException as error:
+            self._leave(waiting)
+            if isinstance(error, TimeoutError):
+                raise BodyRefused(503, "too many large bodies are being read") from None
+            raise
+
+    def free(self, size: int) -> None:
+        """Give room back, to those first who wait longest."""
+        self.taken -= size
+        self._serve()
+
+    def _serve(self) -> None:
+        while self._waiting and self.taken + self._waiting[0][0] <= self.size:
+            size, turn = self._waiting.popleft()
+            if not turn.done():
+                self.taken += size
+                turn.set_result(None)
+
+    def _leave(self, waiting: tuple[int, asyncio.Future[None]]) -> None:
+        size, turn = waiting
+        if turn.done() and not turn.cancelled():
+            self.free(size)
+            return
+        with suppress(ValueError):
+            self._waiting.remove(waiting)
+        self._serve()
+
+
+def too_large() -> BodyRefused:
+    """Return the refusal of a body that is too long."""
+    return BodyRefused(413, "the body is too large")
+
+
+def decoded_size(body: bytes) -> int:
+    """Return about how many bytes the values in a JSON body will take, which is more than they do.
+
+    Bytes of texts count like the same bytes outside: a text full of braces is estimated too high, none too low.
+    """
+    size = len(body)
+    if not body.isascii() or b"\\u" in body:
+        size *= _WIDE
+    for sign, cost in _COSTS:
+        size += body.count(sign) * cost
+    return size

@@ -1,0 +1,227 @@
+"""What is refused by its header, what by its size, and who waits for whom."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from contextlib import asynccontextmanager
+
+import orjson
+import pytest
+
+from controllers.runtime.afterwork import Afterwork
+from controllers.runtime.metrics import Metrics
+from controllers.webhook.bodies import SMALL_BODY, BodyLimits, decoded_size
+from controllers.webhook.caller import Callers
+from controllers.webhook.secret_path import Shared
+from controllers.webhook.server import Routes, WebhookServer
+from controllers.webhook.tls import ServerTls
+
+from .staging import NOW, made_certificates
+
+CLOSED = b"connection: close"
+
+
+class Desk:
+    """Reviews that take until they are let go."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+        self.entered, self.release = asyncio.Event(), asyncio.Event()
+
+    async def review(self, _rest: str, body: bytes, _budget: float) -> bytes:
+        self.sizes.append(len(body))
+        self.entered.set()
+        await self.release.wait()
+        return b"{}"
+
+
+@asynccontextmanager
+async def listening(desk: Desk, limits: BodyLimits | None = None, callers: Callers | None = None):
+    """Yield a way to open connections to a server."""
+    certificates = made_certificates()
+    server = WebhookServer(
+        Routes({"validate": desk.review}),
+        host="127.0.0.1",
+        tls=ServerTls(certificates.leaf).context,
+        body_limits=limits or BodyLimits(),
+        callers=callers,
+    )
+    await server.start()
+    trusting = ssl.create_default_context(cadata=certificates.bundle.decode())
+
+    async def connect(sent: bytes):
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", server.port, ssl=trusting, server_hostname="localhost"
+        )
+        writer.write(sent)
+        return reader, writer
+
+    try:
+        yield connect
+    finally:
+        desk.release.set()
+        await server.stop()
+
+
+async def answer(reader: asyncio.StreamReader) -> bytes:
+    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+    return head.lower()
+
+
+def post(body: bytes, *headers: str) -> bytes:
+    lines = [f"content-length: {len(body)}", *headers]
+    head = "\r\n".join(["POST /validate HTTP/1.1", "host: x", *lines, "", ""])
+    return head.encode() + body
+
+
+def test_who_may_not_ask_is_refused_before_a_byte_of_the_body_has_come() -> None:
+    async def go() -> None:
+        desk = Desk()
+        callers = Callers(now=lambda: NOW)
+        callers.take(Shared(current=b"k" * 32, was_written=True, written_at=NOW))
+        async with listening(desk, callers=callers) as connect:
+            reader, writer = await connect(post(b"", "x: y").replace(b"length: 0", b"length: 1000000"))  # fmt: skip
+            head = await answer(reader)
+            assert b" 403 " in head
+            assert CLOSED in head
+            assert desk.sizes == []
+            writer.transport.abort()
+
+    asyncio.run(go())
+
+
+def test_a_body_of_unknown_length_is_read_only_as_far_as_bodies_may_go() -> None:
+    async def go() -> None:
+        desk = Desk()
+        async with listening(desk, BodyLimits(decoded=1 << 20)) as connect:
+            reader, writer = await connect(
+                b"POST /validate HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+            )
+            chunk = b"%x\r\n%b\r\n" % (1 << 16, b"x" * (1 << 16))
+            for _ in range(17):
+                writer.write(chunk)
+            head = await answer(reader)
+            assert b" 413 " in head
+            assert CLOSED in head
+            assert desk.sizes == []
+            writer.transport.abort()
+
+    asyncio.run(go())
+
+
+def test_a_body_that_would_take_too_much_memory_when_decoded_is_not_decoded() -> None:
+    async def go() -> None:
+        desk = Desk()
+        async with listening(desk, BodyLimits(decoded=8 << 20)) as connect:
+            reader, writer = await connect(post(b"[" + b"[]," * 100_000 + b"0]"))
+            assert b" 413 " in await answer(reader)
+            desk.release.set()
+            reader, writer_2 = await connect(post(b'["' + b"x" * 300_000 + b'"]'))
+            assert b" 200 " in await answer(reader)
+            assert desk.sizes == [300_004]
+            writer.transport.abort()
+            writer_2.transport.abort()
+
+    asyncio.run(go())
+
+
+def test_large_bodies_wait_for_each_other_and_small_ones_do_not_wait_for_them() -> None:
+    async def go() -> None:
+        desk, large = Desk(), post(b'["' + b"x" * (600 << 10) + b'"]')
+        async with listening(desk, BodyLimits(decoded=2 << 20)) as connect:
+            first, writer = await connect(large)
+            await desk.entered.wait()
+            desk.entered.clear()
+            second, writer_2 = await connect(large)
+            small, writer_3 = await connect(post(b"{}"))
+            await desk.entered.wait()
+            assert desk.sizes == [(600 << 10) + 4, 2]
+            desk.release.set()
+            for reader in (first, second, small):
+                assert b" 200 " in await answer(reader)
+            for one in (writer, writer_2, writer_3):
+                one.transport.abort()
+
+    asyncio.run(go())
+
+
+def test_a_large_body_for_which_there_is_no_room_in_time_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setattr("controllers.webhook.bodies.WAIT_SECONDS", 0.0)
+
+    async def go() -> None:
+        desk, large = Desk(), post(b'["' + b"x" * (600 << 10) + b'"]')
+        async with listening(desk, BodyLimits(decoded=2 << 20)) as connect:
+            first, writer = await connect(large)
+            await desk.entered.wait()
+            second, writer_2 = await connect(large)
+            head = await answer(second)
+            assert b" 503 " in head
+            assert b"retry-after" not in head
+            text = await second.readexactly(len(b"too many large bodies are being read"))
+            assert text == b"too many large bodies are being read"
+            desk.release.set()
+            assert b" 200 " in await answer(first)
+            for one in (writer, writer_2):
+                one.transport.abort()
+
+    asyncio.run(go())
+
+
+def test_a_body_that_does_not_arrive_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("controllers.webhook.bodies.BODY_SECONDS", 0.0)
+
+    async def go() -> None:
+        desk = Desk()
+        async with listening(desk) as connect:
+            reader, writer = await connect(post(b"{}")[:-1])
+            head = await answer(reader)
+            assert b" 408 " in head
+            assert CLOSED in head
+            writer.transport.abort()
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("unit", [b"[],", b"[[0]],", b'{"a":{}},', b'{"":0},', b'"a",', b"1.5,", '"é",'.encode()])  # fmt: skip
+def test_what_a_body_is_decoded_to_is_never_estimated_too_low(unit: bytes) -> None:
+    import tracemalloc
+
+    body = b"[" + unit * 20_000 + b"0]"
+    tracemalloc.start()
+    try:
+        held = orjson.loads(body)
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+    assert len(held) == 20_001
+    assert taken <= decoded_size(body) <= 4 * taken
+
+
+def test_an_ordinary_review_counts_as_small() -> None:
+    assert SMALL_BODY >= 64 * 1024
+    assert decoded_size(b'{"a":"b"}') < 1024
+
+
+def test_work_after_requests_is_dropped_when_it_holds_too_much_and_counted() -> None:
+    async def go() -> None:
+        metrics = Metrics()
+        afterwork = Afterwork(metrics, workers=1, most_bytes=100)
+        done = []
+
+        async def work() -> None:
+            done.append(1)
+
+        assert afterwork.add(work, 90)
+        assert not afterwork.add(work, 90)
+        assert afterwork.add(work, 10)
+        afterwork.start()
+        await afterwork.finish()
+        assert afterwork.add(work, 1000)
+        await afterwork.finish()
+        await afterwork.stop()
+        assert len(done) == 3
+        assert "kyverno_breaker_drops" in str(metrics.dump())
+
+    asyncio.run(go())
