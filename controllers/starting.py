@@ -74,7 +74,11 @@ async def make_runtime(
     await discovery.refresh()
     metrics = Metrics()
     world = World(
-        discovery, metrics, exceptions=options.exceptions, force_ignore=options.force_ignore
+        discovery,
+        metrics,
+        exceptions=options.exceptions,
+        force_ignore=options.force_ignore,
+        resolve_values=options.resolve_values,
     )
     lookups = _lookups(options, client, discovery, informers, clock)
     opened: list[Callable[[], Awaitable[None]]] = [lookups.close]

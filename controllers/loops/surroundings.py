@@ -83,7 +83,12 @@ class Surroundings:
 
     def inputs(self, seed: str, now: datetime | None = None) -> Inputs:
         """Return the inputs of an evaluation whose chance follows from `seed`."""
-        return Inputs(now=now or self.clock.now(), seed=seed_of(self.key, seed), trust=self.trust)
+        return Inputs(
+            now=now or self.clock.now(),
+            seed=seed_of(self.key, seed),
+            trust=self.trust,
+            resolve_values=self.world.resolve_values,
+        )
 
     async def kind_of(self, api_version: str, kind: str) -> Kind:
         """Return where objects of a kind are kept, asking the server again for one that is new; raises NotFound."""

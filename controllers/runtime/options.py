@@ -50,6 +50,7 @@ class Options:
     identity: str = ""
     observe_only: bool = False
     force_ignore: bool = False
+    resolve_values: bool = False
     exceptions: ExceptionRules = field(default_factory=ExceptionRules)
     background_scan: bool = True
     scan_interval: float = 3600.0
@@ -98,6 +99,7 @@ def read_options(arguments: Sequence[str], environment: Mapping[str, str] = os.e
         identity=given.identity or _identity(environment),
         observe_only=given.observe_only,
         force_ignore=given.force_ignore,
+        resolve_values=given.resolve_values,
         exceptions=ExceptionRules(given.exceptions_enabled, given.exception_namespace),
         background_scan=given.background_scan,
         scan_interval=given.scan_interval,
@@ -136,6 +138,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--identity", default="", help="name of this replica")
     add("--observe-only", action="store_true", help="write no webhook configurations, so that nothing is enforced")  # fmt: skip
     add("--drain", dest="drain_seconds", type=_seconds, default=5.0, metavar="DURATION", help="how long requests are still answered once told to stop (5s)")  # fmt: skip
+    add("--resolve-values", action="store_true", help="read `{{ … }}` in values of objects, requests and look-ups as expressions, too, as Kyverno does: whoever may write such a value then decides what is read and shown")  # fmt: skip
     add("--clock-ahead", type=_seconds, action="append", default=[], metavar="DURATION", help="how much later than the machine's clock it is; for tests and demonstrations only")  # fmt: skip
     _add_behaviour(parser)
     add_outside_flags(parser)

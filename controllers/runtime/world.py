@@ -68,7 +68,7 @@ class World:
     """The cluster as this process knows it.
 
     `on_change` are called after each change that means something, `on_listed` once for each kind when it is complete; they
-    must not wait.
+    must not wait. `resolve_values` is what every evaluation of this process is told under that name.
     """
 
     def __init__(
@@ -78,9 +78,11 @@ class World:
         *,
         exceptions: ExceptionRules | None = None,
         force_ignore: bool = False,
+        resolve_values: bool = False,
     ) -> None:
         self.discovery = discovery
         self.policies = PolicyCache(exceptions, force_ignore=force_ignore)
+        self.resolve_values = resolve_values
         self.exception_rules = exceptions or ExceptionRules()
         self.namespaces = Namespaces()
         self.bindings = Bindings()

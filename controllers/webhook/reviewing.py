@@ -288,7 +288,12 @@ class Reviewer:
 
     def _inputs(self, request: Mapping[str, Json]) -> Inputs:
         seed = partial(seed_of, self._key, request["uid"])
-        return Inputs(now=self._clock.now(), seed=seed, trust=self._trust)
+        return Inputs(
+            now=self._clock.now(),
+            seed=seed,
+            trust=self._trust,
+            resolve_values=self._world.resolve_values,
+        )
 
     async def _with_labels(self, review: Review, namespace: str, budget: float) -> Review:
         """Return the review with the labels of a namespace that is not known here; raises KubeError when nobody can say what they are."""

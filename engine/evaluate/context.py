@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from engine.errors import EvaluationError, PolicyError
 from engine.lang import jmes
 from engine.lang.gotext import compact_json, plain
-from engine.lang.variables import Document, Scope, compile_document
+from engine.lang.variables import Document, ExpressionText, Scope, compile_document
 from engine.record import record
 from engine.requestinfo import request_info, request_info_of_template
 
@@ -92,11 +92,11 @@ def _compile_entry(block: Block) -> Entry:
 
 def _compile_variable(name: str, source: Block) -> Load:
     value = compile_document(source["value"]) if source.get("value") is not None else None
-    path = compile_document(str(source.get("jmesPath") or "").strip())
+    path = _expression(source, starts_path=value is not None)
     default = compile_document(source.get("default"))
 
     def load(scope: Scope, inputs: Inputs) -> Json:  # noqa: ARG001 - one signature for all kinds of entries
-        expression = _rendered(name, path, scope)
+        expression = _written(name, path, scope)
         fallback = _rendered(name, default, scope)
         found = _variable_value(name, value, expression, fallback, scope)
         if found is None:
@@ -135,13 +135,29 @@ class _RenderError(EvaluationError):
     """Variables inside the entry itself failed; a default does not help then."""
 
 
+def _expression(source: Block, *, starts_path: bool) -> ExpressionText:
+    """Compile `jmesPath`; `starts_path` where it is asked of the value of this very entry."""
+    return ExpressionText(str(source.get("jmesPath") or "").strip(), starts_path=starts_path)
+
+
 def _rendered(name: str, document: Document, scope: Scope) -> Json:
     try:
         return document.render(scope)
     except EvaluationError as error:
-        raise _RenderError(
-            f"failed to substitute variables in context entry {name} {plain(document.source)}: {error.message}"
-        ) from error
+        raise _not_rendered(name, document.source, error) from error
+
+
+def _written(name: str, expression: ExpressionText, scope: Scope) -> str:
+    try:
+        return expression.render(scope)
+    except EvaluationError as error:
+        raise _not_rendered(name, expression.text, error) from error
+
+
+def _not_rendered(name: str, source: Json, error: EvaluationError) -> _RenderError:
+    return _RenderError(
+        f"failed to substitute variables in context entry {name} {plain(source)}: {error.message}"
+    )
 
 
 def _applied(expression: str, data: Json, scope: Scope) -> Json:
@@ -174,7 +190,7 @@ def _compile_config_map(name: str, source: Block) -> Load:
 
 def _compile_api_call(name: str, source: Block) -> Load:
     parts = {key: compile_document(value) for key, value in source.items() if key != "jmesPath"}
-    path = compile_document(str(source.get("jmesPath") or "").strip())
+    path = _expression(source, starts_path=True)
     asked = _open_path(source)
 
     def load(scope: Scope, inputs: Inputs) -> Json:
@@ -213,8 +229,10 @@ def _check_path(lookup: ApiCallLookup, asked: RequestInfo) -> None:
         )
 
 
-def _projected(name: str, path: Document, answer: Answer, fallback: Json, scope: Scope) -> Json:
-    expression = _rendered(name, path, scope)
+def _projected(
+    name: str, path: ExpressionText, answer: Answer, fallback: Json, scope: Scope
+) -> Json:
+    expression = _written(name, path, scope)
     if not expression:
         return answer.value
     try:
@@ -267,7 +285,7 @@ def _looked_up(
 ) -> Load:
     """Compile an entry that is one look-up by a name, and an expression on what comes back."""
     wanted = compile_document(source.get(field) or "")
-    path = compile_document(str(source.get("jmesPath") or "").strip())
+    path = _expression(source, starts_path=True)
 
     def load(scope: Scope, inputs: Inputs) -> Json:
         shown = str(_rendered(name, wanted, scope))

@@ -31,13 +31,15 @@ _NONE_FOUND = "skip run verification as image in resource not found in imageRefs
 
 def compile_verify_images(rule: Rule) -> Callable[[State], Answers]:
     """Compile the handler of a verifyImages rule; it answers once for each image that an entry selects."""
-    documents = [compile_document(dict(entry)) for entry in rule.verify_images]
-    ready = [_compiled(document.source) for document in documents if document.is_constant]
+    documents = [compile_document(_without_attestations(entry)) for entry in rule.verify_images]
+    are_constant = all(document.is_constant for document in documents)
+    ready = [_compiled(dict(entry)) for entry in rule.verify_images] if are_constant else []
 
     def handle(state: State) -> Answers:
-        entries = ready
-        if len(ready) < len(documents):
-            entries = [_compiled(document.render(state.scope)) for document in documents]
+        entries = ready or [
+            _compiled({**entry, **document.render(state.scope)})
+            for entry, document in zip(rule.verify_images, documents, strict=True)
+        ]
         images = find_images(state.resource, rule.image_extractors or None)
         verdicts = [
             _verdict(entry, image, state)
@@ -50,6 +52,11 @@ def compile_verify_images(rule: Rule) -> Callable[[State], Answers]:
         return tuple(_answer(verdict, state.resource) for verdict in verdicts)
 
     return handle
+
+
+def _without_attestations(entry: Block) -> Block:
+    """Return an entry without what has its variables replaced later, once its predicates are there."""
+    return {key: value for key, value in entry.items() if key != "attestations"}
 
 
 @record
@@ -98,7 +105,9 @@ def pull_secrets(obj: Object) -> tuple[str, ...]:
 def _holds(conditions: Json, predicate: Json, state: State) -> tuple[bool, str]:
     """Evaluate an attestation's conditions, whose variables start from its predicate (row A-90)."""
     data = predicate if isinstance(predicate, dict) else {}
-    scope = Scope({**state.scope.data, **data}, Env(now=state.inputs.now))
+    scope = Scope(
+        {**state.scope.data, **data}, Env(now=state.inputs.now), rereads=state.scope.rereads
+    )
     verdict = compile_conditions(conditions)(scope, state.trace)
     return verdict.holds, verdict.message
 

@@ -28,6 +28,7 @@ class Inputs:
     whole policy, `rule_values` and `foreach_values` those of a values file for (policy, rule), where foreach values are
     lists by element. `answers` hold what was looked up so far, `trust` the trust
     material for signatures. `within` is the namespace that questions are confined to, that of a namespaced policy.
+    `resolve_values` says that values which hold `{{ … }}` are read as expressions, too, as Kyverno does.
     """
 
     now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
@@ -38,6 +39,7 @@ class Inputs:
     answers: Mapping[Lookup, Answer] = _NONE
     trust: Trust | None = None
     within: str = ""
+    resolve_values: bool = False
 
     def ask(self, lookup: Lookup) -> Answer:
         """Return the answer to `lookup`; raises LookupNeeded while there is none."""

@@ -6,8 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError, LimitError
-from engine.lang.pattern import CompiledPattern, compile_pattern
-from engine.lang.variables import Document, compile_document
+from engine.lang.pattern import (
+    CompiledPattern,
+    compile_pattern,
+    compile_rendered,
+    resolve_references,
+)
+from engine.lang.variables import compile_document
 from engine.model import Status
 from engine.validate import messages
 from engine.validate.pattern_rule import any_pattern_outcome, miss_outcome
@@ -17,7 +22,6 @@ from .answers import Answers, RuleAnswer, answered, errored
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from engine.lang.variables import Scope
     from engine.model import Block, Json
 
     from .quick import Passing
@@ -55,28 +59,32 @@ def _patterns(sources: list[Json]) -> tuple[Patterns, tuple[CompiledPattern, ...
 
     Returns what gives the patterns for an object, and those that are the same for all objects.
     """
-    documents = [compile_document(source) for source in sources]
-    if all(document.is_constant for document in documents):
+    if all(compile_document(source).is_constant for source in sources):
         return _ready(sources)
-    return lambda state: tuple(_render(document, state.scope) for document in documents), ()
+    try:
+        documents = [compile_document(resolve_references(source)) for source in sources]
+    except EngineError as error:
+        return _failing(error), ()
+    return lambda state: tuple(
+        compile_rendered(document.render(state.scope)) for document in documents
+    ), ()
 
 
 def _ready(sources: list[Json]) -> tuple[Patterns, tuple[CompiledPattern, ...]]:
-    """Compile patterns without variables; one with a bad reference fails when it is used, as Kyverno's does."""
     try:
         ready = tuple(compile_pattern(source) for source in sources)
     except EngineError as error:
-        failed = error
-
-        def fail(_: State) -> tuple[CompiledPattern, ...]:
-            raise failed
-
-        return fail, ()
+        return _failing(error), ()
     return lambda _: ready, ready
 
 
-def _render(document: Document, scope: Scope) -> CompiledPattern:
-    return compile_pattern(document.render(scope, "", ""))
+def _failing(error: EngineError) -> Patterns:
+    """Return patterns that fail when they are used, as Kyverno's with a bad reference do."""
+
+    def fail(_: State) -> tuple[CompiledPattern, ...]:
+        raise error
+
+    return fail
 
 
 def _compile_one(

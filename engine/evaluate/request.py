@@ -32,7 +32,7 @@ def scope_of(review: Review, inputs: Inputs, chance: Chance) -> Scope:
     data: dict[str, Json] = {"request": request_of(review)}
     if not review.user.is_empty:
         _add_service_account(data, review.user.username)
-    scope = Scope(data, env, is_delete=review.operation == "DELETE")
+    scope = Scope(data, env, is_delete=review.operation == "DELETE", rereads=inputs.resolve_values)
     scope.defer("images", lambda _: images_in(review.target))
     for key, value in inputs.variables.items():
         scope.set_path(dotted_path(key), value)

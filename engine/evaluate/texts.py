@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
-from engine.lang.variables import compile_document
+from engine.lang.variables import as_text, compile_document
 
 from .answers import joined
 
@@ -48,4 +48,6 @@ class Message:
 
     def _embedded(self, conditions: str, scope: Scope) -> str:
         """Return both texts as one, in which a value that is not a string stands as JSON."""
-        return str(compile_document(joined("; ", self.text, conditions)).render(scope))
+        if scope.rereads:
+            return str(compile_document(joined("; ", self.text, conditions)).render(scope))
+        return joined("; ", as_text(self._document.render(scope)), conditions)

@@ -57,7 +57,11 @@ def _checker(policy: CleanupPolicy, inputs: ApplyInputs) -> Callable[[Object], b
 
     def holds(obj: Object) -> bool:
         for _ in range(MAX_LOOKUPS):
-            scope = Scope({"target": obj}, Env(now=inputs.setting.now))
+            scope = Scope(
+                {"target": obj},
+                Env(now=inputs.setting.now),
+                rereads=inputs.setting.resolve_values,
+            )
             given = Inputs(now=inputs.setting.now, answers=answers, within=policy.namespace)
             load_context(entries, scope, given)
             try:

@@ -172,6 +172,7 @@ def _setting(
         values=values,
         world=world,
         namespace_labels=labels_by_namespace(objects),
+        resolve_values=args.resolve_values,
     )
 
 

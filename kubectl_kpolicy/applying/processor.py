@@ -65,6 +65,7 @@ class Setting:
     values: ValueSet = NO_VALUES
     world: World = field(default_factory=World)
     namespace_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    resolve_values: bool = False
 
     def labels_of(self, namespace: str) -> Mapping[str, str]:
         """Return the labels of a namespace: those of the values file, else those of its own object."""
@@ -153,6 +154,7 @@ class Processor:
             rule_values=setting.values.rules,
             foreach_values=setting.values.foreach,
             answers=self._answers,
+            resolve_values=setting.resolve_values,
         )
 
     def _decide(

@@ -66,6 +66,8 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         help="definitions of custom kinds")  # fmt: skip
     add("--validate", choices=("strict", "warn", "ignore"), default="strict",
         help="what to do about unknown policy fields")  # fmt: skip
+    add("--resolve-values", action="store_true",
+        help="read `{{ … }}` in values as expressions, too, as Kyverno does")  # fmt: skip
     add("--seed", default="", help="seed of random(), to repeat a run")
 
 

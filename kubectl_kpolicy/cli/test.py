@@ -46,6 +46,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     add("--strict", action="store_true",
         help="fail also where no rule answered but pass, fail, warn or error is expected")  # fmt: skip
     add("-b", "--git-branch", default="", metavar="NAME", help="branch of git addresses")
+    add("--resolve-values", action="store_true",
+        help="read `{{ … }}` in values as expressions, too, as Kyverno does")  # fmt: skip
     add("--registry", action="store_true", help="ask image registries, as docker is logged in")
     parser.set_defaults(run=run)
 

@@ -44,9 +44,16 @@ _Known = dict[_Identity, list[tuple[PolicyAnswer, RuleResult]]]
 _ANY = Declared("", "")
 
 
-def run_case(bench: Bench, *, now: datetime, file: str = "", selector: Selector = ALL) -> list[Row]:
+def run_case(
+    bench: Bench,
+    *,
+    now: datetime,
+    file: str = "",
+    selector: Selector = ALL,
+    resolve_values: bool = False,
+) -> list[Row]:
     """Run a test case and return its rows; `now` is the instant of all decisions."""
-    run = _Run(bench, now, file or bench.case.place)
+    run = _Run(bench, now, file or bench.case.place, resolve_values=resolve_values)
     return [
         row
         for expectation in bench.case.expectations
@@ -58,7 +65,9 @@ def run_case(bench: Bench, *, now: datetime, file: str = "", selector: Selector 
 class _Run:
     """Answers by operation, computed when a result first asks for them."""
 
-    def __init__(self, bench: Bench, now: datetime, file: str) -> None:
+    def __init__(
+        self, bench: Bench, now: datetime, file: str, *, resolve_values: bool = False
+    ) -> None:
         self._bench = bench
         self._file = file
         loaded = bench.loaded
@@ -72,6 +81,7 @@ class _Run:
                 values=bench.values,
                 world=bench.world,
                 namespace_labels=labels_by_namespace(bench.objects),
+                resolve_values=resolve_values,
             ),
         )
         self._known: dict[str, _Known] = {}

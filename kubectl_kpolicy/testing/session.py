@@ -94,7 +94,13 @@ class _Session:
             bench = load_case(case)
             bench = replace(bench, world=replace(bench.world, outside=self._outside))
             self._introduce(bench)
-            rows = run_case(bench, now=self._now, file=file, selector=self._selector)
+            rows = run_case(
+                bench,
+                now=self._now,
+                file=file,
+                selector=self._selector,
+                resolve_values=self._args.resolve_values,
+            )
         except EngineError as error:
             report(error, err=self._err)
             rows = _unreadable(case, file, error)

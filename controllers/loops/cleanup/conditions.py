@@ -28,15 +28,20 @@ class TargetConditions:
         self._conditions = compile_conditions(policy.conditions)
         self._entries = compile_context(policy.context)
         self._resolver = resolver
-        self._now = inputs.now
+        self._inputs = inputs
         self._within = policy.namespace
         self._answers: dict[Lookup, Answer] = {}
 
     async def hold(self, target: Object) -> bool:
         """Tell whether they hold for an object; raises EvaluationError, LimitError."""
         for _ in range(MOST_LOOKUPS):
-            scope = Scope({"target": target}, Env(now=self._now))
-            given = Inputs(now=self._now, answers=self._answers, within=self._within)
+            given = Inputs(
+                now=self._inputs.now,
+                answers=self._answers,
+                within=self._within,
+                resolve_values=self._inputs.resolve_values,
+            )
+            scope = Scope({"target": target}, Env(now=given.now), rereads=given.resolve_values)
             load_context(self._entries, scope, given)
             try:
                 return self._conditions(scope, None).holds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .anchors import Anchor, holds_anchor, parse_key
-from .compiled import CompiledPattern, compile_pattern
+from .compiled import CompiledPattern, compile_pattern, compile_rendered
 from .fault import Miss
 from .operand import range_ends
 from .references import check_references, resolve_references
@@ -18,6 +18,7 @@ __all__ = [
     "check_depth",
     "check_references",
     "compile_pattern",
+    "compile_rendered",
     "compile_scalar",
     "holds_anchor",
     "match_scalar",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .references import resolve_references
+from .shape import check_depth
 from .tree import compile_element
 
 if TYPE_CHECKING:
@@ -39,9 +40,18 @@ class CompiledPattern:
 
 
 def compile_pattern(pattern: Json) -> CompiledPattern:
-    """Compile a pattern whose variables are already replaced; `$(…)` references are resolved here (row P-30).
+    """Compile a pattern without variables; `$(…)` references are resolved here (row P-30).
 
     Raises EvaluationError for a reference that leads nowhere (Kyverno's words, to be put after `variable substitution
     failed: `) and LimitError for a pattern nested too deep.
     """
     return CompiledPattern(resolve_references(pattern))
+
+
+def compile_rendered(pattern: Json) -> CompiledPattern:
+    """Compile a pattern whose references were resolved before its variables: what looks like one now came with a value.
+
+    Raises LimitError for a pattern nested too deep.
+    """
+    check_depth(pattern)
+    return CompiledPattern(pattern)

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from .document import Document, compile_document
 from .scope import Scope
-from .template import Template, as_text, expression_of, has_variables, variables_in
+from .template import (
+    ExpressionText,
+    Template,
+    as_text,
+    expression_of,
+    has_variables,
+    variables_in,
+)
 
 __all__ = [
     "Document",
+    "ExpressionText",
     "Scope",
     "Template",
     "as_text",

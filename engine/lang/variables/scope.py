@@ -25,21 +25,25 @@ class Scope:
     """Data under the JMESPath root, pending context entries, and what expressions may know beyond data.
 
     `is_delete` makes the text `request.object` mean `request.oldObject` (row V-06). `watch`, when set, is told every
-    expression and its value: that is how explanations learn the values of variables.
+    expression and its value: that is how explanations learn the values of variables. `rereads` says that values which
+    hold `{{ … }}` are read as expressions, too, as Kyverno does.
     """
 
-    __slots__ = ("_pending", "data", "env", "is_delete", "watch")
+    __slots__ = ("_pending", "data", "env", "is_delete", "rereads", "watch")
 
-    def __init__(self, data: dict[str, Json], env: Env, *, is_delete: bool = False) -> None:
+    def __init__(
+        self, data: dict[str, Json], env: Env, *, is_delete: bool = False, rereads: bool = False
+    ) -> None:
         self.data = data
         self.env = env
         self.is_delete = is_delete
+        self.rereads = rereads
         self.watch: Watcher | None = None
         self._pending: list[tuple[str, Loader]] = []
 
     def child(self) -> Scope:
         """Make a scope that starts with the same data; what it loads or sets stays its own."""
-        made = Scope(dict(self.data), self.env, is_delete=self.is_delete)
+        made = Scope(dict(self.data), self.env, is_delete=self.is_delete, rereads=self.rereads)
         made.watch = self.watch
         made._pending = self._pending.copy()
         return made

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.evaluate import Inputs
 from tests.engine.observed import whole
 
 
 def test_variables_resolve_as_observed() -> None:
     rows = whole.rows("variables")
 
-    verdicts = {number: _verdict(row) for number, row in enumerate(rows)}
+    verdicts = {number: _verdict(row, Inputs()) for number, row in enumerate(rows)}
 
     whole.compare("variables", verdicts)
 
 
-def _verdict(row: dict[str, Any]) -> str | None:
+def test_values_are_read_again_as_observed_where_somebody_asks_for_it() -> None:
+    rows = whole.rows("variables")
+    inputs = Inputs(resolve_values=True)
+
+    missed = {row["text"] for row in rows if "text" in row and _verdict(row, inputs) is not None}
+
+    assert not missed
+
+
+def _verdict(row: dict[str, Any], inputs: Inputs) -> str | None:
     answer = whole.ask(
         whole.policy_of(_rule(row)),
         row["object"],
         user=whole.user_of(row.get("userinfo")),
         operation=row.get("operation", "CREATE"),
+        inputs=inputs,
     )
     if "refused" in row:
         return None if answer.status == "refused" else f"refused expected, got {answer}"

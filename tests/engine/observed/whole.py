@@ -19,6 +19,7 @@ from engine.parse import parse_policy
 
 HERE = Path(__file__).parent
 SHARED = Path(os.environ.get("KPOLICY_SHARED", HERE.parents[3] / "shared"))
+_NO_INPUTS = Inputs()
 NAMESPACES = {"dev": {"env": "dev", "team": "core-1"}, "prod-eu": {"env": "prod"}}
 
 
@@ -70,6 +71,7 @@ def ask(
     *,
     user: UserInfo = NOBODY,
     operation: str = "CREATE",
+    inputs: Inputs = _NO_INPUTS,
     **review: Any,
 ) -> Answer:
     """Return the answer of the first rule of `policy` on `obj`."""
@@ -83,7 +85,7 @@ def ask(
     compiled = PolicySet.compile([parsed])
     if compiled.problems:
         return Answer("refused", compiled.problems[0].error.message)
-    evaluation = evaluate(compiled, _review(obj, user, operation, **review), Inputs(), trace=True)
+    evaluation = evaluate(compiled, _review(obj, user, operation, **review), inputs, trace=True)
     assert not evaluation.missing
     if not evaluation.results:
         return Answer("none")
