@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from engine.lang.variables.template import VARIABLE
+from engine.lang.variables.braces import VARIABLE
 from engine.record import record
 
 if TYPE_CHECKING:
