@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 API_VERSION = "admission.k8s.io/v1"
 _NO_LABELS: Mapping[str, str] = {}
+_TEXTS = ("name", "namespace", "operation", "subResource")
+_PARTS = (
+    *(("kind", part) for part in ("group", "version", "kind")),
+    *(("resource", part) for part in ("group", "version", "resource")),
+)
 _ALLOWED = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":%b,"allowed":true}}'
 _MOST_WARNING_BYTES = 4096
 _LONGEST_WARNING = 1024
@@ -43,7 +48,21 @@ def read_request(body: bytes) -> dict[str, Any]:
     for name in ("object", "oldObject"):
         if request.get(name) is not None and not isinstance(request[name], dict):
             raise DocumentError(f"`{name}` of the request is not an object")
+    _check_types(request)
     return request
+
+
+def _check_types(request: Mapping[str, Any]) -> None:
+    """Refuse what no API server sends: everything behind this reads names as texts and groups as a list of them."""
+    info, groups = request["userInfo"], request["userInfo"].get("groups") or []
+    texts = [request.get(name) for name in _TEXTS]
+    texts += [info.get("username"), info.get("uid")]
+    texts += [request[name].get(part) for name, part in _PARTS]
+    is_list = isinstance(groups, list)
+    if not is_list or any(one is not None and not isinstance(one, str) for one in texts + groups):
+        raise DocumentError("the request has a name or a group that is no text")
+    if not isinstance(info.get("extra") or {}, dict):
+        raise DocumentError("`userInfo.extra` of the request is not an object")
 
 
 def user_of(

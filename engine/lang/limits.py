@@ -15,8 +15,8 @@ class Limits:
     depth: int = 200
     """Levels of lists and mappings. Real objects stay below 60; everything behind the reader may recurse that far safely."""
 
-    expansion: int = 1_000_000
-    """Values that aliases may add to a text: generous for people, small for an alias bomb."""
+    expansion: int = 200_000
+    """Values that aliases may add to a text: generous for people, and read in a fraction of a second."""
 
 
 LIMITS = Limits()

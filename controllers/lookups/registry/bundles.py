@@ -42,7 +42,8 @@ def _certificates(material: Mapping[str, Any]) -> list[bytes]:
     """Return the signer's certificate and its chain, PEM."""
     one = _map(material.get("certificate")).get("rawBytes")
     chain = _map(material.get("x509CertificateChain")).get("certificates")
-    listed = [one] if one else [_map(item).get("rawBytes") for item in chain or ()]
+    items = chain if isinstance(chain, list) else ()
+    listed = [one] if one else [_map(item).get("rawBytes") for item in items]
     return [_pem(text) for text in listed if isinstance(text, str)]
 
 

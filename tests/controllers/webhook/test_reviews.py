@@ -10,6 +10,7 @@ from controllers.kube import Unreachable
 from controllers.kube.kinds import CONFIG_MAPS
 from controllers.runtime.sink import Trigger
 from controllers.webhook.reviewing import NOT_READY, OVERLOADED, Limits, budget_of
+from engine.errors import DocumentError
 from engine.evaluate import Answer, ConfigMapLookup
 from engine.model import RuleType
 
@@ -377,5 +378,19 @@ def test_whose_requests_are_left_out_follows_the_configuration_at_once() -> None
             for _ in range(2):
                 response = await stage.ask("validate", body(pod(), userInfo=user))
                 assert response["allowed"] is allowed, excluded
+
+    run(test, policy())
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"userInfo": {"username": {}}}, {"userInfo": {"username": "a", "groups": 5}}, {"userInfo": {"groups": [{}]}},
+     {"userInfo": {"extra": ["a"]}}, {"namespace": ["shop"]}, {"operation": 1},
+     {"kind": {"kind": {}}}, {"resource": {"resource": []}}],
+)  # fmt: skip
+def test_a_request_with_names_that_are_no_texts_is_no_review(fields) -> None:
+    async def test(stage: Stage) -> None:
+        with pytest.raises(DocumentError):
+            await stage.ask("validate", body(pod(), **fields), lane="ignore")
 
     run(test, policy())
