@@ -41,13 +41,14 @@ decoded: Final[ContextVar[int]] = ContextVar("decoded", default=0)
 
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
-    """Bytes, of bodies and what they are decoded to, that may be held at once: for small bodies, and for large ones.
+    """Bytes that may be held at once: for `small` bodies with what they are decoded to, for large ones as they are `read`, and for what these are `decoded` to.
 
-    A single body that would need more than the room of its class is refused; `decoded` is the room for large ones.
+    A single body that would need more than the room of its class is refused.
     """
 
     small: int = 16 * 1024 * 1024
-    decoded: int = 40 * 1024 * 1024
+    read: int = 24 * 1024 * 1024
+    decoded: int = 32 * 1024 * 1024
 
 
 class BodyRefused(Exception):  # noqa: N818 - it names the outcome
@@ -62,13 +63,14 @@ class Bodies:
     """The bodies of one server that are read or worked on."""
 
     def __init__(self, limits: BodyLimits) -> None:
-        self._small, self._large = _Room(limits.small), _Room(limits.decoded)
+        self._small = _Room(limits.small)
+        self._read, self._decoded = _Room(limits.read), _Room(limits.decoded)
         self._trimming: asyncio.TimerHandle | None = None
 
     @property
     def held(self) -> int:
         """Bytes that are taken now."""
-        return self._small.taken + self._large.taken
+        return self._small.taken + self._read.taken + self._decoded.taken
 
     @contextmanager
     def place(self, request: web.BaseRequest) -> Iterator[Place]:
@@ -77,7 +79,8 @@ class Bodies:
         if length is not None and length > LARGEST_BODY:
             raise too_large()
         is_small = length is not None and length <= SMALL_BODY
-        place = Place(request, length, self._small if is_small else self._large)
+        rooms = (self._small, self._small) if is_small else (self._read, self._decoded)
+        place = Place(request, length, *rooms)
         try:
             yield place
         except (BodyRefused, ConnectionError, TimeoutError):
@@ -101,13 +104,19 @@ class Bodies:
 
 
 class Place:
-    """The room that one body has."""
+    """The room that one body has.
 
-    __slots__ = ("_length", "_request", "_room", "_taken")
+    INVARIANT: a body that was read waits only for others that are decoded, never for others that are still read.
+    """
 
-    def __init__(self, request: web.BaseRequest, length: int | None, room: _Room) -> None:
-        self._request, self._length, self._room = request, length, room
-        self._taken = 0
+    __slots__ = ("_decoded", "_length", "_request", "_room", "_room_decoded", "_taken")
+
+    def __init__(
+        self, request: web.BaseRequest, length: int | None, room: _Room, room_decoded: _Room
+    ) -> None:
+        self._request, self._length = request, length
+        self._room, self._room_decoded = room, room_decoded
+        self._taken = self._decoded = 0
 
     async def read(self) -> bytes:
         """Return the body, with room for what it will be decoded to; raises BodyRefused and TimeoutError."""
@@ -122,13 +131,16 @@ class Place:
                 body = await self._collected()
         size = decoded_size(body)
         decoded.set(size)
-        await self._take(size)
+        if not self._room_decoded.try_take(size):
+            await self._room_decoded.take(size, 0)
+        self._decoded = size
         return body
 
     def free(self) -> None:
         """Give the room back."""
         self._room.free(self._taken)
-        self._taken = 0
+        self._room_decoded.free(self._decoded)
+        self._taken = self._decoded = 0
 
     async def _collected(self) -> bytes:
         chunks, length = [], 0

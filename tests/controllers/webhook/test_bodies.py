@@ -94,7 +94,7 @@ def test_who_may_not_ask_is_refused_before_a_byte_of_the_body_has_come() -> None
 def test_a_body_of_unknown_length_is_read_only_as_far_as_bodies_may_go() -> None:
     async def go() -> None:
         desk = Desk()
-        async with listening(desk, BodyLimits(decoded=1 << 20)) as connect:
+        async with listening(desk, BodyLimits(read=1 << 20)) as connect:
             reader, writer = await connect(
                 b"POST /validate HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
             )
@@ -129,7 +129,7 @@ def test_a_body_that_would_take_too_much_memory_when_decoded_is_not_decoded() ->
 def test_large_bodies_wait_for_each_other_and_small_ones_do_not_wait_for_them() -> None:
     async def go() -> None:
         desk, large = Desk(), post(b'["' + b"x" * (600 << 10) + b'"]')
-        async with listening(desk, BodyLimits(decoded=2 << 20)) as connect:
+        async with listening(desk, BodyLimits(decoded=1 << 20)) as connect:
             first, writer = await connect(large)
             await desk.entered.wait()
             desk.entered.clear()
@@ -151,7 +151,7 @@ def test_a_large_body_for_which_there_is_no_room_in_time_is_refused_in_words(mon
 
     async def go() -> None:
         desk, large = Desk(), post(b'["' + b"x" * (600 << 10) + b'"]')
-        async with listening(desk, BodyLimits(decoded=2 << 20)) as connect:
+        async with listening(desk, BodyLimits(decoded=1 << 20)) as connect:
             first, writer = await connect(large)
             await desk.entered.wait()
             second, writer_2 = await connect(large)
