@@ -21,6 +21,7 @@ ME = "request.userInfo.username"
 _CREATE, _UPDATE = "oldObject == null", "oldObject != null"
 _DECISIONS = "(has(object.spec.decisions) ? object.spec.decisions : [])"
 _BEFORE = "(has(oldObject.spec.decisions) ? oldObject.spec.decisions : [])"
+_CLAIMED = "object.spec.?groups.orValue([])"
 _EXPIRY = "kpolicy.io/expires-at"
 _GRANT = "kpolicy.io/grant"
 _USES = "kpolicy.io/uses"
@@ -161,12 +162,14 @@ def _codes() -> Object:
 
 
 def _claims() -> Object:
-    """Guard claims of codes: in one's own name, and never changed."""
+    """Guard claims of codes: in one's own name and with one's own groups, and never changed."""
     return _policy(
         "kpolicy-code-claims",
         _rule(GROUP, VERSION, "codeclaims", "CREATE", "UPDATE"),
         [
             (f"{_UPDATE} || object.spec.user == {ME}", "spec.user must be who makes the claim"),
+            (f"{_UPDATE} || {_CLAIMED}.all(g, g in request.userInfo.groups) && request.userInfo.groups.all(g, g in {_CLAIMED})",
+             "spec.groups must be the groups of who makes the claim"),
             (f"{_CREATE} || object.spec == oldObject.spec", "a claim cannot be changed; make another one"),
         ],
     )  # fmt: skip

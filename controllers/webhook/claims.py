@@ -135,12 +135,18 @@ def _binding(
         object_name=_name(review),
         object_uid=_uid(review) if review.operation == "UPDATE" else "",
         username=user_of(request),
+        groups=groups_of(request),
     )
 
 
 def user_of(request: Mapping[str, Any]) -> str:
     """Return who asks, as the API server names them."""
     return str((request.get("userInfo") or {}).get("username") or "")
+
+
+def groups_of(request: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the groups of who asks, each once and in one order: the API server keeps none."""
+    return tuple(sorted({str(one) for one in (request.get("userInfo") or {}).get("groups") or ()}))
 
 
 def target_of(review: Review, request: Mapping[str, Json]) -> Object:

@@ -48,6 +48,7 @@ from .claims import (
     body_of,
     can_carry,
     claims_of,
+    groups_of,
     name_of,
     rules_by_policy,
     target_of,
@@ -149,18 +150,19 @@ class Codes:
     ) -> Ruling:
         carried = carried_codes(review.object)
         user, keys = user_of(request), await self._keys.current()
-        if await self.throttle.is_locked(user):
+        # INVARIANT: what is counted for a person is counted and looked up for proven callers only, else anybody could fill it
+        if is_proven() and await self.throttle.is_locked(user):
             return replace(ruling, lead=f"{LOCKED}\n")
-        claimed = await self._claimed(review, user, modes)
+        claimed = await self._claimed(review, request, modes)
         if carried or claimed:
             found = await self._accepted(review, request, claims, modes, carried, keys, claimed)
-            if all(found):
-                wanted = [one for one in found if one]
+            wanted = [one for one in found if one]
+            if len(wanted) == len(found) and await self._may_redeem_all(request, wanted):
                 passed = await self._take(review, request, wanted)
                 if passed is not None:
                     audit = {"code-uses": ",".join(use_name(one.code) for one in wanted)}
                     return replace(ruling, denial="", tail="", warnings=passed, audit=audit)
-            elif carried and is_proven() and not any(found):
+            elif carried and is_proven() and not wanted:
                 self.throttle.count(WRONG, user, writes=not review.dry_run)
             ruling = replace(ruling, lead=f"{NOT_ACCEPTED}\n" if carried else "")
         offers = await self._offers(review, request, claims, modes, keys)
@@ -187,12 +189,14 @@ class Codes:
         return found
 
     async def _claimed(
-        self, review: Review, user: str, modes: Mapping[str, GrantPolicy]
+        self, review: Review, request: Mapping[str, Any], modes: Mapping[str, GrantPolicy]
     ) -> frozenset[str]:
-        """Return the names of uses that a user claims, where any policy asks for that; raises KubeError."""
+        """Return the names of uses that whoever asks claims, where any policy asks for that; raises KubeError."""
         if not any(one.strict_codes for one in modes.values()):
             return frozenset()
-        return await self._code_claims.of(user, review.namespace, self._clock.now())
+        return await self._code_claims.of(
+            user_of(request), groups_of(request), review.namespace, self._clock.now()
+        )
 
     async def _claimed_for(
         self, claim: Claim, policy: GrantPolicy, keys: Sequence[Key], claimed: frozenset[str]
@@ -309,13 +313,12 @@ class Codes:
     async def _offer(
         self, request: Mapping[str, Any], claim: Claim, policy: GrantPolicy, key: Key
     ) -> str:
-        if not await self.throttle.may_mint(user_of(request)):
+        if is_proven() and not await self.throttle.may_mint(user_of(request)):
             return f"no one-time code for {claim.name}: {TOO_OFTEN}\n"
         code, ends = await self._fresh(claim, policy, key)
         if not code:
             return f"no one-time code for {claim.name}: {TOO_MANY}\n"
         if is_proven():
-            # Others may ask in anybody's name, and must not use up what that person is offered.
             self.throttle.count(MINTED, user_of(request), writes=request.get("dryRun") is not True)
         return _offered(claim, code, ends, is_strict=policy.strict_codes)
 
@@ -350,9 +353,14 @@ class Codes:
             if name not in used:
                 if not self._outstanding.may_add(name, claim, now, lately):
                     break
-                self._outstanding.add(name, claim, ends)
+                if is_proven():
+                    self._outstanding.add(name, claim, ends)
                 return code, ends
         return "", ends
+
+    async def _may_redeem_all(self, request: Mapping[str, Any], found: Sequence[Found]) -> bool:
+        """Ask whether somebody holds the verb `redeem` on every policy that codes are brought for; raises KubeError."""
+        return all([await self._may_redeem(request, one.claim) for one in found])
 
     async def _may_redeem(self, request: Mapping[str, Any], claim: Claim) -> bool:
         """Ask whether somebody holds the verb `redeem` on a policy; raises KubeError."""
@@ -373,6 +381,9 @@ class Codes:
 
 
 def _offered(claim: Claim, code: str, ends: datetime, *, is_strict: bool) -> str:
+    if not is_proven():
+        # INVARIANT: no code is told to somebody who did not prove to be the API server
+        return f"one-time code for {claim.name}: kubectl kpolicy otp claim {use_name(code)} (until {ends:%H:%M:%S} UTC)\n"
     how = "by `kubectl kpolicy otp claim`" if is_strict else "in annotation kpolicy.io/code"
     return f"one-time code for {claim.name}: {shown(code)} (until {ends:%H:%M:%S} UTC, {how})\n"
 

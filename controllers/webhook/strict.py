@@ -1,8 +1,9 @@
 """Codes in strict mode: brought by a CodeClaim beside the object and not by the object itself.
 
-Who makes a CodeClaim is pinned by an admission policy of the API server, so that a review which somebody else posts to us, in
-whichever name, can use no code that its owner has not claimed. Therefore strict codes need no proof of who calls us. A claim
-names codes by their uses, from which no code is got back; only codes that denials offer can be claimed.
+Who makes a CodeClaim, and in which groups they are, is pinned by an admission policy of the API server, so that a review which
+somebody else posts to us, in whichever name, can use no code that its owner has not claimed. Therefore strict codes need no
+proof of who calls us. A claim names codes by their uses, from which no code is got back: callers who proved nothing are told
+of uses only. Only codes that denials offer can be claimed.
 """
 
 from __future__ import annotations
@@ -31,8 +32,10 @@ class CodeClaims:
     def __init__(self, client: Client, namespace: str) -> None:
         self._client, self._namespace = client, namespace
 
-    async def of(self, user: str, namespace: str, now: datetime) -> frozenset[str]:
-        """Return the names of uses that a user claims for objects in a namespace; raises KubeError."""
+    async def of(
+        self, user: str, groups: tuple[str, ...], namespace: str, now: datetime
+    ) -> frozenset[str]:
+        """Return the names of uses that a user, with exactly these groups, claims for objects in a namespace; raises KubeError."""
         try:
             page = await self._client.list_all(CODE_CLAIMS, namespace or self._namespace)
         except NotFound:
@@ -41,7 +44,8 @@ class CodeClaims:
         for one in page.items:
             spec, metadata = one.get("spec") or {}, one["metadata"]
             created = instant_of(str(metadata.get("creationTimestamp") or ""))
-            if spec.get("user") == user and created is not None and now < created + LONGEST:
+            is_own = spec.get("user") == user and {*(spec.get("groups") or ())} == {*groups}
+            if is_own and created is not None and now < created + LONGEST:
                 own.append((created, spec.get("uses") or []))
         newest = sorted(own, key=lambda one: one[0], reverse=True)[:MOST_CLAIMS]
         return frozenset(str(name) for _, names in newest for name in names[:MOST_CODES])

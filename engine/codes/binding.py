@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from engine.model import Json
 
-_VERSION = b"kpolicy code 1"
+_VERSION = b"kpolicy code 2"
 _SIZE = 4
 
 
@@ -26,7 +26,7 @@ class Binding:
 
     `cluster` is the UID of the namespace kube-system; `policy_hash` covers the spec of the policy. `rules` are those that the
     object violates; `violation` is its `fingerprint`. `object_name` is the generateName where there is no name yet;
-    `object_uid` is empty on CREATE. `username` is compared byte by byte.
+    `object_uid` is empty on CREATE. `username` is compared byte by byte, and so are `groups`, in whatever order they come.
     """
 
     cluster: str
@@ -44,6 +44,7 @@ class Binding:
     object_name: str
     object_uid: str
     username: str
+    groups: tuple[str, ...] = ()
 
     def bytes(self) -> bytes:
         """Return a form in which no two different bindings are equal: every part is led by its length."""
@@ -64,6 +65,8 @@ class Binding:
             self.object_name,
             self.object_uid,
             self.username,
+            str(len({*self.groups})),
+            *sorted({*self.groups}),
         ]
         return _VERSION + b"".join(map(_led, parts))
 

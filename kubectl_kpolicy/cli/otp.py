@@ -37,6 +37,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     approve.add_argument("--reason", default="", metavar="TEXT", help="why, for the record")
     _add_writing(approve)
     claim = verbs.add("claim", "claim a code that is asked for or read from standard input, where codes are strict", _claim)  # fmt: skip
+    claim.add_argument("use", nargs="?", default="", metavar="USE", help="what a denial named in place of a code (use-…)")  # fmt: skip
     _add_writing(claim)
     verbs.listing("list", "list codes that were issued and used, and those of a --journal", _list, "NAME|USER")  # fmt: skip
     verbs.describing("codes", "NAME|USER", named=_is_meant, everywhere=True)

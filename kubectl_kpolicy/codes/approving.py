@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from engine.codes import use_name
 from engine.codes.requests import approval_of, read_request_id
@@ -17,10 +18,14 @@ from . import issuing
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from controllers.kube import Access, Client
     from engine.codes.requests import CodeRequest
     from engine.model import Object
+
+
+_USE: Final = re.compile(r"use-[a-z2-7]{26}")
 
 
 def approve(args: argparse.Namespace) -> int:
@@ -66,11 +71,13 @@ def _claim(args: argparse.Namespace) -> int:
 
     from .showing import read_code
 
-    code = read_code(may_ask=not args.non_interactive)
+    use = args.use or use_name(read_code(may_ask=not args.non_interactive))
+    if not _USE.fullmatch(use):
+        raise Misuse("that is no id of a use", help="a denial shows it (use-…); a code is never an argument")  # fmt: skip
 
     async def work(client: Client, access: Access) -> int:
         who = await somebody(client)
-        obj = claim_of(code, who.user, access.namespace or "default")
+        obj = claim_of(use, who.user, who.groups, access.namespace or "default")
         try:
             made = await client.create(CODE_CLAIMS, obj, dry_run=args.dry_run == "server")
         except KubeError as error:
@@ -89,13 +96,13 @@ def _claim(args: argparse.Namespace) -> int:
     return cluster.with_client(args, work)
 
 
-def claim_of(code: str, user: str, namespace: str) -> Object:
-    """Return the object by which `user` claims a canonical code; the code cannot be got back from it."""
+def claim_of(use: str, user: str, groups: Sequence[str], namespace: str) -> Object:
+    """Return the object by which `user` claims the code with this use; the code cannot be got back from it."""
     return {
         "apiVersion": "kpolicy.io/v1alpha1",
         "kind": "CodeClaim",
         "metadata": {"generateName": "claim-", "namespace": namespace},
-        "spec": {"user": user, "uses": [use_name(code)]},
+        "spec": {"user": user, "groups": sorted({*groups}), "uses": [use]},
     }
 
 

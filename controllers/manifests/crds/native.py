@@ -146,7 +146,7 @@ NOTE: Final = Shape(
     ("verb", "actor", "at"),
 )
 
-CLAIM: Final = Shape({"user": _TEXT, "uses": _TEXTS}, ("user", "uses"))
+CLAIM: Final = Shape({"user": _TEXT, "groups": _TEXTS, "uses": _TEXTS}, ("user", "uses"))
 
 _AGE: Final = Column("Age", ".metadata.creationTimestamp", "date")
 

@@ -326,3 +326,14 @@ def test_validations_in_cel_of_a_classic_policy_offer_codes_by_their_rule():
         assert use["spec"]["binding"]["rules"] == ["in-cel"]
 
     run(play, policies=(policy("celled", rules=[rule]),))
+
+
+def test_an_approved_code_is_used_only_by_somebody_who_may_redeem():
+    async def play(made: Gate) -> None:
+        approve(made, await request(made))
+        code = await made.offered()
+        made.may_redeem = False
+        assert not (await made.ask(with_code(code)))["allowed"]
+        assert made.uses() == []
+
+    run(play, APPROVE)

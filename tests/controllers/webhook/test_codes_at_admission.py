@@ -271,10 +271,8 @@ def test_when_the_api_server_does_not_answer_a_denial_stays_a_denial(verb: str):
         code = await made.offered()
         await made.stage.client.clock.advance(11)
         made.stage.client.fail(verb, Unreachable("gone"), times=9)
-        answer = await made.ask(with_code(code))
-        allowed = verb == "review"
-        assert answer["allowed"] is allowed
-        assert len(made.uses()) == int(allowed)
+        assert not (await made.ask(with_code(code)))["allowed"]
+        assert made.uses() == []
 
     run(play)
 
@@ -382,3 +380,39 @@ def test_no_code_leaves_the_answer_to_whoever_asked(caplog: pytest.LogCaptureFix
             assert one.replace("-", "") not in sinks
 
     run(play)
+
+
+def test_a_code_is_used_only_by_somebody_who_still_may_redeem():
+    async def play(made: Gate) -> None:
+        code = await made.offered()
+        made.may_redeem = False
+        answer = await made.ask(with_code(code))
+        assert not answer["allowed"]
+        assert "the code is not accepted" in message(answer)
+        assert made.uses() == []
+        made.may_redeem = True
+        assert (await made.ask(with_code(code)))["allowed"]
+
+    run(play)
+
+
+def test_a_code_is_bound_to_the_groups_in_which_it_was_offered_in_whatever_order_they_come():
+    async def play(made: Gate) -> None:
+        code = await made.offered()
+        for groups in (["dev"], ["dev", "sre", "system:authenticated"], []):
+            other = {**CHIP, "groups": groups}
+            assert not (await made.ask(with_code(code), user=other))["allowed"]
+        turned = {**CHIP, "groups": [*reversed(CHIP["groups"]), "dev"]}
+        assert (await made.ask(with_code(code), user=turned))["allowed"]
+
+    run(play)
+
+
+def test_an_issued_code_is_used_only_by_somebody_who_may_redeem():
+    async def play(made: Gate) -> None:
+        made.stage.client.put(issued(BY_HAND))
+        made.may_redeem = False
+        assert not (await made.ask(with_code(shown(BY_HAND))))["allowed"]
+        assert made.uses() == []
+
+    run(play, grant_policy("approve"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from .code_gate import CHIP, CODE, Gate, grant_policy, message, run, with_code
 from .staging import pod
 from .test_code_approvals import APPROVE, approve, request
 
+USE = re.compile(r"use-[a-z2-7]{26}")
 STRICT = grant_policy("acknowledge")
 STRICT = {
     **STRICT,
@@ -22,12 +24,17 @@ STRICT = {
 
 
 def claim(
-    made: Gate, *codes: str, user: str = "chip", namespace: str = "shop", **metadata: Any
+    made: Gate,
+    *codes: str,
+    user: str = "chip",
+    namespace: str = "shop",
+    groups: tuple[str, ...] = tuple(CHIP["groups"]),
+    **metadata: Any,
 ) -> None:
-    uses = [use_name(canonical(code) or "") for code in codes]
+    uses = [code if code.startswith("use-") else use_name(canonical(code) or "") for code in codes]
     named = {"name": f"c-{user}-{made.asked}", "namespace": namespace, "creationTimestamp": "2026-11-21T10:18:00Z", **metadata}  # fmt: skip
     made.stage.client.put(
-        {"apiVersion": "kpolicy.io/v1alpha1", "kind": "CodeClaim", "metadata": named, "spec": {"user": user, "uses": uses}}
+        {"apiVersion": "kpolicy.io/v1alpha1", "kind": "CodeClaim", "metadata": named, "spec": {"user": user, "groups": list(groups), "uses": uses}}
     )  # fmt: skip
 
 
@@ -69,11 +76,16 @@ def test_a_claim_of_somebody_else_elsewhere_or_of_long_ago_does_not_count(how: A
 def test_a_review_that_somebody_posts_uses_no_code_that_was_not_claimed():
     async def play(made: Gate) -> None:
         current_caller.set(Caller.NOBODY)
-        stolen = CODE.search(message(await made.ask(pod())))
-        assert stolen is not None
-        assert not (await made.ask(with_code(stolen[0])))["allowed"]
+        told = message(await made.ask(pod()))
+        assert not CODE.search(told)
+        named = USE.search(told)
+        assert named is not None
+        current_caller.set(Caller.CERTIFICATE)
+        stolen = await made.offered()
+        current_caller.set(Caller.PATH)
+        assert not (await made.ask(with_code(stolen)))["allowed"]
         assert made.uses() == []
-        claim(made, stolen[0])
+        claim(made, named[0])
         assert (await made.ask(pod()))["allowed"]
 
     run(play, STRICT)
@@ -134,5 +146,53 @@ def test_a_dry_run_uses_no_claimed_code():
         before = made.state()
         assert (await made.ask(pod(), dryRun=True))["allowed"]
         assert made.state() == before
+
+    run(play, STRICT)
+
+
+SRE = {"username": "chip", "groups": ["dev", "sre", "system:authenticated"]}
+
+
+def test_a_forged_review_in_groups_that_somebody_is_not_in_leads_to_no_code_that_they_can_use():
+    async def play(made: Gate) -> None:
+        current_caller.set(Caller.PATH)
+        named = USE.search(message(await made.ask(pod(), user=SRE)))
+        assert named is not None
+        claim(made, named[0])
+        for caller in (Caller.PATH, Caller.CERTIFICATE):
+            current_caller.set(caller)
+            assert not (await made.ask(pod()))["allowed"]
+            assert not (await made.ask(pod(), user=SRE))["allowed"]
+        assert made.uses() == []
+
+    run(play, STRICT)
+
+
+def test_reviews_of_callers_who_proved_nothing_fill_no_table():
+    async def play(made: Gate) -> None:
+        current_caller.set(Caller.PATH)
+        for number in range(20):
+            forged = {"username": f"user-{number}", "groups": ["system:authenticated"]}
+            told = message(
+                await made.ask(with_code(f"{number:020d}", obj=pod(f"p-{number}")), user=forged)
+            )
+            assert USE.search(told)
+        for reviewer in made.replicas:
+            codes = reviewer._codes
+            assert codes is not None
+            assert repr(codes.throttle) == "<Throttle of 0 users>"
+            assert repr(codes._outstanding) == "<Outstanding 0>"
+
+    run(play, STRICT)
+
+
+def test_a_claim_is_good_only_for_somebody_who_still_may_redeem():
+    async def play(made: Gate) -> None:
+        claim(made, await made.offered())
+        made.may_redeem = False
+        assert not (await made.ask(pod()))["allowed"]
+        assert made.uses() == []
+        made.may_redeem = True
+        assert (await made.ask(pod()))["allowed"]
 
     run(play, STRICT)

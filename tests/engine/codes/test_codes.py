@@ -27,12 +27,12 @@ SLOT = 1000
 BOUND = Binding(
     cluster="c-1", policy_uid="p-1", policy_hash="ab", rules=("one", "two"), violation="f0", group="apps", version="v1",
     resource="deployments", subresource="", operation="CREATE", namespace="shop", namespace_uid="n-1", object_name="web",
-    object_uid="", username="ada@example.com",
+    object_uid="", username="ada@example.com", groups=("dev", "system:authenticated"),
 )  # fmt: skip
 OTHERS = {
     "cluster": "c-2", "policy_uid": "p-2", "policy_hash": "ac", "rules": ("one",), "violation": "f1", "group": "", "version": "v2",
     "resource": "pods", "subresource": "scale", "operation": "UPDATE", "namespace": "bank", "namespace_uid": "n-2",
-    "object_name": "web2", "object_uid": "o-1", "username": "Ada@example.com",
+    "object_name": "web2", "object_uid": "o-1", "username": "Ada@example.com", "groups": ("dev", "sre", "system:authenticated"),
 }  # fmt: skip
 
 

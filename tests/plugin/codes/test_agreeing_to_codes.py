@@ -92,8 +92,26 @@ def test_a_code_is_claimed_in_one_s_own_name_and_not_to_be_found_in_the_claim(
         assert (said.code, "codeclaim.kpolicy.io/claim-" in said.out) == (0, True), said.err
         [made] = (await stage.admin.list_all(CODE_CLAIMS)).items
         plain = code.replace("-", "")
-        assert made["spec"] == {"user": "ada", "uses": [use_name(plain)]}
+        assert made["spec"]["user"] == "ada"
+        assert made["spec"]["uses"] == [use_name(plain)]
+        assert "system:authenticated" in made["spec"]["groups"]
         assert plain not in repr(made) + said.out + said.err
+
+    on_stage(act)
+
+
+def test_a_use_that_a_denial_named_is_claimed_without_any_code(on_stage: Any):
+    use = use_name("ABCDEFGHJKMNPQRSTVWX")
+
+    async def act(stage: Stage) -> None:
+        await stage.allow("ada", ["create"], "codeclaims")
+        said = await stage.run("ada", "otp", "claim", use, "-n", "default")
+        assert said.code == 0, said.err
+        [made] = (await stage.admin.list_all(CODE_CLAIMS)).items
+        assert made["spec"]["uses"] == [use]
+        said = await stage.run("ada", "otp", "claim", "ABCD-EFGH-JKMN-PQRS-TVWX", "-n", "default")
+        assert said.code == 2
+        assert "ABCD" not in said.out + said.err
 
     on_stage(act)
 
