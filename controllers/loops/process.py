@@ -16,7 +16,6 @@ from controllers.kube.kinds import (
     GRANTS,
     ONE_TIME_CODES,
 )
-from controllers.manifests.rbac import CLEANUP_ACCOUNT, SERVICE_ACCOUNT
 from controllers.store.audit import AuditTrail, seal_key
 
 from .announcing import awaited_in
@@ -76,17 +75,8 @@ def surroundings_of(runtime: Runtime) -> Surroundings:
             scan_workers=given.scan_workers,
             ttl_interval=given.ttl_interval,
             omitted_events=given.omitted_events,
-            cleanup_user=_cleanup_user(runtime),
         ),
     )
-
-
-def _cleanup_user(runtime: Runtime) -> str:
-    """Return the account whose rights are those for clean-ups, where we run as the one account that has the rights of all parts."""
-    prefix = f"system:serviceaccount:{runtime.namespace}:"
-    if runtime.user != prefix + SERVICE_ACCOUNT:
-        return ""
-    return prefix + CLEANUP_ACCOUNT
 
 
 class ProcessLoops:

@@ -32,10 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What operators may set. Durations are seconds; `omitted_events` are reasons of Events that are not written.
-
-    `cleanup_user` is whose rights count for deleting what carries a TTL label; without one, our own.
-    """
+    """What operators may set. Durations are seconds; `omitted_events` are reasons of Events that are not written."""
 
     background_scan: bool = True
     scan_interval: float = 3600.0
@@ -47,7 +44,6 @@ class Options:
     kinds_interval: float = 60.0
     omitted_events: frozenset[str] = frozenset()
     service: str = "kyverno-svc"
-    cleanup_user: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,29 +12,10 @@ from .crds import definitions
 from .deploy import IMAGE, controllers, namespace_of
 from .guards import guards
 from .rbac import NAMESPACE, roles
+from .webhooks import WEBHOOKS
 
 if TYPE_CHECKING:
     from engine.model import Object
-
-WEBHOOKS: Final = {
-    "ValidatingWebhookConfiguration": (
-        "kyverno-resource-validating-webhook-cfg",
-        "kyverno-policy-validating-webhook-cfg",
-        "kyverno-exception-validating-webhook-cfg",
-        "kyverno-cel-exception-validating-webhook-cfg",
-        "kyverno-global-context-validating-webhook-cfg",
-        "kyverno-cleanup-validating-webhook-cfg",
-        "kyverno-ttl-validating-webhook-cfg",
-        "kpolicy-grant-validating-webhook-cfg",
-    ),
-    "MutatingWebhookConfiguration": (
-        "kyverno-resource-mutating-webhook-cfg",
-        "kyverno-policy-mutating-webhook-cfg",
-        "kyverno-verify-mutating-webhook-cfg",
-    ),
-}
-"""Names of what the controllers write while they run (row W-01)."""
-
 
 OWNER: Final = "kpolicy.io/owner"
 """The annotation of everything that we bring (design 8.9)."""

@@ -1,13 +1,16 @@
 """Admission policies of the API server itself that guard our kinds, so that they hold while every one of our pods is down.
 
 ValidatingAdmissionPolicy with a binding each. They pin who asks and who decides to who is authenticated, and let nothing be
-changed afterwards: four eyes, exceptions that only ever get shorter, uses and sealed records that stay as they are.
+changed afterwards: four eyes, exceptions that only ever get shorter, uses and sealed records that stay as they are. What is
+the controllers' to write is written by the account of the job that it belongs to, and by none of its neighbours.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from controllers.kube.accounts import Job, account_user
+from engine.cleanup import TTL_LABEL
 from engine.grants import FINAL
 
 from .crds.native import GROUP, REQUEST_FIELDS, VERSION
@@ -27,6 +30,13 @@ _GRANT = "kpolicy.io/grant"
 _USES = "kpolicy.io/uses"
 _COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
 _NAMESPACES = "system:serviceaccount:kube-system:namespace-controller"
+_CLEARED_AWAY = f"{ME} in ['{_COLLECTOR}', '{_NAMESPACES}']"
+_EXCEPTIONS: Final[Object] = {
+    "apiGroups": ["kyverno.io", "policies.kyverno.io"],
+    "apiVersions": ["*"],
+    "operations": ["CREATE", "UPDATE"],
+    "resources": ["policyexceptions"],
+}
 
 
 def guards(namespace: str = "kyverno") -> list[Object]:
@@ -35,13 +45,13 @@ def guards(namespace: str = "kyverno") -> list[Object]:
         *(
             _grants(),
             _grant_states(namespace),
-            _exceptions(),
+            _exceptions(namespace),
             _ends(),
             _codes(),
             _claims(),
-            _code_states(),
+            _code_states(namespace),
         ),
-        *(_uses(), _segments(), _records(namespace)),
+        *(_uses(), _uses_and_notes(namespace), _segments(), _records(namespace)),
     )
     return [obj for policy in found for obj in (policy, _bound(policy))]
 
@@ -80,7 +90,7 @@ def _grant_states(namespace: str) -> Object:
         "kpolicy-grant-states",
         _rule(GROUP, VERSION, "grants/status", "UPDATE"),
         [
-            (_is_ours(namespace), "the state of a grant is for the controllers to write"),
+            (_is(namespace, Job.GRANTS), "the state of a grant is for the controllers to write"),
             (f"{before} == '' || ({after} != '' && timestamp({after}) <= timestamp({before}))",
              "the end of a grant can only come nearer; extend it by another one"),
             (f"!({state} in [{over}]) || object.?status.?state.orValue('') == {state}",
@@ -90,44 +100,71 @@ def _grant_states(namespace: str) -> Object:
 
 
 def _records(namespace: str) -> Object:
-    """Guard uses and the audit trail from whoever is not the controllers; a namespace takes what is in it along."""
+    """Guard the audit trail and what became of uses: the account that keeps them, and for deletions nobody."""
     return _policy(
         "kpolicy-records",
         {
-            **_rule(GROUP, VERSION, "codeuses", "CREATE", "UPDATE", "DELETE"),
-            "resources": ["codeuses", "codeuses/status", "auditsegments", "auditnotes"],
+            **_rule(GROUP, VERSION, "auditsegments", "CREATE", "UPDATE", "DELETE"),
+            "resources": ["auditsegments", "codeuses/status"],
         },
         [
-            (f"{_is_ours(namespace)} || (object == null && {ME} in ['{_COLLECTOR}', '{_NAMESPACES}'])",
+            (f"object == null ? {_CLEARED_AWAY} : {_is(namespace, Job.GRANTS)}",
              "records are for the controllers to write"),
         ],
     )  # fmt: skip
 
 
-def _is_ours(namespace: str) -> str:
-    return f"{ME}.startsWith('system:serviceaccount:{namespace}:')"
+def _uses_and_notes(namespace: str) -> Object:
+    """Guard what is written down while requests are answered, until the trail has it."""
+    kept = _is(namespace, Job.GRANTS)
+    return _policy(
+        "kpolicy-uses-and-notes",
+        {
+            **_rule(GROUP, VERSION, "codeuses", "CREATE", "UPDATE", "DELETE"),
+            "resources": ["codeuses", "auditnotes"],
+        },
+        [
+            (f"oldObject == null ? {_is(namespace, Job.ADMISSION)} : ({kept} || (object == null && {_CLEARED_AWAY}))",
+             "records are for the controllers to write"),
+        ],
+    )  # fmt: skip
 
 
-def _exceptions() -> Object:
-    """Guard the exceptions that grants cause: neither longer nor wider, for whoever may edit exceptions."""
+def _is(namespace: str, job: Job) -> str:
+    """Return the test whether the account of a job asks, and no other of its namespace."""
+    return f"{ME} == '{account_user(namespace, job)}'"
+
+
+def _exceptions(namespace: str) -> Object:
+    """Guard the exceptions that grants cause: made by their account only, neither longer nor wider for anybody."""
+    owned = f"metadata.?annotations[?'{_GRANT}'].hasValue()"
+    caused = f"metadata.?ownerReferences.orValue([]).exists(o, o.apiVersion.startsWith('{GROUP}/'))"
     before = f"oldObject.metadata.?annotations[?'{_EXPIRY}'].orValue('')"
     after = f"object.metadata.?annotations[?'{_EXPIRY}'].orValue('')"
-    owned = f"oldObject.metadata.?annotations[?'{_GRANT}'].hasValue()"
+    carried = f"{_UPDATE} && (oldObject.{owned} || oldObject.{caused})"
     return _policy(
         "kpolicy-granted-exceptions",
-        _rule("kyverno.io", "*", "policyexceptions", "UPDATE"),
+        _EXCEPTIONS,
         [
-            (f"{after} != '' && timestamp({after}) <= timestamp({before})",
+            (f"({carried}) || {_is(namespace, Job.GRANTS)}",
+             "an exception by grant is made from its grant; ask for one"),
+            (f"{_CREATE} || {before} == '' || ({after} != '' && timestamp({after}) <= timestamp({before}))",
              "the end of a granted exception can only come nearer; extend the grant instead"),
-            (f"object.metadata.?annotations[?'{_GRANT}'] == oldObject.metadata.?annotations[?'{_GRANT}']",
+            (f"{_CREATE} || object.metadata.?annotations[?'{_GRANT}'] == oldObject.metadata.?annotations[?'{_GRANT}']",
              "a granted exception stays with its grant"),
-            (f"object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences || {ME} == '{_COLLECTOR}'",
+            (f"{_CREATE} || object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences || {ME} == '{_COLLECTOR}'",
              "a granted exception stays with its grant"),
-            (f"object.metadata.?annotations[?'{_USES}'] == oldObject.metadata.?annotations[?'{_USES}']",
+            (f"{_CREATE} || object.metadata.?annotations[?'{_USES}'] == oldObject.metadata.?annotations[?'{_USES}']",
              "how often a granted exception may be used stays as it is"),
-            ("object.spec == oldObject.spec", "a granted exception cannot be changed; make another grant"),
+            (f"{_CREATE} || object.spec == oldObject.spec",
+             "a granted exception cannot be changed; make another grant"),
         ],
-        conditions=[{"name": "granted", "expression": owned}],
+        conditions=[
+            {
+                "name": "granted",
+                "expression": f"object.{owned} || object.{caused} || ({carried})",
+            }
+        ],
     )  # fmt: skip
 
 
@@ -141,8 +178,24 @@ def _ends() -> Object:
             (f"{before} == '' || ({after} != '' && timestamp({after}) <= timestamp({before}))",
              "the end of an exception can only come nearer; make another one")
         )  # fmt: skip
-    rule = {**_rule("kyverno.io", "*", "policyexceptions", "UPDATE"), "apiGroups": ["kyverno.io", "policies.kyverno.io"]}  # fmt: skip
-    return _policy("kpolicy-exception-ends", rule, checks)
+    rule = {**_EXCEPTIONS, "operations": ["UPDATE"]}
+    return _policy("kpolicy-exception-ends", rule, [*checks, _label_end()])
+
+
+def _label_end() -> tuple[str, str]:
+    """Return the check of an end by label: what cannot be compared here stays as it is."""
+    before, after = (f"{one}.metadata.?labels[?'{TTL_LABEL}'].orValue('')" for one in ("oldObject", "object"))  # fmt: skip
+    both = f"[{before}, {after}]"
+    length, date = "'^([0-9]+[hms])+$'", "'^[0-9]{4}-[0-9]{2}-[0-9]{2}$'"
+    nearer = (
+        f"({both}.all(e, e.matches({length})) && duration({after}) <= duration({before})) || "
+        f"({both}.all(e, e.matches({date})) && "
+        f"timestamp({after} + 'T00:00:00Z') <= timestamp({before} + 'T00:00:00Z'))"
+    )
+    return (
+        f"{before} == '' || {after} == {before} || {nearer}",
+        "the end of an exception by its label can only come nearer; delete the exception, or make another one",
+    )
 
 
 def _codes() -> Object:
@@ -175,11 +228,14 @@ def _claims() -> Object:
     )  # fmt: skip
 
 
-def _code_states() -> Object:
+def _code_states(namespace: str) -> Object:
+    """Guard what the controllers say about codes; people may only make one void."""
     return _policy(
         "kpolicy-code-states",
         _rule(GROUP, VERSION, "onetimecodes/status", "UPDATE"),
         [
+            (f"{_is(namespace, Job.GRANTS)} || object.?status.?state.orValue('') == 'void'",
+             "the state of a code is for the controllers to write; people can make it void"),
             ("oldObject.?status.?state.orValue('') != 'void' || object.?status.?state.orValue('') == 'void'",
              "a code that was made void stays so"),
         ],

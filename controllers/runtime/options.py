@@ -35,7 +35,7 @@ class Options:
     kubeconfig: Path | None = None
     context: str = ""
     namespace: str = "kyverno"
-    accounts: str = OWN
+    accounts: str = EACH
     roles: frozenset[str] = frozenset(ROLES)
     host: str = ""
     port: int = 9443
@@ -122,7 +122,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--kubeconfig", type=Path, help="how to reach the API server; without it, as a Pod does")
     add("--context", default="", help="context of the kubeconfig")
     add("--namespace", default=environment.get("KYVERNO_NAMESPACE") or "kyverno", help="where our own objects live (%(default)s)")  # fmt: skip
-    add("--accounts", choices=(EACH, OWN), default=OWN, help="whether each job speaks as its own service account, by tokens that we ask for, or all of them as who we are: for tests and demonstrations only (%(default)s)")  # fmt: skip
+    add("--accounts", choices=(EACH, OWN), default=EACH, help="whether each job speaks as its own service account, by tokens that we ask for, or all of them as who we are: for tests and demonstrations only (%(default)s)")  # fmt: skip
     add("--roles", default=",".join(ROLES), help="what to do, comma separated (%(default)s)")
     add("--host", default="", help="address to listen on; all of them by default")
     add("--port", type=int, default=9443, help="port of the webhooks; 0 takes a free one (%(default)s)")  # fmt: skip

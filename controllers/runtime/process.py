@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from controllers.kube.accounts import Accounts, Job
+from controllers.kube.accounts import Accounts, Job, account_user
 
 from .options import Options
 
@@ -107,10 +107,17 @@ class Runtime:
             self._connections[job] = self.connect(job)
         return self._connections[job]
 
+    def user_of(self, job: Job) -> str:
+        """Return who a job is to the API server, empty where it did not say."""
+        return self._all_accounts.users(self.user)[job]
+
     def jobs_of(self, user: str) -> frozenset[Job]:
         """Return the jobs that a user's requests are ours for, none for everybody else."""
-        accounts = self.accounts or Accounts.one(self.client, self.namespace)
-        return accounts.jobs_of(user, self.user)
+        return self._all_accounts.jobs_of(user, self.user)
+
+    @property
+    def _all_accounts(self) -> Accounts:
+        return self.accounts or Accounts.one(self.client, self.namespace)
 
     async def close(self) -> None:
         """Release what was opened for this runtime."""
@@ -120,10 +127,10 @@ class Runtime:
             await connection.informers.close()
 
     @property
-    def own_users(self) -> frozenset[str]:
+    def background_users(self) -> frozenset[str]:
         """Users whose requests are our own background work (row A-24)."""
-        named = f"system:serviceaccount:{self.namespace}:kyverno-background-controller"
-        return frozenset({named, self.user} - {""})
+        named = account_user(self.namespace, Job.BACKGROUND)
+        return frozenset({named, self.user_of(Job.BACKGROUND)} - {""})
 
 
 class Loops(Protocol):

@@ -6,11 +6,15 @@ own objects tell who did them.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from controllers.kube.accounts import Job
 from controllers.store.audit_notes import Deed
-from engine.cleanup.ttl import instant_of
+from engine.cleanup.ttl import due_at, instant_of
+from engine.errors import EvaluationError
 from engine.exceptions.cover import EXPIRES_AT
+from engine.reach import GRANT_ANNOTATION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,40 +37,57 @@ SHOWN_DELETIONS: Final = SHOWN_CHANGES | {"grants", "onetimecodes", "codeuses", 
 _OURS: Final = frozenset({"kpolicy.io", "kyverno.io", "policies.kyverno.io"})
 
 
-def deed_of(request: Mapping[str, Any], now: datetime, *, is_own: bool) -> Deed | None:
+def deed_of(
+    request: Mapping[str, Any], now: datetime, *, jobs: frozenset[Job] = frozenset()
+) -> Deed | None:
     """Return what a request does that the trail must know, None for everything else.
 
-    `is_own` says that the controllers themselves ask: what they do is told by their own records, but for exceptions that
-    they delete because they are over.
+    `jobs` are those of the controllers that the request is made for. What the account of grants does to grants, to their
+    exceptions and to records is told by records of its own; what any other of ours does is told of like anybody's.
     """
     resource = request.get("resource") or {}
     plural = str(resource.get("resource") or "") if resource.get("group") in _OURS else ""
     new, old = request.get("object"), request.get("oldObject")
     if request.get("operation") == "DELETE":
-        return _deletion(request, plural, old or {}, now, is_own=is_own)
-    if is_own or not isinstance(new, dict):
+        return _deletion(request, plural, old or {}, now, jobs)
+    if not isinstance(new, dict):
         return None
     if plural in SHOWN_CHANGES:
+        if Job.GRANTS in jobs and _is_granted(new):
+            return None
         return _change(request, plural, new, old)
     return _mark(request, new, old or {})
 
 
 def _deletion(
-    request: Mapping[str, Any], plural: str, old: Object, now: datetime, *, is_own: bool
+    request: Mapping[str, Any], plural: str, old: Object, now: datetime, jobs: frozenset[Job]
 ) -> Deed | None:
     if plural not in SHOWN_DELETIONS:
         return None
-    if not is_own:
-        state = str((old.get("status") or {}).get("state") or "")
-        reason = f"it was {state}" if state else ""
-        return Deed("delete", _about(request, old), reason, _policy(old))
-    if plural != "policyexceptions":
+    is_exception = plural == "policyexceptions"
+    if Job.GRANTS in jobs and not is_exception:
         return None
-    end = instant_of(str(_annotations(old).get(EXPIRES_AT) or ""))
-    is_granted = "kpolicy.io/grant" in _annotations(old)
-    if is_granted or (end is not None and now < end):
+    if is_exception and _is_granted(old) and not jobs.isdisjoint({Job.GRANTS, Job.CLEANUP}):
+        # The records of its grant tell when it is over, and no clean-up but that at its end reaches it.
         return None
-    return Deed("expired", _about(request, old), "", _policy(old))
+    if Job.CLEANUP in jobs and is_exception and _is_over(old, now):
+        return Deed("expired", _about(request, old), "", _policy(old))
+    state = str((old.get("status") or {}).get("state") or "")
+    reason = f"it was {state}" if state else ""
+    return Deed("delete", _about(request, old), reason, _policy(old))
+
+
+def _is_granted(obj: Object) -> bool:
+    return GRANT_ANNOTATION in _annotations(obj)
+
+
+def _is_over(obj: Object, now: datetime) -> bool:
+    """Tell whether an exception has an end, by whichever way of saying so, that is past."""
+    annotated = _annotations(obj).get(EXPIRES_AT) or (obj.get("spec") or {}).get("expiresAt")
+    ends = [instant_of(str(annotated or ""))]
+    with suppress(EvaluationError):
+        ends.append(due_at(obj))
+    return any(end is not None and end <= now for end in ends)
 
 
 def _change(

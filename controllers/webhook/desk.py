@@ -62,10 +62,21 @@ class Refused(EngineError):  # noqa: N818 - it names the verdict
 class Desk:
     """Decides on objects of our own kinds. Each method answers one path: rest of the path, body and seconds in, answer out."""
 
-    def __init__(self, world: World, client: Client, *, user: str = "", clock: Clock | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        world: World,
+        client: Client,
+        *,
+        background: Client | None = None,
+        cleanup: Client | None = None,
+        user: str = "",
+        clock: Clock | None = None,
+    ) -> None:
+        """Make a desk; `background` (whose name is `user`) and `cleanup` are who will carry out policies, else `client`."""
         self._world = world
         self._now = (clock or SystemClock()).now
         self._client = client
+        self._background, self._cleanup = background or client, cleanup or client
         self._user = user
 
     async def policy(self, _rest: str, body: bytes, budget: float) -> bytes:
@@ -167,7 +178,7 @@ class Desk:
             return warnings
         needs = needs_of_cleanup(kinds_in(policy.match), self._world.discovery, policy.namespace)
         for need in needs:
-            if missing := await missing_verbs(self._client, need):
+            if missing := await missing_verbs(self._cleanup, need):
                 verbs = ", ".join(missing)
                 raise Refused(f"cleanup controller has no permission to {verbs} kind {need.kind}")
         return warnings
@@ -192,11 +203,11 @@ class Desk:
         """Refuse what we may not do, naming resource and verbs; raises KubeError when the server does not say."""
         for need in needs:
             try:
-                missing = await missing_verbs(self._client, need)
+                missing = await missing_verbs(self._background, need)
             except KubeError as error:
                 text = f"{need.at}: our rights could not be asked for: {error.message}"
                 raise error.reworded(text) from error
-            if missing and not (need.binding and await may_give(self._client, need)):
+            if missing and not (need.binding and await may_give(self._background, need)):
                 raise Refused(f"{need.at}: {self._shown(need, missing)}")
 
     def _shown(self, need: Need, missing: tuple[str, ...]) -> str:

@@ -20,22 +20,28 @@ from .claims import user_of
 from .deeds import deed_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from controllers.kube import Client, Clock
+    from controllers.kube.accounts import Job
 
 NOT_NOTED = "this could not be written down for the audit trail"
 _log = logging.getLogger(__name__)
 
 
 class Notary:
-    """Writes notes; `review` answers the path. `own_users` are ourselves."""
+    """Writes notes; `review` answers the path. `jobs_of` tells for which of our jobs a user's requests are."""
 
     def __init__(
-        self, client: Client, clock: Clock, namespace: str, key: bytes, own_users: frozenset[str]
+        self,
+        client: Client,
+        clock: Clock,
+        namespace: str,
+        key: bytes,
+        jobs_of: Callable[[str], frozenset[Job]],
     ) -> None:
         self._client, self._clock, self._namespace = client, clock, namespace
-        self._key, self._own_users = note_key(key), own_users
+        self._key, self._jobs_of = note_key(key), jobs_of
 
     def __repr__(self) -> str:
         return f"<Notary in {self._namespace}>"
@@ -59,7 +65,7 @@ class Notary:
 
     async def _note(self, request: Mapping[str, Any]) -> None:
         user, now = user_of(request), self._clock.now()
-        deed = deed_of(request, now, is_own=user in self._own_users)
+        deed = deed_of(request, now, jobs=self._jobs_of(user))
         if deed is None:
             return
         groups = tuple(map(str, (request.get("userInfo") or {}).get("groups") or ()))

@@ -95,7 +95,7 @@ class Reviewer:
         sink: Sink | None = None,
         limits: Limits = Limits(),
         trust: Trust | None = None,
-        own_users: frozenset[str] = frozenset(),
+        background_users: frozenset[str] = frozenset(),
         codes: Codes | None = None,
         waivers: Waivers | None = None,
         on_outage: Callable[[], None] = lambda: None,
@@ -110,7 +110,7 @@ class Reviewer:
         self._sink: Sink = sink or NoSink()
         self._gate = Gate(limits.running, limits.waiting)
         self._trust = trust
-        self._own_users = own_users
+        self._background_users = background_users
         self._codes = codes
         self._waivers = waivers
         self._on_outage = on_outage
@@ -206,7 +206,7 @@ class Reviewer:
             return self._answer(request, ruling)
         triggers: tuple[Trigger, ...] = ()
         if not ruling.denial and lane.triggers.for_kind(review.kind):
-            triggers = triggers_of(lane.triggers, review, self._own_users)
+            triggers = triggers_of(lane.triggers, review, self._background_users)
         audit = None if ruling.denial or not lane.audit.for_kind(review.kind) else lane.audit
         if not (results or triggers or audit):
             return self._answer(request, ruling)

@@ -12,6 +12,8 @@ import ssl
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from controllers.kube.accounts import Job
+
 from .caller import Callers
 from .configurations import SERVICE
 from .desk import Desk
@@ -59,7 +61,8 @@ class Serving:
             frozenset(options.client_names), now=runtime.clock.now, trusts_path=options.trusts_path
         )
         self._waivers = Waivers(
-            runtime.world, runtime.client, runtime.resolver, runtime.clock, runtime.namespace, runtime.key
+            runtime.world, runtime.client, runtime.resolver, runtime.clock, runtime.namespace, runtime.key,
+            counting=runtime.connection(Job.GRANTS).client,
         )  # fmt: skip
         self._counting: asyncio.Task[None] | None = None
         self._server = WebhookServer(
@@ -133,7 +136,7 @@ class Serving:
             sink=sink,
             limits=limits,
             trust=runtime.trust,
-            own_users=runtime.own_users,
+            background_users=runtime.background_users,
             waivers=self._waivers,
             on_outage=self._on_outage,
             codes=Codes(
@@ -154,9 +157,16 @@ class Serving:
             runtime.world.discovery,
         )
         notary = Notary(
-            runtime.client, runtime.clock, runtime.namespace, runtime.key, runtime.own_users
+            runtime.client, runtime.clock, runtime.namespace, runtime.key, runtime.jobs_of
         )
-        desk = Desk(runtime.world, runtime.client, user=runtime.user, clock=runtime.clock)
+        desk = Desk(
+            runtime.world,
+            runtime.client,
+            background=runtime.connection(Job.BACKGROUND).client,
+            cleanup=runtime.connection(Job.CLEANUP).client,
+            user=runtime.user_of(Job.BACKGROUND),
+            clock=runtime.clock,
+        )
         return Routes(
             reviews={
                 "validate": validate,

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def triggers_of(
-    policies: PolicySet, review: Review, own_users: frozenset[str]
+    policies: PolicySet, review: Review, background_users: frozenset[str]
 ) -> tuple[Trigger, ...]:
     """Return the rules that match the object as it will be, or matched it as it was.
 
     Requests of our own background work set off nothing unless the rule says so (row A-24), Events aside: those tell what
     people did.
     """
-    is_own = review.user.username in own_users and review.kind != "Event"
+    is_own = review.user.username in background_users and review.kind != "Event"
     found = []
     for group in policies.for_kind(review.kind):
         for compiled in group.policies:

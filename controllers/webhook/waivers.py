@@ -70,14 +70,18 @@ class _Plan:
 
 
 class Waivers:
-    """Counts what granted exceptions let through. `run` it as a task; `key` is the one that all replicas share."""
+    """Counts what granted exceptions let through. `run` it as a task; `key` is the one that all replicas share.
+
+    `counting` writes the status of Grants, where another account than `client` does.
+    """
 
     def __init__(
-        self, world: World, client: Client, resolver: Resolver, clock: Clock, namespace: str, key: bytes
+        self, world: World, client: Client, resolver: Resolver, clock: Clock, namespace: str, key: bytes,
+        *, counting: Client | None = None,
     ) -> None:  # fmt: skip
         self._world, self._resolver, self._clock = world, resolver, clock
         self._uses = GrantUses(client, namespace, use_key(key))
-        self._tally = Tally(client)
+        self._tally = Tally(counting or client)
         self._counted = asyncio.Event()
 
     def __repr__(self) -> str:

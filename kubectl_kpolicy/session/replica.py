@@ -131,13 +131,15 @@ def _compact(folder: Path, name: str) -> str:
 
 
 def _account(folder: Path) -> Path:
-    """Write the kubeconfig of the engine's service account."""
-    from controllers.manifests.rbac import NAMESPACE, SERVICE_ACCOUNT
+    """Write the kubeconfig of the service account that the engine starts as; it asks for tokens of the others itself."""
+    from controllers.kube.accounts import ACCOUNTS, Job
+    from controllers.manifests.rbac import NAMESPACE
 
-    token = kubectl(folder, "create", "token", SERVICE_ACCOUNT, "-n", NAMESPACE, "--duration=24h")
+    name = ACCOUNTS[Job.ADMISSION]
+    token = kubectl(folder, "create", "token", name, "-n", NAMESPACE, "--duration=24h")
     config = json.loads((folder / "kubeconfig").read_text())
-    config["users"] = [{"name": SERVICE_ACCOUNT, "user": {"token": token.strip()}}]
-    config["contexts"][0]["context"]["user"] = SERVICE_ACCOUNT
+    config["users"] = [{"name": name, "user": {"token": token.strip()}}]
+    config["contexts"][0]["context"]["user"] = name
     path = folder / "engine.kubeconfig"
     path.touch(mode=0o600)
     path.write_text(json.dumps(config))

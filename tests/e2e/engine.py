@@ -7,6 +7,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from controllers.kube.accounts import ACCOUNTS, Job
 from controllers.manifests import rbac
 from controllers.manifests.bundle import Choice, installed
 from controllers.manifests.crds import definitions
@@ -101,7 +102,7 @@ def start(
     """
     others = free_ports(2)
     port, metrics = port or others[0], others[1]
-    kubeconfig = tier.account(NAMESPACE, rbac.SERVICE_ACCOUNT)
+    kubeconfig = tier.account(NAMESPACE, ACCOUNTS[Job.ADMISSION])
     process = Process(
         name,
         [

@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING
 from controllers.kube import Kind, KubeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from controllers.kube import Client, Clock
-    from engine.model import Object
 
 ACCESS_REVIEWS = Kind(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", False
-)
-SUBJECT_REVIEWS = Kind(
-    "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", False
 )
 NEEDED = ("list", "watch", "delete")
 _REMEMBERED = 600.0
@@ -28,14 +24,13 @@ _REMEMBERED = 600.0
 class Rights:
     """Answers to "may we"; a yes and a no are remembered for ten minutes, no answer is not.
 
-    `user` is whose right to delete counts in place of our own: one account runs everything, and what it may delete because it
-    generates and mutates must not be for anybody who may write a label.
+    INVARIANT: `client` speaks as the account of clean-ups, because what any other of ours may delete must not be for anybody
+    who may write a label.
     """
 
-    def __init__(self, client: Client, clock: Clock, user: str = "") -> None:
+    def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._user = user
         self._known: dict[tuple[Kind, str], tuple[bool, float]] = {}
 
     async def missing(self, kind: Kind) -> tuple[str, ...]:
@@ -58,16 +53,10 @@ class Rights:
             return known[0]
         resource = {"group": kind.group, "resource": kind.plural, "version": kind.version, "verb": verb}  # fmt: skip
         try:
-            answer = await self._asked(resource)
+            answer = await self._client.review(ACCESS_REVIEWS, {"resourceAttributes": resource})
         except KubeError:
             if known is not None:
                 return known[0]
             raise
         self._known[kind, verb] = (answer.get("allowed") is True, now)
         return self._known[kind, verb][0]
-
-    async def _asked(self, resource: Mapping[str, str]) -> Object:
-        spec = {"resourceAttributes": resource}
-        if self._user and resource["verb"] == "delete":
-            return await self._client.review(SUBJECT_REVIEWS, {**spec, "user": self._user})
-        return await self._client.review(ACCESS_REVIEWS, spec)

@@ -49,8 +49,7 @@ class TtlLoop:
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
         self.queue: WorkQueue[_Place] = WorkQueue(clock=surroundings.clock, least=1.0, most=600.0)
-        user = surroundings.options.cleanup_user
-        self.rights = Rights(surroundings.client, surroundings.clock, user)
+        self.rights = Rights(surroundings.client, surroundings.clock)
         self._watched: dict[Kind, tuple[Store, Callable[[], None]]] = {}
 
     async def run(self) -> None:

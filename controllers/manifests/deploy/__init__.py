@@ -9,7 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from controllers.manifests.rbac import NAMESPACE, SERVICE_ACCOUNT
+from controllers.kube.accounts import ACCOUNTS, Job
+from controllers.manifests.rbac import NAMESPACE
 
 if TYPE_CHECKING:
     from engine.model import Object
@@ -89,7 +90,7 @@ def deployment(namespace: str = NAMESPACE, image: str = IMAGE, replicas: int = 3
 
 def _pod(image: str) -> Object:
     return {
-        "serviceAccountName": SERVICE_ACCOUNT,
+        "serviceAccountName": ACCOUNTS[Job.ADMISSION],
         "terminationGracePeriodSeconds": 45,
         "topologySpreadConstraints": [
             {

@@ -1,13 +1,15 @@
-"""Roles of the controllers: what they may do, without wildcards and without `escalate`, `bind` or `impersonate`.
+"""Accounts and roles of the controllers: what they may do, without wildcards and without `escalate`, `bind` or `impersonate`.
 
-For `kubectl kpolicy install` and the tests that run under exactly these rights. Each part of upstream has its ClusterRole,
-collected by labels, so that rights which people have written for Kyverno take effect here, too; all are bound to the one
-service account that the controllers run as.
+For `kubectl kpolicy install` and the tests that run under exactly these rights. Each job has its service account and its
+ClusterRole, collected by labels, so that rights which people have written for Kyverno's parts take effect here, too, and for
+that part only. The process runs as the admission account and may ask for tokens of the others.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
+
+from controllers.kube.accounts import ACCOUNTS, Job
 
 from . import rules
 from .own_kinds import people_roles
@@ -19,46 +21,44 @@ if TYPE_CHECKING:
     from engine.model import Object
 
 NAMESPACE: Final = "kyverno"
-SERVICE_ACCOUNT: Final = "kyverno-background-controller"
-"""Upstream's name for who generates and mutates: what people's rights, exclusions and skipBackgroundRequests name."""
-
-CLEANUP_ACCOUNT: Final = "kyverno-cleanup-controller"
-"""Upstream's name for who cleans up. Nobody runs as it: its rights, bound here, are those that count for TTL labels."""
-
 GROUP: Final = "rbac.authorization.k8s.io"
-PARTS: Final = {
-    "admission-controller": rules.ADMISSION,
-    "background-controller": rules.BACKGROUND,
-    "reports-controller": rules.REPORTS,
-    "cleanup-controller": rules.CLEANUP,
-    "grants-controller": rules.GRANTS,
-}
+PARTS: Final = {f"{job.value}-controller": job for job in Job}
+"""The jobs by upstream's names for those who do them, which labels of people's rights name."""
+_WERE_ONE: Final = (Job.ADMISSION, Job.BACKGROUND)
+"""Jobs of one part when upstream's rights were labelled `app: kyverno`, which are still published that way."""
 _INSTANCE: Final = {"app.kubernetes.io/instance": "kyverno"}
 
 
 def roles(namespace: str = NAMESPACE) -> list[Object]:
-    """Return service account, roles and bindings for controllers that run in `namespace`."""
-    made = [_account(namespace)]
-    for part, permitted in PARTS.items():
-        made += [_collected(part), _core(part, permitted), _cluster_binding(part, namespace)]
-    return [*made, _own_role(namespace), _own_binding(namespace), *_for_people(), *people_roles()]
+    """Return service accounts, roles and bindings for controllers that run in `namespace`."""
+    made = [_account(namespace, job) for job in Job]
+    for part, job in PARTS.items():
+        made += [_collected(part), _core(part, job), _cluster_binding(part, job, namespace)]
+        if permitted := rules.OWN_NAMESPACE.get(job, ()):
+            made += [_own_role(part, permitted, namespace), _own_binding(part, job, namespace)]
+    return [*made, *_for_people(), *people_roles()]
 
 
-def _labels(part: str = "") -> dict[str, str]:
-    named = {"app.kubernetes.io/component": part} if part else {}
-    return {**named, **_INSTANCE, "app.kubernetes.io/part-of": "kyverno"}
-
-
-def _account(namespace: str) -> Object:
+def _labels(part: str) -> dict[str, str]:
     return {
+        "app.kubernetes.io/component": part,
+        **_INSTANCE,
+        "app.kubernetes.io/part-of": "kyverno",
+    }
+
+
+def _account(namespace: str, job: Job) -> Object:
+    """Return the account of a job; only that of admission has Pods, which need to find its token."""
+    made: Object = {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
         "metadata": {
-            "name": SERVICE_ACCOUNT,
+            "name": ACCOUNTS[job],
             "namespace": namespace,
-            "labels": _labels(),
+            "labels": _labels(f"{job.value}-controller"),
         },
     }
+    return made if job is Job.ADMISSION else {**made, "automountServiceAccountToken": False}
 
 
 def _collected(part: str) -> Object:
@@ -77,7 +77,7 @@ def _collected(part: str) -> Object:
             }
         },
     ]
-    if part == "admission-controller":
+    if PARTS[part] in _WERE_ONE:
         selectors.append({"matchLabels": {"app": "kyverno", **_INSTANCE}})
     return {
         **_head("ClusterRole", f"kyverno:{part}", {**_INSTANCE}),
@@ -85,37 +85,34 @@ def _collected(part: str) -> Object:
     }
 
 
-def _core(part: str, permitted: Sequence[Object]) -> Object:
+def _core(part: str, job: Job) -> Object:
     return {
         **_head("ClusterRole", f"kyverno:{part}:core", _labels(part)),
-        "rules": list(permitted),
+        "rules": list(rules.CLUSTER[job]),
     }
 
 
-def _cluster_binding(part: str, namespace: str) -> Object:
-    subjects = [_subject(namespace)]
-    if part == "cleanup-controller":
-        subjects.append(_subject(namespace, CLEANUP_ACCOUNT))
+def _cluster_binding(part: str, job: Job, namespace: str) -> Object:
     return {
         **_head("ClusterRoleBinding", f"kyverno:{part}", _labels(part)),
         "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": f"kyverno:{part}"},
-        "subjects": subjects,
+        "subjects": [_subject(namespace, job)],
     }
 
 
-def _own_role(namespace: str) -> Object:
-    made = _head("Role", "kyverno:controllers", _labels())
+def _own_role(part: str, permitted: Sequence[Object], namespace: str) -> Object:
+    made = _head("Role", f"kyverno:{part}", _labels(part))
     made["metadata"]["namespace"] = namespace
-    return {**made, "rules": list(rules.OWN_NAMESPACE)}
+    return {**made, "rules": list(permitted)}
 
 
-def _own_binding(namespace: str) -> Object:
-    made = _head("RoleBinding", "kyverno:controllers", _labels())
+def _own_binding(part: str, job: Job, namespace: str) -> Object:
+    made = _head("RoleBinding", f"kyverno:{part}", _labels(part))
     made["metadata"]["namespace"] = namespace
     return {
         **made,
-        "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": "kyverno:controllers"},
-        "subjects": [_subject(namespace)],
+        "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": f"kyverno:{part}"},
+        "subjects": [_subject(namespace, job)],
     }
 
 
@@ -156,8 +153,8 @@ def _people_role(to: str, name: str, permitted: list[Object]) -> Object:
     return {**_head("ClusterRole", f"kyverno:rbac:{to}:{name}", labels), "rules": permitted}
 
 
-def _subject(namespace: str, name: str = SERVICE_ACCOUNT) -> Object:
-    return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+def _subject(namespace: str, job: Job) -> Object:
+    return {"kind": "ServiceAccount", "name": ACCOUNTS[job], "namespace": namespace}
 
 
 def _head(kind: str, name: str, labels: dict[str, str]) -> Object:

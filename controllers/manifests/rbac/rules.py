@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from controllers.kube.accounts import ACCOUNTS, Job
+from controllers.manifests.webhooks import WEBHOOKS
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from engine.model import Object
 
@@ -35,17 +38,9 @@ CEL_POLICIES: Final = ("namespacedvalidatingpolicies", "validatingpolicies")
 _CEL_KINDS: Final = (*CEL_POLICIES, "policyexceptions")
 EPHEMERAL_KINDS: Final = ("clusterephemeralreports", "ephemeralreports")
 REPORT_KINDS: Final = ("policyreports", "clusterpolicyreports")
-_STATUSES: Final = tuple(
-    f"{name}/status"
-    for name in (
-        "clusterpolicies",
-        "policies",
-        "cleanuppolicies",
-        "clustercleanuppolicies",
-        "globalcontextentries",
-        "updaterequests",
-    )
-)
+WEBHOOK_KINDS: Final = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
+CODE_KEYS: Final = "kpolicy-code-keys"
+NOTIFY: Final = "kpolicy-notify"
 _CORE_KINDS: Final = (
     "configmaps",
     "endpoints",
@@ -83,61 +78,96 @@ _WORKLOADS: Final = (
     rule("apiextensions.k8s.io", ("customresourcedefinitions",), READ),
 )  # fmt: skip
 
-ADMISSION: Final = (
+_POLICIES_READ: Final = (
     rule("kyverno.io", POLICIES, READ),
-    rule("kyverno.io", _STATUSES, ("patch",)),
-    rule("kyverno.io", ("updaterequests",), (*READ, "create", "delete")),
     rule("policies.kyverno.io", _CEL_KINDS, READ),
-    rule("policies.kyverno.io", [f"{name}/status" for name in CEL_POLICIES],
-         ("patch",)),
+)
+
+ADMISSION: Final = (
+    *_POLICIES_READ,
+    rule("kyverno.io", ("clusterpolicies/status", "policies/status"), ("patch",)),
+    rule("policies.kyverno.io", [f"{name}/status" for name in CEL_POLICIES], ("patch",)),
+    rule("kpolicy.io", ("grantpolicies", "grants", "codeclaims"), READ),
     rule("", ("events",), (*READ, "create", "patch")),
-    rule("admissionregistration.k8s.io",
-         ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
-         (*READ, "create", "update")),
+    rule("admissionregistration.k8s.io", WEBHOOK_KINDS, (*READ, "create")),
+    *(
+        rule("admissionregistration.k8s.io", (f"{kind.lower()}s",), ("update",), *names)
+        for kind, names in WEBHOOKS.items()
+    ),
     rule("authorization.k8s.io", ("subjectaccessreviews",), ("create",)),
     *_WORKLOADS,
-)  # fmt: skip
-"""What answering requests needs: policies and what their context entries commonly read."""
+)
+"""What answering requests needs: policies and what their context entries commonly read, and our own webhook configurations."""
 
 BACKGROUND: Final = (
+    *_POLICIES_READ,
+    rule("", ("events",), READ),
     rule("", ("configmaps", "limitranges", "resourcequotas"), CHANGE),
     rule("networking.k8s.io", ("ingresses", "ingressclasses", "networkpolicies"), CHANGE),
     rule("rbac.authorization.k8s.io", ("roles", "rolebindings"), CHANGE),
+    *_WORKLOADS,
 )
 """What is generated and mutated without further rights, as upstream; Kubernetes still refuses rights that we lack."""
 
 REPORTS: Final = (
     rule("wgpolicyk8s.io", REPORT_KINDS, (*READ, "create", "update", "delete")),
-    rule("kyverno.io", POLICIES, READ),
-    rule("policies.kyverno.io", _CEL_KINDS, READ),
+    *_POLICIES_READ,
     *_WORKLOADS,
 )
 
 CLEANUP: Final = (
-    rule("kyverno.io", ("cleanuppolicies", "clustercleanuppolicies"), READ),
+    *_POLICIES_READ,
     rule("kyverno.io", ("cleanuppolicies/status", "clustercleanuppolicies/status"), ("patch",)),
-    rule("kyverno.io", ("policyexceptions",), (*READ, "delete")),
-    rule("policies.kyverno.io", ("policyexceptions",), (*READ, "delete")),
-    rule("", ("namespaces",), READ),
-)  # fmt: skip
+    rule("kyverno.io", ("policyexceptions",), ("delete",)),
+    rule("policies.kyverno.io", ("policyexceptions",), ("delete",)),
+    *_WORKLOADS,
+)
 """Deleting anything but exceptions that are over needs rights that the owner of the cluster gives."""
 
 GRANTS: Final = (
+    *_POLICIES_READ,
     rule("kpolicy.io", ("grantpolicies", "grants"), READ),
     rule("kpolicy.io", ("grants/status",), ("patch",)),
     rule("kpolicy.io", ("codeclaims",), (*READ, "delete")),
-    rule("kyverno.io", ("policyexceptions",), ("create",)),
+    rule("kyverno.io", ("policyexceptions",), ("create", "delete")),
+    *_WORKLOADS,
 )
-"""What keeping grants needs: their exceptions are made by us."""
+"""What keeping grants, codes and the audit trail needs: exceptions that carry a grant are made here and nowhere else."""
 
-OWN_NAMESPACE: Final = (
-    rule("kpolicy.io", ("auditsegments",), ("get", "list", "create", "update")),
-    rule("kpolicy.io", ("auditnotes",), (*READ, "create", "delete")),
-    rule("kpolicy.io", ("codeuses",), (*READ, "create", "delete")),
-    rule("kpolicy.io", ("onetimecodes",), READ),
-    rule("kpolicy.io", ("codeuses/status", "onetimecodes/status"), ("patch",)),
-    rule("", ("secrets",), (*READ, "create", "update")),
-    rule("", ("configmaps",), (*READ, "create", "patch")),
-    rule("coordination.k8s.io", ("leases",), ("get", "create", "update")),
-    rule("apps", ("deployments",), ("get", "list", "watch")),
-)
+CLUSTER: Final[Mapping[Job, Sequence[Object]]] = {
+    Job.ADMISSION: ADMISSION,
+    Job.BACKGROUND: BACKGROUND,
+    Job.CLEANUP: CLEANUP,
+    Job.REPORTS: REPORTS,
+    Job.GRANTS: GRANTS,
+}
+"""What each job may do on the whole cluster."""
+
+_SPOKEN_AS: Final = tuple(name for job, name in ACCOUNTS.items() if job is not Job.ADMISSION)
+
+OWN_NAMESPACE: Final[Mapping[Job, Sequence[Object]]] = {
+    Job.ADMISSION: (
+        rule("", ("serviceaccounts/token",), ("create",), *_SPOKEN_AS),
+        rule("kyverno.io", ("updaterequests",), ("create",)),
+        rule("kpolicy.io", ("auditnotes",), ("create",)),
+        rule("kpolicy.io", ("codeuses",), ("get", "list", "create")),
+        rule("kpolicy.io", ("onetimecodes",), READ),
+        rule("", ("secrets",), (*READ, "create", "update")),
+        rule("coordination.k8s.io", ("leases",), ("get", "create", "update")),
+    ),
+    Job.BACKGROUND: (
+        rule("kyverno.io", ("updaterequests",), (*READ, "create", "delete")),
+        rule("kyverno.io", ("updaterequests/status",), ("patch",)),
+    ),
+    Job.GRANTS: (
+        rule("kpolicy.io", ("auditsegments",), ("get", "list", "create", "update")),
+        rule("kpolicy.io", ("auditnotes",), (*READ, "delete")),
+        rule("kpolicy.io", ("codeuses",), (*READ, "delete")),
+        rule("kpolicy.io", ("onetimecodes",), READ),
+        rule("kpolicy.io", ("codeuses/status", "onetimecodes/status"), ("patch",)),
+        rule("", ("secrets",), ("get",), CODE_KEYS, NOTIFY),
+        rule("", ("secrets",), ("update",), CODE_KEYS),
+        rule("", ("secrets",), ("create",)),
+    ),
+}
+"""What each job may do in the namespace of the controllers; the others have nothing to do there."""

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import pytest
 
+from controllers.kube.accounts import Job, account_user
 from controllers.manifests.guards import guards
 from engine.errors import EngineError
 from engine.lang import cel
@@ -165,25 +166,58 @@ def test_audit_records_are_only_added_and_not_after_the_seal():
     assert refused(name, "root", {"spec": {**sealed["spec"], "records": [one, one]}}, sealed) != []
 
 
-OURS = "system:serviceaccount:kyverno:kyverno-background-controller"
+OURS = account_user("kyverno", Job.GRANTS)
+ADMISSION = account_user("kyverno", Job.ADMISSION)
+NEIGHBOURS = tuple(account_user("kyverno", job) for job in Job if job is not Job.GRANTS)
 OTHERS = (
     "root",
     "system:admin",
+    "system:serviceaccount:kyverno:default",
+    "system:serviceaccount:kyverno-2:kpolicy-grants-controller",
     "system:serviceaccount:kyverno-2:x",
     "system:serviceaccount:ci:kyverno:x",
+    *NEIGHBOURS,
+)
+COLLECTORS = (
+    "system:serviceaccount:kube-system:generic-garbage-collector",
+    "system:serviceaccount:kube-system:namespace-controller",
 )
 
 
-def test_records_are_written_by_the_controllers_alone():
+def test_records_are_written_by_the_account_that_keeps_them_alone():
     name, use = "kpolicy-records", {"spec": {"user": "ada"}}
 
-    for obj, old in ((use, None), (use, use), (None, use)):
+    for obj, old in ((use, None), (use, use)):
         assert refused(name, OURS, obj, old) == []
-        for user in OTHERS:
+        for user in (*OTHERS, *COLLECTORS):
             assert refused(name, user, obj, old) == ["records are for the controllers to write"]
-    collector = "system:serviceaccount:kube-system:namespace-controller"
-    assert refused(name, collector, None, use) == []
-    assert refused(name, collector, use) != []
+    for user in COLLECTORS:
+        assert refused(name, user, None, use) == []
+    for user in (OURS, *OTHERS):
+        assert refused(name, user, None, use) != []
+
+
+def test_uses_and_notes_are_made_at_admission_and_cleared_away_by_who_keeps_the_trail():
+    name, use = "kpolicy-uses-and-notes", {"spec": {"user": "ada"}}
+
+    makes = {user for user in (OURS, *OTHERS, *COLLECTORS) if not refused(name, user, use)}
+    clears = {user for user in (OURS, *OTHERS, *COLLECTORS) if not refused(name, user, None, use)}
+    changes = {user for user in (OURS, *OTHERS, *COLLECTORS) if not refused(name, user, use, use)}
+    assert (makes, clears, changes) == ({ADMISSION}, {OURS, *COLLECTORS}, {OURS})
+
+
+@pytest.mark.parametrize("user", OTHERS)
+def test_an_exception_by_grant_is_made_by_the_grants_account_alone(user):
+    name, made = "kpolicy-granted-exceptions", exception("2026-03-01T12:00:00Z")
+    owned = {"metadata": {"ownerReferences": [{"apiVersion": "kpolicy.io/v1alpha1", "kind": "Grant", "uid": "u"}]}, "spec": {}}  # fmt: skip
+    plain = {"metadata": {}, "spec": {}}
+
+    for obj in (made, owned):
+        assert refused(name, OURS, obj) == []
+        assert refused(name, user, obj) == ["an exception by grant is made from its grant; ask for one"]  # fmt: skip
+        assert refused(name, user, obj, plain) != []
+        assert refused(name, user, obj, obj) == []
+    assert refused(name, user, plain) == []
 
 
 def state(text, expires=""):
@@ -259,6 +293,43 @@ def test_the_end_of_every_exception_only_comes_nearer(place):
     assert refused(name, "eve", at("2026-03-01T12:00:01Z"), noon) != []
     assert refused(name, "eve", at("2026-03-01T12:30:00+01:00"), noon) == []
     assert refused(name, "eve", at(""), noon) != []
+
+
+def labelled(value, name="cleanup.kyverno.io/ttl"):
+    return {"metadata": {"labels": {name: value}} if value else {}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fine"),
+    [
+        ("1h", "1h", True), ("1h", "30m", True), ("1h", "90m", False), ("1h", "", False), ("1h", "2h", False),
+        ("1h30m", "1h29m59s", True), ("", "5h", True), ("", "", True), ("10d", "9d", False), ("10d", "10d", True),
+        ("2026-03-01", "2026-02-28", True), ("2026-03-01", "2026-03-02", False), ("2026-03-01", "1h", False),
+        ("2026-03-01", "2026-02-31", False), ("2026-03-01", "2026-00-00", False), ("1h", "soon", False),
+        ("2026-03-01T120000Z", "2026-02-01T120000Z", False), ("2026-03-01T120000Z", "2026-03-01T120000Z", True),
+        ("1h", "-1h", False), ("soon", "1h", False),
+    ],
+)  # fmt: skip
+def test_the_end_of_every_exception_by_its_label_only_comes_nearer(before, after, fine):
+    told = []
+    with suppress(EngineError):
+        told = refused("kpolicy-exception-ends", "eve", labelled(after), labelled(before))
+        assert (told == []) is fine
+        return
+    assert not fine
+
+
+def test_other_labels_of_an_exception_are_anybody_s():
+    assert refused("kpolicy-exception-ends", "eve", labelled("x", "team"), labelled("y", "team")) == []  # fmt: skip
+
+
+@pytest.mark.parametrize("user", OTHERS)
+def test_people_make_codes_void_and_say_nothing_else_about_them(user):
+    name = "kpolicy-code-states"
+    for after, before in (("issued", ""), ("used", "issued"), ("", "issued")):
+        assert refused(name, OURS, code(state=after), code(state=before)) == []
+        assert refused(name, user, code(state=after), code(state=before)) != []
+    assert refused(name, user, code(state="void"), code(state="issued")) == []
 
 
 def test_codes_are_claimed_in_one_s_own_name():

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from controllers.kube.accounts import ACCOUNTS, Job
 from controllers.manifests import SAMPLES, deploy, rbac
 from controllers.manifests.bundle import Choice, installed, removed
 from controllers.manifests.crds import all_kinds, definitions
@@ -171,6 +172,8 @@ def test_secrets_are_read_in_the_own_namespace_only() -> None:
     [
         ("admission-controller", {"app": "kyverno", "app.kubernetes.io/instance": "kyverno",
                                   "app.kubernetes.io/name": "kyverno"}),
+        ("background-controller", {"app": "kyverno", "app.kubernetes.io/instance": "kyverno",
+                                   "app.kubernetes.io/name": "kyverno"}),
         ("cleanup-controller", {"app.kubernetes.io/component": "cleanup-controller",
                                 "app.kubernetes.io/instance": "kyverno",
                                 "app.kubernetes.io/name": "kyverno-cleanup-controller"}),
@@ -186,19 +189,98 @@ def test_rights_that_people_wrote_for_kyverno_take_effect(
     assert any(one["matchLabels"].items() <= labels.items() for one in selectors)
 
 
-def test_every_collected_role_reaches_the_one_service_account() -> None:
+def test_every_collected_role_reaches_the_account_of_its_job_and_no_other() -> None:
     bound = {one["roleRef"]["name"] for one in _named("ClusterRoleBinding")}
     collecting = {
         one["metadata"]["name"] for one in _named("ClusterRole") if "aggregationRule" in one
     }
     assert bound == collecting
-    for binding in _named("ClusterRoleBinding"):
-        names = [rbac.SERVICE_ACCOUNT]
-        if binding["metadata"]["name"] == "kyverno:cleanup-controller":
-            names.append(rbac.CLEANUP_ACCOUNT)
-        assert binding["subjects"] == [
-            {"kind": "ServiceAccount", "name": name, "namespace": "kyverno"} for name in names
-        ]
+    for kind in ("ClusterRoleBinding", "RoleBinding"):
+        for binding in _named(kind):
+            job = rbac.PARTS[binding["roleRef"]["name"].removeprefix("kyverno:")]
+            assert binding["subjects"] == [
+                {"kind": "ServiceAccount", "name": ACCOUNTS[job], "namespace": "kyverno"}
+            ]
+
+
+def test_there_is_an_account_for_each_job_and_only_that_of_admission_is_in_a_pod() -> None:
+    accounts = {one["metadata"]["name"]: one for one in _named("ServiceAccount")}
+    assert set(accounts) == set(ACCOUNTS.values())
+    assert {name for name, one in accounts.items() if one.get("automountServiceAccountToken", True)} == {ACCOUNTS[Job.ADMISSION]}  # fmt: skip
+    assert deploy.deployment()["spec"]["template"]["spec"]["serviceAccountName"] == ACCOUNTS[Job.ADMISSION]  # fmt: skip
+
+
+WRITES = {"create", "update", "patch", "delete", "deletecollection"}
+
+
+def _written(job: Job) -> set[tuple[str, str, str]]:
+    """Return what a job may write: group, resource, verb."""
+    rules = [*rbac.rules.CLUSTER[job], *rbac.rules.OWN_NAMESPACE.get(job, ())]
+    return {
+        (group, resource, verb)
+        for one in rules
+        for group in one["apiGroups"]
+        for resource in one["resources"]
+        for verb in one["verbs"]
+        if verb in WRITES
+    }
+
+
+def test_only_the_grants_account_creates_exceptions_and_nobody_changes_one() -> None:
+    for job in Job:
+        verbs = {verb for _, resource, verb in _written(job) if resource == "policyexceptions"}
+        assert verbs == {Job.GRANTS: {"create", "delete"}, Job.CLEANUP: {"delete"}}.get(job, set())
+
+
+def test_nobody_writes_policies_grants_or_codes() -> None:
+    kinds = {"clusterpolicies", "policies", "cleanuppolicies", "clustercleanuppolicies", "validatingpolicies",
+             "namespacedvalidatingpolicies", "grants", "grantpolicies", "onetimecodes", "validatingadmissionpolicies",
+             "validatingadmissionpolicybindings", "clusterroles", "clusterrolebindings", "serviceaccounts"}  # fmt: skip
+    for job in Job:
+        assert not {one for one in _written(job) if one[1] in kinds}
+
+
+@pytest.mark.parametrize(
+    ("resource", "jobs"),
+    [
+        ("secrets", {Job.ADMISSION, Job.GRANTS}),
+        ("leases", {Job.ADMISSION}),
+        ("auditsegments", {Job.GRANTS}),
+        ("grants/status", {Job.GRANTS}),
+        ("onetimecodes/status", {Job.GRANTS}),
+        ("codeuses/status", {Job.GRANTS}),
+        ("serviceaccounts/token", {Job.ADMISSION}),
+        ("updaterequests/status", {Job.BACKGROUND}),
+        ("policyreports", {Job.REPORTS}),
+        ("validatingwebhookconfigurations", {Job.ADMISSION}),
+    ],
+)  # fmt: skip
+def test_what_is_one_job_s_is_written_by_its_account_only(resource: str, jobs: set[Job]) -> None:
+    assert {job for job in Job if any(one[1] == resource for one in _written(job))} == jobs
+
+
+def test_tokens_are_asked_for_by_name_and_webhooks_of_others_are_out_of_reach() -> None:
+    for one in (*rbac.rules.OWN_NAMESPACE[Job.ADMISSION], *rbac.rules.CLUSTER[Job.ADMISSION]):
+        if one["resources"] == ["serviceaccounts/token"]:
+            assert set(one["resourceNames"]) == set(ACCOUNTS.values()) - {ACCOUNTS[Job.ADMISSION]}
+        if "update" in one["verbs"] and one["apiGroups"] == ["admissionregistration.k8s.io"]:
+            assert all(name.endswith("-webhook-cfg") for name in one["resourceNames"])
+
+
+def test_every_configuration_that_is_written_may_be_updated_and_removed() -> None:
+    from controllers.manifests.webhooks import WEBHOOKS
+    from tests.controllers.webhook.test_configurations import made
+
+    written = {(one["kind"], one["metadata"]["name"]) for one in made().values()}
+    assert written <= {(kind, name) for kind, names in WEBHOOKS.items() for name in names}
+
+
+def test_names_of_secrets_are_those_that_are_used() -> None:
+    from controllers.loops import notices
+    from controllers.store import code_keys
+
+    assert rbac.rules.CODE_KEYS == code_keys.SECRET_NAME
+    assert rbac.rules.NOTIFY == notices.SECRET_NAME
 
 
 def test_a_collecting_role_leaves_its_rules_to_the_cluster() -> None:

@@ -48,7 +48,14 @@ POLICY = {
 if TYPE_CHECKING:
     from pathlib import Path
 
-QUICK = ("--host=127.0.0.1", "--port=0", "--metrics-port=-1", "--server-url=auto", "--drain=50ms")
+QUICK = (
+    "--host=127.0.0.1",
+    "--port=0",
+    "--metrics-port=-1",
+    "--server-url=auto",
+    "--drain=50ms",
+    "--accounts=own",
+)
 
 
 def pod(name: str, **labels: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from controllers.kube import ManualClock, Unreachable
+from controllers.kube.accounts import Accounts, Job, account_user
 from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import AUDIT_NOTES
 from controllers.store.audit_notes import entry_of, is_ours, note_key
@@ -17,7 +18,7 @@ from controllers.webhook.noting import NOT_NOTED, Notary
 from .staging import NOW, body
 
 KEY = b"k" * 32
-OWN = "system:serviceaccount:kyverno:kyverno-background-controller"
+OWN = {job: account_user("kyverno", job) for job in Job}
 EVE = {"username": "eve", "groups": ["dev"]}
 
 
@@ -39,7 +40,9 @@ EXCEPTION = obj("PolicyException", "kyverno.io/v2", spec={"exceptions": [{"polic
 class Desk:
     def __init__(self) -> None:
         self.client = FakeClient(clock=ManualClock(NOW))
-        self.notary = Notary(self.client, self.client.clock, "kyverno", KEY, frozenset({OWN}))
+        self.notary = Notary(
+            self.client, self.client.clock, "kyverno", KEY, Accounts.one(self.client).jobs_of
+        )
 
     def ask(self, operation: str, new: Any, old: Any = None, user: Any = EVE, **fields: Any) -> Any:
         shown = new or old
@@ -152,26 +155,57 @@ def _ending(text: str, **more: str) -> dict[str, Any]:
     return {**EXCEPTION, "metadata": {**EXCEPTION["metadata"], "annotations": {"kpolicy.io/expires-at": text, **more}}}  # fmt: skip
 
 
+GRANTED = {"kpolicy.io/grant": "shop/web"}
+OVER, LATER = "2026-11-21T10:17:59Z", "2026-11-21T10:18:01Z"
+
+
 @pytest.mark.parametrize(
-    ("gone", "told"),
+    ("job", "gone", "verb"),
     [
-        (_ending("2026-11-21T10:17:59Z"), [("expired", OWN, "PolicyException", "")]),
-        (_ending("2026-11-21T10:18:01Z"), []),
-        (_ending("2026-11-21T10:17:59Z", **{"kpolicy.io/grant": "shop/web"}), []),
-        (GRANT, []),
+        (Job.CLEANUP, _ending(OVER), "expired"),
+        (Job.CLEANUP, _ending(LATER), "delete"),
+        (Job.CLEANUP, EXCEPTION, "delete"),
+        (Job.CLEANUP, _ending(OVER, **GRANTED), ""),
+        (Job.CLEANUP, _ending(LATER, **GRANTED), ""),
+        (Job.CLEANUP, GRANT, "delete"),
+        (Job.GRANTS, _ending(LATER, **GRANTED), ""),
+        (Job.GRANTS, _ending(LATER), "delete"),
+        (Job.GRANTS, GRANT, ""),
+        (Job.GRANTS, obj("CodeUse"), ""),
+        (Job.BACKGROUND, _ending(OVER, **GRANTED), "delete"),
+        (Job.BACKGROUND, GRANT, "delete"),
+        (Job.ADMISSION, EXCEPTION, "delete"),
     ],
 )  # fmt: skip
-def test_of_what_we_do_ourselves_only_the_end_of_people_s_exceptions_is_noted(gone: Any, told: Any):
+def test_a_deletion_by_an_account_of_ours_is_noted_unless_records_of_that_account_tell_of_it(job: Job, gone: Any, verb: str):  # fmt: skip
     desk = Desk()
-    desk.ask("DELETE", None, gone, user={"username": OWN})
-    assert desk.told() == told
+    desk.ask("DELETE", None, gone, user={"username": OWN[job]})
+    assert desk.told() == ([(verb, OWN[job], gone["kind"], desk.told()[0][3])] if verb else [])
 
 
+def test_the_end_of_an_exception_by_its_label_is_one():
+    desk = Desk()
+    metadata = {**EXCEPTION["metadata"], "labels": {"cleanup.kyverno.io/ttl": "1h"}}
+    for uid, created in (("a", "2026-11-21T09:00:00Z"), ("b", "2026-11-21T10:00:00Z")):
+        gone = {**EXCEPTION, "metadata": {**metadata, "uid": uid, "creationTimestamp": created}}
+        desk.ask("DELETE", None, gone, user={"username": OWN[Job.CLEANUP]})
+    assert sorted(told[0] for told in desk.told()) == ["delete", "expired"]
+
+
+@pytest.mark.parametrize("job", list(Job))
 @pytest.mark.parametrize("old", [None, {**EXCEPTION, "spec": {}}])
-def test_exceptions_that_we_make_and_change_ourselves_are_told_by_their_grants(old: Any):
+def test_an_exception_that_an_account_of_ours_writes_is_noted(job: Job, old: Any):
     desk = Desk()
-    desk.ask("UPDATE" if old else "CREATE", EXCEPTION, old, user={"username": OWN})
-    assert desk.told() == []
+    desk.ask("UPDATE" if old else "CREATE", EXCEPTION, old, user={"username": OWN[job]})
+    [told] = desk.told()
+    assert told[1] == OWN[job]
+
+
+@pytest.mark.parametrize("job", list(Job))
+def test_only_the_grants_account_s_own_exceptions_are_told_by_their_grants(job: Job):
+    desk = Desk()
+    desk.ask("CREATE", _ending(LATER, **GRANTED), user={"username": OWN[job]})
+    assert len(desk.told()) == (job is not Job.GRANTS)
 
 
 def test_when_a_note_cannot_be_written_the_request_is_let_through_with_a_warning():

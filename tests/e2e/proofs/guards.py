@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube import KubeError
+from controllers.kube.accounts import Job, account_user
 from controllers.kube.client import APPLY
 from controllers.kube.kinds import (
     AUDIT_SEGMENTS,
@@ -28,8 +29,11 @@ if TYPE_CHECKING:
 
 MERGE, JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
 END, LATER, SOONER = "2030-03-01T12:00:00Z", "2030-03-01T12:00:01Z", "2030-03-01T11:00:00Z"
-_EXPIRY = "kpolicy.io/expires-at"
-CONTROLLER = "system:serviceaccount:kyverno:kyverno-background-controller"
+_EXPIRY, _TTL = "kpolicy.io/expires-at", "cleanup.kyverno.io/ttl"
+CONTROLLER = account_user(engine.NAMESPACE, Job.GRANTS)
+ADMISSION = account_user(engine.NAMESPACE, Job.ADMISSION)
+BACKGROUND = account_user(engine.NAMESPACE, Job.BACKGROUND)
+_ACCOUNTS = "system:serviceaccounts"
 
 
 def run(tier: Tier, say: Say) -> None:
@@ -145,7 +149,25 @@ async def _ends(stage: Stage) -> str:
         "spec": {"exceptions": [{"policyName": "no-host", "ruleNames": ["host-pid"]}],
                  "match": {"any": [{"resources": {"kinds": ["Pod"], "names": ["web"], "namespaces": ["default"]}}]}},
     }  # fmt: skip
-    await admin.create(POLICY_EXCEPTIONS, made)
+    ours, neighbour = stage.client(CONTROLLER, _ACCOUNTS), stage.client(BACKGROUND, _ACCOUNTS)
+    plain = {**made, "metadata": {"name": "plain", "namespace": "default"}}
+    await admin.create(POLICY_EXCEPTIONS, plain)
+    for who, client in (("administrator", admin), ("background account", neighbour)):
+        count += await _refused(client.create(POLICY_EXCEPTIONS, made), f"{who} makes one by grant")
+        turned = {"metadata": {"annotations": made["metadata"]["annotations"]}}
+        count += await _refused(
+            client.patch(POLICY_EXCEPTIONS, "plain", "default", turned), f"{who} turns one into it"
+        )
+    labelled = {"metadata": {"labels": {_TTL: "1h"}}}
+    await admin.patch(POLICY_EXCEPTIONS, "plain", "default", labelled)
+    for value in ("2h", None, "1d", "soon"):
+        longer = {"metadata": {"labels": {_TTL: value}}}
+        count += await _refused(
+            admin.patch(POLICY_EXCEPTIONS, "plain", "default", longer), f"label {value}"
+        )
+    nearer = {"metadata": {"labels": {_TTL: "30m"}}}
+    await admin.patch(POLICY_EXCEPTIONS, "plain", "default", nearer)
+    await ours.create(POLICY_EXCEPTIONS, made)
     wrong = {
         "later": {"metadata": {"annotations": {_EXPIRY: LATER}}},
         "never": {"metadata": {"annotations": {_EXPIRY: None}}},
@@ -224,8 +246,9 @@ async def _ends(stage: Stage) -> str:
     count += await _refused(
         admin.patch(POLICY_EXCEPTIONS, "granted", "default", wrong["later"]), "back to where it was"
     )
-    await admin.close()
-    return f"ends of granted exceptions: {count} ways of moving them out refused to an administrator (merge, JSON patch, PUT, apply, status; v2 and v2beta1); nearer passes"
+    for client in (admin, ours, neighbour):
+        await client.close()
+    return f"ends of granted exceptions: {count} ways of making them or moving them out refused to an administrator (merge, JSON patch, PUT, apply, status; v2 and v2beta1); nearer passes"
 
 
 def _merged(obj: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
@@ -240,9 +263,10 @@ def _merged(obj: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _states(stage: Stage) -> str:
-    admin, ours, count = stage.client(), stage.client(CONTROLLER, "system:serviceaccounts"), 0
+    admin, ours, count = stage.client(), stage.client(CONTROLLER, _ACCOUNTS), 0
+    neighbour = stage.client(BACKGROUND, _ACCOUNTS)
     active = {"status": {"state": "active", "expiresAt": END}}
-    for who, client in (("administrator", admin),):
+    for who, client in (("administrator", admin), ("background account", neighbour)):
         count += await _refused(
             client.patch(GRANTS, "mine", "default", active, subresource="status"),
             f"{who} makes it active",
@@ -263,13 +287,14 @@ async def _states(stage: Stage) -> str:
         ),
         "again active",
     )
-    await admin.close()
-    await ours.close()
+    for client in (admin, ours, neighbour):
+        await client.close()
     return f"states of grants: {count} forged or lengthened refused, to administrators and to the controllers' own account"
 
 
 async def _records(stage: Stage) -> str:
-    admin, ours, count = stage.client(), stage.client(CONTROLLER, "system:serviceaccounts"), 0
+    admin, ours, count = stage.client(), stage.client(CONTROLLER, _ACCOUNTS), 0
+    answering, neighbour = stage.client(ADMISSION, _ACCOUNTS), stage.client(BACKGROUND, _ACCOUNTS)
     use = {
         "apiVersion": "kpolicy.io/v1alpha1",
         "kind": "CodeUse",
@@ -282,9 +307,10 @@ async def _records(stage: Stage) -> str:
         "metadata": {"name": "audit-1", "namespace": "kyverno"},
         "spec": {"records": [{"seq": 1}]},
     }
-    for kind, obj in ((CODE_USES, use), (AUDIT_SEGMENTS, segment)):
-        count += await _refused(admin.create(kind, obj), f"an administrator forges {kind.kind}")
-        await ours.create(kind, obj)
+    for kind, obj, maker in ((CODE_USES, use, answering), (AUDIT_SEGMENTS, segment, ours)):
+        for who, client in (("an administrator", admin), ("the background account", neighbour)):
+            count += await _refused(client.create(kind, obj), f"{who} forges {kind.kind}")
+        await maker.create(kind, obj)
         name = obj["metadata"]["name"]
         spec = {"spec": {"user": "eve", "records": [{"seq": 2}]}}
         count += await _refused(
@@ -302,8 +328,8 @@ async def _records(stage: Stage) -> str:
         ),
         "an administrator confirms a use",
     )
-    await admin.close()
-    await ours.close()
+    for client in (admin, ours, answering, neighbour):
+        await client.close()
     return f"records: {count} forged, edited or deleted ones refused"
 
 

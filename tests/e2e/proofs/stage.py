@@ -75,7 +75,9 @@ _RIGHTS = """
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: own-kinds}
-rules: [{apiGroups: [kpolicy.io], resources: ["*"], verbs: ["*"]}]
+rules:
+- {apiGroups: [kpolicy.io], resources: ["*"], verbs: ["*"]}
+- {apiGroups: [kyverno.io], resources: [policyexceptions], verbs: [create, patch]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
