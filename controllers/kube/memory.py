@@ -121,15 +121,19 @@ class Memory:
         self.announce(table, Event("DELETED", gone), old)
 
     def announce(self, table: Table, event: Event, old: Object | None) -> None:
-        """Record an event at the current version and wake the watches."""
+        """Record an event at the current version and wake the watches of its table."""
         table.events.append((self.last, event, old))
-        self.wake()
+        _wake(table)
 
     def wake(self) -> None:
         """Let all watches look again."""
         for table in self.tables.values():
-            table.changed.set()
-            table.changed = asyncio.Event()
+            _wake(table)
+
+
+def _wake(table: Table) -> None:
+    table.changed.set()
+    table.changed = asyncio.Event()
 
 
 def copied(value: T) -> T:

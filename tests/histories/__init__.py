@@ -1,0 +1,1 @@
+"""Histories by chance: people, replicas that break, a server that repeats itself, and what must hold whatever happened."""
