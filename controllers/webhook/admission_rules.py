@@ -72,7 +72,7 @@ def kinds_of(
     """
     usual = _CHANGING if mutating else EVERY_OPERATION
     needed = _needed(rule)
-    for resources in _resource_blocks(rule.rule.match):
+    for resources in resource_blocks(rule.rule.match):
         asked = tuple(map(str, resources.get("operations") or usual))
         operations = (*asked, *needed)
         for kind in resources.get("kinds") or (ANY,):
@@ -81,7 +81,7 @@ def kinds_of(
 
 def kinds_in(match: Block) -> list[str]:
     """Return the kinds that a match block names, as written."""
-    return [str(kind) for block in _resource_blocks(match) for kind in block.get("kinds") or ()]
+    return [str(kind) for block in resource_blocks(match) for kind in block.get("kinds") or ()]
 
 
 def unknown_kinds(texts: Iterable[str], discovery: Discovery) -> list[str]:
@@ -99,7 +99,8 @@ def _needed(rule: CompiledRule) -> tuple[str, ...]:
     return ()
 
 
-def _resource_blocks(match: Block) -> Iterator[Mapping[str, Any]]:
+def resource_blocks(match: Block) -> Iterator[Mapping[str, Any]]:
+    """Yield the resource filters of a match block, those of all its entries that name kinds or, without any, may match all."""
     entries = [*(match.get("any") or ()), *(match.get("all") or ())] or [match]
     blocks = [entry.get("resources") or {} for entry in entries if isinstance(entry, dict)]
     if match.get("all") and any(block.get("kinds") for block in blocks):

@@ -260,6 +260,8 @@ def _fixed(address: Address, settings: Configuration) -> list[Object]:
         ("kyverno-cleanup-validating-webhook-cfg",
          [_desk(cleanup, "/cleanupvalidate", FAIL, "kyverno.io",
                 ["cleanuppolicies", "clustercleanuppolicies"], address)]),
+        ("kyverno-global-context-validating-webhook-cfg",
+         [_desk(desk, "/globalcontextvalidate", FAIL, "kyverno.io", ["globalcontextentries"], address)]),
         ("kpolicy-grant-validating-webhook-cfg",
          [_desk("validate-grant.kpolicy.svc", "/grantvalidate", FAIL, "kpolicy.io",
                 ["grantpolicies", "grants"], address),

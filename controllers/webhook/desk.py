@@ -9,13 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from controllers.kube import Invalid, KubeError
+from controllers.kube.accounts import Job
 from controllers.kube.clock import SystemClock
 from controllers.kube.kinds import VALIDATING_WEBHOOKS
 from controllers.store.exceptions import read_cel_exception
 from controllers.store.policies import is_cel, match_conditions, read_policy
+from engine.autogen import ANNOTATION
 from engine.cleanup import ttl
 from engine.errors import EngineError
 from engine.evaluate import compile_policy
@@ -28,17 +31,21 @@ from engine.lint import (
     lint_policy,
 )
 from engine.parse import parse_cleanup_policy, parse_exception, parse_policy
+from engine.requestinfo import RequestInfo
 
 from . import envelope
 from .admission_rules import kinds_in
+from .author_lookups import needs_of_entry
+from .author_needs import needs_of_author, needs_of_cleanup_author
+from .author_rights import AuthorRights, Written
 from .configurations import condition_probe
 from .granted import check_granted, ended
 from .rights import may_give, missing_verbs, needs_of_cleanup, needs_of_policy, target_kinds
 from .schemas import cel_policy_warnings, type_warnings
-from .scopes import cluster_findings, unknown_resources
+from .scopes import cleanup_findings, cluster_findings, unknown_resources
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
     from controllers.kube import Client, Clock
     from controllers.runtime.world import World
@@ -47,7 +54,7 @@ if TYPE_CHECKING:
 
     from .rights import Need
 
-    Check = Callable[[Object, Object | None], Awaitable[list[str]]]
+    Check = Callable[["Asked"], Awaitable[list[str]]]
 
 _CLONE_CHANGED = (
     "no synchronization will be performed to the old target resource upon policy updates"
@@ -55,8 +62,34 @@ _CLONE_CHANGED = (
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked for: the object as it is to be and as it is, who asks, and the resource it is kept under."""
+
+    obj: Object
+    old: Object | None
+    user: Mapping[str, Any]
+    plural: str
+    group: str = ""
+
+    @property
+    def is_as_it_was(self) -> bool:
+        """Whether nothing changes of what decides what a policy does."""
+        return self.old is not None and _meaning(self.old) == _meaning(self.obj)
+
+    @property
+    def written(self) -> Written:
+        """The policy for its author's rights."""
+        metadata = self.obj.get("metadata") or {}
+        return Written(self.plural, str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))  # fmt: skip
+
+
 class Refused(EngineError):  # noqa: N818 - it names the verdict
     """The object is not accepted."""
+
+
+def _nobodys(_user: str) -> Collection[Job]:
+    return ()
 
 
 class Desk:
@@ -71,13 +104,19 @@ class Desk:
         cleanup: Client | None = None,
         user: str = "",
         clock: Clock | None = None,
+        jobs_of: Callable[[str], Collection[Job]] = _nobodys,
     ) -> None:
-        """Make a desk; `background` (whose name is `user`) and `cleanup` are who will carry out policies, else `client`."""
+        """Make a desk; `background` (whose name is `user`) and `cleanup` are who will carry out policies, else `client`.
+
+        `jobs_of` tells our own accounts.
+        """
         self._world = world
         self._now = (clock or SystemClock()).now
         self._client = client
         self._background, self._cleanup = background or client, cleanup or client
         self._user = user
+        self._jobs_of = jobs_of
+        self._authors = AuthorRights(client, lambda user: Job.BACKGROUND in jobs_of(user))
 
     async def policy(self, _rest: str, body: bytes, budget: float) -> bytes:
         """Answer the review of a policy of any kind."""
@@ -91,8 +130,12 @@ class Desk:
         """Answer the review of a CleanupPolicy or ClusterCleanupPolicy."""
         return await self._answer(body, budget, self._check_cleanup)
 
+    async def entry(self, _rest: str, body: bytes, budget: float) -> bytes:
+        """Answer the review of a GlobalContextEntry."""
+        return await self._answer(body, budget, self._check_entry)
+
     async def label(self, _rest: str, body: bytes, budget: float) -> bytes:
-        """Answer the review of an object with a TTL label: never refused, warned of when nobody can read it."""
+        """Answer the review of an object with a TTL label: refused to who may not delete it, warned of when nobody can read it."""
         return await self._answer(body, budget, self._check_label)
 
     async def nothing(self, _rest: str, body: bytes, _budget: float) -> bytes:
@@ -102,11 +145,17 @@ class Desk:
     async def _answer(self, body: bytes, budget: float, check: Check) -> bytes:
         request = envelope.read_request(body)
         uid, obj = str(request["uid"]), request.get("object")
-        if obj is None or (obj.get("metadata") or {}).get("deletionTimestamp"):
+        if obj is None:
+            return envelope.allowed(uid)
+        resource = request.get("resource") or {}
+        plural, group = (str(resource.get(name) or "") for name in ("resource", "group"))
+        asked = Asked(obj, request.get("oldObject"), request.get("userInfo") or {}, plural, group)
+        # What is going counts until it is gone, so only what leaves it as it is may be passed over.
+        if asked.is_as_it_was and (obj.get("metadata") or {}).get("deletionTimestamp"):
             return envelope.allowed(uid)
         try:
             async with asyncio.timeout(budget):
-                return envelope.allowed(uid, await check(obj, request.get("oldObject")))
+                return envelope.allowed(uid, await check(asked))
         except TimeoutError:
             return envelope.denied(uid, f"the object could not be checked within {budget:.1f} s")
         except EngineError as error:
@@ -115,12 +164,13 @@ class Desk:
             _log.exception("the check of an object failed")
             return envelope.denied(uid, "the object could not be checked")
 
-    async def _check_policy(self, obj: Object, old: Object | None) -> list[str]:
+    async def _check_policy(self, asked: Asked) -> list[str]:
+        obj, old = asked.obj, asked.old
         if is_cel(obj):
-            return await self._check_cel_policy(obj, old)
+            return await self._check_cel_policy(asked)
         policy = parse_policy(obj, strict=False)
         warnings = _passed(lint_policy(policy))
-        if old is not None and old.get("spec") == obj.get("spec"):
+        if asked.is_as_it_was:
             return warnings
         compile_policy(policy)
         await self._know_kinds(policy)
@@ -128,6 +178,8 @@ class Desk:
         warnings += await type_warnings(self._client, self._world.discovery, policy)
         await self._check_conditions(policy)
         await self._require(needs_of_policy(policy, self._world.discovery))
+        needs = needs_of_author(policy, self._world.discovery)
+        await self._authors.check(asked.user, asked.written, needs)
         if old is not None and _clone_changed(old, obj):
             warnings.append(_CLONE_CHANGED)
         return warnings
@@ -139,20 +191,23 @@ class Desk:
             with suppress(KubeError):
                 await discovery.refresh()
 
-    async def _check_cel_policy(self, obj: Object, old: Object | None) -> list[str]:
+    async def _check_cel_policy(self, asked: Asked) -> list[str]:
         """Check a policy written in CEL; one that stays as it is is not refused for what is wrong with it."""
         from engine.evaluate.cel.policies import compile_cel_policy
 
-        policy = read_policy(obj)
+        policy = read_policy(asked.obj)
         findings = lint_cel_policy(policy)
-        if old is not None and old.get("spec") == obj.get("spec"):
+        if asked.is_as_it_was:
             return [str(one) for one in findings if one.severity == "warning"]
         warnings = _passed(findings)
         compile_cel_policy(policy)
         warnings += _passed(unknown_resources(policy, self._world.discovery))
+        needs = needs_of_author(policy, self._world.discovery)
+        await self._authors.check(asked.user, asked.written, needs)
         return warnings + await cel_policy_warnings(self._client, self._world.discovery, policy)
 
-    async def _check_exception(self, obj: Object, old: Object | None) -> list[str]:
+    async def _check_exception(self, asked: Asked) -> list[str]:
+        obj, old = asked.obj, asked.old
         namespace = str((obj.get("metadata") or {}).get("namespace") or "")
         if is_cel(obj):
             from engine.evaluate.cel.exceptions import compile_cel_exception
@@ -171,21 +226,44 @@ class Desk:
             warnings += ended(obj, self._now())
         return warnings
 
-    async def _check_cleanup(self, obj: Object, old: Object | None) -> list[str]:
-        policy = parse_cleanup_policy(obj, strict=False)
+    async def _check_cleanup(self, asked: Asked) -> list[str]:
+        policy = parse_cleanup_policy(asked.obj, strict=False)
         warnings = _passed(lint_cleanup(policy))
-        if old is not None and old.get("spec") == obj.get("spec"):
+        if asked.is_as_it_was:
             return warnings
+        warnings += _passed(cleanup_findings(policy, self._world.discovery))
         needs = needs_of_cleanup(kinds_in(policy.match), self._world.discovery, policy.namespace)
         for need in needs:
             if missing := await missing_verbs(self._cleanup, need):
                 verbs = ", ".join(missing)
                 raise Refused(f"cleanup controller has no permission to {verbs} kind {need.kind}")
+        rights = needs_of_cleanup_author(policy, self._world.discovery)
+        await self._authors.check(asked.user, asked.written, rights)
         return warnings
 
-    async def _check_label(self, obj: Object, _old: Object | None) -> list[str]:
-        doubt = ttl.warning(obj)
+    async def _check_entry(self, asked: Asked) -> list[str]:
+        if not asked.is_as_it_was:
+            spec = asked.obj.get("spec") or {}
+            await self._authors.check(asked.user, asked.written, list(needs_of_entry(spec, "spec")))
+        return []
+
+    async def _check_label(self, asked: Asked) -> list[str]:
+        await self._may_delete(asked)
+        doubt = ttl.warning(asked.obj)
         return [doubt] if doubt else []
+
+    async def _may_delete(self, asked: Asked) -> None:
+        """Refuse a new or another TTL label to somebody who may not delete the object himself."""
+        now, before = (_ttl_of(one) for one in (asked.obj, asked.old or {}))
+        if now == before or self._jobs_of(str(asked.user.get("username") or "")):
+            return
+        at = asked.written
+        request = RequestInfo("delete", asked.group, at.plural, "", at.namespace, at.name)
+        if not await self._authors.may(asked.user, request):
+            raise Refused(
+                f"metadata.labels: `{asked.user.get('username')}` may not delete this object, so may not set"
+                f" the label {ttl.TTL_LABEL} by which it would be deleted; ask somebody who may"
+            )
 
     async def _check_conditions(self, policy: Policy) -> None:
         """Have the API server itself judge match conditions, for one that it refuses would stop all webhooks."""
@@ -244,3 +322,13 @@ def _clones(obj: Object) -> dict[str, Json]:
         if source:
             found[str(rule.get("name"))] = source
     return found
+
+
+def _meaning(obj: Object) -> Json:
+    """Return what decides what a policy does: its spec, and for which kinds autogen repeats it."""
+    annotations = (obj.get("metadata") or {}).get("annotations") or {}
+    return [obj.get("spec"), annotations.get(ANNOTATION)]
+
+
+def _ttl_of(obj: Object) -> Json:
+    return ((obj.get("metadata") or {}).get("labels") or {}).get(ttl.TTL_LABEL)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from controllers.store.cel_policies import webhook_rules
 from engine.lang import wildcard
 from engine.lint import Finding
+from engine.match import parse_kind
+from engine.reach import Effect, Target, out_of_reach
 
 from .admission_rules import kinds_in, unknown_kinds
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from controllers.kube import Discovery, Kind
-    from engine.model import Block, Policy, Rule
+    from engine.model import Block, CleanupPolicy, Policy, Rule
 
 _UNSET = "Forbidden: target namespace must be set for a namespaced resource"
 _SET = "Forbidden: target namespace must not be set for a cluster-wide resource"
@@ -32,9 +34,13 @@ def cluster_findings(policy: Policy, discovery: Discovery) -> Iterator[Finding]:
     for index, rule in enumerate(policy.rules):
         path = f"spec.rules[{index}]"
         yield from _check_kinds(rule, path, discovery)
+        for number, target in enumerate((rule.mutate or {}).get("targets") or ()):
+            at = f"{path}.mutate.targets[{number}]"
+            yield from _check_reach(policy, Effect.MUTATE_EXISTING, target, at, discovery)
         for block in _generated(rule):
             yield from _check_target(policy, block, path, discovery)
             yield from _check_clone_list(policy, block, path, discovery)
+            yield from _check_reach(policy, Effect.GENERATE, block, f"{path}.generate", discovery)
 
 
 def unknown_resources(policy: Policy, discovery: Discovery) -> Iterator[Finding]:
@@ -86,6 +92,31 @@ def _check_target(
         yield Finding("error", _OUTSIDE, f"{path}.kind")
     elif not kind.namespaced and block.get("namespace"):
         yield Finding("error", _SET, f"{path}.namespace")
+
+
+def _check_reach(
+    policy: Policy, effect: Effect, block: Block, path: str, discovery: Discovery
+) -> Iterator[Finding]:
+    """Refuse a kind that is out of reach here: only the cluster knows which of its own have no namespace."""
+    kind = _found(block.get("apiVersion"), str(block.get("kind")).partition("/")[0], discovery)
+    if kind is None:
+        return
+    target = Target(kind.group, kind.kind, kind.namespaced)
+    if reason := out_of_reach(effect, target, policy.namespace):
+        yield Finding("error", f"Forbidden: {reason}", f"{path}.kind")
+
+
+def cleanup_findings(policy: CleanupPolicy, discovery: Discovery) -> Iterator[Finding]:
+    """Yield kinds, named as such, of which a clean-up policy will never delete anything in this cluster."""
+    for text in kinds_in(policy.match):
+        wanted = parse_kind(text)
+        if wildcard.has_wildcard(wanted.kind):
+            continue
+        found = discovery.matching(wanted.group, wanted.version, wanted.kind, preferred=True)
+        targets = [Target(kind.group, kind.kind, kind.namespaced) for kind in found]
+        reasons = [out_of_reach(Effect.CLEAN_UP, one, policy.namespace) for one in targets]
+        if reasons and all(reasons):
+            yield Finding("error", f"Forbidden: {reasons[0]}", "spec.match")
 
 
 def _check_clone_list(

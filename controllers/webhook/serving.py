@@ -166,6 +166,7 @@ class Serving:
             cleanup=runtime.connection(Job.CLEANUP).client,
             user=runtime.user_of(Job.BACKGROUND),
             clock=runtime.clock,
+            jobs_of=runtime.jobs_of,
         )
         return Routes(
             reviews={
@@ -178,7 +179,7 @@ class Serving:
                 "cleanupvalidate": desk.cleanup,
                 "grantvalidate": grants.review,
                 "auditnote": notary.review,
-                "globalcontextvalidate": desk.nothing,
+                "globalcontextvalidate": desk.entry,
                 "verifymutate": desk.nothing,
                 "verifyttl": desk.label,
             },

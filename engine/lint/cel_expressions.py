@@ -7,20 +7,20 @@ object is not asked here.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.lang import cel
-from engine.lang.cel.ast import Ident, Index, Literal, Node, Select
+from engine.lang.cel.ast import Ident, Index, Literal, Select, walk
 from engine.lang.cel.errors import place
 from engine.lang.cel.values import TYPES
 
 from .findings import Finding, error, invalid, warning
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from engine.lang.cel import Program
+    from engine.lang.cel.ast import Node
     from engine.model import Block
 
 NAMES = frozenset(
@@ -62,7 +62,9 @@ def _failed(path: str, source: str, position: int, message: str) -> Finding:
 
 def _place_of(program: Program, name: str) -> int:
     """Return where an expression first reads a name."""
-    places = [node.at for node in _walk(program) if isinstance(node, Ident) and node.name == name]
+    places = [
+        node.at for node in walk(program.tree) if isinstance(node, Ident) and node.name == name
+    ]
     return min(places, default=0)
 
 
@@ -103,19 +105,10 @@ def check_variables(
 def read_variables(program: Program) -> dict[str, int]:
     """Return the names that an expression reads from `variables`, as far as they are written out, and where."""
     found: dict[str, int] = {}
-    for node in _walk(program):
+    for node in walk(program.tree):
         if name := _variable(node):
             found[name] = min(node.at, found.get(name, node.at))
     return found
-
-
-def _walk(program: Program) -> Iterator[Node]:
-    waiting: list[Node] = [program.tree]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        for part in fields(node):
-            waiting += _nodes(getattr(node, part.name))
 
 
 def _read(text: object) -> set[str]:
@@ -134,11 +127,3 @@ def _variable(node: Node) -> str:
         key = node.key
         return key.value if isinstance(key, Literal) and isinstance(key.value, str) else ""
     return ""
-
-
-def _nodes(value: Any) -> Iterable[Node]:
-    if isinstance(value, Node):
-        return (value,)
-    if isinstance(value, list | tuple):
-        return (node for part in value for node in _nodes(part))
-    return ()

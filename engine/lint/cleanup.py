@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from engine.cleanup.schedule import parse_schedule
 from engine.errors import EngineError
+from engine.lang.wildcard import has_wildcard
 from engine.match import parse_kind
 from engine.model.resources import CLUSTER_SCOPED
+from engine.reach import Effect, Target, out_of_reach
 
 from .conditions import OPERATORS, check_conditions
 from .context import check_context
@@ -35,6 +37,7 @@ def _findings(policy: CleanupPolicy) -> Iterator[Finding]:
         yield from check_block(block, f"spec.{name}")
         yield from check_no_users(block, f"spec.{name}")
         yield from _check_scope(policy, name)
+    yield from _check_reach(policy)
     yield from check_context(
         policy.context,
         "spec.context",
@@ -57,3 +60,14 @@ def _check_scope(policy: CleanupPolicy, name: str) -> Iterator[Finding]:
             if parse_kind(kind).kind in CLUSTER_SCOPED:
                 text = f"Forbidden: cluster-scoped kind `{kind}` not allowed in namespaced policies"
                 yield error(f"{entry.path}.kinds", text)
+
+
+def _check_reach(policy: CleanupPolicy) -> Iterator[Finding]:
+    """Refuse kinds of which nothing is ever cleaned up."""
+    for entry in entries(policy.match, "spec.match"):
+        for text in entry.resources.get("kinds") or ():
+            wanted = parse_kind(text)
+            is_named = not has_wildcard(wanted.group) and not has_wildcard(wanted.kind)
+            target = Target(wanted.group if is_named else None, wanted.kind)
+            if reason := out_of_reach(Effect.CLEAN_UP, target, policy.namespace):
+                yield error(f"{entry.path}.kinds", f"Forbidden: {reason}")

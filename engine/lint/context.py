@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.lang import jmes
+from engine.reach import Effect, Target, out_of_reach
+from engine.requestinfo import request_info_of_template
 
 from .findings import Finding, error
 
@@ -79,14 +81,14 @@ def _check_namespace(entry: Block, at: str, namespace: str) -> Iterator[Finding]
     if "{{" not in config_map and config_map != namespace:
         text = f"Forbidden: a namespaced policy may read ConfigMaps of its namespace `{namespace}` only"
         yield error(f"{at}.configMap.namespace", text)
-    url = (entry.get("apiCall") or {}).get("urlPath")
-    if url and not _lies_in(url, namespace):
+    call = entry.get("apiCall") or {}
+    if call.get("urlPath") and not _lies_in(call, namespace):
         text = f"Forbidden: the path of a namespaced policy must lie in `/namespaces/{namespace}/`"
         yield error(f"{at}.apiCall.urlPath", text)
 
 
-def _lies_in(url: str, namespace: str) -> bool:
-    """Tell whether a URL path names the namespace and cannot leave it again."""
-    path = url.partition("?")[0]
-    leaves = ".." in path.split("/") or "%" in path
-    return not leaves and f"/namespaces/{namespace}/" in f"{path}/"
+def _lies_in(call: Block, namespace: str) -> bool:
+    """Tell whether a call names the namespace where the API server reads it, and something that is in reach there."""
+    info = request_info_of_template(str(call.get("method") or "GET"), str(call["urlPath"]))
+    target = Target(info.group, "", True, info.namespace, info.name)
+    return out_of_reach(Effect.LOOK_UP, target, namespace) is None

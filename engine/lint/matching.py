@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engine.match import parse_kind
 from engine.model.resources import CLUSTER_SCOPED
+from engine.reach import GUARDED_GROUPS, OWN_GROUP
 
 from .findings import Finding, error, invalid, warning
 from .selectors import check_selector
@@ -51,6 +52,8 @@ def check_matching(rule: Rule, path: str, policy: Policy) -> Iterator[Finding]:
         yield from check_block(rule.exclude, exclude)
         if _is_empty_set(rule):
             yield error(path, "Rule is matching an empty set")
+    for entry in entries(rule.match, match):
+        yield from _check_reach(entry, rule, policy)
     for entry in (*entries(rule.match, match), *entries(rule.exclude, exclude)):
         yield from _check_scope(entry, policy)
         yield from _check_background(entry, policy)
@@ -128,6 +131,18 @@ def _check_scope(entry: Entry, policy: Policy) -> Iterator[Finding]:
         if parse_kind(kind).kind in CLUSTER_SCOPED:
             text = f"Forbidden: cluster-scoped kind `{kind}` not allowed in namespaced policies"
             yield error(f"{entry.path}.kinds", text)
+
+
+def _check_reach(entry: Entry, rule: Rule, policy: Policy) -> Iterator[Finding]:
+    """Warn of kinds that the rule will never concern, or never change."""
+    for kind in entry.resources.get("kinds") or ():
+        group = parse_kind(kind).group
+        if policy.kind == "Policy" and group in GUARDED_GROUPS:
+            text = f"`{kind}` is out of the reach of namespaced policies: the rule does not apply to it"
+            yield warning(f"{entry.path}.kinds", text)
+        elif rule.mutate and not rule.mutate.get("targets") and group == OWN_GROUP:
+            text = f"`{kind}` is out of the reach of policies: the rule does not change it"
+            yield warning(f"{entry.path}.kinds", text)
 
 
 def _check_background(entry: Entry, policy: Policy) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.lang import jmes
+from engine.reach import Effect, Target, out_of_reach
 
 from .conditions import check_conditions
 from .context import check_context
@@ -184,6 +185,8 @@ class RuleCheck:
                 f"{path}.namespace",
                 f"Forbidden: a namespaced policy may change objects of `{own}` only",
             )
+        else:
+            yield from self._check_reach(Effect.MUTATE_EXISTING, target, path)
         yield from self._conditions(target.get("preconditions"), f"{path}.preconditions")
 
     def _check_generate(self, block: Block, path: str) -> Iterator[Finding]:
@@ -197,7 +200,18 @@ class RuleCheck:
         if not block.get("foreach"):
             yield from self._check_generated(block, path)
 
+    def _check_reach(self, effect: Effect, block: Block, path: str) -> Iterator[Finding]:
+        """Refuse what is out of reach as far as the text says; what variables come to is asked about when they are known."""
+        reason = out_of_reach(effect, _target_in(block), self.policy.namespace)
+        if reason:
+            yield error(f"{path}.kind", f"Forbidden: {reason}")
+
     def _check_generated(self, block: Block, path: str) -> Iterator[Finding]:
+        yield from self._check_reach(Effect.GENERATE, {**block, "namespace": None}, path)
+        for index, text in enumerate((block.get("cloneList") or {}).get("kinds") or ()):
+            version, _, kind = str(text).rpartition("/")
+            listed = {"apiVersion": version, "kind": kind}
+            yield from self._check_reach(Effect.CLONE, listed, f"{path}.cloneList.kinds[{index}]")
         if not block.get("cloneList"):
             for name in ("apiVersion", "kind", "name"):
                 if not block.get(name):
@@ -227,6 +241,19 @@ class RuleCheck:
             if action == "Audit" and entry.get("mutateDigest") is not False:
                 text = "mutateDigest must be set to false for 'Audit' failure action"
                 yield error(f"{at}.mutateDigest", f"Invalid value: {text}")
+
+
+def _target_in(block: Block) -> Target:
+    """Return what a block names, as far as no variable or wildcard stands in for it."""
+    version, kind = _fixed(block.get("apiVersion")), _fixed(block.get("kind"))
+    namespace = _fixed(block.get("namespace")) or None
+    group = version.rpartition("/")[0] if version else None
+    return Target(group, kind.partition("/")[0], None, namespace, _fixed(block.get("name")))
+
+
+def _fixed(value: object) -> str:
+    text = value if isinstance(value, str) else ""
+    return "" if any(mark in text for mark in ("{{", "*", "?")) else text
 
 
 def _mutates(block: Block | None) -> bool:

@@ -14,6 +14,17 @@ if TYPE_CHECKING:
     from engine.model import Object
 
 _GROUP: Final = "kpolicy.io"
+_WRITTEN: Final = (
+    "cleanuppolicies",
+    "clustercleanuppolicies",
+    "clusterpolicies",
+    "globalcontextentries",
+    "namespacedvalidatingpolicies",
+    "policies",
+    "validatingpolicies",
+)
+"""What is written by authors, who may do themselves what it does, except for those who may `bypass` that."""
+
 _LABELS: Final = {
     "app.kubernetes.io/component": "rbac",
     "app.kubernetes.io/instance": "kyverno",
@@ -37,6 +48,7 @@ def people_roles() -> list[Object]:
             rule("policies.kyverno.io", ("namespacedvalidatingpolicies", "validatingpolicies"), ("redeem",)),
             rule(_GROUP, ("codeclaims",), ("create",)),
         ]),
+        _role("policies:bypass", [rule(_GROUP, _WRITTEN, ("bypass",))]),
         _role("audit", [
             rule(_GROUP, ("auditsegments", "codeuses", "grants", "onetimecodes"), READ),
             limits,

@@ -6,8 +6,11 @@ Chains of one operator are one node with many parts, so that long expressions ne
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 
 @dataclass(slots=True, kw_only=True)
@@ -188,3 +191,21 @@ class Bind(Node):
 
     def __post_init__(self) -> None:
         self.grow(self.value, self.body)
+
+
+def walk(tree: Node) -> Iterator[Node]:
+    """Yield a node and all below it."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for part in fields(node):
+            waiting += _nodes(getattr(node, part.name))
+
+
+def _nodes(value: Any) -> Iterable[Node]:
+    if isinstance(value, Node):
+        return (value,)
+    if isinstance(value, list | tuple):
+        return (node for part in value for node in _nodes(part))
+    return ()

@@ -283,7 +283,14 @@ def test_objects_that_are_going_are_let_go() -> None:
     going = policy(rules="none")
     going["metadata"]["deletionTimestamp"] = "2026-11-21T10:00:00Z"
 
-    assert ask("policy", going)["allowed"] is True
+    assert ask("policy", going, going)["allowed"] is True
+
+
+def test_what_is_going_still_acts_and_is_checked_where_it_changes() -> None:
+    going = policy(rules="none")
+    going["metadata"]["deletionTimestamp"] = "2026-11-21T10:00:00Z"
+
+    assert ask("policy", going, policy())["allowed"] is False
 
 
 def of_cel(expression: str, *kinds: str) -> dict[str, Any]:

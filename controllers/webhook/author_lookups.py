@@ -1,0 +1,213 @@
+"""What a policy looks up, as requests that its author must be allowed to make himself.
+
+Pure: documents and the kinds a server has in, requests out. What only an evaluation will know is asked for widely.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.errors import EngineError
+from engine.lang import cel
+from engine.lang.cel.ast import Call, Ident, Literal, walk
+from engine.requestinfo import ANY, RequestInfo, request_info_of_template
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from controllers.kube import Discovery
+    from engine.lang.cel.ast import Node
+    from engine.model import Json
+
+EVERYTHING: Final = RequestInfo(ANY, ANY, ANY)
+"""What only an administrator of the whole cluster may do."""
+
+_EXPRESSIONS: Final = frozenset({"expression", "messageExpression", "valueExpression"})
+_WIDE: Final = frozenset({"get", "list"})
+
+
+@dataclass(frozen=True, slots=True)
+class RoleName:
+    """A role that is given away: all of its rules are as good as the right to bind it."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A request that an author must be allowed to make himself; `at` is where in the document it says so.
+
+    `instead` are requests all of which do as well, `role` names one of whose rules that holds. `entry` is a global context
+    entry: what is asked about is what it reads.
+    """
+
+    at: str
+    request: RequestInfo
+    instead: tuple[RequestInfo, ...] = ()
+    role: RoleName | None = None
+    entry: str = ""
+
+
+def fixed(value: object) -> str:
+    """Return a text that no request changes, empty otherwise."""
+    text = value if isinstance(value, str) else ""
+    return "" if any(mark in text for mark in ("{{", "*", "?")) else text
+
+
+def lookups_in(raw: Json, at: str, within: str, discovery: Discovery) -> Iterator[Need]:
+    """Yield what context entries and expressions anywhere in a rule or policy read; `within` is its namespace."""
+    if isinstance(raw, list):
+        for index, value in enumerate(raw):
+            yield from lookups_in(value, f"{at}[{index}]", within, discovery)
+        return
+    if not isinstance(raw, dict):
+        return
+    for key, value in raw.items():
+        place = f"{at}.{key}"
+        if key == "context" and value is not None:
+            yield from _of_context(value, place, within)
+        elif key in _EXPRESSIONS and isinstance(value, str):
+            yield from _of_expression(value, place, within)
+        elif key == "paramKind" and isinstance(value, dict):
+            yield from _of_params(value, raw.get("paramRef"), place, within, discovery)
+        elif key != "data":
+            yield from lookups_in(value, place, within, discovery)
+
+
+def needs_of_entry(spec: Mapping[str, Any], at: str) -> Iterator[Need]:
+    """Yield what a global context entry reads."""
+    resource = spec.get("kubernetesResource")
+    if isinstance(resource, dict):
+        group, plural = str(resource.get("group") or ""), str(resource.get("resource") or "")
+        request = RequestInfo("list", group, plural, namespace=str(resource.get("namespace") or ""))
+        yield Need(f"{at}.kubernetesResource", request)
+    call = spec.get("apiCall")
+    if isinstance(call, dict) and call.get("urlPath"):
+        yield from _of_call(call, f"{at}.apiCall.urlPath", "")
+
+
+def placed(request: RequestInfo, within: str) -> RequestInfo:
+    """Return a request with what is open in it as an authorizer is asked for all: left out.
+
+    INVARIANT: a policy of a namespace is kept to it wherever a variable leads, so no more need be asked about.
+    """
+    namespace = "" if request.namespace == ANY else request.namespace
+    if within and (request.namespace == ANY or request.is_anything):
+        namespace = within
+    return replace(request, namespace=namespace, name="" if request.name == ANY else request.name)
+
+
+def _of_context(entries: Json, at: str, within: str) -> Iterator[Need]:
+    if not isinstance(entries, list):
+        yield Need(at, EVERYTHING)
+        return
+    for index, entry in enumerate(entries):
+        place = f"{at}[{index}]"
+        if not isinstance(entry, dict):
+            yield Need(place, EVERYTHING)
+            continue
+        yield from _of_config_map(entry.get("configMap"), f"{place}.configMap", within)
+        yield from _of_reference(entry.get("globalReference"), f"{place}.globalReference")
+        call = entry.get("apiCall")
+        if isinstance(call, dict) and call.get("urlPath"):
+            yield from _of_call(call, f"{place}.apiCall.urlPath", within)
+        elif call is not None and not isinstance(call, dict):
+            yield Need(place, EVERYTHING)
+
+
+def _of_config_map(source: Json, at: str, within: str) -> Iterator[Need]:
+    if source is None:
+        return
+    if not isinstance(source, dict):
+        yield Need(at, EVERYTHING)
+        return
+    written = source.get("namespace") or "default"
+    namespace = fixed(written) or within
+    yield Need(at, RequestInfo("get", "", "configmaps", "", namespace, fixed(source.get("name"))))
+
+
+def _of_reference(source: Json, at: str) -> Iterator[Need]:
+    if source is None:
+        return
+    name = fixed(source.get("name")) if isinstance(source, dict) else ""
+    yield Need(at, RequestInfo("list", ANY, ANY), entry=name.partition(".")[0])
+
+
+def _of_call(call: Mapping[str, Any], at: str, within: str) -> Iterator[Need]:
+    method, path = str(call.get("method") or "GET"), str(call["urlPath"])
+    if "{{" in method:
+        yield Need(at, EVERYTHING)
+        return
+    request = placed(request_info_of_template(method, path), within)
+    verbs = _WIDE if request.is_anything and request.verb == "get" else {request.verb}
+    for verb in sorted(verbs):
+        yield Need(at, replace(request, verb=verb))
+
+
+def _of_params(
+    kind: Mapping[str, Any], reference: Json, at: str, within: str, discovery: Discovery
+) -> Iterator[Need]:
+    version, name = fixed(kind.get("apiVersion")), fixed(kind.get("kind"))
+    found = discovery.find(version, name) if version and name else None
+    group = found.group if found else (version.rpartition("/")[0] if version else ANY)
+    where = reference if isinstance(reference, dict) else {}
+    request = RequestInfo(
+        "get" if fixed(where.get("name")) else "list",
+        group,
+        found.plural if found else ANY,
+        namespace=fixed(where.get("namespace")) or within,
+        name=fixed(where.get("name")),
+    )
+    yield Need(at, request)
+
+
+def _of_expression(text: str, at: str, within: str) -> Iterator[Need]:
+    """Yield what one expression asks the cluster."""
+    try:
+        tree = cel.compile(text.strip()).tree
+    except EngineError:
+        # Whoever compiles the policy refuses it for that.
+        return
+    for node in walk(tree):
+        if isinstance(node, Call):
+            yield from _of_function(node, at, within)
+
+
+def _of_function(node: Call, at: str, within: str) -> Iterator[Need]:
+    verb = node.name.lower()
+    arguments = [_text(one) for one in node.arguments]
+    library = node.target.name if isinstance(node.target, Ident) else ""
+    if library == "globalContext" and arguments:
+        name = arguments[0] or ""
+        yield Need(at, RequestInfo("list", ANY, ANY), entry=name.partition(".")[0])
+    elif library == "resource" and verb in ("get", "list", "post") and len(arguments) > 2:
+        yield Need(at, _of_library(verb, arguments, within))
+
+
+def _of_library(verb: str, arguments: list[str | None], within: str) -> RequestInfo:
+    """Return the request of `resource.Get(apiVersion, resource, namespace, name)` and the like."""
+    version, resource = arguments[0], arguments[1]
+    has_place = verb != "post" or len(arguments) > 3
+    namespace = arguments[2] if has_place else ""
+    name = arguments[3] if verb == "get" and len(arguments) > 3 else ""
+    group = ANY if version is None else version.rpartition("/")[0]
+    asked = {"get": "get", "list": "list", "post": "create"}[verb]
+    if group == ANY or resource is None:
+        resource = ANY
+    return placed(
+        RequestInfo(asked, group, resource, "", ANY if namespace is None else namespace, ANY if name is None else name),
+        within,
+    )  # fmt: skip
+
+
+def _text(node: Node) -> str | None:
+    """Return the text that an argument is, None for one that only an evaluation knows."""
+    return node.value if isinstance(node, Literal) and isinstance(node.value, str) else None
+
+
+def unique(needs: Iterable[Need]) -> list[Need]:
+    """Return needs without those that ask the same again."""
+    return list({replace(need, at=""): need for need in reversed(list(needs))}.values())[::-1]

@@ -1,0 +1,326 @@
+"""What the rules of a policy would have us do, as requests that its author must be allowed to make himself.
+
+Pure: a policy and the kinds a server has in, needs out. What only a trigger decides (a variable, a wildcard, a kind that the
+server does not have yet) is asked for widely. A policy that a rule generates acts for whoever wrote that rule, so what it would
+do is needed as well.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from controllers.store.policies import CEL_GROUP
+from engine.autogen import expand
+from engine.cleanup import TTL_LABEL
+from engine.errors import EngineError
+from engine.lang import wildcard
+from engine.match import parse_kind
+from engine.parse import parse_cleanup_policy, parse_policy
+from engine.requestinfo import ANY, RequestInfo
+
+from .admission_rules import resource_blocks
+from .author_lookups import EVERYTHING, Need, RoleName, fixed, lookups_in, needs_of_entry, unique
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from controllers.kube import Discovery
+    from engine.model import Block, CleanupPolicy, Json, Policy, Rule
+
+RBAC_GROUP: Final = "rbac.authorization.k8s.io"
+_ROLES: Final = {"Role": "roles", "ClusterRole": "clusterroles"}
+_BINDINGS: Final = ("RoleBinding", "ClusterRoleBinding")
+_POLICY_KINDS: Final = frozenset(
+    {
+        ("kyverno.io", "ClusterPolicy"),
+        ("kyverno.io", "Policy"),
+        ("kyverno.io", "CleanupPolicy"),
+        ("kyverno.io", "ClusterCleanupPolicy"),
+        ("kyverno.io", "GlobalContextEntry"),
+        (CEL_GROUP, "ValidatingPolicy"),
+        (CEL_GROUP, "NamespacedValidatingPolicy"),
+    }
+)
+"""Kinds whose objects have us do or read something."""
+
+_VERBS: Final = {"CREATE": "create", "UPDATE": "update"}
+_DEEPEST: Final = 3
+
+
+def needs_of_author(policy: Policy, discovery: Discovery, depth: int = 0) -> list[Need]:
+    """Return what a policy's author must be allowed to do himself; `depth` counts the policies that generate this one."""
+    if policy.kind not in ("ClusterPolicy", "Policy"):
+        needs = lookups_in(policy.raw.get("spec"), "spec", policy.namespace, discovery)
+    else:
+        needs = _OfPolicy(policy, discovery, depth).needs()
+    return unique(_kept_to(policy.namespace, needs))
+
+
+def needs_of_cleanup_author(policy: CleanupPolicy, discovery: Discovery) -> list[Need]:
+    """Return what a clean-up policy's author must be allowed to do himself."""
+    found = [*lookups_in(policy.raw.get("spec"), "spec", policy.namespace, discovery)]
+    for block in resource_blocks(policy.match):
+        for place in _matched(block, policy.namespace, discovery):
+            found += (Need("spec.match", replace(place, verb=verb)) for verb in ("list", "delete"))
+    return unique(_kept_to(policy.namespace, found))
+
+
+def _kept_to(within: str, needs: Iterable[Need]) -> Iterator[Need]:
+    """Yield needs, of those for everything only what there is in a policy's namespace: it reaches nothing else."""
+    for need in needs:
+        is_wide = within and need.request == EVERYTHING
+        yield replace(need, request=replace(EVERYTHING, namespace=within)) if is_wide else need
+
+
+class _OfPolicy:
+    """Collects the needs of one classic policy."""
+
+    def __init__(self, policy: Policy, discovery: Discovery, depth: int) -> None:
+        self._policy = policy
+        self._within = policy.namespace
+        self._discovery = discovery
+        self._depth = depth
+        spec = policy.raw.get("spec")
+        self._spec: Block = spec if isinstance(spec, dict) else {}
+
+    def needs(self) -> Iterator[Need]:
+        for index, rule in enumerate(self._policy.rules):
+            at = f"spec.rules[{index}]"
+            yield from lookups_in(rule.raw, at, self._within, self._discovery)
+            if rule.mutate is not None and rule.mutate.get("targets"):
+                yield from self._of_triggers(rule, at, "mutateExistingOnPolicyUpdate", rule.mutate)
+                yield from self._of_targets(rule.mutate, f"{at}.mutate")
+            if rule.generate is not None:
+                yield from self._of_triggers(rule, at, "generateExisting", rule.generate)
+                yield from self._of_generate(rule.generate, f"{at}.generate")
+        for rule in expand(self._policy):
+            if rule.mutate and not rule.mutate.get("targets"):
+                yield from self._of_mutate(rule)
+
+    def _of_mutate(self, rule: Rule) -> Iterator[Need]:
+        """Yield the right to make what a rule changes: whoever asks for it then is not who wrote the rule."""
+        for block in resource_blocks(rule.match):
+            operations = block.get("operations") or tuple(_VERBS)
+            verbs = [_VERBS[one] for one in operations if one in _VERBS]
+            if _may_label(rule.mutate):
+                verbs.append("delete")
+            for place in _matched(block, self._within, self._discovery):
+                yield from (Need(f"rule `{rule.name}`", replace(place, verb=one)) for one in verbs)
+
+    def _of_triggers(self, rule: Rule, at: str, existing: str, block: Block) -> Iterator[Need]:
+        """Yield the right to read what a rule carries into other objects."""
+        looks = block.get(existing)
+        is_looking = self._spec.get(existing) if looks is None else looks
+        verbs = ("get", "list") if is_looking else ("get",)
+        for resources in resource_blocks(rule.match):
+            for place in _matched(resources, self._within, self._discovery):
+                whole = replace(place, subresource="")
+                yield from (Need(f"{at}.match", replace(whole, verb=verb)) for verb in verbs)
+
+    def _of_targets(self, block: Block, at: str) -> Iterator[Need]:
+        for number, target in enumerate(block.get("targets") or ()):
+            place = f"{at}.targets[{number}]"
+            found = self._at(target)
+            verbs = ["get", "update"] if found.name else ["get", "list", "update"]
+            verbs += ["delete"] if _may_label(block) else []
+            yield from (Need(place, replace(found, verb=verb)) for verb in verbs)
+            if not _is_about_metadata(block):
+                yield from self._of_power(target, place, {})
+
+    def _of_generate(self, block: Block, at: str) -> Iterator[Need]:
+        verbs = ["get", "create"]
+        verbs += ["update", "delete"] if block.get("synchronize") is True else []
+        verbs += ["patch"] if self._spec.get("useServerSideApply") is True else []
+        loops = block.get("foreach")
+        for one in loops if isinstance(loops, list) and loops else (block,):
+            if not isinstance(one, dict):
+                yield Need(at, EVERYTHING)
+                continue
+            wanted = [*verbs, "delete"] if _may_label(one.get("data")) else verbs
+            yield from self._of_one(one, at, dict.fromkeys(wanted))
+
+    def _of_one(self, block: Block, at: str, verbs: Iterable[str]) -> Iterator[Need]:
+        clone_list = block.get("cloneList")
+        if clone_list is not None:
+            yield from self._of_clone_list(block, clone_list, at, verbs)
+            return
+        yield from self._made(block, at, verbs)
+        clone = block.get("clone")
+        if isinstance(clone, dict):
+            source = {**block, "name": clone.get("name"), "namespace": clone.get("namespace")}
+            yield Need(f"{at}.clone", replace(self._at(source), verb="get"))
+        data = block.get("data")
+        yield from self._of_power(block, at, data if isinstance(data, dict) and clone is None else None)  # fmt: skip
+
+    def _of_clone_list(
+        self, block: Block, clone_list: Json, at: str, verbs: Iterable[str]
+    ) -> Iterator[Need]:
+        if not isinstance(clone_list, dict) or not isinstance(clone_list.get("kinds"), list):
+            yield Need(at, EVERYTHING)
+            return
+        for text in clone_list["kinds"]:
+            version, _, kind = str(text).rpartition("/")
+            copied = {"apiVersion": version, "kind": kind, "namespace": block.get("namespace")}  # fmt: skip
+            source = self._at({**copied, "namespace": clone_list.get("namespace")})
+            yield from (Need(f"{at}.cloneList", replace(source, verb=one)) for one in ("get", "list"))  # fmt: skip
+            yield from self._made(copied, at, verbs)
+            yield from self._of_power(copied, at, None)
+
+    def _made(self, block: Block, at: str, verbs: Iterable[str]) -> Iterator[Need]:
+        """Yield the verbs on what is made: an object, whatever part of it the kind names."""
+        place = replace(self._at(block), subresource="")
+        for verb in verbs:
+            yield Need(at, replace(place, verb=verb, name="" if verb == "create" else place.name))
+
+    def _of_power(self, block: Block, at: str, data: Mapping[str, Any] | None) -> Iterator[Need]:
+        """Yield what is needed beside to make objects that give power: roles, bindings, policies.
+
+        `data` is what is written into them, None where nobody knows that yet.
+        """
+        version = fixed(block.get("apiVersion"))
+        kind = (fixed(block.get("kind"))).partition("/")[0]
+        group = version.rpartition("/")[0] if version else ""
+        place = self._at(block)
+        if group == RBAC_GROUP and kind in _ROLES:
+            yield _escalating(at, place, data)
+        elif group == RBAC_GROUP and kind in _BINDINGS:
+            yield _binding(at, place, data)
+        elif (group, kind) in _POLICY_KINDS:
+            yield from self._of_policy(block, kind, version, at, data)
+        elif not (version and kind):
+            # A kind that a variable decides may be one of these.
+            yield Need(at, EVERYTHING)
+
+    def _of_policy(
+        self, block: Block, kind: str, version: str, at: str, data: Mapping[str, Any] | None
+    ) -> Iterator[Need]:
+        if data is None or self._depth >= _DEEPEST or _has_open_keys(data):
+            yield Need(at, EVERYTHING)
+            return
+        named = {"name": block.get("name") or "x", "namespace": block.get("namespace") or ""}
+        metadata = data.get("metadata")
+        kept = metadata if isinstance(metadata, dict) else {}
+        document = {**data, "apiVersion": version, "kind": kind, "metadata": {**kept, **named}}
+        try:
+            needs = _of_document(document, self._discovery, self._depth + 1)
+        except EngineError:
+            needs = [Need(at, EVERYTHING)]
+        yield from (replace(need, at=f"{at}.data: {need.at}") for need in needs)
+
+    def _at(self, block: Json) -> RequestInfo:
+        """Return where objects that a block names are kept, open where it does not say."""
+        where: Block = block if isinstance(block, dict) else {}
+        version, text = fixed(where.get("apiVersion")), fixed(where.get("kind"))
+        kind, _, subresource = text.partition("/")
+        found = self._discovery.find(version, kind) if version and kind else None
+        group = version.rpartition("/")[0] if version else ANY
+        namespace = fixed(where.get("namespace")) or self._within
+        if found is None:
+            return RequestInfo("", group, ANY, "", namespace, "")
+        return RequestInfo(
+            "", found.group, found.plural, subresource,
+            namespace if found.namespaced else "", fixed(where.get("name")),
+        )  # fmt: skip
+
+
+def _of_document(document: dict[str, Any], discovery: Discovery, depth: int) -> list[Need]:
+    """Return the needs of a policy of any kind as it would be made; raises EngineError."""
+    kind = document["kind"]
+    if kind == "GlobalContextEntry":
+        spec = document.get("spec")
+        return [*needs_of_entry(spec, "spec")] if isinstance(spec, dict) else [Need("spec", EVERYTHING)]  # fmt: skip
+    if kind in ("CleanupPolicy", "ClusterCleanupPolicy"):
+        return needs_of_cleanup_author(parse_cleanup_policy(document, strict=False), discovery)
+    if document["apiVersion"].startswith(CEL_GROUP):
+        from engine.parse.celpolicies import parse_cel_policy
+
+        return needs_of_author(parse_cel_policy(document, strict=False), discovery, depth)
+    return needs_of_author(parse_policy(document, strict=False), discovery, depth)
+
+
+def _matched(block: Mapping[str, Any], within: str, discovery: Discovery) -> Iterator[RequestInfo]:
+    """Yield where the objects of one part of a match are kept."""
+    listed = [str(one) for one in block.get("namespaces") or ()]
+    named = listed if listed and all(map(fixed, listed)) else [""]
+    for text in block.get("kinds") or (ANY,):
+        for group, resource, subresource, is_namespaced in _resources(str(text), discovery):
+            for namespace in [within] if within else named:
+                yield RequestInfo("", group, resource, subresource, namespace if is_namespaced else "")  # fmt: skip
+
+
+def _resources(text: str, discovery: Discovery) -> Iterator[tuple[str, str, str, bool]]:
+    wanted = parse_kind(text)
+    is_open = "{{" in text or wildcard.has_wildcard(wanted.kind)
+    group = ANY if "{{" in text or wildcard.has_wildcard(wanted.group) else wanted.group
+    found = () if is_open else discovery.matching(wanted.group, wanted.version, wanted.kind, preferred=True)  # fmt: skip
+    subresource = "" if wanted.subresource == ANY else wanted.subresource
+    for kind in found:
+        yield kind.group, kind.plural, subresource, kind.namespaced
+    if not found:
+        yield group, ANY, "", True
+
+
+def _escalating(at: str, place: RequestInfo, data: Mapping[str, Any] | None) -> Need:
+    """Return the right to write a role: `escalate` on it, or all that it gives, as the API server has it."""
+    request = replace(place, verb="escalate")
+    rules = (data or {}).get("rules")
+    is_plain = data is not None and "aggregationRule" not in data and isinstance(rules, list)
+    if not is_plain or "{{" in json.dumps(rules):
+        return Need(at, request)
+    return Need(at, request, instead=tuple(requests_of_rules(rules or (), place.namespace)))
+
+
+def _binding(at: str, place: RequestInfo, data: Mapping[str, Any] | None) -> Need:
+    """Return the right to bind a role: `bind` on it, or all that it gives."""
+    reference = (data or {}).get("roleRef")
+    where: Mapping[str, Any] = reference if isinstance(reference, dict) else {}
+    kind, name = fixed(where.get("kind")), fixed(where.get("name"))
+    if kind not in _ROLES or not name:
+        return Need(at, RequestInfo("bind", RBAC_GROUP, ANY, namespace=place.namespace))
+    request = RequestInfo("bind", RBAC_GROUP, _ROLES[kind], "", place.namespace, name)
+    return Need(f"{at}.data.roleRef", request, role=RoleName(kind, place.namespace, name))
+
+
+def requests_of_rules(rules: Iterable[Any], namespace: str) -> Iterator[RequestInfo]:
+    """Yield every request that the rules of a role allow, as it may be made in a namespace or (empty) everywhere."""
+    for rule in rules:
+        for verb in rule.get("verbs") or ():
+            for path in rule.get("nonResourceURLs") or ():
+                yield RequestInfo(verb, path=path)
+            for group in rule.get("apiGroups") or ():
+                for text in rule.get("resources") or ():
+                    resource, _, subresource = str(text).partition("/")
+                    for name in rule.get("resourceNames") or ("",):
+                        yield RequestInfo(verb, group, resource, subresource, namespace, name)
+
+
+def _is_about_metadata(block: Block) -> bool:
+    """Tell whether a mutation says nothing but labels, annotations and the like."""
+    patch = block.get("patchStrategicMerge")
+    return isinstance(patch, dict) and set(patch) == {"metadata"} and not block.get("foreach")
+
+
+def _may_label(value: Json) -> bool:
+    """Tell whether what is written may hold the label that has an object deleted."""
+    if isinstance(value, dict):
+        return any(
+            key == TTL_LABEL
+            or "{{" in key
+            or (key in ("labels", "metadata") and isinstance(inner, str))
+            or _may_label(inner)
+            for key, inner in value.items()
+        )
+    if isinstance(value, list):
+        return any(map(_may_label, value))
+    text = value if isinstance(value, str) else ""
+    is_patch_of_labels = "/labels" in text and "{{" in text
+    return "cleanup.kyverno.io" in text or is_patch_of_labels
+
+
+def _has_open_keys(value: Json) -> bool:
+    """Tell whether a variable stands where the form of a document is decided: in a key, or for a whole part."""
+    if isinstance(value, dict):
+        return any("{{" in key or _has_open_keys(inner) for key, inner in value.items())
+    return isinstance(value, list) and any(map(_has_open_keys, value))
