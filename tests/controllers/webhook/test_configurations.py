@@ -182,6 +182,7 @@ def test_every_name_is_there_with_label_and_owner_and_empty_without_policies() -
         "kyverno-cel-exception-validating-webhook-cfg",
         "kyverno-cleanup-validating-webhook-cfg",
         "kyverno-exception-validating-webhook-cfg",
+        "kyverno-global-context-validating-webhook-cfg",
         "kyverno-policy-mutating-webhook-cfg",
         "kyverno-policy-validating-webhook-cfg",
         "kyverno-resource-mutating-webhook-cfg",

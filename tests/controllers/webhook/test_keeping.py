@@ -145,7 +145,7 @@ def test_nothing_is_written_before_all_policies_are_known() -> None:
         for kind in WATCHED:
             stage.world.listed(kind)
         await stage.clock.advance(1)
-        assert len(stage.client.stored(VALIDATING_WEBHOOKS)) == 7
+        assert len(stage.client.stored(VALIDATING_WEBHOOKS)) == 8
 
     run(test, ready=False)
 
