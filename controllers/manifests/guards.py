@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from controllers.kube.accounts import Job, account_user
 from engine.cleanup import TTL_LABEL
 from engine.grants import FINAL
+from engine.grants.issuing import LONGEST
 
 from .crds.native import GROUP, REQUEST_FIELDS, VERSION
 
@@ -28,6 +29,7 @@ _CLAIMED = "object.spec.?groups.orValue([])"
 _EXPIRY = "kpolicy.io/expires-at"
 _GRANT = "kpolicy.io/grant"
 _USES = "kpolicy.io/uses"
+_LONGEST = f"duration('{int(LONGEST.total_seconds())}s')"
 _COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
 _NAMESPACES = "system:serviceaccount:kube-system:namespace-controller"
 _CLEARED_AWAY = f"{ME} in ['{_COLLECTOR}', '{_NAMESPACES}']"
@@ -209,6 +211,8 @@ def _codes() -> Object:
              "spec.issuedByGroups must be groups of who issues the code"),
             (f"{_UPDATE} || object.spec.user != {ME}", "nobody issues a code for oneself"),
             (f"{_UPDATE} || !{ME}.startsWith('system:serviceaccount:')", "a service account issues no codes"),
+            (f"{_UPDATE} || timestamp(object.spec.expiresAt) <= timestamp(object.metadata.creationTimestamp) + {_LONGEST}",
+             "a code is good for seven days at most"),
             (f"{_CREATE} || object.spec == oldObject.spec", "a code cannot be changed; issue another one"),
         ],
     )  # fmt: skip
@@ -229,15 +233,24 @@ def _claims() -> Object:
 
 
 def _code_states(namespace: str) -> Object:
-    """Guard what the controllers say about codes; people may only make one void."""
+    """Guard what becomes of codes: people make them void, in their own name; all else is for the controllers to say."""
+    state = {one: f"{one}.?status.?state.orValue('')" for one in ("object", "oldObject")}
+    by = {one: f"{one}.?status.?voidedBy.orValue('')" for one in ("object", "oldObject")}
+    told = " && ".join(
+        f"object.?status.?{one} == oldObject.?status.?{one}"
+        for one in ("usedBy", "usedAt", "uses", "tries")
+    )
+    voided = f"({state['object']} == 'void' && {state['oldObject']} != 'used')"
     return _policy(
         "kpolicy-code-states",
         _rule(GROUP, VERSION, "onetimecodes/status", "UPDATE"),
         [
-            (f"{_is(namespace, Job.GRANTS)} || object.?status.?state.orValue('') == 'void'",
-             "the state of a code is for the controllers to write; people can make it void"),
-            ("oldObject.?status.?state.orValue('') != 'void' || object.?status.?state.orValue('') == 'void'",
-             "a code that was made void stays so"),
+            (f"{state['oldObject']} != 'void' || {state['object']} == 'void'", "a code that was made void stays so"),
+            (f"{by['object']} == {by['oldObject']} || ({by['oldObject']} == '' && {by['object']} == {ME})",
+             "status.voidedBy must be who makes the code void"),
+            (f"{_is(namespace, Job.GRANTS)} || {state['object']} == {state['oldObject']} || {voided}",
+             "the state of a code is for the controllers to write; people make one void that was not used"),
+            (f"{_is(namespace, Job.GRANTS)} || ({told})", "how a code was used is for the controllers to write"),
         ],
     )  # fmt: skip
 

@@ -23,7 +23,8 @@ from engine.codes.requests import (
     request_id,
     request_key,
 )
-from engine.grants.approvals import SERVICE_ACCOUNT, is_on_a_level
+from engine.errors import PolicyError
+from engine.grants import issuing_policy, parse_issued
 from engine.grants.model import instant_of
 
 from .claims import target_of
@@ -91,7 +92,7 @@ class Approvals:
         created = instant_of(str(obj["metadata"].get("creationTimestamp") or ""))
         if ends is None or created is None or now >= ends:
             return None
-        if not (self._is_genuine(obj, claim, digest) and _is_from_approver(obj, claim, policy)):
+        if not (self._is_genuine(obj, claim, digest) and _is_let(obj, policy, now)):
             return None
         records = await self._uses.records(claim.binding.username, claim.policy)
         lost = sum(one.source == name and one.state == NOT_PERSISTED for one in records.values())
@@ -128,17 +129,13 @@ class Approvals:
             and spec.get("user") == asked.user == claim.binding.username
             and spec.get("verifier") == APPROVED
             and status.get("state") != "void"
+            and not obj["metadata"].get("deletionTimestamp")
         )
 
 
-def _is_from_approver(obj: Object, claim: Claim, policy: GrantPolicy) -> bool:
-    """Tell whether whoever agreed may: a person, somebody else, and on a level of the grant policy where it has any."""
-    spec = obj["spec"]
-    by = str(spec.get("issuedBy") or "")
-    groups = frozenset(map(str, spec.get("issuedByGroups") or ()))
-    return (
-        bool(by)
-        and by != claim.binding.username
-        and not by.startswith(SERVICE_ACCOUNT)
-        and (not policy.levels or is_on_a_level(by, groups, policy))
-    )
+def _is_let(obj: Object, policy: GrantPolicy, now: datetime) -> bool:
+    """Tell whether the grant policy lets this person agree to this, for so long."""
+    try:
+        return not issuing_policy(parse_issued(obj, now), (policy,))[1]
+    except PolicyError:
+        return False

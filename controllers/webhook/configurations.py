@@ -264,7 +264,7 @@ def _fixed(address: Address, settings: Configuration) -> list[Object]:
          [_desk(desk, "/globalcontextvalidate", FAIL, "kyverno.io", ["globalcontextentries"], address)]),
         ("kpolicy-grant-validating-webhook-cfg",
          [_desk("validate-grant.kpolicy.svc", "/grantvalidate", FAIL, "kpolicy.io",
-                ["grantpolicies", "grants"], address),
+                ["grantpolicies", "grants", "onetimecodes"], address),
           *_noting(address)]),
         ("kyverno-ttl-validating-webhook-cfg", [{**ttl, "objectSelector": labelled}]),
     )  # fmt: skip

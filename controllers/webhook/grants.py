@@ -1,4 +1,4 @@
-"""Admission of Grants and GrantPolicies: what the engine's limits refuse is refused when it is asked for, in the same words.
+"""Admission of Grants, GrantPolicies and OneTimeCodes: what the engine's limits refuse is refused when it is asked for, in the same words.
 
 Who asks and who decides is pinned here, too, beside the API server's own admission policies (`controllers.manifests.guards`):
 those hold while we are down, this holds on servers that do not evaluate them.
@@ -11,8 +11,9 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube import Discovery, Forbidden
-from controllers.kube.kinds import GRANT_POLICIES, GRANTS
+from controllers.kube.kinds import GRANT_POLICIES, GRANTS, ONE_TIME_CODES
 from controllers.manifests.crds.native import REQUEST_FIELDS
+from engine.codes.requests import request_key
 from engine.errors import EngineError
 from engine.grants import chosen_policy, parse_grant, parse_grant_policy
 from engine.grants.blocks import block_key, is_signed, read_block_id
@@ -22,6 +23,7 @@ from engine.lang import regex
 
 from . import envelope
 from .caller import is_proven
+from .issued import check_issued
 from .reach import reach_of
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ class Refused(EngineError):  # noqa: N818 - it names the verdict
 
 
 class GrantDesk:
-    """Decides on Grants and GrantPolicies; `review` answers the path of both."""
+    """Decides on Grants, GrantPolicies and OneTimeCodes; `review` answers the path of both."""
 
     def __init__(
         self,
@@ -51,13 +53,13 @@ class GrantDesk:
     ) -> None:
         self._client, self._clock = client, clock
         self._discovery = discovery or Discovery(client)
-        self._block_key = block_key(key)
+        self._block_key, self._request_key = block_key(key), request_key(key)
 
     def __repr__(self) -> str:
         return "<GrantDesk>"
 
     async def review(self, _rest: str, body: bytes, budget: float) -> bytes:
-        """Answer the review of a Grant or a GrantPolicy."""
+        """Answer the review of one of them."""
         request = envelope.read_request(body)
         uid, obj = str(request["uid"]), request.get("object")
         if obj is None or (obj.get("metadata") or {}).get("deletionTimestamp"):
@@ -78,7 +80,12 @@ class GrantDesk:
     def _check_of(self, obj: Object) -> Callable[[Mapping[str, Json]], Awaitable[None]]:
         if obj.get("kind") == GRANT_POLICIES.kind:
             return self._check_policy
+        if obj.get("kind") == ONE_TIME_CODES.kind:
+            return self._check_code
         return self._check_grant
+
+    async def _check_code(self, request: Mapping[str, Any]) -> None:
+        await check_issued(self._client, request, self._clock.now(), self._request_key)
 
     async def _check_grant(self, request: Mapping[str, Any]) -> None:
         obj, old = request["object"], request.get("oldObject")

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import NotFound
-from controllers.kube.kinds import ONE_TIME_CODES, Kind
+from controllers.kube.kinds import Kind
 from controllers.store.code_keys import CodeKeys
 from controllers.store.grants import GrantPolicies
 from controllers.store.policies import CEL_GROUP, CEL_KEY
@@ -24,8 +23,6 @@ from engine.codes import (  # fmt: skip
     Key,
     canonical,
     carried_codes,
-    is_code,
-    issued_name,
     mint,
     shown,
     slot_of,
@@ -37,7 +34,6 @@ from engine.errors import EngineError
 from engine.grants.approvals import SERVICE_ACCOUNT
 from engine.grants.blocks import Block, block_id, block_key
 from engine.grants.blocks import target_of as asked_for
-from engine.grants.model import instant_of
 from engine.grants.requests import covers, lets_ask
 
 from .approvals import Approvals
@@ -54,6 +50,7 @@ from .claims import (
     target_of,
     user_of,
 )
+from .issued import IssuedCodes
 from .outstanding import Outstanding
 from .strict import CodeClaims
 from .throttle import Throttle
@@ -95,6 +92,7 @@ class Codes:
         self._keys = CodeKeys(client, clock, namespace, key)
         self._uses = Uses(client, namespace, use_key(key))
         self._code_claims = CodeClaims(client, namespace)
+        self._issued = IssuedCodes(client, namespace)
         self._approvals = Approvals(client, namespace, key, self._uses)
         self._block_key = block_key(key)
         self._places = Places(client)
@@ -180,12 +178,13 @@ class Codes:
     ) -> list[Found | None]:
         """Return for every claim the code that is brought for it, or None; raises KubeError."""
         found = []
+        policies = await self._policies.current()
         for claim in claims:
             if modes[claim.policy].strict_codes:
                 found.append(await self._claimed_for(claim, modes[claim.policy], keys, claimed))
                 continue
             one = await self._minted_among(claim, modes[claim.policy], carried, keys)
-            found.append(one or await self._issued_among(review, request, claim, carried))
+            found.append(one or await self._issued_among(review, request, claim, carried, policies))
         return found
 
     async def _claimed(
@@ -227,38 +226,18 @@ class Codes:
         return next((Found(claim, code, "minted") for code in codes if code), None)
 
     async def _issued_among(
-        self, review: Review, request: Mapping[str, Any], claim: Claim, carried: Sequence[str]
+        self,
+        review: Review,
+        request: Mapping[str, Any],
+        claim: Claim,
+        carried: Sequence[str],
+        policies: Sequence[GrantPolicy],
     ) -> Found | None:
         for code in filter(None, map(canonical, carried)):
-            name = issued_name(code)
-            try:
-                obj = await self._client.get(ONE_TIME_CODES, name, self._namespace)
-            except NotFound:
-                continue
-            if self._fits(obj, code, review, request, claim):
+            name = await self._issued.of(code, review, request, claim, policies, self._clock.now())
+            if name:
                 return Found(claim, code, name)
         return None
-
-    def _fits(
-        self, obj: Mapping[str, Any], code: str, review: Review, request: Mapping[str, Any], claim: Claim
-    ) -> bool:  # fmt: skip
-        """Tell whether an issued code is for this user, policy, rules and object, now."""
-        spec, status = obj.get("spec") or {}, obj.get("status") or {}
-        binding, user = spec.get("binding") or {}, user_of(request)
-        rules, wanted = binding.get("rules") or [], binding.get("object") or {}
-        ends = instant_of(str(spec.get("expiresAt") or ""))
-        target = target_of(review, request)
-        return (
-            is_code(code, str(spec.get("verifier") or ""))
-            and spec.get("user") == user
-            and spec.get("issuedBy") not in (None, "", user)
-            and status.get("state") != "void"
-            and ends is not None
-            and self._clock.now() < ends
-            and binding.get("policy") == claim.name
-            and (set(claim.rules) <= set(rules) if claim.rules else not rules)
-            and all(wanted.get(key) == target[key] for key in ("kind", "namespace", "name"))
-        )
 
     async def _take(
         self, review: Review, request: Mapping[str, Any], found: Sequence[Found]

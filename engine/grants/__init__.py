@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from .approvals import Standing, may_approve, standing
 from .cause import exception_of
+from .issuing import IssuedCode, issuing_policy, parse_issued
 from .lifecycle import FINAL, Facts, GrantStatus, next_status
 from .model import Approvers, Decision, Grant, GrantPolicy, parse_grant, parse_grant_policy
 from .requests import Circumstances, Refusal, chosen_policy, refusals
@@ -23,16 +24,19 @@ __all__ = [
     "Grant",
     "GrantPolicy",
     "GrantStatus",
+    "IssuedCode",
     "Refusal",
     "Standing",
     "chosen_policy",
     "exception_of",
+    "issuing_policy",
     "length_of",
     "length_text",
     "may_approve",
     "next_status",
     "parse_grant",
     "parse_grant_policy",
+    "parse_issued",
     "refusals",
     "standing",
 ]

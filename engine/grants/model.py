@@ -38,6 +38,7 @@ class GrantPolicy:
     """Who may ask for exceptions to which rules, for how long, and who must agree.
 
     `policies` and `namespaces` are names with wildcards. No `users` and no `groups` among the requesters means everybody.
+    `issued_for` is how long a code that somebody issues or agrees to may be good, `max_for` where it is not said.
     `max_objects` is how many live objects a wide request may reach; 0 is any number. An emergency needs no approval, is shorter, and is shown as one for ever.
     """
 
@@ -60,6 +61,7 @@ class GrantPolicy:
     emergency_for: timedelta | None = None
     codes: str = "off"
     code_for: timedelta = QUARTER
+    issued_for: timedelta | None = None
     strict_codes: bool = False
 
 
@@ -129,6 +131,7 @@ def parse_grant_policy(obj: Object) -> GrantPolicy:
         "emergency_for": what.length(emergency, "maxDuration") or HOUR if emergency else None,
         "codes": _part(spec, "codes").get("mode"),
         "code_for": what.length(_part(spec, "codes"), "duration"),
+        "issued_for": what.length(_part(spec, "codes"), "maxDuration"),
         "strict_codes": _part(spec, "codes").get("strict") is True,
     }
     return GrantPolicy(name, **{key: value for key, value in given.items() if value is not None})

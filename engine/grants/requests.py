@@ -91,6 +91,12 @@ def lets_ask(policy: GrantPolicy, user: str, groups: frozenset[str]) -> bool:
     return everybody or user in policy.users or not groups.isdisjoint(policy.groups)
 
 
+def concerns(policy: GrantPolicy, user: str, groups: frozenset[str] | None) -> bool:
+    """Tell whether somebody may be among those who may ask; groups that are not known may be the right ones."""
+    unknown = groups is None and bool(policy.groups)
+    return unknown or lets_ask(policy, user, groups or frozenset())
+
+
 def _concerns(policy: GrantPolicy, grant: Grant) -> bool:
     about = covers(policy, grant.policy, grant.rules or ("*",), grant.namespace)
     return about and lets_ask(policy, grant.requester, grant.requester_groups)

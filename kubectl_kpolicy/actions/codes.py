@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from engine.codes import canonical, issued_code, shown
 from engine.errors import EngineError
+from engine.grants import parse_issued
+from engine.grants.issuing import own_refusals
 from kubectl_kpolicy.cluster.world import word
 from kubectl_kpolicy.codes import bringing, issuing
 from kubectl_kpolicy.granting.reading import Target, with_kinds
@@ -20,8 +22,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from controllers.kube import Client
+    from engine.model import Object
     from kubectl_kpolicy.cluster.rows import Row
     from kubectl_kpolicy.cluster.world import World
+    from kubectl_kpolicy.session.identity import Identity
 
 SYSTEM = "kyverno"
 """Where kpolicy keeps codes unless the cluster shows otherwise."""
@@ -48,10 +52,10 @@ class CodeDesk:
     """Issues codes under one's own name, and applies objects with them."""
 
     def __init__(
-        self, client: Client, user: str, now: Callable[[], datetime], world: World
+        self, client: Client, me: Identity, now: Callable[[], datetime], world: World
     ) -> None:
         self._client, self._now, self._world = client, now, world
-        self.user = user
+        self._me, self.user = me, me.user
 
     def __repr__(self) -> str:
         return f"<CodeDesk of {self.user}>"
@@ -59,33 +63,30 @@ class CodeDesk:
     def objection(self, form: Mapping[str, str]) -> str:
         """Return what is wrong with a form as it stands, empty when nothing is."""
         try:
-            issuing.read_binding(form.get("bind", ""))
-            issuing.read_ttl(form.get("ttl", ""))
+            _, _, kind, _ = issuing.read_binding(form.get("bind", ""))
+            refusals = own_refusals(parse_issued(self._document("", form, kind), self._now()))  # fmt: skip
         except EngineError as error:
             return f"{error.message}; {error.help}" if error.help else error.message
-        return "nobody issues a code for oneself" if form.get("user") == self.user else ""
+        return str(refusals[0]).removeprefix("refused: ") if refusals else ""
+
+    def _document(self, code: str, form: Mapping[str, str], kind: str) -> Object:
+        """Return the object of a code as a form says it; raises EngineError."""
+        policy, rules, _, name = issuing.read_binding(form["bind"])
+        ends = self._now() + issuing.read_ttl(form.get("ttl", ""))
+        place, reason = form.get("namespace", ""), form.get("reason", "")
+        wanted = issuing.Wanted(form.get("user", ""), policy, rules, kind, name, place, reason)
+        return issuing.document(code, wanted, self.user, ends, self._system(), self._me.groups)
 
     async def issue(self, form: Mapping[str, str]) -> Issued:
         """Issue a code for `user`, `bind`, `namespace`, `ttl` and `reason` of a form; raises EngineError."""
         policy, rules, kind, name = issuing.read_binding(form["bind"])
-        ends = self._now() + issuing.read_ttl(form["ttl"])
         [target] = await with_kinds(self._client, [Target(kind, name)])
-        wanted = issuing.Wanted(
-            form["user"],
-            policy,
-            rules,
-            target.kind,
-            name,
-            form["namespace"],
-            form.get("reason", ""),
-        )
         code = issued_code(secrets.token_bytes(32))
-        made = await issuing.issue(
-            self._client, issuing.document(code, wanted, self.user, ends, self._system())
-        )
+        obj = self._document(code, form, target.kind)
+        made = await issuing.issue(self._client, obj, self._now())
         about = (
-            f"for {wanted.user}, to get {wanted.kind}/{name} in {wanted.namespace} past\n"
-            f"{policy}/{','.join(rules)}, once, until {ends:%H:%M} UTC"
+            f"for {form['user']}, to get {target.kind}/{name} in {form['namespace']} past\n"
+            f"{policy}/{','.join(rules)}, once, until {made['spec']['expiresAt'][11:16]} UTC"
         )
         return Issued(made["metadata"]["name"], shown(code), about)
 

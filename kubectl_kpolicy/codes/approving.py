@@ -43,8 +43,10 @@ def _approve(args: argparse.Namespace) -> int:
         obj = approval_of(
             args.request, asked, who.user, tuple(who.groups), cluster.now() + ttl, args.reason, args.system_namespace
         )  # fmt: skip
-        if args.dry_run != "client":
-            obj = await issuing.issue_approval(client, obj, dry_run=args.dry_run == "server")
+        if args.dry_run == "client":
+            await issuing.judge(client, obj, cluster.now())
+        else:
+            obj = await issuing.issue(client, obj, cluster.now(), dry_run=args.dry_run == "server")
         tried = "" if args.dry_run == "none" else f" ({args.dry_run} dry run)"
         print(visible(f"onetimecode.kpolicy.io/{obj['metadata']['name']} approved{tried}"))
         if not args.quiet:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from controllers.kube import Access, Client
     from engine.model import Object
+    from kubectl_kpolicy.session.identity import Identity
 
 
 def issue(args: argparse.Namespace) -> int:
@@ -36,7 +37,7 @@ def _issue(args: argparse.Namespace) -> int:
     async def work(client: Client, access: Access) -> int:
         who = await somebody(client)
         wanted = await _wanted(args, client, access.namespace or "default")
-        obj, code = await _made(args, client, wanted, who.user, ttl)
+        obj, code = await _made(args, client, wanted, who, ttl)
         _tell(args, obj, f"{wanted.user} may use it for {wanted.policy}/{','.join(wanted.rules)} on {wanted.kind}/{wanted.name} in {wanted.namespace}")  # fmt: skip
         if args.dry_run == "none":
             _hand_over(way, seal(code, obj), [obj])
@@ -45,16 +46,20 @@ def _issue(args: argparse.Namespace) -> int:
     return cluster.with_client(args, work)
 
 
-async def _made(args: argparse.Namespace, client: Client, wanted: issuing.Wanted, user: str, ttl: timedelta) -> tuple[Object, str]:  # fmt: skip
+async def _made(args: argparse.Namespace, client: Client, wanted: issuing.Wanted, who: Identity, ttl: timedelta) -> tuple[Object, str]:  # fmt: skip
     """Make a code and its object; raises EngineError."""
     import secrets
 
     from engine.codes import issued_code, shown
 
     code = issued_code(secrets.token_bytes(32))
-    obj = issuing.document(code, wanted, user, cluster.now() + ttl, args.system_namespace)
-    if args.dry_run != "client":
-        obj = await issuing.issue(client, obj, dry_run=args.dry_run == "server")
+    obj = issuing.document(
+        code, wanted, who.user, cluster.now() + ttl, args.system_namespace, who.groups
+    )
+    if args.dry_run == "client":
+        await issuing.judge(client, obj, cluster.now())
+    else:
+        obj = await issuing.issue(client, obj, cluster.now(), dry_run=args.dry_run == "server")
     return obj, shown(code)
 
 
@@ -102,7 +107,7 @@ def _seal_set(args: argparse.Namespace) -> int:
         for user in args.for_user:
             for _ in range(args.count):
                 wanted = issuing.Wanted(user, policy, rules, target.kind, name, space, args.reason)
-                obj, code = await _made(args, client, wanted, who.user, ttl)
+                obj, code = await _made(args, client, wanted, who, ttl)
                 objects.append(obj)
                 sealed.append(sealed_about(code, obj, key))
         _say_sealed(args, objects)

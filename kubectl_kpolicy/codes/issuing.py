@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from controllers.kube.errors import KubeError
-from controllers.kube.kinds import GRANTS, ONE_TIME_CODES
+from controllers.kube.errors import Forbidden, KubeError, NotFound
+from controllers.kube.kinds import GRANT_POLICIES, GRANTS, ONE_TIME_CODES
 from engine.codes import issued_name, verifier_of
 from engine.errors import EngineError
-from engine.grants import length_of, parse_grant
+from engine.grants import issuing_policy, length_of, length_text, parse_grant, parse_issued
+from engine.grants.company import readable_policies
+from engine.grants.issuing import LONGEST, own_refusals
 from engine.record import record
 from kubectl_kpolicy.granting.reading import read_rule
-from kubectl_kpolicy.granting.refused import Refused, of_server
+from kubectl_kpolicy.granting.refused import Refused, of_server, refused_by
 from kubectl_kpolicy.output.misuse import Misuse
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime, timedelta
 
     from controllers.kube import Client
     from engine.model import Object
-
-LONGEST_DAYS = 7
 
 
 @record
@@ -50,8 +52,8 @@ def read_binding(text: str) -> tuple[str, tuple[str, ...], str, str]:
 def read_ttl(text: str) -> timedelta:
     """Read how long a code is good; raises EngineError."""
     found = length_of(text)
-    if found is None or found.days >= LONGEST_DAYS:
-        raise Misuse(f"`{text}` is no time for a code", help=f"write --ttl 15m; less than {LONGEST_DAYS} days")  # fmt: skip
+    if found is None or found > LONGEST:
+        raise Misuse(f"`{text}` is no time for a code", help=f"write --ttl 15m; at most {length_text(LONGEST)}")  # fmt: skip
     return found
 
 
@@ -63,7 +65,9 @@ async def wanted_by_grant(client: Client, name: str, namespace: str) -> Wanted:
     return Wanted(grant.requester, grant.policy, grant.rules, grant.kind, grant.target, namespace, grant.reason, name)  # fmt: skip
 
 
-def document(code: str, wanted: Wanted, issuer: str, ends: datetime, system: str) -> Object:
+def document(
+    code: str, wanted: Wanted, issuer: str, ends: datetime, system: str, groups: Sequence[str] = ()
+) -> Object:
     """Return the object of a code in the system namespace."""
     spec: Object = {
         "user": wanted.user,
@@ -76,7 +80,7 @@ def document(code: str, wanted: Wanted, issuer: str, ends: datetime, system: str
             "object": {"kind": wanted.kind, "namespace": wanted.namespace, "name": wanted.name},
         },
     }
-    optional = {"grant": wanted.grant, "reason": wanted.reason}
+    optional = {"issuedByGroups": list(groups), "grant": wanted.grant, "reason": wanted.reason}
     return {
         "apiVersion": ONE_TIME_CODES.api_version,
         "kind": ONE_TIME_CODES.kind,
@@ -85,27 +89,24 @@ def document(code: str, wanted: Wanted, issuer: str, ends: datetime, system: str
     }
 
 
-async def issue(client: Client, obj: Object, *, dry_run: bool = False) -> Object:
-    """Create a code's object and return it as stored; raises Refused and KubeError."""
-    spec = obj["spec"]
-    if spec["user"] == spec["issuedBy"]:
-        raise Refused("refused: nobody issues a code for oneself; ask somebody else")
-    if spec["user"].startswith("system:"):
-        raise Refused(f"refused: `{spec['user']}` is no person; grants are for controllers")
+async def issue(client: Client, obj: Object, now: datetime, *, dry_run: bool = False) -> Object:
+    """Create the object of a code, or of somebody's agreement to one, and return it as stored; raises Refused and KubeError."""
+    await judge(client, obj, now)
     try:
         return await client.create(ONE_TIME_CODES, obj, dry_run=dry_run)
     except KubeError as error:
         raise of_server(error) from error
 
 
-async def issue_approval(client: Client, obj: Object, *, dry_run: bool = False) -> Object:
-    """Create the object by which somebody agrees to a code; raises Refused and KubeError."""
-    if obj["spec"]["user"] == obj["spec"]["issuedBy"]:
-        raise Refused("refused: nobody approves an own request; ask somebody else")
-    try:
-        return await client.create(ONE_TIME_CODES, obj, dry_run=dry_run)
-    except KubeError as error:
-        raise of_server(error) from error
+async def judge(client: Client, obj: Object, now: datetime) -> None:
+    """Refuse what no grant policy lets; raises Refused and KubeError. Where they cannot be read, the server judges alone."""
+    code = parse_issued(obj, now)
+    refusals = own_refusals(code)
+    with suppress(Forbidden, NotFound):
+        policies, _ = readable_policies((await client.list_all(GRANT_POLICIES)).items)
+        _, refusals = issuing_policy(code, policies)
+    if refusals:
+        raise refused_by(refusals)
 
 
 async def void(client: Client, name: str, system: str, by: str, *, dry_run: bool = False) -> Object:

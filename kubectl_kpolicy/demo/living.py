@@ -210,7 +210,7 @@ class _Day:
             wanted = issuing.Wanted(user, policy, (rule,), "Pod", rest, place, "the trace of the night is needed")  # fmt: skip
             code = issued_code(secrets.token_bytes(32))
             ends = self._clock.now() + timedelta(minutes=25)
-            made = await issuing.issue(bob, issuing.document(code, wanted, BOB.name, ends, "kyverno"))  # fmt: skip
+            made = await issuing.issue(bob, issuing.document(code, wanted, BOB.name, ends, "kyverno"), self._clock.now())  # fmt: skip
             codes.append((code, made["metadata"]["name"]))
         await issuing.void(bob, codes[2][1], "kyverno", BOB.name)
         obj: Any = load_all(furniture.SHELL)[0].value

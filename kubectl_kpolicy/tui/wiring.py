@@ -37,7 +37,7 @@ def connect(app: Console, client: Client, me: Identity) -> None:
         app.doer.offer(name, partial(_decide, client, me, verdict))
     app.doer.offer("grant-revoke", partial(_end, client, me))
     app.doer.offer("extend", partial(_extend, app, client, me))
-    app.codes = CodeDesk(client, me.user, app.source.now, app.source.world)
+    app.codes = CodeDesk(client, me, app.source.now, app.source.world)
     app.doer.offer("code-void", app.codes.void)
 
 

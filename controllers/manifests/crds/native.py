@@ -42,7 +42,14 @@ GRANT_POLICY: Final = Shape(
             {"openPerUser": _COUNT, "uses": _COUNT, "objects": _COUNT, "coolDown": _TEXT}
         ),
         "emergency": Shape({"maxDuration": _TEXT}),
-        "codes": Shape({"mode": Text(enum=CODE_MODES), "duration": _TEXT, "strict": _FLAG}),
+        "codes": Shape(
+            {
+                "mode": Text(enum=CODE_MODES),
+                "duration": _TEXT,
+                "maxDuration": _TEXT,
+                "strict": _FLAG,
+            }
+        ),
     }
 )
 REQUEST_FIELDS: Final = (

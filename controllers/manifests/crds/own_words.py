@@ -46,7 +46,7 @@ NATIVE_WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "lastUsedAt": "When a request last passed by the grant.",
         "limits": "How much one person may have: open grants, uses of one, live objects that a wide one reaches, pauses.",
         "mac": "A signature by a key that only the controllers have.",
-        "maxDuration": "The longest exception that may be asked for, as `8h` or `2d`.",
+        "maxDuration": "The longest exception that may be asked for, as `8h` or `2d`; of codes how long one by hand may be good.",
         "message": "Why it is so.",
         "minLength": "How many characters a reason must have.",
         "mode": "`off`, `acknowledge` (holders of the verb `redeem` get a code) or `approve` (somebody else must agree).",

@@ -253,8 +253,9 @@ def test_every_guard_is_bound_and_refuses_when_it_cannot_be_judged():
     assert {obj["spec"]["failurePolicy"] for obj in POLICIES.values()} == {"Fail"}
 
 
-def code(user="ada", by="bob", **status):
-    return {"spec": {"user": user, "issuedBy": by}, "status": status}
+def code(user="ada", by="bob", ends="2026-03-02T12:15:00Z", **status):
+    made = {"creationTimestamp": "2026-03-02T12:00:00Z"}
+    return {"metadata": made, "spec": {"user": user, "issuedBy": by, "expiresAt": ends}, "status": status}  # fmt: skip
 
 
 def test_a_code_is_issued_in_one_s_own_name_for_somebody_else():
@@ -266,11 +267,43 @@ def test_a_code_is_issued_in_one_s_own_name_for_somebody_else():
     assert refused("kpolicy-codes", "bob", code("eve"), code()) != []
 
 
+def test_a_code_ends_within_seven_days_of_when_it_was_made():
+    assert refused("kpolicy-codes", "bob", code(ends="2026-03-09T12:00:00Z")) == []
+    for late in ("2026-03-09T12:00:01Z", "2099-01-01T00:00:00Z"):
+        assert refused("kpolicy-codes", "bob", code(ends=late)) == [
+            "a code is good for seven days at most"
+        ]
+    with pytest.raises(EngineError):
+        refused("kpolicy-codes", "bob", code(ends="for ever"))
+
+
 def test_a_code_that_was_made_void_stays_void():
     for after, fine in (("void", True), ("issued", False), ("", False)):
-        found = refused("kpolicy-code-states", "bob", code(state=after), code(state="void"))
+        found = refused("kpolicy-code-states", OURS, code(state=after), code(state="void"))
         assert (found == []) is fine
     assert refused("kpolicy-code-states", "bob", code(state="void"), {"spec": {}}) == []
+
+
+def test_a_code_is_made_void_in_one_s_own_name():
+    name, by_bob = "kpolicy-code-states", code(state="void", voidedBy="bob")
+
+    assert refused(name, "bob", by_bob, code()) == []
+    for user in ("eve", OURS, "system:admin"):
+        assert refused(name, user, by_bob, code()) == [
+            "status.voidedBy must be who makes the code void"
+        ]
+        assert refused(name, user, by_bob, by_bob) == []
+    assert refused(name, "eve", code(state="void", voidedBy="eve"), by_bob) != []
+    assert refused(name, "bob", code(state="void"), by_bob) != []
+
+
+def test_that_a_code_was_used_is_for_the_controllers_to_say():
+    name, used = "kpolicy-code-states", code(state="used", usedBy="ada")
+
+    assert refused(name, OURS, used, code()) == []
+    assert refused(name, "bob", used, code()) != []
+    assert refused(name, "bob", code(state="void", voidedBy="bob"), code(state="used")) != []
+    assert refused(name, "bob", code(usedBy="eve"), code()) != []
 
 
 def ending(annotation="", spec=""):

@@ -319,7 +319,8 @@ def issued(code: str, **changes: Any) -> dict[str, Any]:
     }  # fmt: skip
     return {
         "apiVersion": "kpolicy.io/v1alpha1", "kind": "OneTimeCode",
-        "metadata": {"name": issued_name(code), "namespace": "kyverno"}, "spec": {**spec, **changes},
+        "metadata": {"name": issued_name(code), "namespace": "kyverno", "creationTimestamp": NOW.isoformat()},
+        "spec": {**spec, **changes},
     }  # fmt: skip
 
 
@@ -334,7 +335,7 @@ def test_a_code_that_an_administrator_issued_lets_its_object_pass_once():
         assert made.uses()[0]["spec"]["code"] == issued_name(BY_HAND)
         assert not (await made.ask(with_code(shown(BY_HAND))))["allowed"]
 
-    run(play, grant_policy("approve"))
+    run(play, grant_policy())
 
 
 @pytest.mark.parametrize(
@@ -352,7 +353,7 @@ def test_an_issued_code_is_good_for_its_user_policy_rules_object_and_time_only(c
         made.stage.client.put(issued(BY_HAND, **changes))
         assert not (await made.ask(with_code(BY_HAND)))["allowed"]
 
-    run(play, grant_policy("approve"))
+    run(play, grant_policy())
 
 
 def test_an_issued_code_that_was_made_void_is_good_for_nothing():
@@ -360,7 +361,68 @@ def test_an_issued_code_that_was_made_void_is_good_for_nothing():
         made.stage.client.put({**issued(BY_HAND), "status": {"state": "void"}})
         assert not (await made.ask(with_code(BY_HAND)))["allowed"]
 
-    run(play, grant_policy("approve"))
+    run(play, grant_policy())
+
+
+FAR = {"expiresAt": "2099-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "policy"),
+    [
+        (FAR, {}),
+        ({"expiresAt": (NOW + timedelta(hours=5)).isoformat()}, {}),
+        ({}, {"approvers": [{"users": ["cyd"], "groups": ["leads"]}]}),
+        ({"issuedByGroups": ["dev"]}, {"approvers": [{"groups": ["leads"]}]}),
+        ({"issuedBy": "system:serviceaccount:ci:bot"}, {}),
+        ({}, {"mode": "approve"}),
+    ],
+)  # fmt: skip
+def test_an_issued_code_beyond_what_its_grant_policy_lets_is_good_for_nothing(changes: Any, policy: Any):  # fmt: skip
+    async def play(made: Gate) -> None:
+        made.stage.client.put(issued(BY_HAND, **changes))
+        assert not (await made.ask(with_code(BY_HAND)))["allowed"]
+        assert made.uses() == []
+
+    run(play, grant_policy(**policy))
+
+
+def test_an_issued_code_is_not_good_in_a_namespace_that_was_made_again():
+    later = (NOW + timedelta(minutes=1)).isoformat()
+
+    async def play(made: Gate) -> None:
+        made.stage.client.put(issued(BY_HAND))
+        made.stage.client.take(NAMESPACES, "shop")
+        again = space("shop")
+        made.stage.client.put({**again, "metadata": {**again["metadata"], "creationTimestamp": later}})  # fmt: skip
+        assert not (await made.ask(with_code(BY_HAND)))["allowed"]
+
+    run(play)
+
+
+def test_an_issued_code_is_not_good_for_an_object_that_was_made_again():
+    def old(minutes: int) -> dict[str, Any]:
+        made = (NOW + timedelta(minutes=minutes)).isoformat()
+        before = pod(labels={"team": "a"})
+        return {**before, "metadata": {**before["metadata"], "creationTimestamp": made}}
+
+    async def play(made: Gate) -> None:
+        made.stage.client.put(issued(BY_HAND))
+        change = {"operation": "UPDATE"}
+        assert not (await made.ask(with_code(BY_HAND), oldObject=old(1), **change))["allowed"]
+        assert (await made.ask(with_code(BY_HAND), oldObject=old(-1), **change))["allowed"]
+
+    run(play)
+
+
+def test_an_issued_code_that_is_being_deleted_is_good_for_nothing():
+    async def play(made: Gate) -> None:
+        gone = issued(BY_HAND)
+        ending = {"deletionTimestamp": NOW.isoformat(), "finalizers": ["example.org/hold"]}
+        made.stage.client.put({**gone, "metadata": {**gone["metadata"], **ending}})
+        assert not (await made.ask(with_code(BY_HAND)))["allowed"]
+
+    run(play)
 
 
 def test_no_code_leaves_the_answer_to_whoever_asked(caplog: pytest.LogCaptureFixture):

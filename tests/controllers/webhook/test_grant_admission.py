@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import orjson
@@ -12,6 +13,7 @@ from controllers.kube import Discovery, Forbidden, ManualClock
 from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import PODS
 from controllers.webhook.grants import GrantDesk
+from engine.codes.requests import CodeRequest, approval_of, request_id, request_key
 from engine.grants.blocks import Block, block_id, block_key
 from engine.record import replace
 
@@ -233,3 +235,69 @@ def test_a_grant_policy_that_cannot_be_meant_is_refused(spec: dict[str, Any]):
 def test_a_deletion_is_nobodys_request():
     response = ask(None, grant())
     assert response["allowed"]
+
+
+CODES = {**POLICY, "spec": {**POLICY["spec"], "codes": {"mode": "acknowledge"}}}
+AGREED = {**POLICY, "spec": {**POLICY["spec"], "codes": {"mode": "approve"}}}
+
+
+def code(**spec: Any) -> dict[str, Any]:
+    binding = {
+        "policy": "no-root",
+        "rules": ["r"],
+        "object": {"kind": "Pod", "namespace": "shop", "name": "web"},
+    }
+    given = {
+        "user": "ada",
+        "issuedBy": "bob",
+        "expiresAt": (NOW + timedelta(hours=1)).isoformat(),
+        "verifier": "v",
+        "binding": binding,
+    }
+    return {
+        "apiVersion": "kpolicy.io/v1alpha1", "kind": "OneTimeCode",
+        "metadata": {"name": "code-a", "namespace": "kyverno", "creationTimestamp": NOW.isoformat()}, "spec": {**given, **spec},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("policy", "changes", "user", "words"),
+    [
+        (CODES, {}, BOB, ""),
+        (CODES, {"expiresAt": "2099-01-01T00:00:00Z"}, BOB, "the maximum of grantpolicy/default"),
+        (CODES, {"issuedBy": "eve"}, {"username": "eve", "groups": []}, "on no level of approvers"),
+        (CODES, {}, ADA, "spec.issuedBy must be who issues the code"),
+        (CODES, {"issuedByGroups": ["leads"]}, BOB, "must be groups of who issues the code"),
+        (CODES, {"user": "bob"}, BOB, "nobody issues a code for oneself"),
+        (POLICY, {}, BOB, "has one-time codes off"),
+        (AGREED, {}, BOB, "kubectl kpolicy otp approve ID"),
+        (AGREED, {"verifier": "approved"}, BOB, "spec.request is no id of a denial in this cluster"),
+        (CODES, {"expiresAt": "soon"}, BOB, "spec.expiresAt is `soon`"),
+    ],
+)  # fmt: skip
+def test_a_code_by_hand_is_judged_when_it_is_issued(policy, changes, user, words: str):
+    answer = ask(code(**changes), user=user, client=FakeClient(policy))
+    assert words in text(answer)
+    assert answer["allowed"] is (words == "")
+
+
+def test_a_code_cannot_be_changed_while_the_api_server_s_guards_are_gone():
+    changed = code(expiresAt="2026-12-31T00:00:00Z")
+    assert "cannot be changed" in text(ask(changed, code(), user=BOB, client=FakeClient(CODES)))
+
+
+def test_an_agreement_says_what_the_denial_asked_for_and_no_more():
+    asked = CodeRequest("ada", "no-root", ("r",), "Pod", "shop", "web", "d" * 24)
+    signed = request_id(asked, request_key(KEY))
+    agreed = approval_of(signed, asked, "bob", ("ops",), NOW + timedelta(hours=1), "", "kyverno")
+    client = FakeClient(AGREED)
+
+    def judged(**changes: Any) -> Any:
+        return ask({**agreed, "spec": {**agreed["spec"], **changes}}, user=BOB, client=client)
+
+    assert judged()["allowed"], text(judged())
+    other = {**agreed["spec"]["binding"], "rules": ["r", "s"]}
+    for changes in ({"user": "eve"}, {"binding": other}):
+        assert "was about something else" in text(judged(**changes))
+    assert "is no id of a denial" in text(judged(request=request_id(asked, b"guessed")))
+    assert "the maximum of" in text(judged(expiresAt="2099-01-01T00:00:00Z"))

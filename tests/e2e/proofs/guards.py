@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube import KubeError
@@ -335,12 +336,13 @@ async def _records(stage: Stage) -> str:
 
 async def _codes(stage: Stage) -> str:
     bob, count = stage.client("bob"), 0
+    soon = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
 
     def code(name: str, **spec: Any) -> dict[str, Any]:
         given = {
             "user": "ada",
             "issuedBy": "bob",
-            "expiresAt": END,
+            "expiresAt": soon,
             "verifier": "v",
             "binding": {"policy": "p"},
             **spec,
@@ -361,12 +363,22 @@ async def _codes(stage: Stage) -> str:
     count += await _refused(
         bob.create(ONE_TIME_CODES, code("code-c", issuedBy="")), "a code in nobody's name"
     )
+    count += await _refused(
+        bob.create(ONE_TIME_CODES, code("code-e", expiresAt=END)), "a code for years"
+    )
     await bob.create(ONE_TIME_CODES, code("code-d"))
     admin = stage.client()
     for change in ({"user": "bob"}, {"expiresAt": LATER}, {"verifier": "w"}):
         count += await _refused(
             admin.patch(ONE_TIME_CODES, "code-d", "kyverno", {"spec": change}),
             f"a code is changed: {change}",
+        )
+    for said in ({"state": "void", "voidedBy": "bob"}, {"state": "used", "usedBy": "ada"}):
+        count += await _refused(
+            admin.patch(
+                ONE_TIME_CODES, "code-d", "kyverno", {"status": said}, subresource="status"
+            ),
+            f"somebody else is said to have done it: {said}",
         )
     await admin.patch(
         ONE_TIME_CODES, "code-d", "kyverno", {"status": {"state": "void"}}, subresource="status"
