@@ -34,11 +34,12 @@ from engine.errors import EngineError
 from engine.model import Policy
 
 from .counting import counted
+from .reporting_rights import REMEMBERED, ReportingRights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from controllers.kube import Kind
+    from controllers.kube import Client, Kind
     from controllers.kube.store import Change, Store
     from controllers.runtime.process import Configured
     from controllers.runtime.world import Change as WorldChange
@@ -56,11 +57,17 @@ class PolicyStatus:
     """Keeps the status of all policies. `run` it as a task on the leader.
 
     `configured` tells what the webhook configurations ask for; None where nobody keeps them, then a policy is Ready when it
-    is in force.
+    is in force. `reporting` speaks as the account that writes reports, our own client where one account does everything.
     """
 
-    def __init__(self, surroundings: Surroundings, configured: Configured | None = None) -> None:
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        configured: Configured | None = None,
+        reporting: Client | None = None,
+    ) -> None:
         self._surroundings = surroundings
+        self._rights = ReportingRights(reporting or surroundings.client, surroundings.clock)
         self._configured = configured
         self._stores: dict[Kind, Store] = {}
         self._stops: dict[Kind, Callable[[], None]] = {}
@@ -117,7 +124,7 @@ class PolicyStatus:
         obj = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
         old = obj.get("status") or {}
         if is_cel(obj):
-            status = since(self._cel_status(obj), old)
+            status = since(await self._cel_status(place, obj), old)
             # the status as a whole, because a merge would leave what autogen does not make any more
             patch: Any = [{"op": "add", "path": "/status", "value": status}]
             await self._write(place, patch, JSON_PATCH, same=status == old)
@@ -148,13 +155,21 @@ class PolicyStatus:
             return status_of(nothing, error.message, now)
         return status_of(policy, self._why_not_ready(key, obj), now)
 
-    def _cel_status(self, obj: Object) -> dict[str, Any]:
+    async def _cel_status(self, place: _Place, obj: Object) -> dict[str, Any]:
         now = self._surroundings.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
         try:
             policy = read_policy(obj)
         except EngineError as error:
             return cel_status(None, error.message, now)
-        return cel_status(policy, self._why_not_ready(policy_key(obj), obj), now)
+        why = self._why_not_ready(policy_key(obj), obj)
+        missing = await self._rights.missing(policy)
+        if missing:
+            # Rights are given by objects that nobody watches for this.
+            self.queue.add_after(place, REMEMBERED)
+        is_asked_for = why != NOT_READY
+        return cel_status(
+            policy, why if is_asked_for else "", now, missing, is_asked_for=is_asked_for
+        )
 
     def _why_not_ready(self, key: str, obj: Object) -> str:
         """Return why a policy is not enforced as it stands, empty when it is."""

@@ -127,7 +127,7 @@ class ProcessLoops:
             ttl.run,
             ExceptionSweep(cleanup).run,
             ReportSweep(reports).run,
-            PolicyStatus(self._surroundings, self._configured).run,
+            PolicyStatus(self._surroundings, self._configured, reports.client).run,
             *_own_kinds(self._of(Job.GRANTS)),
         ]
         if reports.options.background_scan:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 from .policies import CEL_KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from engine.model import Block, Policy
 
 ANY: Final = "*"
 _OPERATIONS: Final = frozenset({"CONNECT", "CREATE", "DELETE", "UPDATE"})
 _NAMESPACED: Final = "Namespaced"
+_NOT_CONFIGURED: Final = "Policy is not configured in the webhook."
 
 
 def is_of_cel(policy: Policy) -> bool:
@@ -89,27 +90,66 @@ def _scope(policy: Policy, block: Mapping[str, Any]) -> str:
     return _NAMESPACED if scope in (ANY, _NAMESPACED) else ""
 
 
-def cel_status(policy: Policy | None, error: str, now: str) -> dict[str, Any]:
-    """Return the status of a policy that is in force, or (with `error`) of one that is not."""
-    is_ready = not error
-    conditions = [
-        {
-            "type": name,
-            "status": "True" if is_ready else "False",
-            "reason": "Succeeded" if is_ready else "Failed",
-            "message": text if is_ready else error,
-            "lastTransitionTime": now,
-        }
-        for name, text in (
-            ("WebhookConfigured", "Webhook configured."),
-            ("PolicyCached", "Policy is ready for reporting."),
-        )
-    ]
+def is_admitting(policy: Policy) -> bool:
+    """Tell whether a policy concerns requests, and not only what is there already."""
+    return _is_on(policy, "admission")
+
+
+def is_scanning(policy: Policy) -> bool:
+    """Tell whether a policy concerns what is there already."""
+    return _is_on(policy, "background")
+
+
+def _is_on(policy: Policy, name: str) -> bool:
+    evaluation = policy.raw["spec"].get("evaluation") or {}
+    return (evaluation.get(name) or {}).get("enabled") is not False
+
+
+def cel_status(
+    policy: Policy | None,
+    error: str,
+    now: str,
+    missing: Sequence[str] = (),
+    *,
+    is_asked_for: bool = True,
+) -> dict[str, Any]:
+    """Return the status of a policy that is in force, or (with `error`) of one that is not.
+
+    `missing` are rights that reports about it lack, `is_asked_for` says whether the webhook configurations have it. It is ready
+    when every condition says so, and a policy that concerns no requests has none about webhooks.
+    """
+    conditions = []
+    if policy is None or error or is_admitting(policy):
+        holds = not error and is_asked_for
+        text = error or ("Webhook configured." if holds else _NOT_CONFIGURED)
+        conditions.append(_condition("WebhookConfigured", text, now, holds=holds))
+    if policy is not None:
+        text = _about_reports(policy, missing)
+        conditions.append(_condition("RBACPermissionsGranted", text, now, holds=not missing))
+    is_ready = all(one["status"] == "True" for one in conditions)
     return {
         "conditionStatus": {"ready": is_ready, "message": error, "conditions": conditions},
-        "autogen": {"configs": _configs(policy) if policy and is_ready else {}},
+        "autogen": {"configs": _configs(policy) if policy and not error else {}},
         "generated": False,
     }
+
+
+def _condition(name: str, text: str, now: str, *, holds: bool) -> dict[str, str]:
+    return {
+        "type": name,
+        "status": "True" if holds else "False",
+        "reason": "Succeeded" if holds else "Failed",
+        "message": text,
+        "lastTransitionTime": now,
+    }
+
+
+def _about_reports(policy: Policy, missing: Sequence[str]) -> str:
+    if missing:
+        return f"Policy is not ready for reporting, missing permissions: {'; '.join(missing)}."
+    if is_scanning(policy):
+        return "Policy is ready for reporting."
+    return "Background scanning disabled; reporting permissions not required."
 
 
 def since(status: dict[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controllers.kube import Kind, KubeError
+from controllers.kube import KubeError
+from controllers.kube.kinds import SELF_SUBJECT_ACCESS_REVIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from controllers.kube import Client, Clock
+    from controllers.kube import Client, Clock, Kind
 
-ACCESS_REVIEWS = Kind(
-    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", False
-)
 NEEDED = ("list", "watch", "delete")
 _REMEMBERED = 600.0
 
@@ -53,7 +51,9 @@ class Rights:
             return known[0]
         resource = {"group": kind.group, "resource": kind.plural, "version": kind.version, "verb": verb}  # fmt: skip
         try:
-            answer = await self._client.review(ACCESS_REVIEWS, {"resourceAttributes": resource})
+            answer = await self._client.review(
+                SELF_SUBJECT_ACCESS_REVIEWS, {"resourceAttributes": resource}
+            )
         except KubeError:
             if known is not None:
                 return known[0]

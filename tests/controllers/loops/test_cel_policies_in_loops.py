@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from controllers.kube import Kind
+from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import (
     CEL_EXCEPTIONS,
     CLUSTER_POLICY_REPORTS,
@@ -239,7 +240,7 @@ def test_a_policy_is_ready_once_the_webhooks_ask_for_it_and_keeps_its_times():
         assert (shown["ready"], shown["message"]) == (True, "")
         assert [(one["type"], one["status"]) for one in shown["conditions"]] == [
             ("WebhookConfigured", "True"),
-            ("PolicyCached", "True"),
+            ("RBACPermissionsGranted", "True"),
         ]
         writes = [one for one in made.client.calls if one.verb == "patch"]
         await made.rest(600)
@@ -281,3 +282,74 @@ def test_figures_show_policies_and_exceptions_of_cel():
         assert "kyverno_policy_rule_info_total{" in page
 
     play(story, vpol(), exception())
+
+
+def conditions_of(made: Scene, **where: Any) -> dict[str, tuple[str, str, str]]:
+    shown = status_of(made, **where)["conditionStatus"]["conditions"]
+    return {one["type"]: (one["status"], one["reason"], one["message"]) for one in shown}
+
+
+def refuse(made: Scene, *verbs: str) -> None:
+    def decide(spec: Any) -> dict[str, Any]:
+        return {"allowed": spec["resourceAttributes"]["verb"] not in verbs}
+
+    made.client.reviews["SelfSubjectAccessReview"] = decide
+
+
+def test_a_policy_says_which_rights_reports_about_it_lack_and_that_they_came():
+    async def story(made: Scene) -> None:
+        refuse(made, "list", "watch")
+        made.start(PolicyStatus(made.surroundings).run())
+        await made.rest(1)
+        missing = "list /v1, Resource=configmaps: ; watch /v1, Resource=configmaps: "
+        told = f"Policy is not ready for reporting, missing permissions: {missing}."
+        assert conditions_of(made)["RBACPermissionsGranted"] == ("False", "Failed", told)
+        assert status_of(made)["conditionStatus"]["ready"] is False
+        refuse(made)
+        await made.rest(60)
+        assert conditions_of(made)["RBACPermissionsGranted"] == ("True", "Succeeded", "Policy is ready for reporting.")  # fmt: skip
+        assert status_of(made)["conditionStatus"]["ready"] is True
+
+    play(story, vpol())
+
+
+def test_rights_for_reports_are_asked_of_the_account_that_writes_them():
+    async def story(made: Scene) -> None:
+        other = FakeClient()
+        other.reviews["SelfSubjectAccessReview"] = lambda _: {"allowed": False, "reason": "no such binding"}  # fmt: skip
+        made.start(PolicyStatus(made.surroundings, reporting=other).run())
+        await made.rest(1)
+        assert "get /v1, Resource=pods/status: no such binding; " in conditions_of(made)["RBACPermissionsGranted"][2]  # fmt: skip
+        assert not [one for one in made.client.calls if one.verb == "review"]
+
+    play(story, vpol(resource="pods/status"))
+
+
+def test_a_policy_without_background_scans_needs_no_rights_for_reports():
+    async def story(made: Scene) -> None:
+        refuse(made, "get", "list", "watch")
+        made.start(PolicyStatus(made.surroundings).run())
+        await made.rest(1)
+        told = "Background scanning disabled; reporting permissions not required."
+        assert conditions_of(made)["RBACPermissionsGranted"] == ("True", "Succeeded", told)
+
+    play(story, vpol(evaluation={"background": {"enabled": False}}))
+
+
+def test_a_policy_that_concerns_no_requests_says_nothing_of_webhooks():
+    async def story(made: Scene) -> None:
+        made.start(PolicyStatus(made.surroundings, Configured()).run())
+        await made.rest(1)
+        assert list(conditions_of(made)) == ["RBACPermissionsGranted"]
+
+    play(story, vpol(evaluation={"admission": {"enabled": False}}))
+
+
+def test_a_policy_that_no_webhook_asks_for_says_so():
+    async def story(made: Scene) -> None:
+        made.start(PolicyStatus(made.surroundings, Configured()).run())
+        await made.rest(1)
+        told = "Policy is not configured in the webhook."
+        assert conditions_of(made)["WebhookConfigured"] == ("False", "Failed", told)
+
+    play(story, vpol())
