@@ -51,6 +51,8 @@ ACCOUNTS: Final[Mapping[Job, str]] = {
 """The service account of each job: upstream's names, which people's rights and exclusions name, and one for what upstream lacks."""
 
 ALL: Final = frozenset(Job)
+SPOKEN_AS: Final = "kpolicy.io/accounts"
+"""Annotation of our webhook configurations that says who each job is to the API server, as JSON, for whoever diagnoses."""
 
 
 def account_user(namespace: str, job: Job) -> str:

@@ -7,10 +7,12 @@ change of a policy, a kind or a setting, and after somebody else changed what is
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from typing import TYPE_CHECKING, Final
 
 from controllers.kube import Invalid, KubeError, NotFound
+from controllers.kube.accounts import SPOKEN_AS, Job
 from controllers.kube.kinds import (
     CONFIG_MAPS,
     MUTATING_WEBHOOKS,
@@ -154,7 +156,9 @@ class Keeper:
             snapshot.lanes, runtime.world.discovery, runtime.world.configuration, address
         )
         left_out: set[str] = set()
+        spoken_as = json.dumps({job.value: runtime.user_of(job) for job in Job})
         for document in documents:
+            document["metadata"]["annotations"][SPOKEN_AS] = spoken_as
             left_out |= await self._put(document)
         runtime.configured.set(_digests(snapshot, left_out))
         if self._paths is not None and address.shared is not None:

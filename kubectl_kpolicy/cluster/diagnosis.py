@@ -11,6 +11,7 @@ from controllers.kube.errors import KubeError
 from controllers.kube.kinds import Kind
 
 from .health import Check, engine_of
+from .protection import protection
 from .world import items, part, word
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ async def more_checks(client: Client, world: World, skew: float, now: datetime) 
         await _version(client),
         *_certificates(world, now),
         *await _exceptions(client, world),
+        *await protection(client, world),
     ]
 
 

@@ -1,0 +1,131 @@
+"""What `doctor` says about who the controllers are to the API server, and whether its own policies guard what is ours.
+
+The engine tells its accounts in an annotation of the webhook configurations that it writes. Guards are compared with those
+that this version installs: one that is weaker looks like one that is there.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from controllers.kube.accounts import ACCOUNTS, SPOKEN_AS, Job, account_user
+from controllers.kube.errors import KubeError
+from controllers.kube.kinds import Kind
+
+from .health import OURS, Check, engine_of
+from .world import items, part, word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from controllers.kube import Client
+    from engine.model import Json, Object
+
+    from .world import World
+
+_GROUP: Final = "admissionregistration.k8s.io"
+POLICIES: Final = Kind(_GROUP, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", False)  # fmt: skip
+BINDINGS: Final = Kind(_GROUP, "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", False)  # fmt: skip
+_FIX: Final = "kubectl kpolicy install | kubectl apply --server-side --force-conflicts -f -"
+_PREFIX: Final = "system:serviceaccount:"
+_SERVERS: Final = {"matchPolicy": "Equivalent", "scope": "*"}
+"""What an API server adds to a policy that does not say it, and that changes nothing."""
+
+
+async def protection(client: Client, world: World) -> list[Check]:
+    """Return the findings; on a cluster whose engine is not ours there are none."""
+    if engine_of(world) != "kpolicy":
+        return []
+    users = _told(world)
+    return [*_accounts(users), *await _guards(client, _namespace(world, users))]
+
+
+def _our_hooks(world: World) -> Iterator[Object]:
+    for hook in (*world.objects("validatingwebhooks"), *world.objects("mutatingwebhooks")):
+        if OURS in part(hook, "metadata", "annotations"):
+            yield hook
+
+
+def _told(world: World) -> Mapping[str, str]:
+    """Return who each job is, as the engine says; nothing where it says nothing that can be read."""
+    for hook in _our_hooks(world):
+        try:
+            found: Any = json.loads(word(hook, "metadata", "annotations", SPOKEN_AS) or "null")
+        except ValueError:
+            continue
+        if isinstance(found, dict):
+            return {str(job): str(user) for job, user in found.items()}
+    return {}
+
+
+def _namespace(world: World, users: Mapping[str, str]) -> str:
+    """Return where the controllers live: by their accounts, else by the service that webhooks name."""
+    for user in users.values():
+        if user.startswith(_PREFIX) and user.rpartition(":")[2] in ACCOUNTS.values():
+            return user.removeprefix(_PREFIX).partition(":")[0]
+    for hook in _our_hooks(world):
+        for one in items(hook, "webhooks"):
+            if namespace := word(one, "clientConfig", "service", "namespace"):
+                return namespace
+    return "kyverno"
+
+
+def _accounts(users: Mapping[str, str]) -> Iterator[Check]:
+    if not users:
+        yield Check("accounts", "unknown", "the engine does not say as which accounts it acts",
+                    "restart the engine: it writes so when it leads")  # fmt: skip
+        return
+    spoken: dict[str, list[str]] = {}
+    for job, user in users.items():
+        spoken.setdefault(user or "somebody unknown", []).append(job)
+    shown = "; ".join(f"{', '.join(jobs)} as {user}" for user, jobs in spoken.items())
+    if any(len(jobs) > 1 for jobs in spoken.values()):
+        yield Check("accounts", "warn", f"jobs share an account, so each may do what the others may: {shown}",
+                    "start the engine without --accounts=own")  # fmt: skip
+        return
+    others = [
+        job for job, user in users.items() if user.rpartition(":")[2] not in ACCOUNTS.values()
+    ]
+    if others:
+        yield Check("accounts", "warn", f"{', '.join(others)} is done as an account that is not the shipped one, so guards refuse it: {shown}",
+                    f"run the engine as the service account {ACCOUNTS[Job.ADMISSION]}")  # fmt: skip
+        return
+    yield Check("accounts", "ok", f"each job has an account of its own: {shown}")
+
+
+async def _guards(client: Client, namespace: str) -> list[Check]:
+    from controllers.manifests.guards import guards
+
+    live: dict[tuple[str, str], Object] = {}
+    for kind in (POLICIES, BINDINGS):
+        try:
+            page = await client.list_all(kind)
+        except KubeError as error:
+            return [Check("guards", "unknown", f"the API server's own policies cannot be read: {error.message}")]  # fmt: skip
+        live |= {(kind.kind, word(one, "metadata", "name")): one for one in page.items}
+    found = list(_wrong(guards(namespace), live))
+    if not found:
+        user = account_user(namespace, Job.GRANTS)
+        return [Check("guards", "ok", f"the API server itself guards grants, exceptions by grant, codes and records, also while we are down; {user} alone writes them")]  # fmt: skip
+    return found
+
+
+def _wrong(wanted: Iterable[Object], live: Mapping[tuple[str, str], Object]) -> Iterator[Check]:
+    """Yield what is missing or altered: a guard, or the binding without which it guards nothing."""
+    for guard in wanted:
+        name, is_binding = guard["metadata"]["name"], guard["kind"] == BINDINGS.kind
+        what = f"the binding of guard {name}" if is_binding else f"guard {name}"
+        one = live.get((guard["kind"], name))
+        if one is None or part(one, "metadata").get("deletionTimestamp"):
+            yield Check(f"guard {name}", "fail", f"{what} is missing: nothing guards its kind while it is", _FIX)  # fmt: skip
+        elif _bare(one.get("spec")) != _bare(guard["spec"]):
+            yield Check(f"guard {name}", "fail", f"{what} is not what is installed; somebody altered it, or another version wrote it", _FIX)  # fmt: skip
+
+
+def _bare(value: Json) -> Json:
+    """Return a spec without what says nothing, so that it can be compared with what we wrote."""
+    if isinstance(value, dict):
+        kept = {key: _bare(one) for key, one in value.items() if _SERVERS.get(key) != one}
+        return {key: one for key, one in kept.items() if one not in ({}, [], "", None)}
+    return [_bare(one) for one in value] if isinstance(value, list) else value
