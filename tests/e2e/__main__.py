@@ -103,7 +103,8 @@ def run(tier: str, name: str, programs: binaries.Binaries | None, folder: Path) 
         player = scenario.Runner(tier, cluster.kubeconfig, folder, running.forward, known=known)
         player.run(played)
     if tier == tiers.REAL and not played.takes_rights:
-        _, refused = rights.used(folder / AUDIT_LOG)
+        allowed, refused = rights.used(folder / AUDIT_LOG)
+        print(f"  {len(allowed)} rights used by {len({one.account for one in allowed})} accounts")
         if refused:
             raise scenario.ScenarioError(
                 f"the shipped roles lack: {', '.join(map(str, sorted(refused)))}"

@@ -1,4 +1,4 @@
-"""Which rights the controllers used, from the API server's audit log, beside those that they are given."""
+"""Which rights each account of the controllers used, from the API server's audit log, beside those that it is given."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from controllers.kube.accounts import ACCOUNTS, Job
 from controllers.manifests import rbac
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 _FORBIDDEN = 403
@@ -17,14 +17,15 @@ _FORBIDDEN = 403
 
 @dataclass(frozen=True, slots=True, order=True)
 class Right:
-    """A verb on a resource of a group."""
+    """A verb on a resource of a group, of one account."""
 
+    account: str
     group: str
     resource: str
     verb: str
 
     def __str__(self) -> str:
-        return f"{self.verb} {self.resource}{'.' if self.group else ''}{self.group}"
+        return f"{self.account}: {self.verb} {self.resource}{'.' if self.group else ''}{self.group}"
 
 
 def used(log: Path) -> tuple[set[Right], set[Right]]:
@@ -47,20 +48,17 @@ def _is_of_rights(event: dict[str, Any]) -> bool:
 def _right(event: dict[str, Any]) -> Right:
     where = event["objectRef"]
     resource = where["resource"] + (f"/{where['subresource']}" if "subresource" in where else "")
-    return Right(where.get("apiGroup", ""), resource, event["verb"])
+    account = event["user"]["username"].rpartition(":")[2]
+    return Right(account, where.get("apiGroup", ""), resource, event["verb"])
 
 
 def given() -> set[Right]:
-    """Return every right of the roles that the controllers are shipped with."""
-    return set(_rights(one for one in rbac.roles() if one["kind"] in {"ClusterRole", "Role"}))
-
-
-def _rights(roles: Iterable[dict[str, Any]]) -> Iterator[Right]:
-    for role in roles:
-        if role["metadata"]["name"].startswith(("kyverno:rbac:", "kpolicy:")):
-            continue
-        for rule in role.get("rules", ()):
-            for group in rule["apiGroups"]:
-                for resource in rule["resources"]:
-                    for verb in rule["verbs"]:
-                        yield Right(group, resource, verb)
+    """Return every right of the roles that each account is shipped with."""
+    return {
+        Right(ACCOUNTS[job], group, resource, verb)
+        for job in Job
+        for one in (*rbac.rules.CLUSTER[job], *rbac.rules.OWN_NAMESPACE.get(job, ()))
+        for group in one["apiGroups"]
+        for resource in one["resources"]
+        for verb in one["verbs"]
+    }
