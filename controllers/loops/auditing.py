@@ -14,7 +14,15 @@ from controllers.kube.kinds import AUDIT_NOTES, GRANTS
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
-from controllers.store.audit_notes import entry_id, entry_of, is_ours, note_key
+from controllers.store.audit_notes import (
+    content_of,
+    entry_id,
+    entry_of,
+    is_ours,
+    is_unproven,
+    note_key,
+    shown_by,
+)
 from engine.grants.model import instant_of
 
 if TYPE_CHECKING:
@@ -31,6 +39,7 @@ UNSEEN: Final = timedelta(seconds=10)
 """How long a note about a grant that is gone is waited for."""
 NOBODY: Final = "unknown"
 """The actor where no webhook of ours was asked."""
+_NOT_SEEN: Final = "not seen"
 _log = logging.getLogger(__name__)
 _Place = tuple[str, str]
 """The name of a note, or the UID of a grant that is gone; the first part tells which."""
@@ -97,9 +106,19 @@ class NoteLoop:
             await self._trail.record(_forged(note, now))
             await self._drop(note)
             return
-        result = await self._result(note, now)
+        if is_unproven(note):
+            result = await self._shown(note, now)
+        else:
+            result = await self._result(note, now)
         if not result:
             self.queue.add_after(place, 1.0)
+            return
+        if result == _NOT_SEEN:
+            _log.warning(
+                "auditnote/%s tells of something that was not seen and was left out of the trail",
+                place[1],
+            )
+            await self._drop(note)
             return
         await self._trail.record(entry_of(note, result))
         self._gone.pop(str((note["spec"].get("object") or {}).get("uid") or ""), None)
@@ -115,14 +134,37 @@ class NoteLoop:
         at = instant_of(str(spec.get("at") or ""))
         return "" if at is not None and now < at + SETTLED else "failed"
 
-    async def _is_gone(self, target: Object) -> bool:
+    async def _shown(self, note: Object, now: datetime) -> str:
+        """Return whether the cluster shows what a note tells that nobody proved, nothing while it still may; raises KubeError.
+
+        INVARIANT: what was not seen to take place comes not into the trail, not as something that failed either.
+        """
+        target, wanted = note["spec"].get("object") or {}, shown_by(note)
+        live = await self._live(target)
+        at = instant_of(str(note["spec"].get("at") or ""))
+        if wanted.how == "gone":
+            is_seen = live is None or bool((live.get("metadata") or {}).get("deletionTimestamp"))
+        else:
+            is_seen = live is not None and content_of(live) == wanted.content
+        if is_seen and wanted.how == "made" and live is not None:
+            made = instant_of(str((live.get("metadata") or {}).get("creationTimestamp") or ""))
+            is_seen = at is not None and made is not None and abs(made - at) <= SETTLED
+        if is_seen and target.get("uid"):
+            return "ok"
+        return "" if at is not None and now < at + SETTLED else _NOT_SEEN
+
+    async def _live(self, target: Object) -> Object | None:
+        """Return the object of a note as it is now, None where it is gone or another one; raises KubeError."""
         try:
             kind = await self._surroundings.kind_of(str(target.get("apiVersion")), str(target.get("kind")))  # fmt: skip
             found = await self._surroundings.client.get(kind, str(target.get("name")), str(target.get("namespace") or ""))  # fmt: skip
         except NotFound:
-            return True
-        metadata = found.get("metadata") or {}
-        return metadata.get("uid") != target.get("uid") or bool(metadata.get("deletionTimestamp"))
+            return None
+        return found if (found.get("metadata") or {}).get("uid") == target.get("uid") else None
+
+    async def _is_gone(self, target: Object) -> bool:
+        found = await self._live(target)
+        return found is None or bool((found.get("metadata") or {}).get("deletionTimestamp"))
 
     async def _drop(self, note: Object) -> None:
         metadata = note["metadata"]

@@ -29,7 +29,8 @@ LONGEST_REASON: Final = 1024
 class Deed:
     """What somebody does: the verb, to which object (apiVersion, kind, namespace, name, uid), and why.
 
-    `state` is what tells this deed from the same one done before to the same object.
+    `state` is what tells this deed from the same one done before to the same object. `shown` is what the object must show once the
+    deed is done, where nobody proved that the API server told of it.
     """
 
     verb: str
@@ -37,6 +38,22 @@ class Deed:
     reason: str = ""
     policy: str = ""
     state: str = ""
+    shown: Shown | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What an object shows of a deed: that it was `made`, that it was `changed`, or that it is `gone`, and its `content` then."""
+
+    how: str
+    content: str = ""
+
+
+def content_of(obj: Object) -> str:
+    """Return a digest of what people decide about an object: its spec and its annotations."""
+    annotations = (obj.get("metadata") or {}).get("annotations") or {}
+    told = compact_json([obj.get("spec"), annotations])
+    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def note_key(key: bytes) -> bytes:
@@ -49,6 +66,8 @@ def note_of(
 ) -> Object:  # fmt: skip
     """Return the object of a note in `namespace`, signed with the `note_key`."""
     told = [deed.verb, actor, deed.state, compact_json(deed.object)]
+    if deed.shown is not None:
+        told += ["unproven", deed.shown.how, deed.shown.content]
     digest = hashlib.sha256("\0".join(told).encode("utf-8", "surrogatepass")).digest()
     name = f"note-{b32encode(digest).decode().lower()[:_NAME]}"
     spec: dict[str, Any] = {
@@ -60,6 +79,8 @@ def note_of(
         "reason": deed.reason[:LONGEST_REASON],
         "at": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
+    if deed.shown is not None:
+        spec |= {"unproven": True, "shown": {"how": deed.shown.how, "content": deed.shown.content}}
     return {
         "apiVersion": AUDIT_NOTES.api_version,
         "kind": AUDIT_NOTES.kind,
@@ -89,7 +110,19 @@ def entry_of(note: Object, result: str) -> dict[str, Any]:
         "policy": str(spec.get("policy") or ""),
         "result": result,
         "reason": str(spec.get("reason") or ""),
+        **({"unproven": True} if is_unproven(note) else {}),
     }  # fmt: skip
+
+
+def is_unproven(note: Object) -> bool:
+    """Tell whether nobody proved that the API server told of what a note says, so that its actor is only claimed."""
+    return bool((note.get("spec") or {}).get("unproven"))
+
+
+def shown_by(note: Object) -> Shown:
+    """Return what the object of an unproven note must show."""
+    told = (note.get("spec") or {}).get("shown") or {}
+    return Shown(str(told.get("how") or ""), str(told.get("content") or ""))
 
 
 def entry_id(verb: str, uid: str, note: str = "") -> str:

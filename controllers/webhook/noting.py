@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube import AlreadyExists
+from controllers.kube import AlreadyExists, Discovery
 from controllers.kube.kinds import AUDIT_NOTES
-from controllers.store.audit_notes import note_key, note_of
+from controllers.store.audit_notes import Shown, content_of, note_key, note_of
 from engine.errors import EngineError
 
 from . import envelope
+from .caller import is_proven
 from .claims import user_of
 from .deeds import deed_of
+from .live import Live
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,7 +42,9 @@ class Notary:
         namespace: str,
         key: bytes,
         jobs_of: Callable[[str], frozenset[Job]],
+        discovery: Discovery | None = None,
     ) -> None:
+        self._live = Live(client, discovery or Discovery(client))
         self._client, self._clock, self._namespace = client, clock, namespace
         self._key, self._jobs_of = note_key(key), jobs_of
 
@@ -63,11 +68,38 @@ class Notary:
             return envelope.allowed(uid, [NOT_NOTED])
         return envelope.allowed(uid)
 
+    async def _seen(self, request: Mapping[str, Any]) -> tuple[Shown, Mapping[str, Any]] | None:
+        """Return what is to be looked for after a request that nobody proved, and the request by what the cluster shows.
+
+        None for a request that says of the cluster what it does not show. Raises KubeError where it cannot be asked.
+        """
+        operation, new = request.get("operation"), request.get("object")
+        live = await self._live.of(request)
+        if operation == "DELETE":
+            return None if live is None else (Shown("gone"), {**request, "oldObject": live})
+        if not isinstance(new, dict):
+            return None
+        after = content_of(new)
+        if operation == "CREATE":
+            return None if live is not None else (Shown("made", after), request)
+        if live is None or content_of(live) != content_of(request.get("oldObject") or {}):
+            return None
+        return (Shown("changed", after), {**request, "oldObject": live}) if content_of(live) != after else None  # fmt: skip
+
     async def _note(self, request: Mapping[str, Any]) -> None:
         user, now = user_of(request), self._clock.now()
         deed = deed_of(request, now, jobs=self._jobs_of(user))
         if deed is None:
             return
+        if not is_proven():
+            seen = await self._seen(request)
+            if seen is None:
+                return
+            shown, request = seen
+            deed = deed_of(request, now, jobs=self._jobs_of(user))
+            if deed is None:
+                return
+            deed = replace(deed, shown=shown)
         groups = tuple(map(str, (request.get("userInfo") or {}).get("groups") or ()))
         note = note_of(
             deed, user, now, namespace=self._namespace, key=self._key, groups=groups[:16]

@@ -157,8 +157,8 @@ class Serving:
             runtime.world.discovery,
         )
         notary = Notary(
-            runtime.client, runtime.clock, runtime.namespace, runtime.key, runtime.jobs_of
-        )
+            runtime.client, runtime.clock, runtime.namespace, runtime.key, runtime.jobs_of, runtime.world.discovery
+        )  # fmt: skip
         desk = Desk(
             runtime.world,
             runtime.client,

@@ -40,9 +40,12 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def _log(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.cluster.audit import UNPROVEN
+
     from .lists import run_list
 
-    terms = [f"{name}={value}" for name, value in (("actor", args.actor), ("verb", args.action)) if value]  # fmt: skip
+    terms = [f"verb={args.action}"] if args.action else []
+    terms += [f'(actor="{args.actor}" or actor="{args.actor}{UNPROVEN}")'] if args.actor else []
     terms += [f'object="*{args.object}*"'] if args.object else []
     terms += [f"time<{args.since}"] if args.since else []
     args.where = " ".join([*terms, f"({args.where})" if args.where.strip() else ""]).strip()
@@ -61,6 +64,7 @@ def _verify(args: argparse.Namespace) -> int:
 
 def _verify_chain(args: argparse.Namespace) -> int:
     from engine.audit import segment_of, verify
+    from kubectl_kpolicy.cluster.audit import is_unproven
     from kubectl_kpolicy.output.structured import json_text
 
     from .lists import check_needs, listing_of, read_world
@@ -74,13 +78,16 @@ def _verify_chain(args: argparse.Namespace) -> int:
     found = verify(segments, _checkpoints(args.checkpoint), key)
     findings = [one for one in found if one.seq >= args.least]
     checked = _extent(args)
+    claimed = sum(is_unproven(record) for one in segments for record in one.records)
     if args.output == "json":
         rows = [{"kind": one.kind, "seq": one.seq, "segment": one.segment, "message": one.message} for one in findings]  # fmt: skip
-        sys.stdout.write(json_text({"apiVersion": "kpolicy.io/v1alpha1", "kind": "AuditVerdict", "whole": not findings, "findings": rows, **checked}))  # fmt: skip
+        sys.stdout.write(json_text({"apiVersion": "kpolicy.io/v1alpha1", "kind": "AuditVerdict", "whole": not findings, "findings": rows, "unproven": claimed, **checked}))  # fmt: skip
         return int(bool(findings))
     for one in findings:
         print(f"{one.kind} at record {one.seq} in {one.segment}: {one.message}")
     print(f"{sum(len(one.records) for one in segments)} records in {len(segments)} segments: " + (f"{len(findings)} findings" if findings else "whole"))  # fmt: skip
+    if claimed:
+        print(f"{claimed} of them name an actor whom nobody proved: what they tell was seen in the cluster, who did it was not")  # fmt: skip
     if not args.quiet:
         print(f"checked: {'; '.join(checked['checked'])}", *(f"not checked: {text}" for text in checked["notChecked"]), sep="\n", file=sys.stderr)  # fmt: skip
     return int(bool(findings))

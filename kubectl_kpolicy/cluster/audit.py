@@ -13,12 +13,13 @@ from .world import items, part, word
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from engine.model import Object
+    from engine.model import Block, Object
 
     from .rows import Cell
     from .world import World
 
 KIND = "AuditRecord"
+UNPROVEN = " (not proven)"
 _MARKS = {"postpone": "until {at}", "skip": "the run of {at}", "run": "", "pause": ""}
 _MARK = re.compile(r"(?P<value>\S+) (?P<user>\S+): (?P<why>.*)", re.DOTALL)
 
@@ -61,7 +62,7 @@ def _row(record: Object, segment: str, number: int) -> Row:
         {
             "seq": seq if isinstance(seq, int) else number,
             "time": instant(word(record, "time") or word(record, "at")),
-            "actor": word(record, "actor") or word(record, "user"),
+            "actor": actor_of(record),
             "verb": word(record, "verb") or word(record, "action"),
             "object": place or word(record, "object"),
             "result": word(record, "result"),
@@ -74,6 +75,17 @@ def _row(record: Object, segment: str, number: int) -> Row:
         },
         {"apiVersion": "kpolicy.io/v1alpha1", "kind": KIND, "metadata": {"name": f"{segment}-{seq if isinstance(seq, int) else number}"}, **record},
     )  # fmt: skip
+
+
+def actor_of(record: Object) -> str:
+    """Return who did what a record tells; a name that was only claimed says so wherever it is shown."""
+    named = word(record, "actor") or word(record, "user")
+    return f"{named}{UNPROVEN}" if is_unproven(record) else named
+
+
+def is_unproven(record: Block) -> bool:
+    """Tell whether nobody proved that the API server named the actor of a record."""
+    return bool(record.get("unproven"))
 
 
 def brief_reason(row: Row, now: datetime) -> str:

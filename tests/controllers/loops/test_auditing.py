@@ -10,7 +10,7 @@ from controllers.kube.kinds import AUDIT_NOTES, AUDIT_SEGMENTS, POLICY_EXCEPTION
 from controllers.loops.auditing import NoteLoop
 from controllers.loops.grants import GrantLoop
 from controllers.store.audit import AuditTrail
-from controllers.store.audit_notes import Deed, note_key, note_of
+from controllers.store.audit_notes import Deed, Shown, content_of, note_key, note_of
 from engine.audit import segment_of, verify
 
 from .staging import NOW, Scene, scene
@@ -149,3 +149,68 @@ def test_the_exception_of_a_grant_that_went_while_nobody_led_is_removed():
         assert made.stored(POLICY_EXCEPTIONS) == []
 
     run(play, POLICY, GRANT)
+
+
+EXCEPTION = {
+    "apiVersion": "kyverno.io/v2", "kind": "PolicyException",
+    "metadata": {"name": "web", "namespace": "shop", "uid": "e1", "creationTimestamp": "2026-11-21T10:18:00Z"},
+    "spec": {"exceptions": [{"policyName": "team", "ruleNames": ["r"]}]},
+}  # fmt: skip
+
+
+def unproven(how: str, content: str = "", verb: str = "", uid: str = "e1") -> Any:
+    about = {"apiVersion": "kyverno.io/v2", "kind": "PolicyException", "namespace": "shop", "name": "web", "uid": uid}  # fmt: skip
+    deed = Deed(verb or how, about, shown=Shown(how, content))
+    return note_of(deed, "bob-the-auditor", NOW, namespace="kyverno", key=note_key(b"k" * 32))
+
+
+def test_what_nobody_proved_comes_into_the_trail_as_far_as_it_is_seen_and_its_actor_as_claimed():
+    async def play(made: Scene) -> None:
+        made.put(unproven("made", content_of(EXCEPTION)))
+        await made.rest(1)
+        assert told(made) == []
+        made.put(EXCEPTION)
+        await made.rest(2)
+        made.put(unproven("gone"))
+        await made.rest(2)
+        made.take(EXCEPTION)
+        await made.rest(2)
+        assert told(made) == [("made", "bob-the-auditor", "ok"), ("gone", "bob-the-auditor", "ok")]
+        [segment] = made.stored(AUDIT_SEGMENTS)
+        assert [one["unproven"] for one in segment["spec"]["records"]] == [True, True]
+
+    run(play)
+
+
+def test_what_never_happened_comes_never_into_the_trail_however_well_it_is_forged():
+    async def play(made: Scene) -> None:
+        long_ago = {**EXCEPTION, "metadata": {**EXCEPTION["metadata"], "creationTimestamp": "2026-11-21T09:00:00Z"}}  # fmt: skip
+        made.put(long_ago)
+        for note in (
+            unproven("made", content_of(EXCEPTION)),
+            unproven("made", content_of(EXCEPTION), uid="made-up"),
+            unproven("changed", "0" * 64),
+            unproven("gone"),
+            unproven("gone", uid=""),
+        ):
+            made.put(note)
+        await made.rest(60)
+        await made.rest(60)
+        assert told(made) == []
+        assert made.stored(AUDIT_NOTES) == []
+
+    run(play)
+
+
+def test_a_change_that_nobody_proved_is_told_once_the_object_shows_it():
+    async def play(made: Scene) -> None:
+        made.put(EXCEPTION)
+        after = {**EXCEPTION, "spec": {"exceptions": []}}
+        made.put(unproven("changed", content_of(after)))
+        await made.rest(5)
+        assert told(made) == []
+        made.put(after)
+        await made.rest(5)
+        assert told(made) == [("changed", "bob-the-auditor", "ok")]
+
+    run(play)

@@ -8,11 +8,12 @@ from typing import Any
 import orjson
 import pytest
 
-from controllers.kube import ManualClock, Unreachable
+from controllers.kube import Discovery, ManualClock, Unreachable
 from controllers.kube.accounts import Accounts, Job, account_user
 from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import AUDIT_NOTES
 from controllers.store.audit_notes import entry_of, is_ours, note_key
+from controllers.webhook.caller import Caller, current_caller
 from controllers.webhook.noting import NOT_NOTED, Notary
 
 from .staging import NOW, body
@@ -35,6 +36,13 @@ def obj(kind: str, version: str = "kpolicy.io/v1alpha1", **fields: Any) -> dict[
 PLURALS = {"Grant": "grants", "GrantPolicy": "grantpolicies", "PolicyException": "policyexceptions", "CodeUse": "codeuses", "OneTimeCode": "onetimecodes", "AuditSegment": "auditsegments", "CleanupPolicy": "cleanuppolicies", "Pod": "pods"}  # fmt: skip
 GRANT = obj("Grant", spec={"policy": "team", "rules": ["r"]}, status={"state": "active"})
 EXCEPTION = obj("PolicyException", "kyverno.io/v2", spec={"exceptions": [{"policyName": "team", "ruleNames": ["r", "s"]}]})  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _by_certificate():
+    token = current_caller.set(Caller.CERTIFICATE)
+    yield
+    current_caller.reset(token)
 
 
 class Desk:
@@ -225,3 +233,65 @@ def test_a_note_is_signed_in_every_part():
         assert not is_ours({**note, "spec": {**note["spec"], name: [value, 1]}}, key), name
     assert not is_ours({**note, "metadata": {**note["metadata"], "name": "other"}}, key)
     assert entry_of(note, "ok")["policy"] == "team/r,s"
+
+
+class UnprovenDesk(Desk):
+    """A desk on a cluster that holds some objects, asked by somebody who proved nothing."""
+
+    def __init__(self, *objects: Any) -> None:
+        super().__init__()
+        for one in objects:
+            self.client.put(one)
+        discovery = Discovery(self.client)
+        asyncio.run(discovery.refresh())
+        self.notary = Notary(
+            self.client,
+            self.client.clock,
+            "kyverno",
+            KEY,
+            Accounts.one(self.client).jobs_of,
+            discovery,
+        )
+
+    def ask(self, *given: Any, **named: Any) -> Any:
+        token = current_caller.set(Caller.PATH)
+        try:
+            return super().ask(*given, **named)
+        finally:
+            current_caller.reset(token)
+
+    def shown(self) -> list[tuple[str, bool, str]]:
+        specs = [one["spec"] for one in self.client.stored(AUDIT_NOTES)]
+        return [(one["verb"], one["unproven"], one["shown"]["how"]) for one in specs]
+
+
+WIDER = {**EXCEPTION, "spec": {"exceptions": []}}
+
+
+def test_what_nobody_proved_is_noted_only_as_far_as_the_cluster_is_as_it_says():
+    desk = UnprovenDesk(EXCEPTION)
+    desk.ask("DELETE", None, GRANT)
+    desk.ask("UPDATE", EXCEPTION, WIDER)
+    desk.ask("UPDATE", EXCEPTION, EXCEPTION)
+    desk.ask("CREATE", EXCEPTION)
+    other = {**EXCEPTION, "metadata": {**EXCEPTION["metadata"], "uid": "other"}}
+    desk.ask("DELETE", None, other)
+    assert desk.told() == []
+    desk.ask("UPDATE", WIDER, EXCEPTION)
+    desk.ask("DELETE", None, EXCEPTION)
+    desk.ask("CREATE", other)
+    assert sorted(desk.shown()) == [("change", True, "changed"), ("delete", True, "gone"), ("except", True, "made")]  # fmt: skip
+
+
+def test_the_reason_of_an_unproven_deletion_is_what_the_cluster_shows():
+    desk = UnprovenDesk({**GRANT, "status": {"state": "revoked"}})
+    desk.ask("DELETE", None, GRANT)
+    assert desk.told() == [("delete", "eve", "Grant", "it was revoked")]
+
+
+def test_a_kind_that_the_server_does_not_have_is_looked_for_nowhere():
+    desk = UnprovenDesk()
+    before = len(desk.client.calls)
+    strange = obj("PolicyException", "kyverno.io/v2", metadata={"name": "../../secrets"})
+    desk.ask("DELETE", None, {**strange, "kind": "PolicyException"}, kind={"group": "x", "version": "y", "kind": "../z"})  # fmt: skip
+    assert [call.verb for call in desk.client.calls[before:]] == []

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.audit import append
 from engine.lang import yaml
 from kubectl_kpolicy import entry
 from kubectl_kpolicy.cluster.recording import Recorder
@@ -280,6 +281,23 @@ def test_audit_records_are_filtered_and_exported(run) -> None:
         "CEF:0|kpolicy|kpolicy|1|request|request|3|rt=2026-03-14T11:04:00Z suser=alice"
     )
     assert cef[3].split("|")[6] == "7", "a denial weighs more"
+
+
+def test_an_actor_whom_nobody_proved_is_shown_so_wherever_a_record_is(run, tmp_path: Path) -> None:
+    entry_ = {"id": "x", "time": "2026-03-14T11:04:00Z", "actor": "bob", "verb": "create", "object": {"kind": "GrantPolicy", "name": "g"}, "result": "ok", "unproven": True}  # fmt: skip
+    record = append(entry_, None)
+    segment = {"apiVersion": "kpolicy.io/v1alpha1", "kind": "AuditSegment", "metadata": {"name": "audit-000000001", "namespace": "kyverno"}, "spec": {"records": [record]}}  # fmt: skip
+    there = world()
+    there.replace("auditsegments", [segment], NOW)
+    file = recorded(tmp_path / "unproven.jsonl", there)
+
+    assert "bob (not proven)" in run("audit", "log", "--actor", "bob", file=file)[1]
+    assert run("audit", "log", "--actor", "bo", "--no-headers", file=file)[1] == ""
+    assert "suser=bob (not proven)" in run("audit", "export", "--format", "cef", file=file)[1]
+    code, out, _ = run("audit", "verify", file=file)
+    assert (code, "1 of them name an actor whom nobody proved" in out) == (0, True)
+    assert json.loads(run("audit", "verify", "-o", "json", file=file)[1])["unproven"] == 1
+    assert "nobody proved" not in run("audit", "verify")[1]
 
 
 @pytest.mark.parametrize("form", ["html", "md", "csv", "sarif", "junit"])

@@ -1,0 +1,43 @@
+"""What the cluster itself shows of the object that a review is about, for effects of reviews that nobody proved.
+
+A review says what was there and what is to be there. Before it is answered the object must be as the review says it was, or not be
+there yet: then whatever is seen to be there afterwards came about since, and was not there for a forger to point at.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from controllers.kube import NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from controllers.kube import Client, Discovery
+    from engine.model import Object
+
+
+class Live:
+    """Reads objects as they are now."""
+
+    def __init__(self, client: Client, discovery: Discovery) -> None:
+        self._client, self._discovery = client, discovery
+
+    async def of(self, request: Mapping[str, Any]) -> Object | None:
+        """Return the object that a request is about with the UID that it names, None where there is none; raises KubeError."""
+        named = request.get("kind") or {}
+        shown = request.get("object") or request.get("oldObject") or {}
+        metadata = shown.get("metadata") or {}
+        name = str(metadata.get("name") or request.get("name") or "")
+        version = "/".join(filter(None, (named.get("group"), named.get("version"))))
+        # by what the server serves, and never by a path that a request spells out
+        kind = self._discovery.find(version, str(named.get("kind") or ""))
+        uid = metadata.get("uid")
+        if kind is None or not name or not uid:
+            return None
+        place = str(request.get("namespace") or "") if kind.namespaced else ""
+        try:
+            found = await self._client.get(kind, name, place)
+        except NotFound:
+            return None
+        return found if (found.get("metadata") or {}).get("uid") == uid else None
