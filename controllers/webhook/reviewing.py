@@ -31,6 +31,7 @@ from . import envelope
 from .bodies import decoded
 from .caller import is_proven
 from .counting import Counting
+from .existing import ExistingViolations
 from .filters import is_filtered
 from .timing import Sample, Timing
 from .triggers import triggers_of
@@ -98,6 +99,7 @@ class Reviewer:
         background_users: frozenset[str] = frozenset(),
         codes: Codes | None = None,
         waivers: Waivers | None = None,
+        existing: ExistingViolations | None = None,
         on_outage: Callable[[], None] = lambda: None,
     ) -> None:
         self._world = world
@@ -113,6 +115,7 @@ class Reviewer:
         self._background_users = background_users
         self._codes = codes
         self._waivers = waivers
+        self._existing = existing or ExistingViolations(client, clock)
         self._on_outage = on_outage
         self._users: dict[tuple[Any, ...], UserInfo] = {}
         self._users_at = -1
@@ -238,6 +241,8 @@ class Reviewer:
     ) -> tuple[Ruling, Sequence[RuleResult]]:
         """Return the ruling, with what codes and the uses of grants make of it, and the results that it stands on."""
         waivers = self._waivers
+        if review.operation == "UPDATE":
+            results = await self._existing.judge(lane, review, request, results, budget)
         if waivers is None or not self._world.policies.snapshot.granted:
             return await self._with_codes(lane, review, request, results, budget), results
         asked = Asked(lane, review, request, inputs)

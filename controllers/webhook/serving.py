@@ -17,6 +17,7 @@ from controllers.kube.accounts import Job
 from .caller import Callers
 from .configurations import SERVICE
 from .desk import Desk
+from .existing import ExistingViolations
 from .grants import GrantDesk
 from .noting import Notary
 from .redeeming import Codes
@@ -60,10 +61,17 @@ class Serving:
         self._callers = Callers(
             frozenset(options.client_names), now=runtime.clock.now, trusts_path=options.trusts_path
         )
+        self._existing = ExistingViolations(runtime.client, runtime.clock)
         self._waivers = Waivers(
-            runtime.world, runtime.client, runtime.resolver, runtime.clock, runtime.namespace, runtime.key,
+            runtime.world,
+            runtime.client,
+            runtime.resolver,
+            runtime.clock,
+            runtime.namespace,
+            runtime.key,
             counting=runtime.connection(Job.GRANTS).client,
-        )  # fmt: skip
+            existing=self._existing,
+        )
         self._counting: asyncio.Task[None] | None = None
         self._server = WebhookServer(
             self._routes(sink, limits),
@@ -138,6 +146,7 @@ class Serving:
             trust=runtime.trust,
             background_users=runtime.background_users,
             waivers=self._waivers,
+            existing=self._existing,
             on_outage=self._on_outage,
             codes=Codes(
                 runtime.world, runtime.client, runtime.clock, runtime.namespace, runtime.key

@@ -22,6 +22,7 @@ from engine.evaluate.policy_set import CompiledPolicy
 from engine.record import replace
 
 from .claims import body_of, target_of, user_of
+from .existing import ExistingViolations
 from .verdicts import Ruling, blocking, rule_on_validation
 
 if TYPE_CHECKING:
@@ -76,10 +77,19 @@ class Waivers:
     """
 
     def __init__(
-        self, world: World, client: Client, resolver: Resolver, clock: Clock, namespace: str, key: bytes,
-        *, counting: Client | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        world: World,
+        client: Client,
+        resolver: Resolver,
+        clock: Clock,
+        namespace: str,
+        key: bytes,
+        *,
+        counting: Client | None = None,
+        existing: ExistingViolations | None = None,
+    ) -> None:
         self._world, self._resolver, self._clock = world, resolver, clock
+        self._existing = existing or ExistingViolations(client, clock)
         self._uses = GrantUses(client, namespace, use_key(key))
         self._tally = Tally(counting or client)
         self._counted = asyncio.Event()
@@ -115,13 +125,13 @@ class Waivers:
         if not any(covered.values()):
             return Waived(results)
         async with asyncio.timeout(budget):
-            without = await self._without(asked, results, granted.keys())
+            without = await self._without(asked, results, granted.keys(), budget)
             refused = blocking(asked.lane, asked.review, without)
             plan = _Plan()
             for result in refused:
                 await self._choose(asked, result, covered.get((result.policy, result.rule)), plan)
             if plan.spent:
-                results = await self._without(asked, results, plan.spent)
+                results = await self._without(asked, results, plan.spent, budget)
         return Waived(results, tuple(plan.needs.values()), tuple(plan.used.values()), frozenset(plan.spent))  # fmt: skip
 
     async def settle(
@@ -138,7 +148,7 @@ class Waivers:
             number = await self._take(granted, attempt, budget)
             if not number:
                 spent = {*waived.spent, granted.exception}
-                results = await self._without(asked, waived.results, spent)
+                results = await self._without(asked, waived.results, spent, budget)
                 return rule_on_validation(asked.lane, asked.review, results), results
             told.append(f"grant {granted.grant} was used: {number} of {granted.most}")
         now = self._clock.now()
@@ -187,8 +197,8 @@ class Waivers:
             return 0
 
     async def _without(
-        self, asked: Asked, results: Sequence[RuleResult], spent: Collection[str]
-    ) -> list[RuleResult]:
+        self, asked: Asked, results: Sequence[RuleResult], spent: Collection[str], budget: float
+    ) -> Sequence[RuleResult]:
         """Return the results as they are when some exceptions (by key) do not count."""
         concerned = {one.policy for one in results if any(key in spent for key in one.exceptions)}
         policies = tuple(
@@ -197,7 +207,10 @@ class Waivers:
             if one.policy.key in concerned
         )
         found = await evaluate_with(self._resolver, PolicySet(policies), asked.review, asked.inputs)
-        return [*(one for one in results if one.policy not in concerned), *found.results]
+        others = (one for one in results if one.policy not in concerned)
+        return await self._existing.judge(
+            asked.lane, asked.review, asked.request, [*others, *found.results], budget
+        )
 
     def _attempt(self, asked: Asked, result: RuleResult) -> Attempt:
         review, request = asked.review, asked.request

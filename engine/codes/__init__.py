@@ -8,6 +8,7 @@ code seen by somebody else is of no use to them. That it works only once is the 
 from __future__ import annotations
 
 from .binding import Binding, fingerprint
+from .existing import is_left_as_it_was
 from .issued import is_code, issued_code, issued_name, verifier_of
 from .minting import Key, mint, slot_of, verify
 from .text import canonical, shown, use_name
@@ -22,6 +23,7 @@ __all__ = [
     "carried_codes",
     "fingerprint",
     "is_code",
+    "is_left_as_it_was",
     "issued_code",
     "issued_name",
     "mint",

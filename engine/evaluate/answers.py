@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.model import Outcome, Status, Target
+from engine.model import Forgiven, Outcome, Status, Target
 from engine.record import record
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class RuleAnswer:
     """An outcome with what the rule would change (`patched`, `targets`) or make (`generated`).
 
-    `exceptions` are the keys of exceptions that the handler itself has asked.
+    `exceptions` are the keys of exceptions that the handler itself has asked; `forgiven` is what a skip stands for.
     """
 
     outcome: Outcome
@@ -24,6 +24,7 @@ class RuleAnswer:
     targets: tuple[Target, ...] = ()
     generated: tuple[Object, ...] = ()
     exceptions: tuple[str, ...] = ()
+    forgiven: Forgiven | None = None
 
 
 Answers = tuple[RuleAnswer, ...]

@@ -284,4 +284,5 @@ def _finished(
         answer.patched,
         answer.targets,
         answer.generated,
+        answer.forgiven,
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError, LimitError
 from engine.lang.jmes import UnknownKeyError
-from engine.model import Status
+from engine.model import Forgiven, Outcome, Status
 from engine.record import record, replace
 
 from .answers import NO_ANSWER, Answers, RuleAnswer, answered, errored, joined
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
     Handler = Callable[[State], Answers]
 
+_FORGIVEN = Outcome(
+    Status.SKIP, "skipping the rule evaluation as pre-existing violations are allowed"
+)
 _GO_TYPES = {str: "string", bool: "bool", int: "int64", float: "float64", list: "[]interface {}"}
 
 
@@ -196,7 +199,7 @@ def _compile_pod_security(block: Block) -> Handler:
 
 
 def _allowing_existing(handler: Handler, rule: Rule) -> Handler:
-    """Skip an update whose object broke the rule before it (row A-71), where a failure would block.
+    """Skip an update whose object broke the rule before it (row A-71), where a failure would block; say what it skipped.
 
     The object before is asked about as an object and not as its subresource: what a rule for a subresource refuses
     is the request, which nothing has violated before. Context and preconditions are those of the object before, too.
@@ -209,7 +212,8 @@ def _allowing_existing(handler: Handler, rule: Rule) -> Handler:
         review = state.review
         if review.operation != "UPDATE" or not review.old_object or not state.enforces(review):
             return answers
-        if not _has_failed(answers):
+        failed = _failures(answers)
+        if not failed:
             return answers
         before = _before_the_update(state, review.old_object)
         if not state.applies(replace(before.review, subresource="")):
@@ -217,17 +221,16 @@ def _allowing_existing(handler: Handler, rule: Rule) -> Handler:
         load_context(context, before.scope, state.inputs)
         if preconditions is not None and not _holds(preconditions, before):
             return answers
-        if not _has_failed(handler(before)):
+        failed_before = _failures(handler(before))
+        if not failed_before:
             return answers
-        return answered(
-            Status.SKIP, "skipping the rule evaluation as pre-existing violations are allowed"
-        )
+        return (RuleAnswer(_FORGIVEN, forgiven=Forgiven(failed, failed_before)),)
 
     return handle
 
 
-def _has_failed(answers: Answers) -> bool:
-    return any(answer.outcome.status is Status.FAIL for answer in answers)
+def _failures(answers: Answers) -> tuple[Outcome, ...]:
+    return tuple(one.outcome for one in answers if one.outcome.status is Status.FAIL)
 
 
 def _holds(preconditions: Conditions, state: State) -> bool:

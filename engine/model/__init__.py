@@ -11,7 +11,7 @@ from .policy import (
     PolicyReference,
     Rule,
 )
-from .result import Outcome, RuleResult, RuleType, Status, Target
+from .result import Forgiven, Outcome, RuleResult, RuleType, Status, Target
 from .review import NOBODY, Review, UserInfo, review_of
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "ActionOverride",
     "Block",
     "CleanupPolicy",
+    "Forgiven",
     "Json",
     "Object",
     "Outcome",

@@ -54,8 +54,19 @@ class Target:
 
 
 @record
+class Forgiven:
+    """Why a rule did not fail: the object broke it before, too. What is wrong with it now, and what was then."""
+
+    now: tuple[Outcome, ...]
+    before: tuple[Outcome, ...]
+
+
+@record
 class RuleResult:
-    """What one rule of one policy said about one object; `patched` is None where it left that object as it was."""
+    """What one rule of one policy said about one object; `patched` is None where it left that object as it was.
+
+    `forgiven` is set on a skip that stands for failures which the object had before.
+    """
 
     policy: str
     rule: str
@@ -69,3 +80,4 @@ class RuleResult:
     patched: Object | None = None
     targets: tuple[Target, ...] = ()
     generated: tuple[Object, ...] = ()
+    forgiven: Forgiven | None = None
