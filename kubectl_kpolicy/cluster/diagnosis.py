@@ -15,7 +15,7 @@ from .protection import protection
 from .world import items, part, word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
     from controllers.kube import Client
@@ -28,6 +28,8 @@ MOST_SKEW = 5.0
 """Seconds that clocks may differ before countdowns are worth a remark."""
 _SOON = timedelta(days=30)
 _COMPONENT = "app.kubernetes.io/component=admission-controller"
+_SHOWN = 8
+_RESOLVES = "--resolve-values"
 _ENABLED, _NAMESPACE = "--enablePolicyException", "--exceptionNamespace"
 
 
@@ -108,7 +110,33 @@ async def _exceptions(client: Client, world: World) -> list[Check]:
         page = await client.list_all(DEPLOYMENTS, label_selector=_COMPONENT)
     except KubeError as error:
         return [Check("exceptions", "unknown", f"the engine's flags cannot be read: {error.message}")]  # fmt: skip
-    return [_judged(deployment, engine_of(world)) for deployment in page.items]
+    judged = [_judged(deployment, engine_of(world)) for deployment in page.items]
+    return [*judged, *_values(world, page.items)]
+
+
+def _values(world: World, deployments: Iterable[Object]) -> list[Check]:
+    """Tell whether values are read as expressions, and if not, which policies may rely on it."""
+    for deployment in deployments:
+        if dict(_flags(deployment)).get(_RESOLVES) == "true":
+            place = f"{word(deployment, 'metadata', 'namespace')}/{word(deployment, 'metadata', 'name')}"
+            return [Check("values", "warn", f"{place} reads values as expressions ({_RESOLVES}): whoever may write a value that a policy uses decides what it reads and shows")]  # fmt: skip
+    if engine_of(world) == "Kyverno":
+        return [Check("values", "warn", "Kyverno reads values as expressions: whoever may write a value that a policy uses decides what it reads and shows")]  # fmt: skip
+    policies = (*world.objects("clusterpolicies"), *world.objects("policies"))
+    found = sorted(name for policy in policies for name in _relying(policy))
+    if not found:
+        return [Check("values", "ok", "values are data, and no policy is known to need them read as expressions")]  # fmt: skip
+    listed = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if found[_SHOWN:] else "")  # fmt: skip
+    return [Check("values", "warn", f"these may decide otherwise than in Kyverno where a value holds `{{{{` or makes up an expression: {listed}",
+                  f"see docs/values.md; {_RESOLVES} of the engine reads values as Kyverno does")]  # fmt: skip
+
+
+def _relying(policy: Object) -> Iterator[str]:
+    from engine.lint.values import rereadings
+
+    for rule in items(policy, "spec", "rules"):
+        if rereadings(rule):
+            yield f"{word(policy, 'metadata', 'name')}/{rule.get('name')}"
 
 
 def _judged(deployment: Object, engine: str) -> Check:

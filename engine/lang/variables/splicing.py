@@ -57,6 +57,15 @@ def splice(items: Items, *, starts_path: bool = False) -> tuple[Piece, ...]:
     return tuple(_joined(pieces))
 
 
+def unquoted(items: Items, *, starts_path: bool = False) -> list[Braces]:
+    """Return the variables in the text of an expression that stand outside quotes, where few values can stand."""
+    return [
+        braces
+        for _, braces, insert in splice(items, starts_path=starts_path)
+        if braces is not None and insert in (_as_name, _as_number)
+    ]
+
+
 def _joined(pieces: list[Piece]) -> Iterator[Piece]:
     """Yield the pieces with text that stands side by side as one."""
     text = ""

@@ -110,3 +110,38 @@ def test_counts_of_codes_are_no_leases_that_anybody_renews() -> None:
     lease = {"metadata": {"name": "kpolicy-codes-x", "labels": {"kpolicy.io/kind": "codes"}}, "spec": {"holderIdentity": "kpolicy"}}  # fmt: skip
     world.replace("leases", [lease], NOW)
     assert not [one for one in checks(world, NOW) if one.name.startswith("lease")]
+
+
+RELYING = {
+    "metadata": {"name": "templates"},
+    "spec": {
+        "rules": [
+            {
+                "name": "r",
+                "context": [{"name": "cm", "configMap": {"name": "texts", "namespace": "a"}}],
+                "validate": {"message": "see {{ cm.data.text }}", "deny": {}},
+            }
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "args", "policies", "status", "words"),
+    [
+        ({"kpolicy.io__owner": "x"}, [], [], "ok", "values are data"),
+        ({"kpolicy.io__owner": "x"}, [], [RELYING], "warn", "may decide otherwise"),
+        ({"kpolicy.io__owner": "x"}, ["--resolve-values"], [], "warn", "reads values"),
+        ({}, [], [RELYING], "warn", "Kyverno reads values"),
+    ],
+)
+def test_whether_values_are_read_as_expressions_is_said(
+    annotations: dict[str, str], args: list[str], policies: list[Any], status: str, words: str
+) -> None:
+    world = hooks(None, **annotations)
+    world.replace("clusterpolicies", policies, NOW)
+    made = asyncio.run(more_checks(Server(deployment(*args)), world, 0.0, NOW))  # type: ignore[arg-type] # a stand-in
+    [check] = [one for one in made if one.name == "values"]
+    assert check.status == status
+    assert words in check.detail
+    assert ("templates/r" in check.detail) is ("may decide" in words)
