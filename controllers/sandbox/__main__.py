@@ -45,7 +45,12 @@ async def _serve(folder: Path, port: int) -> None:
     for one in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(one, stop.set)
     async with Sandbox.start(folder, port=port) as sandbox:
-        print(f"ready: {sandbox.url}, KUBECONFIG={sandbox.kubeconfig}", flush=True)
+        closed = (
+            f"; others could open {', '.join(sandbox.were_open)} until now"
+            if sandbox.were_open
+            else ""
+        )
+        print(f"ready: {sandbox.url}, KUBECONFIG={sandbox.kubeconfig}{closed}", flush=True)
         await stop.wait()
 
 

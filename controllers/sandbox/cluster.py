@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from .call import Call, User, service_account
 from .clock import Clock
 from .kinds import Registry
+from .privacy import DATABASE
 from .store import Store
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def open_cluster(folder: Path | None) -> Cluster:
     """Open the store in a folder (None: in memory) and everything above it."""
     from .admission.chain import Chain
 
-    store = Store(folder / "sandbox.db" if folder else None)
+    store = Store(folder / DATABASE if folder else None)
     offset = timedelta(seconds=float(store.fact("clock-offset") or 0))
     key = store.fact("token-key")
     if key is None:

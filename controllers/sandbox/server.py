@@ -28,6 +28,7 @@ from .illusion import namespaces, roles
 from .illusion.pods import NODE
 from .illusion.running import Illusion
 from .objects import write
+from .privacy import make_private
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -48,13 +49,14 @@ class Busy(Exception):  # noqa: N818 - says what the folder is
 
 
 class Sandbox:
-    """A sandbox that runs: where it listens, how to reach it, and its clock."""
+    """A sandbox that runs: where it listens, how to reach it, and its clock; `were_open` names files that others could open."""
 
     def __init__(self, folder: Path, cluster: Cluster, files: pki.Files, port: int) -> None:
         self.folder = folder
         self.cluster = cluster
         self.files = files
         self.port = port
+        self.were_open: list[str] = []
 
     @property
     def kubeconfig(self) -> Path:
@@ -91,6 +93,7 @@ class Sandbox:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _only_one(folder):
             files = await asyncio.to_thread(pki.ensure, folder)
+            opened = make_private(folder)
             cluster = open_cluster(folder)
             cluster.authority = files.authority.read_text()
             cluster.admission.caller.certificate = files.pair("webhook-client")
@@ -102,6 +105,7 @@ class Sandbox:
                 await runner.setup()
                 bound = await _listen(cluster, runner, files, port)
                 sandbox = cls(folder, cluster, files, bound)
+                sandbox.were_open = opened
                 sandbox.kubeconfig_of(ADMIN).replace(sandbox.kubeconfig)
                 illusion.start()
                 yield sandbox

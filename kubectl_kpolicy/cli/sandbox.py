@@ -140,6 +140,9 @@ def _start(folder: Path) -> None:
         process.wait()
         last = log.read_text(errors="replace").strip().rpartition("\n")[2]
         raise _error(f"the sandbox did not start: {last or 'it said nothing'}", f"see `{log}`")
+    _, _, opened = line.decode(errors="replace").strip().partition("; ")
+    if opened:
+        print(f"warning: {opened}; `kubectl kpolicy sandbox reset` makes other keys", file=sys.stderr)  # fmt: skip
     # the server outlives us, which is what it was started for
     process.returncode = 0
 

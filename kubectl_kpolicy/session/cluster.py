@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.errors import EngineError
@@ -151,15 +150,9 @@ def guarded(run: Callable[[argparse.Namespace], int], args: argparse.Namespace) 
 
 
 def now() -> datetime:
-    """Return the current instant, or the one that `$KPOLICY_NOW` fixes for tests and pictures.
-
-    Once a server has answered it is not earlier than the server's, with whose time everything in it is compared.
-    """
+    """Return the current instant; once a server has answered, by its clock, which everything in it is compared with."""
     from datetime import UTC, datetime
 
-    fixed = os.environ.get("KPOLICY_NOW")
-    if fixed:
-        return datetime.fromisoformat(fixed)
     return _clocks[0].now() if _clocks else datetime.now(UTC)
 
 
