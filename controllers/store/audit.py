@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from controllers.kube import Client
     from engine.model import Object
 
-MOST_RECORDS: Final = 500
-"""Records of one segment."""
-_MARGIN: Final = 8192
-"""Bytes of a segment beside its records."""
+MOST_IDS: Final = 1000
+"""How many of the last records are known by their ids, by which somebody who tries again finds that it was written."""
 _TRIES: Final = 5
 _log = logging.getLogger(__name__)
 
@@ -57,7 +55,7 @@ class AuditTrail:
         self._client, self._namespace, self._key = client, namespace, key
         self._segment: Object | None = None
         self._size = 0
-        self._ids: set[Any] = set()
+        self._ids: dict[Any, None] = {}
         self._lock = asyncio.Lock()
         self.head: Checkpoint | None = None
         self.witness: Checkpoint | None = None
@@ -83,10 +81,10 @@ class AuditTrail:
     async def _record(self, entry: Mapping[str, Any]) -> bool:
         segment = self._segment if self._segment is not None else await self._last()
         records = segment["spec"]["records"] if segment is not None else []
-        if entry.get("id") in self._ids or any(one.get("id") == entry.get("id") for one in records):
+        if entry.get("id") in self._ids:
             return False
         made = append(entry, self.head)
-        if segment is not None and self._is_full(records, made):
+        if segment is not None and self._is_full(made):
             await self._close(segment, records)
             segment = None
         if segment is None:
@@ -96,6 +94,7 @@ class AuditTrail:
             stored = await self._client.update(AUDIT_SEGMENTS, self._grown(segment, made))
         self._segment = stored
         self._size += size_of(made)
+        self._remember(made)
         self.head = self.witness = Checkpoint(made["seq"], made["hash"])
         return True
 
@@ -109,7 +108,7 @@ class AuditTrail:
             records = found["spec"]["records"]
             self.head = Checkpoint(records[-1]["seq"], records[-1]["hash"])
             self._size = sum(map(size_of, records))
-            self._ids = _ids_before(found, page.items)
+        self._ids = _ids_of(page.items)
         self._compare(records_of(page.items))
         return found
 
@@ -135,14 +134,18 @@ class AuditTrail:
 
     async def _close(self, segment: Object, records: list[Object]) -> None:
         """Seal a segment that nothing is added to any more, and say where it ends to whoever keeps our output."""
-        self._ids = {one.get("id") for one in records}
         if not segment["spec"].get("sealed"):
             await self._client.update(AUDIT_SEGMENTS, {**segment, "spec": {**segment["spec"], "sealed": True}})  # fmt: skip
         head = records[-1]
         _log.info("the audit trail is sealed to record %s with hash %s", head["seq"], head["hash"])
 
-    def _is_full(self, records: list[Object], made: Object) -> bool:
-        return len(records) >= MOST_RECORDS or self._size + size_of(made) > MAX_BYTES - _MARGIN
+    def _is_full(self, made: Object) -> bool:
+        return self._size + size_of(made) > MAX_BYTES
+
+    def _remember(self, made: Object) -> None:
+        self._ids[made.get("id")] = None
+        while len(self._ids) > MOST_IDS:
+            del self._ids[next(iter(self._ids))]
 
     def _compare(self, hashes: Mapping[int, str]) -> None:
         """Tell whether the trail went on from what was seen, or was put back."""
@@ -167,8 +170,7 @@ class AuditTrail:
         return {**segment, "spec": self._spec(segment["metadata"]["name"], records)}
 
     def _spec(self, name: str, records: list[Object]) -> Object:
-        is_full = len(records) >= MOST_RECORDS
-        return {"records": records, "mac": seal(name, records, self._key), "sealed": is_full}
+        return {"records": records, "mac": seal(name, records, self._key), "sealed": False}
 
 
 def size_of(entry: Mapping[str, Any]) -> int:
@@ -185,11 +187,14 @@ def records_of(segments: Iterable[Object]) -> dict[int, str]:
     }
 
 
-def _ids_before(last: Object, segments: Iterable[Object]) -> set[Any]:
-    """Return the ids of the records in the segment before the last one, which may be told of again after a crash."""
-    others = [one for one in segments if one is not last]
-    before = max(others, key=_last_seq, default=None)
-    return {one.get("id") for one in before["spec"]["records"]} if before is not None else set()
+def _ids_of(segments: Iterable[Object]) -> dict[Any, None]:
+    """Return the ids of the last records, which may be told of again after a crash, oldest first."""
+    found: list[Any] = []
+    for segment in sorted(segments, key=_last_seq, reverse=True):
+        if len(found) >= MOST_IDS:
+            break
+        found += (one.get("id") for one in reversed(segment["spec"]["records"]))
+    return dict.fromkeys(reversed(found[:MOST_IDS]))
 
 
 def _last_seq(segment: Object) -> int:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 GENESIS: Final = "0" * 64
 """What stands for the hash of the record before the first one."""
 
-MAX_BYTES: Final = 512 << 10
-"""A segment is closed before it grows larger than this."""
+MAX_BYTES: Final = 64 << 10
+"""A segment is closed before its records are more than this, because each record is written with all before it in its segment."""
 
 
 @record

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import orjson
 import pytest
 
 from controllers.kube import Unreachable
 from controllers.kube.kinds import AUDIT_SEGMENTS, GRANTS, POLICY_EXCEPTIONS
 from controllers.loops.grants import GrantLoop
-from controllers.store.audit import MOST_RECORDS, AuditTrail
+from controllers.store.audit import AuditTrail
 from engine.audit import segment_of, verify
 
 from .staging import NOW, Scene, scene
@@ -329,11 +330,46 @@ def test_a_new_leader_goes_on_with_the_trail():
 def test_a_full_segment_is_sealed_and_followed_by_another():
     async def play(made: Scene) -> None:
         trail = AuditTrail(made.client, "kyverno", KEY)
-        for number in range(MOST_RECORDS + 2):
-            await trail.record({"id": f"n{number}", "actor": "x", "verb": "v"})
+        for number in range(100):
+            await trail.record({"id": f"n{number}", "actor": "x", "verb": "v", "reason": "r" * 800})
         first, second = sorted(made.stored(AUDIT_SEGMENTS), key=lambda one: one["metadata"]["name"])
-        assert (len(first["spec"]["records"]), first["spec"]["sealed"]) == (MOST_RECORDS, True)
+        assert first["spec"]["sealed"]
         assert not second["spec"]["sealed"]
         assert len(trail_of(made)) == len(first["spec"]["records"]) + len(second["spec"]["records"])
+        assert len(orjson.dumps(first)) < 70_000
+        assert not list(verify([segment_of(one) for one in (first, second)], key=KEY))
+
+    run(play)
+
+
+def test_a_record_costs_a_bounded_write_however_long_the_trail_is(monkeypatch):
+    written: list[int] = []
+
+    async def play(made: Scene) -> None:
+        trail = AuditTrail(made.client, "kyverno", KEY)
+        for verb in ("create", "update"):
+            send = getattr(made.client, verb)
+
+            async def counted(kind: Any, obj: Any, send: Any = send, **more: Any) -> Any:
+                written.append(len(orjson.dumps(obj)))
+                return await send(kind, obj, **more)
+
+            monkeypatch.setattr(made.client, verb, counted)
+        for number in range(600):
+            await trail.record({"id": f"n{number}", "actor": "x", "verb": "v", "reason": "r" * 600})
+        assert max(written) < 70_000
+        assert sum(written) / 600 < 40_000
+
+    run(play)
+
+
+def test_a_record_is_found_again_by_its_id_beyond_the_segment_before():
+    async def play(made: Scene) -> None:
+        trail = AuditTrail(made.client, "kyverno", KEY)
+        for number in range(300):
+            await trail.record({"id": f"n{number}", "actor": "x", "verb": "v", "reason": "r" * 600})
+        assert len(made.stored(AUDIT_SEGMENTS)) > 2
+        for writer in (trail, AuditTrail(made.client, "kyverno", KEY)):
+            assert not await writer.record({"id": "n0", "actor": "x", "verb": "v"})
 
     run(play)
