@@ -9,14 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from engine.errors import LimitError
-from engine.evaluate import Evaluation, evaluate
 from engine.evaluate.policy_set import IN_ORDER
 from engine.record import replace
+
+from .heavy import PROCESS, Heavy
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from engine.evaluate import Answer, Inputs, Lookup, PolicySet
+    from engine.evaluate import Answer, Evaluation, Inputs, Lookup, PolicySet
     from engine.model import Review, RuleType
 
 MOST_ROUNDS = 32
@@ -38,19 +39,20 @@ async def evaluate_with(
     *,
     types: Collection[RuleType] = IN_ORDER,
     first: Evaluation | None = None,
+    heavy: Heavy = PROCESS,
 ) -> Evaluation:
-    """Return the evaluation in which nothing is missing; raises LimitError when questions never end.
+    """Return the evaluation in which nothing is missing; raises LimitError when questions never end or evaluation takes too long.
 
-    `first` is what the engine said before anything was looked up, where the caller has asked already.
+    `first` is what the engine said before anything was looked up, where the caller has asked already; `heavy` are the bounds.
 
     INVARIANT: no result is given while a rule still waits for an answer, so that a look-up which fails to come cannot
     pass for a rule that had nothing to say.
     """
-    found = first or evaluate(policies, review, inputs, types=types)
+    found = first or await heavy.evaluate(policies, review, inputs, types)
     for _ in range(MOST_ROUNDS):
         if not found.missing:
             return found
         answers = await resolver.resolve(frozenset(found.missing))
         inputs = replace(inputs, answers={**inputs.answers, **answers})
-        found = evaluate(policies, review, inputs, types=types)
+        found = await heavy.evaluate(policies, review, inputs, types)
     raise LimitError("the rules ask for more answers from outside than one request may have")

@@ -48,7 +48,7 @@ class BodyLimits:
 
     small: int = 16 * 1024 * 1024
     read: int = 24 * 1024 * 1024
-    decoded: int = 32 * 1024 * 1024
+    decoded: int = 48 * 1024 * 1024
 
 
 class BodyRefused(Exception):  # noqa: N818 - it names the outcome
@@ -99,7 +99,7 @@ class Bodies:
     def _trim(self) -> None:
         self._trimming = None
         # a body that never came to its end is held by its connection's own cycles
-        gc.collect()
+        gc.collect(1)
         trim()
 
 

@@ -19,12 +19,13 @@ from controllers.kube.kinds import NAMESPACES
 from controllers.runtime.entropy import seed_of
 from controllers.runtime.evaluating import evaluate_with
 from controllers.runtime.gate import Gate, Overloaded
+from controllers.runtime.heavy import PROCESS, Heavy
 from controllers.runtime.lanes import FAIL, failure_policy_of
 from controllers.runtime.sink import NoSink, Verdict
 from controllers.store.namespaces import labels_of
 from engine.codes import carried_codes
 from engine.errors import EngineError
-from engine.evaluate import Inputs, evaluate
+from engine.evaluate import Inputs
 from engine.record import replace
 
 from . import envelope
@@ -100,6 +101,7 @@ class Reviewer:
         codes: Codes | None = None,
         waivers: Waivers | None = None,
         existing: ExistingViolations | None = None,
+        heavy: Heavy = PROCESS,
         on_outage: Callable[[], None] = lambda: None,
     ) -> None:
         self._world = world
@@ -116,6 +118,7 @@ class Reviewer:
         self._codes = codes
         self._waivers = waivers
         self._existing = existing or ExistingViolations(client, clock)
+        self._heavy = heavy
         self._on_outage = on_outage
         self._users: dict[tuple[Any, ...], UserInfo] = {}
         self._users_at = -1
@@ -188,13 +191,18 @@ class Reviewer:
         self, policies: PolicySet, review: Review, inputs: Inputs, budget: float
     ) -> Evaluation:
         """Return what policies say once outside questions are answered; only evaluations with such wait and are counted."""
-        found, waited = evaluate(policies, review, inputs), 0.0
-        if found.missing:
+        heavy, waited = self._heavy, 0.0
+        found = ended = heavy.attempt(policies, review, inputs)
+        if found is None or found.missing:
             began = time.perf_counter()
             async with asyncio.timeout(budget), self._gate:
-                found = await evaluate_with(self._resolver, policies, review, inputs, first=found)
+                found = found or await heavy.finish(policies, review, inputs)
+                found = await evaluate_with(
+                    self._resolver, policies, review, inputs, first=found, heavy=heavy
+                )
             waited = time.perf_counter() - began
-        if weight := self._timing.due(policies, review.kind):
+        # what was too long in place is not done there again to be measured
+        if ended is not None and (weight := self._timing.due(policies, review.kind)):
             sample = Sample(policies, review, inputs, found.results, weight, waited)
             asyncio.get_running_loop().call_later(_AFTER, self._timing.measure, sample)
         return found
@@ -333,7 +341,9 @@ class Reviewer:
             found = results
             if audit is not None:
                 began = time.perf_counter()
-                later = await evaluate_with(self._resolver, audit, review, inputs)
+                later = await evaluate_with(
+                    self._resolver, audit, review, inputs, heavy=self._heavy
+                )
                 if weight := self._timing.due(audit, review.kind):
                     waited = time.perf_counter() - began
                     sample = Sample(audit, review, inputs, later.results, weight, waited)

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
+from controllers.runtime.heavy import LONG_SLICE
 from controllers.runtime.metrics import bucket_of
+from controllers.runtime.slices import Slice, SliceOver
 from engine.evaluate import PolicySet, evaluate
 
 from .counting import labels_of
@@ -79,11 +81,16 @@ class Timing:
             self._count(asked, results, took)
 
     def _seconds(self, policy: CompiledPolicy, asked: Sample, type_: RuleType) -> float | None:
-        """Return how long a policy takes; None for one that waits for answers, which are not asked for again."""
+        """Return how long a policy takes; None for one that waits for answers, which are not asked for again, or takes too long."""
         alone = self._set_of(policy)
         alone.plan(asked.review)
         began = self._clock()
-        found = evaluate(alone, asked.review, asked.inputs, types=(type_,))
+        try:
+            found = Slice(LONG_SLICE).run(
+                lambda: evaluate(alone, asked.review, asked.inputs, types=(type_,))
+            )
+        except SliceOver:
+            return None
         return None if found.missing else self._clock() - began
 
     def _set_of(self, policy: CompiledPolicy) -> PolicySet:

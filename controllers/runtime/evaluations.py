@@ -1,0 +1,96 @@
+"""Evaluations as text, for the way from a child that evaluated back to its parent.
+
+Written out field by field and read the same way: what comes back can hold values only, whatever the child has become.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from engine.evaluate import Evaluation, lookups
+from engine.model import RuleResult, RuleType, Status, Target
+
+if TYPE_CHECKING:
+    from engine.evaluate import Lookup
+    from engine.model import Review
+
+_LOOKUPS: Final = {
+    kind.__name__: kind
+    for kind in (
+        lookups.ConfigMapLookup,
+        lookups.ApiCallLookup,
+        lookups.ServiceLookup,
+        lookups.ImageLookup,
+        lookups.SignatureLookup,
+        lookups.GlobalLookup,
+        lookups.ObjectLookup,
+        lookups.ListLookup,
+        lookups.HostLookup,
+    )
+}
+
+
+def write(found: Evaluation, review: Review) -> bytes:
+    """Return an evaluation of `review` as text; an object that is as it was is not written again."""
+    patched: Any = None
+    if found.patched is not review.target:
+        patched = {"value": found.patched}
+    results = [_result(one) for one in found.results]
+    missing = [[one.__class__.__name__, _fields(one)] for one in found.missing]
+    return json.dumps({"results": results, "missing": missing, "patched": patched}).encode()
+
+
+def read(text: bytes, review: Review) -> Evaluation:
+    """Return the evaluation in a text; raises ValueError, KeyError or TypeError for one that holds none."""
+    try:
+        given = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        # numbers that are none, and halves of surrogate pairs
+        given = json.loads(text)
+    patched = given["patched"]
+    found = Evaluation(review.target if patched is None else patched["value"])
+    found.results = [_read_result(one) for one in given["results"]]
+    found.missing = [_read_lookup(name, fields) for name, fields in given["missing"]]
+    return found
+
+
+def _result(one: RuleResult) -> list[Any]:
+    targets = [[target.before, target.after] for target in one.targets]
+    head = [one.policy, one.rule, one.type.value, one.status.value, one.message, one.path]
+    properties = dict(one.properties)
+    return [*head, one.enforce, properties, one.exceptions, one.patched, targets, one.generated]
+
+
+def _read_result(given: list[Any]) -> RuleResult:
+    policy, rule, kind, status, message, path = given[:6]
+    enforce, properties, exceptions, patched, targets, generated = given[6:]
+    return RuleResult(
+        policy,
+        rule,
+        RuleType(kind),
+        Status(status),
+        message,
+        path,
+        enforce,
+        properties,
+        tuple(exceptions),
+        patched,
+        tuple(Target(before, after) for before, after in targets),
+        tuple(generated),
+    )
+
+
+def _fields(lookup: Lookup) -> dict[str, Any]:
+    return {name: getattr(lookup, name) for name in lookup.__match_args__}
+
+
+def _read_lookup(name: str, fields: dict[str, Any]) -> Lookup:
+    made: Lookup = _LOOKUPS[name](**{key: _frozen(value) for key, value in fields.items()})
+    return made
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value

@@ -1,0 +1,158 @@
+"""Evaluations within bounds: in place for a few hundredths of a second, then in a child, and for each tenant only so much of it.
+
+Nearly all evaluations end in place within a millisecond and pay nothing. One that does not is cut off and begun again in a child
+that can be killed; what it takes is taken from its tenant's allowance. A tenant without allowance gets a short slice in place and
+no child, and one deep in debt is not evaluated at all, so that others do not wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
+
+from engine.errors import LimitError
+from engine.evaluate import Evaluation, evaluate
+from engine.evaluate.policy_set import IN_ORDER
+
+from . import evaluations
+from .allowances import CAPACITY, FLOOR, Allowances
+from .children import PROCESSOR_SECONDS, in_child
+from .slices import Slice, SliceOver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from engine.evaluate import Inputs, PolicySet
+    from engine.model import Review, RuleType
+
+LONG_SLICE: Final = 5
+"""Ticks in place while nobody has been heavy lately."""
+SHORT_SLICE: Final = 2
+"""Ticks in place while somebody has: an ordinary evaluation takes a fiftieth of one."""
+MOST_WAITING: Final = 8
+WAIT_SECONDS: Final = 1.0
+"""How long an evaluation waits for a child."""
+_TOO_MANY: Final = "too many evaluations take long at this moment; try again later"
+
+
+class Heavy:
+    """The bounds of one process; `now` is a monotonic clock, `most` is how many children there may be at once."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic, most: int = 0) -> None:
+        self._allowances = Allowances(now)
+        self._now = now
+        self._most = most or max(1, (os.cpu_count() or 1) - 1)
+        self._rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
+            WeakKeyDictionary()
+        )
+        self._waiting = 0
+
+    def attempt(
+        self,
+        policies: PolicySet,
+        review: Review,
+        inputs: Inputs,
+        types: Collection[RuleType] = IN_ORDER,
+    ) -> Evaluation | None:
+        """Return the evaluation if it ends in place, None where it has to be finished in a child.
+
+        Raises LimitError for a tenant without allowance.
+        """
+        allowances = self._allowances
+        work = partial(evaluate, policies, review, inputs, types=types)
+        if allowances.are_untouched:
+            piece, left = Slice(LONG_SLICE), CAPACITY
+        else:
+            piece, left = Slice(SHORT_SLICE), allowances.left(tenant_of(review))
+            if left <= FLOOR:
+                raise over(review)
+        try:
+            found = piece.run(work)
+        except SliceOver:
+            allowances.take(tenant_of(review), piece.seconds)
+            if left <= 0:
+                raise over(review) from None
+            return None
+        if piece.ticks > 1:
+            allowances.take(tenant_of(review), piece.seconds)
+        return found
+
+    async def finish(
+        self,
+        policies: PolicySet,
+        review: Review,
+        inputs: Inputs,
+        types: Collection[RuleType] = IN_ORDER,
+    ) -> Evaluation:
+        """Return the evaluation, from a child; raises LimitError where it takes too long or too many wait."""
+        tenant, allowances = tenant_of(review), self._allowances
+        if self._waiting >= MOST_WAITING:
+            raise LimitError(_TOO_MANY)
+        # reserved at once, so that those who come meanwhile see what this one may use
+        allowances.take(tenant, PROCESSOR_SECONDS)
+        used = 0.0
+        self._waiting += 1
+        try:
+            await self._turn()
+            try:
+                began = self._now()
+                text = await in_child(partial(_evaluated, policies, review, inputs, types))
+            finally:
+                used = min(self._now() - began, float(PROCESSOR_SECONDS))
+                self._room().release()
+        finally:
+            self._waiting -= 1
+            allowances.take(tenant, used - PROCESSOR_SECONDS)
+        return evaluations.read(text, review)
+
+    async def _turn(self) -> None:
+        """Wait for room; raises LimitError where there is none in time."""
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                await self._room().acquire()
+        except TimeoutError:
+            raise LimitError(_TOO_MANY) from None
+
+    def _room(self) -> asyncio.Semaphore:
+        """Return the room for children; a semaphore belongs to one event loop."""
+        return self._rooms.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self._most))
+
+    async def evaluate(
+        self,
+        policies: PolicySet,
+        review: Review,
+        inputs: Inputs,
+        types: Collection[RuleType] = IN_ORDER,
+    ) -> Evaluation:
+        """Return the evaluation, in place or from a child; raises LimitError as these do."""
+        found = self.attempt(policies, review, inputs, types)
+        return found if found is not None else await self.finish(policies, review, inputs, types)
+
+
+def _evaluated(
+    policies: PolicySet, review: Review, inputs: Inputs, types: Collection[RuleType]
+) -> bytes:
+    return evaluations.write(evaluate(policies, review, inputs, types=types), review)
+
+
+def tenant_of(review: Review) -> str:
+    """Return on whose account an evaluation goes: the object's namespace, else who asks."""
+    return review.namespace or f"user {review.user.username}"
+
+
+def over(review: Review) -> LimitError:
+    """Return the refusal of a tenant without allowance."""
+    who = (
+        f"namespace `{review.namespace}`" if review.namespace else f"user `{review.user.username}`"
+    )
+    return LimitError(
+        f"the objects of {who} have taken more time to evaluate than they have; try again later"
+    )
+
+
+PROCESS: Final = Heavy()
+"""The bounds of this process: it has one main thread, and one set of cores."""

@@ -1,0 +1,113 @@
+"""A slice of processor time for pure evaluation: when it is over, the evaluation is cut off where it stands.
+
+A timer of the process ticks with the processor time it uses, and its handler raises only while an evaluation runs; whatever else
+the process does, the tick passes by. Nothing is set or reset around an evaluation, so an ordinary one pays for two assignments.
+What cannot be cut is a single call into C; those are bounded by the engine's own counting of bytes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import signal
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+_T = TypeVar("_T")
+
+TICK: Final = 0.01
+"""Seconds of processor time between two ticks; the kernel rounds them up to its own."""
+_IMPORTS: Final = "<frozen importlib"
+
+
+class SliceOver(BaseException):
+    """The time for an evaluation is used up."""
+
+
+class Slice:
+    """The time of one evaluation: `ticks` are those that fell into it, `most` is how many may."""
+
+    __slots__ = ("most", "ticks")
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.ticks = 0
+
+    @property
+    def seconds(self) -> float:
+        """About how much processor time was used; less than a tick shows as nothing."""
+        return self.ticks * TICK
+
+    def run(self, work: Callable[[], _T]) -> _T:
+        """Return what `work` gives, which must be pure evaluation; raises SliceOver when it takes too long.
+
+        In other threads than the main one nothing is cut off, because signals do not come there.
+        """
+        if not _timer.is_running:
+            _timer.start()
+        try:
+            _timer.current = self
+            try:
+                return work()
+            finally:
+                _timer.current = None
+        except SliceOver:
+            # the tick may also have come between the end of the work and the line above
+            _timer.current = None
+            raise
+
+
+class _Timer:
+    """The one timer of the process."""
+
+    __slots__ = ("current", "is_running")
+
+    def __init__(self) -> None:
+        self.current: Slice | None = None
+        self.is_running = False
+
+    def start(self) -> None:
+        """Let the process tick from now on; without effect outside the main thread and where there are no such timers."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self.is_running = True
+        with suppress(AttributeError, ValueError, OSError):
+            signal.signal(signal.SIGPROF, self._tick)
+            signal.setitimer(signal.ITIMER_PROF, TICK, TICK)
+            atexit.register(self.stop)
+
+    def stop(self) -> None:
+        """Let it tick no more; what ends later than the handler would be ended by the tick."""
+        self.is_running = False
+        with suppress(AttributeError, ValueError, OSError):
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.signal(signal.SIGPROF, signal.SIG_IGN)
+
+    def _tick(self, _signal: int, frame: FrameType | None) -> None:
+        current = self.current
+        if current is None:
+            return
+        current.ticks += 1
+        # a module that is cut off while it is imported would have to be imported again; the next tick comes soon
+        if current.ticks >= current.most and not _is_importing(frame):
+            raise SliceOver
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(_IMPORTS):
+            return True
+        frame = frame.f_back
+    return False
+
+
+_timer: Final = _Timer()
+
+
+def never_again() -> None:
+    """Forget the slice under way: in a child, which is bounded otherwise."""
+    _timer.current = None
