@@ -1,8 +1,8 @@
 """Uses of grants: of limited ones as objects that exist at most once each, of the others as counts in the Grant's status.
 
 INVARIANT: a limited grant lets no more requests through than it may, on however many replicas: each request creates the record
-of its own use before it passes, and the server creates none twice. A use is never taken back; the same request sent again
-finds its own. Counts of unlimited grants are added by optimistic updates, so replicas lose none of each other's; what a
+of its own use before it passes, and the server creates none twice. A use is never taken back, but for a reservation of a
+caller who proved nothing, of which nothing was seen; the same request sent again finds its own. Counts of unlimited grants are added by optimistic updates, so replicas lose none of each other's; what a
 replica had not written when it crashed is lost, and only the show of it.
 """
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube import AlreadyExists, NotFound
 from controllers.kube.kinds import CODE_USES
+from engine.codes import body_digest
 from engine.grants.model import instant_of
 from engine.lang.gotext import compact_json
 
@@ -29,6 +30,9 @@ USER: Final = "kpolicy.io/user-hash"
 POLICY: Final = "kpolicy.io/policy-hash"
 _LABEL: Final = 32
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
+UNPROVEN: Final = "unproven"
+"""Field of a use that nobody proved the API server to have asked for: it is a reservation until the cluster shows another state."""
+ABSENT: Final = "absent"
 SAME_ATTEMPT: Final = timedelta(seconds=40)
 """How long an update may be run again: beyond the API server's own ceiling of 34 s."""
 
@@ -38,7 +42,8 @@ class Attempt:
     """One request that wants to use a code.
 
     `target` says which object (apiVersion, kind, namespace, name, uid); `fingerprint` is the digest of its body; `source` is
-    the name of an issued code's object, or `minted`.
+    the name of an issued code's object, or `minted`. With `seen` nobody proved that the API server
+    asks: it says what the cluster showed before (`state_of`), and the attempt counts once the cluster shows something else.
     """
 
     name: str
@@ -50,6 +55,7 @@ class Attempt:
     fingerprint: str
     source: str
     at: datetime
+    seen: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +121,7 @@ def use_document(
         "object": dict(attempt.target),
         "fingerprint": attempt.fingerprint,
         "usedAt": attempt.at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        **({UNPROVEN: attempt.seen} if attempt.seen else {}),
         **also,
     }
     return {
@@ -143,6 +150,15 @@ def mac_of(name: str, spec: Object, key: bytes) -> str:
     """Return the MAC of a use: over its name and everything in its spec but the MAC itself."""
     content = {field: value for field, value in spec.items() if field != "mac"}
     return hmac.digest(key, f"{name}\n{compact_json(content)}".encode(), "sha256").hex()
+
+
+def state_of(live: Object | None) -> str:
+    """Return what stands for the state of an object as people decide about it: a digest, `ABSENT` for none."""
+    if live is None:
+        return ABSENT
+    metadata = live.get("metadata") or {}
+    told = compact_json([body_digest(live), metadata.get("labels"), metadata.get("annotations")])
+    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def use_key(key: bytes) -> bytes:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube import NotFound
+from controllers.store.uses import ABSENT, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from controllers.kube import Client, Discovery
-    from engine.model import Object
+    from engine.model import Object, Review
 
 
 class Live:
@@ -22,6 +23,17 @@ class Live:
 
     def __init__(self, client: Client, discovery: Discovery) -> None:
         self._client, self._discovery = client, discovery
+
+    async def before(self, review: Review, request: Mapping[str, Any]) -> str:
+        """Return the state (`uses.state_of`) that a request is to change, nothing where the cluster does not show it so.
+
+        What is there already, however it came there, is no proof of a request. Raises KubeError.
+        """
+        live = await self.of(request)
+        if review.operation == "CREATE":
+            return ABSENT if live is None else ""
+        state = state_of(live)
+        return "" if live is None or state == state_of(review.object) else state
 
     async def of(self, request: Mapping[str, Any]) -> Object | None:
         """Return the object that a request is about with the UID that it names, None where there is none; raises KubeError."""

@@ -51,6 +51,7 @@ from .claims import (
     user_of,
 )
 from .issued import IssuedCodes
+from .live import Live
 from .outstanding import Outstanding
 from .strict import CodeClaims
 from .throttle import Throttle
@@ -99,6 +100,7 @@ class Codes:
         self._policies = GrantPolicies(client, clock)
         self.throttle = Throttle(client, clock, namespace)
         self._outstanding = Outstanding()
+        self._live = Live(client, world.discovery)
 
     def __repr__(self) -> str:
         return f"<Codes in {self._namespace}>"
@@ -247,6 +249,11 @@ class Codes:
         if review.dry_run:
             free = [await self._uses.could_take(one) for one in attempts]
             return ("the one-time code would be used; nothing was written on this dry run",) if all(free) else None  # fmt: skip
+        if not is_proven():
+            seen = await self._live.before(review, request)
+            if not seen:
+                return None
+            attempts = [replace(one, seen=seen) for one in attempts]
         for attempt in attempts:
             if not await self._uses.take(attempt):
                 return None

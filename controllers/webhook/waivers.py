@@ -21,8 +21,10 @@ from engine.evaluate import PolicySet
 from engine.evaluate.policy_set import CompiledPolicy
 from engine.record import replace
 
+from .caller import is_proven
 from .claims import body_of, target_of, user_of
 from .existing import ExistingViolations
+from .live import Live
 from .verdicts import Ruling, blocking, rule_on_validation
 
 if TYPE_CHECKING:
@@ -90,6 +92,7 @@ class Waivers:
     ) -> None:
         self._world, self._resolver, self._clock = world, resolver, clock
         self._existing = existing or ExistingViolations(client, clock)
+        self._live = Live(client, world.discovery)
         self._uses = GrantUses(client, namespace, use_key(key))
         self._tally = Tally(counting or client)
         self._counted = asyncio.Event()
@@ -145,14 +148,14 @@ class Waivers:
             return ruling, waived.results
         told = []
         for granted, attempt in waived.needs:
-            number = await self._take(granted, attempt, budget)
+            number = await self._take(asked, granted, attempt, budget)
             if not number:
                 spent = {*waived.spent, granted.exception}
                 results = await self._without(asked, waived.results, spent, budget)
                 return rule_on_validation(asked.lane, asked.review, results), results
             told.append(f"grant {granted.grant} was used: {number} of {granted.most}")
         now = self._clock.now()
-        for granted in waived.used:
+        for granted in waived.used if is_proven() else ():
             self._tally.add(granted, now)
             self._counted.set()
         used = [one.grant for one in (*(need[0] for need in waived.needs), *waived.used)]
@@ -188,9 +191,14 @@ class Waivers:
             _log.warning("uses of grant %s cannot be read: %s", granted.grant, error.message)
             return False
 
-    async def _take(self, granted: Granted, attempt: Attempt, budget: float) -> int:
+    async def _take(self, asked: Asked, granted: Granted, attempt: Attempt, budget: float) -> int:
         try:
             async with asyncio.timeout(budget):
+                if not is_proven():
+                    seen = await self._live.before(asked.review, asked.request)
+                    if not seen:
+                        return 0
+                    attempt = changed(attempt, seen=seen)
                 return await self._uses.take(granted, attempt)
         except (TimeoutError, EngineError) as error:
             _log.warning("a use of grant %s cannot be taken: %s", granted.grant, type(error).__name__)  # fmt: skip

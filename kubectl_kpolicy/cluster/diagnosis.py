@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from controllers.kube.errors import KubeError
 from controllers.kube.kinds import Kind
 
+from .callers import callers
 from .health import Check, engine_of
 from .protection import protection
 from .world import items, part, word
@@ -41,6 +42,7 @@ async def more_checks(client: Client, world: World, skew: float, now: datetime) 
         *_certificates(world, now),
         *await _exceptions(client, world),
         *await protection(client, world),
+        *callers(world),
     ]
 
 

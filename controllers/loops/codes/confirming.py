@@ -16,6 +16,7 @@ from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
 from controllers.loops.notices import Notices
+from controllers.store.uses import UNPROVEN, state_of
 from engine.codes import body_digest
 from engine.grants.model import instant_of
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 CONFIRM_AFTER: Final = timedelta(seconds=90)
 """When a request is over for sure: the API server gives up after 34 s, and objects may still come late (A9)."""
 CONFIRMED, NOT_PERSISTED, UNREADABLE = "Confirmed", "NotPersisted", "Unreadable"
+_LOOK_AGAIN: Final = 1.0
+"""Seconds between two looks for the object of a reservation: one that is gone before it was seen is a use that counts not."""
 _ORDER: Final = {"": 0, "issued": 1, "used": 2, "void": 3}
 """States of a code; it only ever goes on."""
 FINAL: Final = frozenset({CONFIRMED, NOT_PERSISTED, UNREADABLE})
@@ -105,6 +108,8 @@ class CodeLoop:
         if _state(use) in FINAL:
             return
         spec, now = use["spec"], self._surroundings.clock.now()
+        if spec.get(UNPROVEN) and not await self._is_seen(place, use, now):
+            return
         entry = use_record(use)
         if await self._trail.record(entry):
             self._tell("GrantUsed" if spec.get("grant") else "CodeUsed", entry)
@@ -119,6 +124,40 @@ class CodeLoop:
         state, message = await self._outcome(spec)
         await self._trail.record(outcome_record(use, state, now))
         await self._write_use(place[1], state, message, now)
+
+    async def _is_seen(self, place: tuple[str, str], use: Object, now: datetime) -> bool:
+        """Tell whether the cluster shows the request of a use that nobody proved; raises KubeError.
+
+        What is not seen in time is told to nobody. A code stays used, because its owner claimed it; a use of a grant is free again.
+        """
+        spec = use["spec"]
+        if state_of(await self._live(spec.get("object") or {})) != spec[UNPROVEN]:
+            return True
+        due = (instant_of(str(spec.get("usedAt") or "")) or now) + CONFIRM_AFTER
+        if now < due:
+            self.queue.add_after(place, _LOOK_AGAIN)
+        elif spec.get("grant"):
+            await self._give_back(use)
+        else:
+            await self._write_use(place[1], NOT_PERSISTED, "its request was never seen", now)
+        return False
+
+    async def _live(self, target: Object) -> Object | None:
+        try:
+            kind = await self._surroundings.kind_of(str(target.get("apiVersion")), str(target.get("kind")))  # fmt: skip
+            found = await self._surroundings.client.get(kind, str(target.get("name")), str(target.get("namespace") or ""))  # fmt: skip
+        except NotFound:
+            return None
+        return found if (found.get("metadata") or {}).get("uid") == target.get("uid") else None
+
+    async def _give_back(self, use: Object) -> None:
+        metadata = use["metadata"]
+        try:
+            await self._surroundings.client.delete(
+                CODE_USES, str(metadata["name"]), self._surroundings.namespace, uid=str(metadata.get("uid") or "")
+            )  # fmt: skip
+        except NotFound:
+            return
 
     def _tell(self, reason: str, entry: Mapping[str, Any]) -> None:
         """Tell people of what was issued or used, on the object that it is about; never a code."""

@@ -34,7 +34,8 @@ def use_record(use: Object) -> dict[str, Any]:
     made = _record(
         use, "use", str(spec.get("user") or ""), str(spec.get("usedAt") or ""), "ok", why
     )
-    return {**made, "code": use["metadata"]["name"]}
+    marks = {"unproven": True} if spec.get("unproven") else {}
+    return {**made, "code": use["metadata"]["name"], **marks}
 
 
 def outcome_record(use: Object, state: str, now: datetime) -> dict[str, Any]:

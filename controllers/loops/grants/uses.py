@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from controllers.store.grant_uses import GRANT_UID
+from controllers.store.uses import UNPROVEN
 from engine.grants.model import instant_of
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ class Uses:
             # A record that was pruned is still a use: the status keeps the number.
             return None
         spec = use.get("spec") or {}
+        state = (use.get("status") or {}).get("state")
+        if spec.get(UNPROVEN) and state != "Confirmed":
+            # a reservation is no use yet, and may be given back
+            self._known.get(uid, {}).pop(use["metadata"]["name"], None)
+            return None
         at = instant_of(str(spec.get("usedAt") or ""))
         self._known.setdefault(uid, {})[use["metadata"]["name"]] = at
         namespace, _, name = str(spec.get("grant") or "").rpartition("/")

@@ -11,6 +11,7 @@ from controllers.kube import Forbidden
 from controllers.kube.kinds import AUDIT_SEGMENTS, CODE_USES, ONE_TIME_CODES
 from controllers.loops.codes import CodeLoop
 from controllers.store.audit import AuditTrail
+from controllers.store.uses import ABSENT, state_of
 from engine.audit import segment_of, verify
 from engine.codes import body_digest
 
@@ -165,3 +166,62 @@ def test_a_new_leader_confirms_what_the_old_one_left():
         assert [verb for verb, _, _ in told(made)] == ["use", "confirm"]
 
     run(play, POD, use())
+
+
+BY_GRANT = {"code": "grant", "grant": "shop/web", "grantUid": "g1"}
+
+
+def reserved(seen: str = ABSENT, **spec: Any) -> dict[str, Any]:
+    return use(unproven=seen, **spec)
+
+
+def test_a_use_that_nobody_proved_is_told_of_once_its_object_is_there():
+    async def play(made: Scene) -> None:
+        await made.rest(30)
+        assert told(made) == []
+        made.put(POD)
+        await made.rest(5)
+        assert told(made) == [("use", "ada", "grant shop/web")]
+        [segment] = made.stored(AUDIT_SEGMENTS)
+        assert segment["spec"]["records"][0]["unproven"] is True
+        await made.rest(90)
+        assert status(made)["state"] == "Confirmed"
+
+    run(play, reserved(**BY_GRANT))
+
+
+def test_a_use_of_a_grant_by_a_forged_review_is_given_back_and_told_to_nobody():
+    async def play(made: Scene) -> None:
+        await made.rest(89)
+        assert len(made.stored(CODE_USES)) == 1
+        await made.rest(5)
+        assert (made.stored(CODE_USES), told(made), made.events) == ([], [], [])
+
+    run(play, reserved(**BY_GRANT))
+
+
+def test_a_forged_update_of_an_object_that_stays_as_it_is_uses_nothing():
+    async def play(made: Scene) -> None:
+        await made.rest(95)
+        assert (made.stored(CODE_USES), told(made)) == ([], [])
+
+    run(play, POD, reserved(state_of(POD), operation="UPDATE", **BY_GRANT))
+
+
+@pytest.mark.parametrize("after", [{**POD, "spec": {"a": 2}}, None])
+def test_an_update_that_was_seen_counts_whatever_became_of_its_object(after: Any):
+    async def play(made: Scene) -> None:
+        made.put(after) if after else made.take(POD)
+        await made.rest(2)
+        assert [one[0] for one in told(made)] == ["use"]
+
+    run(play, POD, reserved(state_of(POD), operation="UPDATE", **BY_GRANT))
+
+
+def test_a_claimed_code_whose_request_was_never_seen_stays_used():
+    async def play(made: Scene) -> None:
+        await made.rest(95)
+        assert status(made)["state"] == "NotPersisted"
+        assert told(made) == []
+
+    run(play, reserved())

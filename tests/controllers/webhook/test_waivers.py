@@ -13,6 +13,8 @@ import pytest
 
 from controllers.kube import Unreachable
 from controllers.kube.kinds import CODE_USES, GRANTS, POLICY_EXCEPTIONS
+from controllers.store.uses import ABSENT
+from controllers.webhook.caller import Caller, current_caller
 from controllers.webhook.reviewing import Reviewer
 from controllers.webhook.waivers import FLUSH_SECONDS, Waivers
 from engine.grants import exception_of, parse_grant
@@ -81,7 +83,11 @@ async def gate(*objects: dict[str, Any]):
                     key=KEY, sink=stage.sink, waivers=waivers,
                 )
             )  # fmt: skip
-        yield made
+        token = current_caller.set(Caller.CERTIFICATE)
+        try:
+            yield made
+        finally:
+            current_caller.reset(token)
 
 
 def run(play: Any, *objects: dict[str, Any]) -> None:
@@ -348,3 +354,31 @@ def test_results_of_a_request_by_a_spent_grant_are_failures_for_events_and_repor
         assert (verdict.allowed, [one.status.value for one in results]) == (False, ["fail"])
 
     with_grant(play, uses=1)
+
+
+def test_what_nobody_proved_reserves_a_use_only_where_the_object_is_new_and_says_so():
+    async def play(made: Gate) -> None:
+        current_caller.set(Caller.PATH)
+        there = made.stage.client.put({**pod(), "metadata": {**pod()["metadata"], "uid": "there"}})
+        assert not (await made.ask(uid="there"))["allowed"]
+        was = {**there, "metadata": {**there["metadata"], "labels": {"team": "blue"}}}
+        forged = {"operation": "UPDATE", "oldObject": was}
+        assert not (await made.ask(there, uid="there", **forged))["allowed"]
+        assert made.uses() == []
+        assert (await made.ask(pod("web-2"), uid="new"))["allowed"]
+        [use] = made.uses()
+        assert use["spec"]["unproven"] == ABSENT
+
+    with_grant(play, uses=1)
+
+
+def test_uses_of_an_unlimited_grant_are_not_counted_on_the_word_of_somebody_who_proved_nothing():
+    async def play(made: Gate) -> None:
+        current_caller.set(Caller.PATH)
+        assert (await made.ask())["allowed"]
+        assert (await made.counted()).get("uses") is None
+        current_caller.set(Caller.CERTIFICATE)
+        assert (await made.ask())["allowed"]
+        assert (await made.counted())["uses"] == 1
+
+    with_grant(play)

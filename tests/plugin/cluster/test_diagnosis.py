@@ -145,3 +145,39 @@ def test_whether_values_are_read_as_expressions_is_said(
     assert check.status == status
     assert words in check.detail
     assert ("templates/r" in check.detail) is ("may decide" in words)
+
+
+def called(mode: str, *policies: dict[str, Any], strict: bool = False) -> World:
+    world = hooks(kpolicy__io="x")
+    annotations = {"kpolicy.io/owner": "kpolicy", **({"kpolicy.io/callers": mode} if mode else {})}
+    hook = {"kind": "ValidatingWebhookConfiguration", "metadata": {"name": "kyverno-x", "annotations": annotations}, "webhooks": []}  # fmt: skip
+    world.replace("validatingwebhooks", [hook], NOW)
+    world.replace("clusterpolicies", list(policies), NOW)
+    codes = {"mode": "acknowledge", "strict": strict}
+    world.replace("grantpolicies", [{"metadata": {"name": "default"}, "spec": {"codes": codes}}], NOW)  # fmt: skip
+    return world
+
+
+def generating(name: str, **match: Any) -> dict[str, Any]:
+    rule = {"name": "make", "match": {"any": [{"resources": {"kinds": ["Namespace"]}, **match}]}, "generate": {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "namespace": "y", "data": {}}}  # fmt: skip
+    return {"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": name}, "spec": {"rules": [rule]}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("mode", "status"),
+    [("certificate", "ok"), ("trusted path", "warn"), ("path", "warn"), ("nobody", "fail"), ("", "unknown"), ("x", "unknown")],
+)  # fmt: skip
+def test_it_is_told_how_callers_are_known(mode: str, status: str):
+    made = found(Server(), called(mode, strict=True))
+    assert made["callers"] == status
+    assert "callers: rules" not in made
+    assert "callers: codes" not in made
+
+
+def test_what_is_not_done_because_callers_prove_nothing_is_named():
+    who = generating("by-whom", subjects=[{"kind": "User", "name": "root"}])
+    world = called("path", who, generating("plain"))
+    told = {one.name: one.detail for one in asyncio.run(more_checks(Server(), world, 0.0, NOW))}  # type: ignore[arg-type] # a stand-in
+    assert told["callers: rules"].endswith(": by-whom/make (who asks)")
+    assert told["callers: codes"].endswith(": default")
+    assert "callers: rules" not in found(Server(), called("certificate", who))
