@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from engine.evaluate import Evaluation, lookups
-from engine.model import RuleResult, RuleType, Status, Target
+from engine.model import Outcome, RuleResult, RuleType, Status, Target
+from engine.model.result import Forgiven
 
 if TYPE_CHECKING:
     from engine.evaluate import Lookup
@@ -57,34 +58,39 @@ def read(text: bytes, review: Review) -> Evaluation:
     return found
 
 
-def _result(one: RuleResult) -> list[Any]:
-    targets = [[target.before, target.after] for target in one.targets]
-    head = [one.policy, one.rule, one.type.value, one.status.value, one.message, one.path]
-    properties = dict(one.properties)
-    return [*head, one.enforce, properties, one.exceptions, one.patched, targets, one.generated]
+def _result(one: RuleResult) -> dict[str, Any]:
+    made = _fields(one)
+    made["properties"] = dict(one.properties)
+    made["targets"] = [_fields(target) for target in one.targets]
+    if one.forgiven is not None:
+        made["forgiven"] = [_outcomes(one.forgiven.now), _outcomes(one.forgiven.before)]
+    return made
 
 
-def _read_result(given: list[Any]) -> RuleResult:
-    policy, rule, kind, status, message, path = given[:6]
-    enforce, properties, exceptions, patched, targets, generated = given[6:]
-    return RuleResult(
-        policy,
-        rule,
-        RuleType(kind),
-        Status(status),
-        message,
-        path,
-        enforce,
-        properties,
-        tuple(exceptions),
-        patched,
-        tuple(Target(before, after) for before, after in targets),
-        tuple(generated),
-    )
+def _read_result(given: dict[str, Any]) -> RuleResult:
+    forgiven = given["forgiven"]
+    changed: dict[str, Any] = {
+        "type": RuleType(given["type"]),
+        "status": Status(given["status"]),
+        "exceptions": tuple(given["exceptions"]),
+        "generated": tuple(given["generated"]),
+        "targets": tuple(Target(**target) for target in given["targets"]),
+        "forgiven": None if forgiven is None else Forgiven(*map(_read_outcomes, forgiven)),
+    }
+    return RuleResult(**{**given, **changed})
 
 
-def _fields(lookup: Lookup) -> dict[str, Any]:
-    return {name: getattr(lookup, name) for name in lookup.__match_args__}
+def _outcomes(given: tuple[Outcome, ...]) -> list[dict[str, Any]]:
+    return [{**_fields(one), "properties": dict(one.properties)} for one in given]
+
+
+def _read_outcomes(given: list[dict[str, Any]]) -> tuple[Outcome, ...]:
+    return tuple(Outcome(**{**one, "status": Status(one["status"])}) for one in given)
+
+
+def _fields(one: Any) -> dict[str, Any]:
+    """Return the fields of a record by their names."""
+    return {name: getattr(one, name) for name in one.__match_args__}
 
 
 def _read_lookup(name: str, fields: dict[str, Any]) -> Lookup:

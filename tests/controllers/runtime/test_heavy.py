@@ -20,7 +20,8 @@ from controllers.runtime.slices import TICK, Slice, SliceOver
 from engine.errors import LimitError
 from engine.evaluate import Evaluation, Inputs, PolicySet
 from engine.evaluate.lookups import ConfigMapLookup, ServiceLookup
-from engine.model import Review, RuleResult, RuleType, Status, Target, UserInfo
+from engine.model import Outcome, Review, RuleResult, RuleType, Status, Target, UserInfo
+from engine.model.result import Forgiven
 
 NOTHING = PolicySet()
 
@@ -230,12 +231,18 @@ def test_evaluations_come_back_as_they_were() -> None:
     found.results = [
         RuleResult("p", "r", RuleType.MUTATION, Status.PASS, "m", "/a", True, {"k": "v"}, ("ns/e",),
                    found.patched, (Target({"a": 1}, {"a": 2}),), ({"b": 1},)),
-        RuleResult("p", "s", RuleType.VALIDATION, Status.SKIP),
+        RuleResult("p", "s", RuleType.VALIDATION, Status.SKIP,
+                   forgiven=Forgiven((Outcome(Status.FAIL, "n", "/b", {"x": "y"}),), (Outcome(Status.WARN),))),
     ]  # fmt: skip
     back = evaluations.read(evaluations.write(found, of), of)
     assert back.results == found.results
     assert back.missing == found.missing
     assert back.patched == found.patched
+    # whoever adds a field says here, and in the module, how it travels
+    assert set(RuleResult.__match_args__) == {
+        "policy", "rule", "type", "status", "message", "path", "enforce", "properties", "exceptions", "patched", "targets", "generated", "forgiven",
+    }  # fmt: skip
+    assert set(Evaluation.__slots__) == {"missing", "patched", "results", "traces"}
     same = Evaluation(of.target)
     assert evaluations.read(evaluations.write(same, of), of).patched is of.target
 
