@@ -214,16 +214,16 @@ class Desk:
 
             of_cel = read_cel_exception(obj)
             warnings = _passed(lint_cel_exception(of_cel))
-            compile_cel_exception(of_cel)
+            ends = compile_cel_exception(of_cel).ends
         else:
             exception = parse_exception(obj, strict=False)
             warnings = _passed(lint_exception(exception))
-            compile_exception(exception)
+            ends = compile_exception(exception).expires_at
         if doubt := self._world.exception_rules.warning(namespace):
             warnings.append(doubt)
         if old is None:
             await check_granted(self._client, obj)
-            warnings += ended(obj, self._now())
+            warnings += ended(ends, self._now())
         return warnings
 
     async def _check_cleanup(self, asked: Asked) -> list[str]:

@@ -42,6 +42,8 @@ async def check_granted(client: Client, obj: Object) -> None:
         grant = await client.get(GRANTS, name, namespace)
     except NotFound:
         raise NotGranted(f"there is no grant `{named}` for this exception") from None
+    if grant["metadata"].get("deletionTimestamp"):
+        raise NotGranted(f"grant {named} is being deleted; its exception is not made again")
     state = state_of(grant)
     if state != "active":
         raise NotGranted(f"grant {named} is {state}; its exception is not made again")
@@ -50,14 +52,11 @@ async def check_granted(client: Client, obj: Object) -> None:
         raise NotGranted(f"this is not the exception of grant {named}")
 
 
-def ended(obj: Object, now: datetime) -> list[str]:
-    """Return a warning about a new exception that is over already; it covers nothing."""
-    spec = obj.get("spec") or {}
-    texts = (_annotations(obj).get(EXPIRES_AT), spec.get("expiresAt"))
-    ends = [end for text in texts if text and (end := instant_of(str(text)))]
-    if not ends or now < min(ends):
+def ended(ends: datetime | None, now: datetime) -> list[str]:
+    """Return a warning about an exception whose end is past, by whichever way of saying so; it covers nothing."""
+    if ends is None or now < ends:
         return []
-    return [f"this exception ended at {min(ends):%Y-%m-%dT%H:%M:%SZ} and covers nothing"]
+    return [f"this exception ended at {ends:%Y-%m-%dT%H:%M:%SZ} and covers nothing"]
 
 
 def _is_caused(obj: Object, grant: Object, ends: datetime) -> bool:

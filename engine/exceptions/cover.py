@@ -102,12 +102,12 @@ def covers(
 def expires_at(exc: PolicyException | CelException) -> datetime | None:
     """Return the instant from which an exception covers nothing, None when it stands until it is deleted.
 
-    The earlier of annotation `kpolicy.io/expires-at` and label `cleanup.kyverno.io/ttl` measured from creation. An
-    annotation that cannot be read ends the exception at once, because somebody meant to limit it; a label that cannot be
+    The earliest of annotation `kpolicy.io/expires-at`, label `cleanup.kyverno.io/ttl` measured from creation, and its deletion,
+    which somebody wanted although a finalizer may hold it. An annotation that cannot be read ends the exception at once, because somebody meant to limit it; a label that cannot be
     read limits nothing, as upstream only warns of it.
     """
-    ends = [end for end in (_by_annotation(exc), _by_label(exc)) if end is not None]
-    return min(ends, default=None)
+    ends = (_by_annotation(exc), _by_label(exc), _by_deletion(exc))
+    return min((end for end in ends if end is not None), default=None)
 
 
 def _by_annotation(exc: PolicyException | CelException) -> datetime | None:
@@ -116,6 +116,14 @@ def _by_annotation(exc: PolicyException | CelException) -> datetime | None:
     if EXPIRES_AT not in exc.annotations:
         return None
     return instant_of(exc.annotations[EXPIRES_AT]) or NEVER_VALID
+
+
+def _by_deletion(exc: PolicyException | CelException) -> datetime | None:
+    from engine.cleanup.ttl import instant_of
+
+    metadata = exc.raw.get("metadata")
+    text = metadata.get("deletionTimestamp") if isinstance(metadata, dict) else None
+    return (instant_of(str(text)) or NEVER_VALID) if text else None
 
 
 def _by_label(exc: PolicyException | CelException) -> datetime | None:

@@ -141,7 +141,8 @@ class GrantLoop:
         """Bring one grant up to now; raises KubeError, then it is tried again."""
         namespace, name = place
         obj = self._grants.get(name, namespace) if self._grants is not None else None
-        if obj is None:
+        if obj is None or obj["metadata"].get("deletionTimestamp"):
+            # Somebody has decided that it is over, although a finalizer may hold it.
             await self._remove_orphan(namespace, name)
             return
         grant = parse_grant(obj)

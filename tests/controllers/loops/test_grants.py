@@ -120,6 +120,24 @@ def test_a_revoked_grant_loses_its_exception_at_once():
     run(play, grant_policy(), grant())
 
 
+def test_a_grant_that_is_being_deleted_loses_its_exception_although_something_holds_it():
+    async def play(made: Scene) -> None:
+        decide(made, vote("bob"))
+        await made.rest()
+        assert made.stored(POLICY_EXCEPTIONS)
+        [held] = made.stored(GRANTS)
+        going = {
+            "deletionTimestamp": held["metadata"]["creationTimestamp"],
+            "finalizers": ["example.org/hold"],
+        }
+        made.put({**held, "metadata": {**held["metadata"], **going}})
+        await made.rest()
+        assert made.stored(GRANTS)
+        assert made.stored(POLICY_EXCEPTIONS) == []
+
+    run(play, grant_policy(), grant())
+
+
 def test_a_request_beyond_the_limits_is_denied_in_words():
     async def play(made: Scene) -> None:
         status = made.stored(GRANTS, "web", "shop")["status"]

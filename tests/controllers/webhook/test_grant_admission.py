@@ -301,3 +301,19 @@ def test_an_agreement_says_what_the_denial_asked_for_and_no_more():
         assert "was about something else" in text(judged(**changes))
     assert "is no id of a denial" in text(judged(request=request_id(asked, b"guessed")))
     assert "the maximum of" in text(judged(expiresAt="2099-01-01T00:00:00Z"))
+
+
+def test_what_is_being_deleted_is_judged_until_it_is_gone():
+    going = {"deletionTimestamp": "2026-11-21T10:00:00Z", "finalizers": ["example.org/hold"]}
+
+    def held(obj: dict[str, Any]) -> dict[str, Any]:
+        return {**obj, "metadata": {**obj["metadata"], **going}}
+
+    freed = held(grant())
+    freed["metadata"] = {**freed["metadata"], "finalizers": []}
+    assert ask(freed, held(grant()))["allowed"]
+    assert "cannot be changed" in text(ask(held(grant(duration="9h")), held(grant())))
+    self_made = decided({"by": "ada", "verdict": "approve"})
+    assert "nobody approves an own request" in text(ask(held(self_made), held(grant())))
+    empty = {**POLICY, "spec": {**POLICY["spec"], "approvers": [{}]}}
+    assert "names nobody" in text(ask(held(empty), held(POLICY), client=FakeClient()))

@@ -115,3 +115,19 @@ def test_an_exception_that_is_over_when_it_is_made_is_told_to_cover_nothing():
 def test_changes_of_exceptions_are_left_to_the_guards():
     assert ask(exception(), oldObject=exception(), operation="UPDATE")["allowed"]
     assert GRANTS.plural == "grants"
+
+
+def test_the_exception_of_a_grant_that_is_being_deleted_is_not_made_again():
+    going = {"deletionTimestamp": "2026-11-21T10:00:00Z", "finalizers": ["example.org/hold"]}
+    held = {**grant(), "metadata": {**grant()["metadata"], **going}}
+    assert "is being deleted" in text(ask(exception(), held))
+
+
+@pytest.mark.parametrize("ttl", ["2026-11-20T101800Z", "1h"])
+def test_a_new_exception_whose_label_ends_it_in_the_past_is_warned_of_like_any_other(ttl: str):
+    made = {
+        "apiVersion": "kyverno.io/v2", "kind": "PolicyException",
+        "metadata": {"name": "e", "namespace": "shop", "creationTimestamp": "2026-11-20T00:00:00Z", "labels": {"cleanup.kyverno.io/ttl": ttl}},
+        "spec": {"exceptions": [{"policyName": "team", "ruleNames": ["r"]}], "match": {"any": [{"resources": {"kinds": ["Pod"]}}]}},
+    }  # fmt: skip
+    assert any("covers nothing" in one for one in ask(made)["warnings"])

@@ -235,3 +235,14 @@ def test_remarks_name_what_is_expired_orphaned_or_endless() -> None:
         Remark("n/e", Concern.EXPIRED),
         Remark("n/e", Concern.NO_SUCH_RULE, "p"),
     )
+
+
+@pytest.mark.parametrize(
+    "stamp", ["2026-01-01T12:00:00Z", "2025-12-31T00:00:00Z", "not an instant"]
+)
+def test_an_exception_that_is_being_deleted_covers_nothing_although_something_holds_it(stamp: str):
+    going = {"metadata": {"deletionTimestamp": stamp, "finalizers": ["example.org/hold"]}}
+    assert not is_covered(exception(raw=going))
+    later = exception(raw=going, annotations={EXPIRES: "2030-01-01T00:00:00Z"})
+    assert not is_covered(later)
+    assert is_covered(exception(raw={"metadata": {}}))
