@@ -15,6 +15,7 @@ from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
 from controllers.store.audit_notes import (
+    DELETIONS,
     content_of,
     entry_id,
     entry_of,
@@ -40,6 +41,7 @@ UNSEEN: Final = timedelta(seconds=10)
 NOBODY: Final = "unknown"
 """The actor where no webhook of ours was asked."""
 _NOT_SEEN: Final = "not seen"
+_TOLD: Final = "told"
 _log = logging.getLogger(__name__)
 _Place = tuple[str, str]
 """The name of a note, or the UID of a grant that is gone; the first part tells which."""
@@ -108,10 +110,14 @@ class NoteLoop:
             return
         if is_unproven(note):
             result = await self._shown(note, now)
+        elif note["spec"].get("verb") in DELETIONS:
+            result = await self._settled(note, now)
         else:
-            result = await self._result(note, now)
+            result = "ok"
         if not result:
             self.queue.add_after(place, 1.0)
+            return
+        if result == _TOLD:
             return
         if result == _NOT_SEEN:
             _log.warning(
@@ -124,15 +130,46 @@ class NoteLoop:
         self._gone.pop(str((note["spec"].get("object") or {}).get("uid") or ""), None)
         await self._drop(note)
 
-    async def _result(self, note: Object, now: datetime) -> str:
-        """Return whether what a note tells took place, nothing while that is not settled; raises KubeError."""
-        spec = note["spec"]
-        if spec.get("verb") not in ("delete", "expired"):
-            return "ok"
-        if await self._is_gone(spec.get("object") or {}):
-            return "ok"
-        at = instant_of(str(spec.get("at") or ""))
-        return "" if at is not None and now < at + SETTLED else "failed"
+    async def _settled(self, note: Object, now: datetime) -> str:
+        """Return `failed` for a deletion that did not take place and nothing while that is open; raises KubeError.
+
+        Where it did, whoever asked for it last did it, and all others were refused; all of them are told of here.
+        """
+        if await self._is_gone(note["spec"].get("object") or {}):
+            # INVARIANT: read after the object was seen to be gone, so that the note of who did it is among them.
+            *refused, done = await self._attempts(note)
+            await self._trail.record(entry_of(done, "ok"))
+            for one in refused:
+                if not _is_same_attempt(one, done):
+                    await self._trail.record(entry_of(one, "failed"))
+            self._gone.pop(_uid_in(note), None)
+            for one in (*refused, done):
+                await self._drop(one)
+            return _TOLD
+        at = _instant_in(note)
+        if at is not None and now < at + SETTLED:
+            return ""
+        later = [one for one in await self._attempts(note) if _order(one) > _order(note)]
+        if any(_is_same_attempt(note, one) for one in later):
+            await self._drop(note)
+            return _TOLD
+        return "failed"
+
+    async def _attempts(self, note: Object) -> list[Object]:
+        """Return the notes about deletions of the same object, the last one last; raises KubeError."""
+        page = await self._surroundings.client.list_all(AUDIT_NOTES, self._surroundings.namespace)
+        found = {
+            str(one["metadata"]["name"]): one for one in page.items if self._is_like(one, note)
+        }
+        return sorted({str(note["metadata"]["name"]): note, **found}.values(), key=_order)
+
+    def _is_like(self, one: Object, note: Object) -> bool:
+        return (
+            is_ours(one, self._key)
+            and one["spec"].get("verb") in DELETIONS
+            and _uid_in(one) == _uid_in(note)
+            and is_unproven(one) is is_unproven(note)
+        )
 
     async def _shown(self, note: Object, now: datetime) -> str:
         """Return whether the cluster shows what a note tells that nobody proved, nothing while it still may; raises KubeError.
@@ -177,6 +214,25 @@ class NoteLoop:
             )
         except NotFound:
             return
+
+
+def _is_same_attempt(one: Object, later: Object) -> bool:
+    """Tell whether somebody just tried again, or the API server ran their request again."""
+    first, second = _instant_in(one), _instant_in(later)
+    is_soon = first is not None and second is not None and second - first <= SETTLED
+    return is_soon and one["spec"].get("actor") == later["spec"].get("actor")
+
+
+def _order(note: Object) -> tuple[str, int]:
+    return str(note["spec"].get("at") or ""), int(note["metadata"].get("resourceVersion") or 0)
+
+
+def _instant_in(note: Object) -> datetime | None:
+    return instant_of(str(note["spec"].get("at") or ""))
+
+
+def _uid_in(note: Object) -> str:
+    return str((note["spec"].get("object") or {}).get("uid") or "")
 
 
 def _unseen(grant: Object, at: datetime) -> dict[str, Any]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from engine.model import Object
 
+DELETIONS: Final = frozenset({"delete", "expired"})
+"""Verbs of what an object does not come back from."""
 _NAME: Final = 26
 LONGEST_REASON: Final = 1024
 
@@ -64,8 +66,14 @@ def note_key(key: bytes) -> bytes:
 def note_of(
     deed: Deed, actor: str, at: datetime, *, namespace: str, key: bytes, groups: tuple[str, ...] = ()
 ) -> Object:  # fmt: skip
-    """Return the object of a note in `namespace`, signed with the `note_key`."""
+    """Return the object of a note in `namespace`, signed with the `note_key`.
+
+    A deletion may be refused and tried again, so that each second has a note of its own.
+    """
+    instant = at.strftime("%Y-%m-%dT%H:%M:%SZ")
     told = [deed.verb, actor, deed.state, compact_json(deed.object)]
+    if deed.verb in DELETIONS:
+        told.append(instant)
     if deed.shown is not None:
         told += ["unproven", deed.shown.how, deed.shown.content]
     digest = hashlib.sha256("\0".join(told).encode("utf-8", "surrogatepass")).digest()
@@ -77,7 +85,7 @@ def note_of(
         "object": dict(deed.object),
         "policy": deed.policy,
         "reason": deed.reason[:LONGEST_REASON],
-        "at": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "at": instant,
     }
     if deed.shown is not None:
         spec |= {"unproven": True, "shown": {"how": deed.shown.how, "content": deed.shown.content}}
@@ -102,7 +110,7 @@ def entry_of(note: Object, result: str) -> dict[str, Any]:
     spec = note["spec"]
     target = spec.get("object") or {}
     return {
-        "id": entry_id(str(spec.get("verb")), str(target.get("uid") or ""), note["metadata"]["name"]),
+        "id": entry_id(str(spec.get("verb")), str(target.get("uid") or ""), note["metadata"]["name"], result),
         "time": str(spec.get("at") or ""),
         "actor": str(spec.get("actor") or ""),
         "verb": str(spec.get("verb") or ""),
@@ -125,9 +133,9 @@ def shown_by(note: Object) -> Shown:
     return Shown(str(told.get("how") or ""), str(told.get("content") or ""))
 
 
-def entry_id(verb: str, uid: str, note: str = "") -> str:
-    """Return the id of a record: an object is deleted once, whoever tells of it."""
-    return f"{uid}/delete" if verb == "delete" and uid else note
+def entry_id(verb: str, uid: str, note: str = "", result: str = "ok") -> str:
+    """Return the id of a record: an object is deleted once, whoever tells of it, and may be refused to be any number of times."""
+    return f"{uid}/delete" if verb == "delete" and uid and result == "ok" else note
 
 
 def _mac(name: str, spec: Object, key: bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 from controllers.kube import Unreachable
@@ -30,7 +31,7 @@ POLICY = {
 }
 
 
-def note(verb: str = "delete", actor: str = "eve", uid: str = UID, key: bytes = b"k" * 32, kind: str = "Grant") -> Any:  # fmt: skip
+def note(verb: str = "delete", actor: str = "eve", uid: str = UID, key: bytes = b"k" * 32, kind: str = "Grant", after: int = 0) -> Any:  # fmt: skip
     about = {
         "apiVersion": "kpolicy.io/v1alpha1",
         "kind": kind,
@@ -38,7 +39,7 @@ def note(verb: str = "delete", actor: str = "eve", uid: str = UID, key: bytes = 
         "name": "web",
         "uid": uid,
     }
-    return note_of(Deed(verb, about, "it was active", "no-root/r"), actor, NOW, namespace="kyverno", key=note_key(key))  # fmt: skip
+    return note_of(Deed(verb, about, "it was active", "no-root/r"), actor, NOW + timedelta(seconds=after), namespace="kyverno", key=note_key(key))  # fmt: skip
 
 
 def run(play: Any, *objects: Any) -> None:
@@ -92,6 +93,45 @@ def test_a_deletion_that_did_not_take_place_is_told_as_one_that_failed():
         assert told(made) == []
         await made.rest(5)
         assert told(made) == [("delete", "eve", "failed")]
+
+    run(play, POLICY, GRANT)
+
+
+def test_a_deletion_that_was_refused_first_is_told_once_it_takes_place():
+    async def play(made: Scene) -> None:
+        made.put(note())
+        await made.rest(45)
+        assert told(made) == [("delete", "eve", "failed")]
+        made.put(note(after=45))
+        made.take(GRANT)
+        await made.rest(60)
+        assert told(made) == [("delete", "eve", "failed"), ("delete", "eve", "ok")]
+        assert made.stored(AUDIT_NOTES) == []
+
+    run(play, POLICY, GRANT)
+
+
+def test_whoever_asked_last_for_what_is_gone_has_deleted_it_and_others_were_refused():
+    async def play(made: Scene) -> None:
+        made.put(note(actor="eve"))
+        made.put(note(actor="bob", after=5))
+        await made.rest(6)
+        assert told(made) == []
+        made.take(GRANT)
+        await made.rest(60)
+        assert told(made) == [("delete", "bob", "ok"), ("delete", "eve", "failed")]
+        assert made.stored(AUDIT_NOTES) == []
+
+    run(play, POLICY, GRANT)
+
+
+def test_who_tries_again_and_again_is_told_of_once():
+    async def play(made: Scene) -> None:
+        for after in (0, 1, 20, 50):
+            made.put(note(after=after))
+        await made.rest(200)
+        assert told(made) == [("delete", "eve", "failed")]
+        assert made.stored(AUDIT_NOTES) == []
 
     run(play, POLICY, GRANT)
 

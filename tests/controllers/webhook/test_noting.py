@@ -84,6 +84,17 @@ def test_a_request_that_is_run_again_leaves_one_note():
     assert len(desk.told()) == 1
 
 
+def test_a_deletion_that_is_asked_for_again_later_leaves_another_note():
+    desk = Desk()
+    desk.ask("DELETE", None, GRANT)
+    asyncio.run(desk.client.clock.advance(20))
+    desk.ask("DELETE", None, GRANT)
+    first, second = (entry_of(one, "failed") for one in desk.client.stored(AUDIT_NOTES))
+    assert first["id"] != second["id"]
+    done, same = (entry_of(one, "ok") for one in desk.client.stored(AUDIT_NOTES))
+    assert done["id"] == same["id"] != first["id"]
+
+
 def test_a_dry_run_leaves_no_note():
     desk = Desk()
     desk.ask("DELETE", None, GRANT, dryRun=True)
