@@ -86,7 +86,7 @@ async def make_runtime(
     def connected_as(job: Job) -> Connection:
         own = accounts.of(job)
         watching = Informers(own, clock=clock, on_problem=warner(job))
-        answers = _lookups(options, own, discovery, watching, clock)
+        answers = _lookups(options, own, discovery, watching, clock, secrets=client)
         opened.append(answers.close)
         return Connection(own, watching, answers)
 
@@ -117,9 +117,15 @@ async def make_runtime(
 
 
 def _lookups(
-    options: Options, client: Client, discovery: Discovery, informers: Informers, clock: Clock
+    options: Options,
+    client: Client,
+    discovery: Discovery,
+    informers: Informers,
+    clock: Clock,
+    *,
+    secrets: Client | None = None,
 ) -> Lookups:
-    """Return the answers to what rules look up, as whoever `client` is."""
+    """Return the answers to what rules look up, as whoever `client` is; `secrets` reads pull secrets."""
     return for_cluster(
         client,
         discovery,
@@ -128,6 +134,7 @@ def _lookups(
         rules=_rules(options),
         pull_secrets=options.outside.pull_secrets,
         clock=clock,
+        secrets=secrets,
     )
 
 

@@ -51,16 +51,17 @@ def for_cluster(
     most_bytes: int = MOST_BYTES,
     pull_secrets: tuple[str, ...] = (),
     clock: Clock | None = None,
+    secrets: Client | None = None,
 ) -> Lookups:
     """Return the answers of a process in the cluster.
 
     `namespace` is the engine's own, where bare names of pull secrets mean something; `pull_secrets` are used for every
-    image. Close it when done; `informers` that are handed in stay open.
+    image, and `secrets` reads them where `client` may not. Close it when done; `informers` that are handed in stay open.
     """
     gate = Gate(rules)
     cluster = ClusterSource(client, discovery, most_bytes=most_bytes, clock=clock)
     services = ServiceSource(gate)
-    read = secret_reader(client, namespace, always=pull_secrets, clock=clock)
+    read = secret_reader(secrets or client, namespace, always=pull_secrets, clock=clock)
     registry = Registry(gate, secrets=read, clock=clock)
     watching = informers or Informers(client, clock=clock)
     return Lookups(

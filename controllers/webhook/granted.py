@@ -9,15 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube import NotFound
+from controllers.kube.accounts import Job
 from controllers.kube.kinds import GRANTS
 from engine.cleanup.ttl import instant_of
 from engine.errors import EngineError
 from engine.exceptions.cover import EXPIRES_AT
 from engine.grants import exception_of, parse_grant
 from engine.grants.company import state_of
-from engine.reach import GRANT_ANNOTATION
+from engine.reach import GRANT_ANNOTATION, is_granted
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
 
     from controllers.kube import Client
@@ -30,6 +32,15 @@ _DEFAULTS = {"background": True}
 
 class NotGranted(EngineError):  # noqa: N818 - it names the verdict
     """An exception that names a grant which does not stand behind it."""
+
+
+def check_maker(obj: Object, old: Object | None, jobs: Collection[Job]) -> None:
+    """Refuse that anybody but the account of grants makes an exception that carries a grant, or turns one into it.
+
+    `jobs` are those of ours that the request is made for. The API server's own policies say the same, where it has them.
+    """
+    if is_granted(obj) and not (old is not None and is_granted(old)) and Job.GRANTS not in jobs:
+        raise NotGranted("an exception by grant is made from its grant; ask for one")
 
 
 async def check_granted(client: Client, obj: Object) -> None:

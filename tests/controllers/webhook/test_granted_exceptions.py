@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from controllers.kube import ManualClock, Unreachable
+from controllers.kube.accounts import ALL, Job
 from controllers.kube.kinds import GRANTS
 from controllers.webhook.desk import Desk
 from engine.grants import exception_of, parse_grant
@@ -34,14 +35,14 @@ def exception(of: Any = None, end: str = END, **annotations: str) -> dict[str, A
     return {**made, "metadata": {**made["metadata"], "annotations": {**made["metadata"]["annotations"], **annotations}}}  # fmt: skip
 
 
-def ask(obj: dict[str, Any], *there: Any, fails: bool = False, **fields: Any) -> Any:
+def ask(obj: dict[str, Any], *there: Any, fails: bool = False, jobs: Any = (Job.GRANTS,), **fields: Any) -> Any:  # fmt: skip
     async def go() -> Any:
         async with staged() as stage:
             for one in there:
                 stage.client.put(one)
             if fails:
                 stage.client.fail("get", Unreachable("gone"))
-            desk = Desk(stage.world, stage.client, clock=ManualClock(NOW))
+            desk = Desk(stage.world, stage.client, clock=ManualClock(NOW), jobs_of=lambda _: jobs)
             return orjson.loads(await desk.exception("", body(obj, **fields), 5.0))["response"]
 
     return asyncio.run(go())
@@ -110,6 +111,18 @@ def test_an_exception_that_is_over_when_it_is_made_is_told_to_cover_nothing():
     )
     later = _metadata(annotations={"kpolicy.io/expires-at": "2026-11-21T10:18:01Z"}, name="mine")
     assert not any("covers nothing" in one for one in ask(later).get("warnings", ()))
+
+
+@pytest.mark.parametrize("jobs", [(), tuple(ALL - {Job.GRANTS})], ids=["people", "our other accounts"])  # fmt: skip
+def test_nobody_but_the_account_of_grants_makes_an_exception_by_grant(jobs: Any):
+    refused = "an exception by grant is made from its grant; ask for one"
+    plain = _metadata(annotations={})
+    owned = {"apiVersion": "kpolicy.io/v1alpha1", "kind": "Grant", "name": "web", "uid": "g1"}
+    for made in (exception(), {**plain, "metadata": {**plain["metadata"], "ownerReferences": [owned]}}):  # fmt: skip
+        assert refused in text(ask(made, grant(), jobs=jobs))
+        bare = {**plain, "metadata": {**plain["metadata"], "ownerReferences": []}}
+        assert refused in text(ask(made, grant(), jobs=jobs, oldObject=bare, operation="UPDATE"))
+        assert ask(made, grant(), jobs=jobs, oldObject=made, operation="UPDATE")["allowed"]
 
 
 def test_changes_of_exceptions_are_left_to_the_guards():
