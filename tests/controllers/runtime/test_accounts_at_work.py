@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from controllers.kube.access import Access
 
 NETWORK_POLICIES = Kind("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy")
+DEADLINE = 240.0
+"""Seconds that something may take on a crowded machine; what holds is seen at once."""
 WRITES = frozenset({"create", "update", "patch", "delete"})
 MATCHING = {"any": [{"resources": {"kinds": ["ConfigMap"], "namespaces": ["shop"]}}]}
 
@@ -128,7 +130,7 @@ class Calls:
 
 
 async def eventually(holds: Any) -> None:
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(DEADLINE):
         while not await holds():
             await asyncio.sleep(0.05)
 
@@ -177,14 +179,14 @@ async def replica(sandbox: Sandbox, access: Access, admin: Client):
     task = asyncio.create_task(made.run())
     ready = asyncio.create_task(made.ready.wait())
     try:
-        await asyncio.wait((task, ready), timeout=40, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((task, ready), timeout=DEADLINE, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             task.result()
         yield made, accounts
     finally:
         ready.cancel()
         made.stop.set()
-        await asyncio.wait_for(asyncio.gather(task, return_exceptions=True), 40)
+        await asyncio.wait_for(asyncio.gather(task, return_exceptions=True), DEADLINE)
         await accounts.close()
         await client.close()
 
