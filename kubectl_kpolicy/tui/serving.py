@@ -1,8 +1,8 @@
 """The console in a browser: Textual's own server, let in only with a key, from this machine unless somebody consents to more.
 
 Whoever reaches the page acts with the credentials of whoever started it. Textual's server asks nobody anything, and a browser
-lets any page open a WebSocket to loopback; so every request needs a key that only the printed address has, and must come from
-the page itself.
+lets any page open a WebSocket to loopback; so everything lies below a path that only the printed address has, and requests must
+come from the page itself. The path is the whole credential: a cookie would be sent to whoever listens on another port, too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import secrets
 import shlex
 import sys
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from engine.errors import EngineError
 from engine.record import record
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
 PORT = 8000
-_COOKIE = "kpolicy-key"
 _CONSENT = "allow-remote"
 
 
@@ -97,21 +95,22 @@ def _is_address(word: str) -> bool:
     return word.isdigit() or ":" in word or "." in word or word == "localhost"
 
 
-def refusal(headers: Mapping[str, str], query: Mapping[str, str], cookies: Mapping[str, str], key: str, address: Address) -> str:  # fmt: skip
+def refusal(headers: Mapping[str, str], path: str, key: str, address: Address) -> str:
     """Return why a request is turned away, empty when it is let in.
 
-    The key is in the query of the first request and in a cookie afterwards; a name that is not ours means that some other
-    site's name was pointed here, an origin that is not ours that another page asks.
+    The key is the first part of the path; a name that is not ours means that some other site's name was pointed here, an origin
+    that is not ours that another page asks.
     """
     host = headers.get("Host", "")
     known = {f"{name}:{address.port}" for name in ("127.0.0.1", "localhost", "[::1]")}
     if address.is_loopback and host not in known:
         return "this address is served under no such name"
     origin = headers.get("Origin", "")
-    if origin and urlsplit(origin).netloc != host:
+    if origin and origin != f"http://{host}":
         return "another page may not use the console"
-    given = query.get("key") or cookies.get(_COOKIE, "")
-    if not hmac.compare_digest(given.encode(), key.encode()):
+    given, slash, _ = path.removeprefix("/").partition("/")
+    is_key = hmac.compare_digest(given.encode("utf-8", "surrogatepass"), key.encode())
+    if not (is_key and slash):
         return "open the address that was printed when the server began; it holds a key"
     return ""
 
@@ -144,25 +143,25 @@ def _server_class() -> Any:
 
         async def on_startup(self, app: Any) -> None:  # noqa: ARG002 - the library's interface
             """Print the one line that matters."""
-            print(f"the console is at {self.public_url}/?key={self._key}", flush=True)
+            print(f"the console is at {self.public_url}/{self._key}/", flush=True)
             print("whoever has this address acts as you; Ctrl-C ends it", file=sys.stderr, flush=True)  # fmt: skip
 
         async def _make_app(self) -> Any:
-            made = await super()._make_app()
             address, key = self._address, self._key
 
             @web.middleware
             async def guard(request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
-                why = refusal(request.headers, request.query, request.cookies, key, address)
+                why = refusal(request.headers, request.rel_url.path, key, address)
                 if why:
                     return web.Response(status=403, text=f"{why}\n")
                 response = await handler(request)
-                if "key" in request.query and not response.prepared:
-                    response.set_cookie(_COOKIE, key, httponly=True, samesite="Strict")
+                if not response.prepared:
                     response.headers["Referrer-Policy"] = "no-referrer"
+                    response.headers["Cache-Control"] = "no-store"
                 return response
 
-            made.middlewares.append(guard)
+            made = web.Application(middlewares=[guard])
+            made.add_subapp(f"/{key}/", await super()._make_app())
             return made
 
     return Guarded

@@ -71,22 +71,28 @@ def test_a_visitor_gets_the_same_console_without_what_is_about_serving() -> None
 
 
 @pytest.mark.parametrize(
-    ("headers", "query", "cookies", "why"),
+    ("headers", "path", "why"),
     [
-        ({"Host": "127.0.0.1:8000"}, {}, {}, "holds a key"),
-        ({"Host": "127.0.0.1:8000"}, {"key": "k" * 31}, {}, "holds a key"),
-        ({"Host": "127.0.0.1:8000"}, {"key": "ü" * 32}, {}, "holds a key"),
-        ({"Host": "127.0.0.1:8000"}, {"key": KEY}, {}, ""),
-        ({"Host": "localhost:8000"}, {}, {"kpolicy-key": KEY}, ""),
-        ({"Host": "localhost:8000", "Origin": "http://localhost:8000"}, {}, {"kpolicy-key": KEY}, ""),
-        ({"Host": "127.0.0.1:8000", "Origin": "https://evil.example"}, {}, {"kpolicy-key": KEY}, "another page"),
-        ({"Host": "127.0.0.1:8000", "Origin": "null"}, {}, {"kpolicy-key": KEY}, "another page"),
-        ({"Host": "rebound.example:8000"}, {}, {"kpolicy-key": KEY}, "no such name"),
-        ({}, {"key": KEY}, {}, "no such name"),
+        ({"Host": "127.0.0.1:8000"}, "/", "holds a key"),
+        ({"Host": "127.0.0.1:8000"}, f"/{KEY}", "holds a key"),
+        ({"Host": "127.0.0.1:8000"}, f"/{'k' * 31}/", "holds a key"),
+        ({"Host": "127.0.0.1:8000"}, f"/{'ü' * 32}/", "holds a key"),
+        ({"Host": "127.0.0.1:8000"}, f"//{KEY}/", "holds a key"),
+        ({"Host": "127.0.0.1:8000", "Cookie": f"kpolicy-key={KEY}"}, "/ws", "holds a key"),
+        ({"Host": "127.0.0.1:8000"}, f"/{KEY}/", ""),
+        ({"Host": "localhost:8000"}, f"/{KEY}/ws", ""),
+        ({"Host": "localhost:8000", "Origin": "http://localhost:8000"}, f"/{KEY}/ws", ""),
+        ({"Host": "localhost:8000", "Origin": "http://localhost:8001"}, f"/{KEY}/ws", "another page"),
+        ({"Host": "localhost:8000", "Origin": "http://127.0.0.1:8000"}, f"/{KEY}/ws", "another page"),
+        ({"Host": "127.0.0.1:8000", "Origin": "https://127.0.0.1:8000"}, f"/{KEY}/ws", "another page"),
+        ({"Host": "127.0.0.1:8000", "Origin": "https://evil.example"}, f"/{KEY}/ws", "another page"),
+        ({"Host": "127.0.0.1:8000", "Origin": "null"}, f"/{KEY}/ws", "another page"),
+        ({"Host": "rebound.example:8000"}, f"/{KEY}/", "no such name"),
+        ({}, f"/{KEY}/", "no such name"),
     ],
 )  # fmt: skip
-def test_only_the_page_itself_with_the_key_is_let_in(headers, query, cookies, why: str) -> None:
-    found = refusal(headers, query, cookies, KEY, HERE)
+def test_only_the_page_itself_with_the_key_is_let_in(headers, path: str, why: str) -> None:
+    found = refusal(headers, path, KEY, HERE)
     assert (why in found) if why else not found
 
 
@@ -117,18 +123,28 @@ def served(tmp_path: Path) -> Iterator[str]:
 
 
 def test_a_browser_sees_the_console_and_its_keys_work(served: str) -> None:
-    page, _, _key = served.partition("?")
+    root = re.sub(r"[^/]+/$", "", served)
 
     async def visit() -> tuple[int, str, str]:
         jar = aiohttp.CookieJar(unsafe=True)
         async with asyncio.timeout(50), aiohttp.ClientSession(cookie_jar=jar) as browser:
-            stranger = await _answered(browser, page)
-            async with browser.get(f"{page}ws") as answer:
-                assert answer.status == 403
+            stranger = await _answered(browser, root)
+            for place in ("ws", "static/js/textual.js"):
+                async with browser.get(f"{root}{place}") as answer:
+                    assert answer.status == 403
             async with browser.get(served) as answer:
                 assert answer.status == 200
-                assert "kpolicy" in await answer.text()
-            async with browser.ws_connect(f"{page}ws?width=100&height=30") as line:
+                assert answer.headers["Referrer-Policy"] == "no-referrer"
+                page = await answer.text()
+            assert "kpolicy" in page
+            links = set(re.findall(r"(?:http|ws)://127[^\"]+", page))
+            assert links
+            assert all(link.partition("://")[2].startswith(served.partition("://")[2]) for link in links)  # fmt: skip
+            async with browser.get(f"{served}static/js/textual.js") as answer:
+                assert answer.status == 200
+            # INVARIANT: nothing is kept by the browser that it would send to another port of this machine.
+            assert not list(jar)
+            async with browser.ws_connect(f"{served}ws?width=100&height=30") as line:
                 first = await _until(line, b"Pod/web")
                 await line.send_json(["stdin", ":grants\r"])
                 second = await _until(line, b"Grants")
