@@ -36,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", "--namespace", default="kyverno", help="namespace of the controllers (kyverno)"
     )
-    parser.add_argument("--image", default="", help="image of the controllers")
+    parser.add_argument(
+        "--image", default="", help="image of the controllers, best by digest: NAME@sha256:DIGEST"
+    )
     parser.add_argument("--replicas", type=_count, default=3, help="how many controllers run (3)")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--crds-only", action="store_true", help="only the kinds, as `install crds`")
@@ -60,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
         return cluster.guarded(refuse, args)
     from controllers.manifests.bundle import Choice, installed
-    from controllers.manifests.deploy import IMAGE
+    from controllers.manifests.deploy import IMAGE, is_pinned
 
     choice = Choice(
         namespace=args.namespace,
@@ -69,6 +71,8 @@ def run(args: argparse.Namespace) -> int:
         with_kinds=not (args.skip_crds or args.what == "controllers"),
         with_controllers=not (args.crds_only or args.what == "crds"),
     )
+    if choice.with_controllers and not is_pinned(choice.image):
+        print(f"warning: `{choice.image}` is named by a tag, behind which another image can be put; name it by digest: --image NAME@sha256:DIGEST", file=sys.stderr)  # fmt: skip
     write(installed(choice), args.output)
     return 0
 

@@ -113,7 +113,21 @@ async def _exceptions(client: Client, world: World) -> list[Check]:
     except KubeError as error:
         return [Check("exceptions", "unknown", f"the engine's flags cannot be read: {error.message}")]  # fmt: skip
     judged = [_judged(deployment, engine_of(world)) for deployment in page.items]
-    return [*judged, *_values(world, page.items)]
+    return [*judged, *_values(world, page.items), *_images(world, page.items)]
+
+
+def _images(world: World, deployments: Iterable[Object]) -> Iterator[Check]:
+    """Tell which of our images are named by a tag, behind which another image can be put."""
+    from controllers.manifests.deploy import is_pinned
+
+    if engine_of(world) != "kpolicy":
+        return
+    named = {word(one, "image") for deployment in deployments for one in items(deployment, "spec", "template", "spec", "containers")}  # fmt: skip
+    if loose := sorted(image for image in named if image and not is_pinned(image)):
+        yield Check("image", "warn", f"{', '.join(loose)} is named by a tag, behind which another image can be put",
+                    "kubectl kpolicy install --image NAME@sha256:DIGEST | kubectl apply --server-side -f -")  # fmt: skip
+    elif named:
+        yield Check("image", "ok", "the controllers' image is named by its digest")
 
 
 def _values(world: World, deployments: Iterable[Object]) -> list[Check]:

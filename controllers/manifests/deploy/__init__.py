@@ -6,6 +6,7 @@ everything but the API server's calls and metrics. The image is built from the D
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,10 @@ from controllers.manifests.rbac import NAMESPACE
 if TYPE_CHECKING:
     from engine.model import Object
 
-IMAGE: Final = "ghcr.io/kpolicy/kpolicy:v0.1.0"
+DIGEST: Final = ""
+"""Digest of the released image, which the release writes here once it is pushed; empty while there is none."""
+IMAGE: Final = "ghcr.io/kpolicy/kpolicy:v0.1.0" + (f"@{DIGEST}" if DIGEST else "")
+_PINNED: Final = re.compile(r"[^@\s]+@sha256:[0-9a-f]{64}")
 DOCKERFILE: Final = Path(__file__).with_name("Dockerfile")
 NAME: Final = "kyverno-admission-controller"
 SERVICE: Final = "kyverno-svc"
@@ -41,6 +45,11 @@ RESOURCE_FILTERS: Final = (
     "[PolicyReport,*,*]", "[ClusterPolicyReport,*,*]", "[Lease,*,*]", "[UpdateRequest,*,*]",
 )  # fmt: skip
 """What policies do not see unless this list is changed (row W-20)."""
+
+
+def is_pinned(image: str) -> bool:
+    """Tell whether an image is named by its digest; what a tag names is for whoever may push to the registry to say."""
+    return _PINNED.fullmatch(image) is not None
 
 
 def namespace_of(name: str = NAMESPACE) -> Object:

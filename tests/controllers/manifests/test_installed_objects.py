@@ -361,6 +361,24 @@ def test_install_follows_its_flags(capsys: pytest.CaptureFixture[str]) -> None:
     assert placed == {"policy"}
 
 
+@pytest.mark.parametrize(
+    ("image", "is_fine"),
+    [
+        (f"own/kpolicy@sha256:{'a' * 64}", True),
+        (f"own/kpolicy:1@sha256:{'a' * 64}", True),
+        ("own/kpolicy:1", False),
+        ("own/kpolicy", False),
+        ("own/kpolicy@sha256:abc", False),
+        (f"own/kpolicy:sha256:{'a' * 64}", False),
+    ],
+)
+def test_install_warns_of_an_image_by_tag(capsys: pytest.CaptureFixture[str], image: str, is_fine: bool) -> None:  # fmt: skip
+    assert main(["install", "--image", image]) == 0
+    assert ("is named by a tag" in capsys.readouterr().err) is not is_fine
+    assert main(["install", "--image", image, "--crds-only"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_install_of_kinds_only_prints_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     printed = _printed(capsys, "install", "--crds-only")
     assert {one["kind"] for one in printed} == {"CustomResourceDefinition"}

@@ -181,3 +181,20 @@ def test_what_is_not_done_because_callers_prove_nothing_is_named():
     assert told["callers: rules"].endswith(": by-whom/make (who asks)")
     assert told["callers: codes"].endswith(": default")
     assert "callers: rules" not in found(Server(), called("certificate", who))
+
+
+@pytest.mark.parametrize(
+    ("image", "annotations", "status"),
+    [
+        ("own/kpolicy:1", {"kpolicy.io__owner": "x"}, ["warn"]),
+        (f"own/kpolicy@sha256:{'a' * 64}", {"kpolicy.io__owner": "x"}, ["ok"]),
+        ("ghcr.io/kyverno/kyverno:v1", {}, []),
+    ],
+)
+def test_an_image_by_tag_is_said(
+    image: str, annotations: dict[str, str], status: list[str]
+) -> None:
+    made = deployment()
+    made["spec"]["template"]["spec"]["containers"][0]["image"] = image
+    found = asyncio.run(more_checks(Server(made), hooks(None, **annotations), 0.0, NOW))  # type: ignore[arg-type] # a stand-in
+    assert [one.status for one in found if one.name == "image"] == status
