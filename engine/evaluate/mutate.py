@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError
 from engine.lang.gotext import compact_json
-from engine.lang.variables import Document, compile_document
+from engine.lang.variables import Document, compile_document, has_variables
 from engine.model import Outcome, Status, Target
 from engine.mutate.handler import apply_json6902, apply_strategic, is_descending, mutated_message
 from engine.mutate.ready import ready_json6902, ready_strategic
@@ -18,6 +18,7 @@ from .conditions import Conditions, compile_conditions
 from .context import Entry, compile_context, load_context
 from .lookups import ListLookup
 from .loops import each, elements_of
+from .patch_texts import PatchText
 from .quick import AtOnce
 
 if TYPE_CHECKING:
@@ -134,6 +135,8 @@ def _compile_patch(block: Block, path: str) -> Patch | None:
         return _patcher(document, f"{path}/patchStrategicMerge", apply_strategic)
     text = block.get("patchesJson6902")
     if text:
+        if isinstance(text, str) and has_variables(text):
+            return _patcher(PatchText(text), f"{path}/patchesJson6902", apply_json6902)
         document = compile_document(text)
         if document.is_constant:
             return _Constant(ready_json6902(text))
@@ -153,7 +156,9 @@ class _Constant:
         return self.apply(resource)
 
 
-def _patcher(document: Document, path: str, apply: Callable[[Json, Object], Object]) -> Patch:
+def _patcher(
+    document: Document | PatchText, path: str, apply: Callable[[Json, Object], Object]
+) -> Patch:
     def patch(state: State, resource: Object) -> Object:
         try:
             rendered = document.render(state.scope, path)

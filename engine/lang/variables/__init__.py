@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .document import Document, compile_document
+from .expression import Expression
 from .scope import Scope
 from .template import (
     ExpressionText,
@@ -10,11 +11,13 @@ from .template import (
     as_text,
     expression_of,
     has_variables,
+    parts_of,
     variables_in,
 )
 
 __all__ = [
     "Document",
+    "Expression",
     "ExpressionText",
     "Scope",
     "Template",
@@ -22,5 +25,6 @@ __all__ = [
     "compile_document",
     "expression_of",
     "has_variables",
+    "parts_of",
     "variables_in",
 ]

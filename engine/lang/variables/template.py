@@ -26,6 +26,7 @@ __all__ = [
     "as_text",
     "expression_of",
     "has_variables",
+    "parts_of",
     "variables_in",
 ]
 
@@ -50,7 +51,7 @@ class Template:
         self._fault: LimitError | None = None
         self._parts: list[str | Expression] = []
         try:
-            self._parts = _parts(text)
+            self._parts = parts_of(text)
         except LimitError as error:
             self._fault = error
         whole = self._parts[0] if len(self._parts) == 1 else None
@@ -78,8 +79,8 @@ class Template:
         return made
 
 
-def _parts(text: str) -> list[str | Expression]:
-    """Cut a text into literals and variables."""
+def parts_of(text: str) -> list[str | Expression]:
+    """Cut a text into literals and variables; raises LimitError for variables that nest too deeply."""
     parts: list[str | Expression] = []
     literal = ""
     for item in cut(text):
