@@ -12,8 +12,8 @@ from engine.errors import LimitError
 VARIABLE = re.compile(r"(?:^|[^\\])(\{\{(?:\{[^{}]*\}|[^{}])*\}\})")
 ESCAPED = re.compile(r"\\\{\{(?:\{[^{}]*\}|[^{}])*\}\}")
 
-MAX_ROUNDS = 64
-"""How deep variables may stand in variables; also how often values are read again where that is asked for."""
+MAX_DEPTH = 16
+"""How deep variables may stand in variables."""
 
 _HOLE = " "
 """Stands for a variable that was found already, while what is around it is looked for."""
@@ -30,32 +30,39 @@ class Braces:
 
 Item = str | Braces
 Items = tuple[Item, ...]
-"""A text in order: single characters, and the variables among them."""
+"""A text in order: single characters, and the variables among them; what holds no variable may be one text."""
 
 
 def cut(text: str) -> Items:
     """Return the items of `text`, without the backslash of what is escaped; raises LimitError for too deep a nesting."""
     items: list[Item] = list(text)
-    for _ in range(MAX_ROUNDS):
-        found = [match.span(1) for match in VARIABLE.finditer(_flat(items))]
+    flat = text
+    for _ in range(MAX_DEPTH):
+        found = [match.span(1) for match in VARIABLE.finditer(flat)]
         if not found:
-            return _unescaped(items)
-        shallow = False
-        for start, end in reversed(found):
-            shallow = shallow or items[start + 2] == "-"
-            items[start:end] = [Braces(_inside(items[start + 2 : end - 2]))]
-        if shallow:
-            return _unescaped(items)
-    raise LimitError(f"variables stand in variables more than {MAX_ROUNDS} deep")
+            return _unescaped(items, flat)
+        is_shallow = any(flat[start + 2] == "-" for start, _ in found)
+        items, flat = _closed(items, flat, found)
+        if is_shallow:
+            return _unescaped(items, flat)
+    raise LimitError(f"variables stand in variables more than {MAX_DEPTH} deep")
 
 
-def _flat(items: list[Item]) -> str:
-    return "".join(item if isinstance(item, str) else _HOLE for item in items)
+def _closed(items: list[Item], flat: str, found: list[tuple[int, int]]) -> tuple[list[Item], str]:
+    """Put each variable that was found into the place of its text; returns the items, and the same with holes as text."""
+    made: list[Item] = []
+    shown: list[str] = []
+    at = 0
+    for start, end in found:
+        made += items[at:start]
+        made.append(Braces(_inside(items[start + 2 : end - 2], flat[start + 2 : end - 2])))
+        shown += (flat[at:start], _HOLE)
+        at = end
+    return [*made, *items[at:]], "".join((*shown, flat[at:]))
 
 
-def _inside(items: list[Item]) -> Items:
+def _inside(items: list[Item], flat: str) -> Items:
     """Return an expression without the `-` that makes it shallow and without space around it."""
-    flat = _flat(items)
     start = 1 if flat.startswith("-") else 0
     end = len(items)
     while start < end and _is_space(items[start]):
@@ -69,8 +76,6 @@ def _is_space(item: Item) -> bool:
     return isinstance(item, str) and item.isspace()
 
 
-def _unescaped(items: list[Item]) -> Items:
-    escapes = [match.start() for match in ESCAPED.finditer(_flat(items))]
-    for start in reversed(escapes):
-        del items[start]
-    return tuple(items)
+def _unescaped(items: list[Item], flat: str) -> Items:
+    escapes = {match.start() for match in ESCAPED.finditer(flat)}
+    return tuple(item for at, item in enumerate(items) if at not in escapes)

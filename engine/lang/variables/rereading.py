@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING
 
 from engine.errors import LimitError
 
-from .braces import ESCAPED, MAX_ROUNDS, VARIABLE
+from .braces import ESCAPED, VARIABLE
 from .expression import MAX_TEXT, as_float64, as_text, resolve, too_long
 
 if TYPE_CHECKING:
     from engine.model.json import Json
 
     from .scope import Scope
+
+
+MAX_ROUNDS = 64
+"""How often values are read again; a variable whose value mentions itself would never end."""
 
 
 def expression_of(variable: str) -> str:

@@ -31,6 +31,7 @@ Piece = tuple[str, "Braces | None", "Insert | None"]
 _NAMES = re.compile(r"[A-Za-z0-9_]+(?:\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 _NUMBER = re.compile(r"-?[0-9]+\Z")
 _NAME_SO_FAR = re.compile(r"[A-Za-z0-9_]\Z")
+_SPACE = frozenset(" \t\n\r")
 
 
 def splice(items: Items, *, starts_path: bool = False) -> tuple[Piece, ...]:
@@ -41,10 +42,11 @@ def splice(items: Items, *, starts_path: bool = False) -> tuple[Piece, ...]:
     """
     pieces: list[Piece] = []
     at = 0
+    goes_on = starts_path
     while at < len(items):
         item = items[at]
         if isinstance(item, Braces):
-            goes_on = _goes_on_a_path(items, at, starts_path=starts_path)
+            goes_on = _goes_on_a_path(items, at, goes_on=goes_on)
             pieces.append(("", item, _as_name if goes_on else _as_number))
             at += 1
         elif item in _QUOTES:
@@ -81,18 +83,24 @@ def _joined(pieces: list[Piece]) -> Iterator[Piece]:
         yield (text, None, None)
 
 
-def _goes_on_a_path(items: Items, at: int, *, starts_path: bool) -> bool:
-    """Tell whether a value stands after a dot or within a name, and is not called as a function."""
-    after = next((item for item in items[at + 1 :] if item != " "), "")
-    if after == "(":
+def _goes_on_a_path(items: Items, at: int, *, goes_on: bool) -> bool:
+    """Tell whether a value stands after a dot or within a name, and is not called as a function.
+
+    `goes_on` says so of the value before it, or of the start, for one that nothing stands before.
+    """
+    after = at + 1
+    while after < len(items) and items[after] in _SPACE:
+        after += 1
+    if items[after : after + 1] == ("(",):
         return False
-    if at == 0:
-        return starts_path
-    before = items[at - 1]
-    if isinstance(before, Braces):
-        return _goes_on_a_path(items, at - 1, starts_path=starts_path)
-    text = "".join(item if isinstance(item, str) else "}" for item in items[:at])
-    return text.rstrip().endswith(".") or _NAME_SO_FAR.search(text) is not None
+    before = items[at - 1] if at else None
+    if not isinstance(before, str):
+        return goes_on
+    if _NAME_SO_FAR.match(before):
+        return True
+    while at and items[at - 1] in _SPACE:
+        at -= 1
+    return items[at - 1 : at] == (".",)
 
 
 def _end_of_quote(items: Items, start: int) -> int:

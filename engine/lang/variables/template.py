@@ -81,6 +81,9 @@ class Template:
 
 def parts_of(text: str) -> list[str | Expression]:
     """Cut a text into literals and variables; raises LimitError for variables that nest too deeply."""
+    plain = _plain_parts(text)
+    if plain is not None:
+        return plain
     parts: list[str | Expression] = []
     literal = ""
     for item in cut(text):
@@ -91,6 +94,24 @@ def parts_of(text: str) -> list[str | Expression]:
             parts.append(literal)
         literal = ""
         parts.append(Expression(item.items))
+    return [*parts, literal] if literal or not parts else parts
+
+
+def _plain_parts(text: str) -> list[str | Expression] | None:
+    """Cut a text at once; None where nesting or escapes need the careful way."""
+    parts: list[str | Expression] = []
+    end = 0
+    for match in VARIABLE.finditer(text):
+        literal = text[end : match.start(1)]
+        if "{{" in literal or "}}" in literal:
+            return None
+        if literal:
+            parts.append(literal)
+        variable, end = match.group(1), match.end(1)
+        parts.append(Expression((expression_of(variable),)))
+    literal = text[end:]
+    if "{{" in literal or "}}" in literal:
+        return None
     return [*parts, literal] if literal or not parts else parts
 
 
