@@ -54,6 +54,7 @@ def guards(namespace: str = "kyverno") -> list[Object]:
             _code_states(namespace),
         ),
         *(_uses(), _uses_and_notes(namespace), _segments(), _records(namespace)),
+        _labels(namespace),
     )
     return [obj for policy in found for obj in (policy, _bound(policy))]
 
@@ -198,6 +199,33 @@ def _label_end() -> tuple[str, str]:
         f"{before} == '' || {after} == {before} || {nearer}",
         "the end of an exception by its label can only come nearer; delete the exception, or make another one",
     )
+
+
+def _labels(namespace: str) -> Object:
+    """Guard the label by which our account deletes an object, from whoever may write the object and not delete it.
+
+    What our accounts write is what grants and rules say, whose authors were asked about it.
+    """
+    before, after = (
+        f"{one}.metadata.?labels[?'{TTL_LABEL}'].orValue('')" for one in ("oldObject", "object")
+    )
+    place = (
+        "authorizer.group(request.resource.group).resource(request.resource.resource)"
+        ".namespace(request.namespace).name(object.metadata.?name.orValue(''))"
+    )
+    ours = ", ".join(f"'{account_user(namespace, job)}'" for job in (Job.BACKGROUND, Job.GRANTS))
+    made = _policy(
+        "kpolicy-ttl-labels",
+        _rule("*", "*", "*", "CREATE", "UPDATE"),
+        [
+            (f"({_UPDATE} && {before} == {after}) || {place}.check('delete').allowed()",
+             f"only who may delete an object may set its label {TTL_LABEL}"),
+        ],
+        [{"name": "not-our-accounts", "expression": f"!({ME} in [{ours}])"}],
+    )  # fmt: skip
+    selector = {"matchExpressions": [{"key": TTL_LABEL, "operator": "Exists"}]}
+    made["spec"]["matchConstraints"]["objectSelector"] = selector
+    return made
 
 
 def _codes() -> Object:

@@ -169,3 +169,33 @@ def test_kubectl_applies_what_install_prints(tmp_path: Path) -> None:
         assert "unchanged" in await kubectl.ok("apply", "-f", "-", stdin=text)
 
     run(tmp_path, test)
+
+
+def test_a_label_that_deletes_is_set_by_who_may_delete_while_nothing_of_ours_runs(tmp_path: Path) -> None:  # fmt: skip
+    async def test(api: Api) -> None:
+        await guarded(api)
+        for name, verbs in (("writer", ["get", "create", "update", "patch"]), ("owner", ["*"])):
+            rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}]
+            await api.post(f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": rules})
+            await api.post(f"{RBAC}/clusterrolebindings", {
+                "metadata": {"name": name}, "roleRef": {"kind": "ClusterRole", "name": name, "apiGroup": "rbac.authorization.k8s.io"},
+                "subjects": [{"kind": "User", "name": name, "apiGroup": "rbac.authorization.k8s.io"}],
+            })  # fmt: skip
+        plain, ends = config_map("plain"), config_map("ends")
+        ends["metadata"]["labels"] = {"cleanup.kyverno.io/ttl": "1h"}
+        sooner = {"metadata": {"labels": {"cleanup.kyverno.io/ttl": "1s"}}}
+        other = {"data": {"a": "changed"}}
+        for name, allowed in (("writer", 403), ("owner", 200)):
+            by = api.as_(name)
+            assert (await by("POST", MAPS, plain))[0] in (201, 409)
+            assert (await by("POST", MAPS, ends))[0] == (201 if name == "owner" else 403)
+            for target in ("plain", "ends") if name == "owner" else ("plain",):
+                status, said = await by("PATCH", f"{MAPS}/{target}", sooner, Content_Type=MERGE)
+                assert status == allowed, said
+        status, said = await api.as_("writer")("PATCH", f"{MAPS}/ends", other, Content_Type=MERGE)
+        assert status == 200, said
+        status, said = await api.as_("writer")("PATCH", f"{MAPS}/ends", {"metadata": {"labels": {"cleanup.kyverno.io/ttl": "2s"}}}, Content_Type=MERGE)  # fmt: skip
+        assert status == 403
+        assert "only who may delete an object may set its label" in said["message"]
+
+    run(tmp_path, test)
