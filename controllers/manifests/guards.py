@@ -218,7 +218,7 @@ def _labels(namespace: str) -> Object:
         "kpolicy-ttl-labels",
         _rule("*", "*", "*", "CREATE", "UPDATE"),
         [
-            (f"({_UPDATE} && {before} == {after}) || {place}.check('delete').allowed()",
+            (f"{after} == '' || ({_UPDATE} && {before} == {after}) || {place}.check('delete').allowed()",
              f"only who may delete an object may set its label {TTL_LABEL}"),
         ],
         [{"name": "not-our-accounts", "expression": f"!({ME} in [{ours}])"}],

@@ -256,7 +256,7 @@ class Desk:
     async def _may_delete(self, asked: Asked) -> None:
         """Refuse a new or another TTL label to somebody who may not delete the object himself."""
         now, before = (_ttl_of(one) for one in (asked.obj, asked.old or {}))
-        if now == before or self._jobs_of(str(asked.user.get("username") or "")):
+        if now in (None, before) or self._jobs_of(str(asked.user.get("username") or "")):
             return
         at = asked.written
         request = RequestInfo("delete", asked.group, at.plural, "", at.namespace, at.name)

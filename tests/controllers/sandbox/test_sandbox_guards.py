@@ -197,5 +197,8 @@ def test_a_label_that_deletes_is_set_by_who_may_delete_while_nothing_of_ours_run
         status, said = await api.as_("writer")("PATCH", f"{MAPS}/ends", {"metadata": {"labels": {"cleanup.kyverno.io/ttl": "2s"}}}, Content_Type=MERGE)  # fmt: skip
         assert status == 403
         assert "only who may delete an object may set its label" in said["message"]
+        gone = {"metadata": {"labels": {"cleanup.kyverno.io/ttl": None}}}
+        status, said = await api.as_("writer")("PATCH", f"{MAPS}/ends", gone, Content_Type=MERGE)
+        assert status == 200, said
 
     run(tmp_path, test)

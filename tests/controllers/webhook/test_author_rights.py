@@ -402,6 +402,7 @@ def test_only_who_may_delete_an_object_has_a_label_delete_it() -> None:
         assert "may not delete this object" in message(ask(soon, may_write, path="label", old=old))
         assert ask(soon, *ADMIN_OF_SHOP, path="label", old=old)["allowed"] is True
     assert ask(soon, may_write, path="label", old=soon)["allowed"] is True
+    assert ask(labelled(), may_write, path="label", old=soon)["allowed"] is True
     assert ask(soon, path="label", user={"username": BACKGROUND})["allowed"] is True
 
 
