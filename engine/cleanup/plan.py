@@ -14,6 +14,7 @@ from engine.errors import EvaluationError
 from engine.lang import wildcard
 from engine.match import compile_any_all, parse_kind
 from engine.model import review_of
+from engine.reach import Effect, out_of_reach, target_of
 from engine.record import record
 
 from .schedule import moment_after, next_after, parse_schedule
@@ -142,6 +143,8 @@ def _decisions(
 def _kept(cleanup: Cleanup, obj: Object, check_conditions: Conditions) -> str:
     """Return why a matched object stays, empty when it goes."""
     metadata = _metadata(obj)
+    if reason := out_of_reach(Effect.CLEAN_UP, target_of(obj), cleanup.policy.namespace):
+        return reason
     if cleanup.only_uid and metadata.get("uid") != cleanup.only_uid:
         return f"not the object that the policy was made for, which has UID `{cleanup.only_uid}`"
     if metadata.get("deletionTimestamp"):

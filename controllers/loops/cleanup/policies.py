@@ -21,7 +21,7 @@ from engine.cleanup import compile_cleanup, plan
 from engine.errors import EngineError
 from engine.model import review_of
 from engine.parse import parse_cleanup_policy
-from engine.reach import Effect, Target, out_of_reach, target_of
+from engine.reach import Effect, Target, out_of_reach
 
 from .conditions import TargetConditions
 from .deleting import LONGEST_SLEEP, delete
@@ -151,9 +151,6 @@ class CleanupLoop:
         for decision in found.deletions:
             target = decision.object
             if self._is_filtered(target) or is_held(target, now):
-                continue
-            reached = target_of(target, is_namespaced=kind.namespaced)
-            if out_of_reach(Effect.CLEAN_UP, reached, policy.namespace):
                 continue
             labels = _labels(policy, target)
             try:

@@ -231,3 +231,16 @@ def test_a_generated_policy_without_a_trigger_kind_is_bound_to_the_object_all_th
     made = generated(labels={"generate.kyverno.io/trigger-uid": "u1"})
 
     assert not planned(made, exception(uid="u2")).deletions
+
+
+def test_what_is_out_of_the_policys_reach_stays_and_the_plan_says_why() -> None:
+    granted = thing("granted", kind="PolicyException")
+    granted["apiVersion"] = "kyverno.io/v2"
+    granted["metadata"]["annotations"] = {"kpolicy.io/grant": "dev/hot-fix"}
+    plain = {**thing("plain", kind="PolicyException"), "apiVersion": "kyverno.io/v2"}
+    every = {"any": [{"resources": {"kinds": ["PolicyException"]}}]}
+
+    found = planned(policy(match=every), granted, plain)
+
+    assert names(found) == ["plain"]
+    assert found.decisions[0].reason == "no policy may clean up an exception that carries a grant"
