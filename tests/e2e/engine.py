@@ -11,6 +11,7 @@ from controllers.kube.accounts import ACCOUNTS, Job
 from controllers.manifests import rbac
 from controllers.manifests.bundle import Choice, installed
 from controllers.manifests.crds import definitions
+from controllers.manifests.deploy import arguments
 from kubectl_kpolicy.output.structured import json_text, list_of
 
 from .server.processes import Process, free_ports
@@ -98,7 +99,7 @@ def start(
 ) -> Process:
     """Start one replica and wait until it is ready to answer; `address` is where the API server reaches it.
 
-    With `is_known` it is told by which certificate the API server is known.
+    With `is_known` it is told by which certificate the API server is known, else what the Deployment's flags tell.
     """
     others = free_ports(2)
     port, metrics = port or others[0], others[1]
@@ -115,7 +116,7 @@ def start(
             f"--metrics-port={metrics}",
             f"--server-url={address}",
             "--drain=1s",
-            *(_callers(tier) if is_known else ()),
+            *(_callers(tier) if is_known else _shipped()),
             *flags,
         ],
         tier.folder,
@@ -129,6 +130,11 @@ def start(
         process.stop()
         raise
     return process
+
+
+def _shipped() -> list[str]:
+    """Return the flags of the Deployment but for what differs from process to process."""
+    return [one for one in arguments() if not one.startswith(("--port=", "--metrics-port="))]
 
 
 def _callers(tier: Tier) -> list[str]:

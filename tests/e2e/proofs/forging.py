@@ -6,14 +6,25 @@ import asyncio
 import json
 from typing import TYPE_CHECKING
 
-from controllers.kube.kinds import CODE_USES, EVENTS, PODS, UPDATE_REQUESTS
+from controllers.kube.kinds import (
+    AUDIT_SEGMENTS,
+    CODE_USES,
+    CONFIG_MAPS,
+    EVENTS,
+    PODS,
+    UPDATE_REQUESTS,
+    VALIDATING_WEBHOOKS,
+)
+from controllers.webhook.path_keeping import SECRET_NAME
+from tests.e2e import engine
 
 from .stage import CODE, Stage, hold, pod, posting, review, staged, tried, until
 
 if TYPE_CHECKING:
+    from controllers.kube import Client
     from tests.e2e.tiers import Tier
 
-    from .stage import Say
+    from .stage import Poster, Say
 
 PATHS = (
     "validate/fail",
@@ -24,6 +35,11 @@ PATHS = (
     "exceptionvalidate",
     "verifyttl",
 )
+_AUDITOR = "bob-the-auditor"
+_SECRET = 32
+"""How long a secret path is."""
+_SETTLED = 75
+"""Seconds after which what was forged is waited for no more."""
 _GENERATES = """
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy
@@ -42,25 +58,23 @@ spec:
 
 
 def run(tier: Tier, say: Say) -> None:
-    """Forge against replicas that know the API server, and against one that does not."""
+    """Forge against replicas that know the API server by its certificate, and against one that runs as the Deployment does."""
     with staged(tier) as stage:
         tier.kubectl("apply", "-f", "-", given=_GENERATES)
         tier.kubectl("wait", "--for=condition=Ready", "clusterpolicy/make-config", "--timeout=60s")
         asyncio.run(_known(stage, say))
         stage.stop()
-        _without_authority(stage)
-        asyncio.run(_unknown(stage, say))
-        stage.stop()
-        _without_authority(stage, "--secret-path")
+        # a certificate that was known once is asked for ever after, unless an administrator takes that back
+        tier.kubectl("delete", "secret", "-n", engine.NAMESPACE, SECRET_NAME)
+        _as_shipped(stage)
         asyncio.run(_by_path(stage, say))
 
 
-def _without_authority(stage: Stage, *flags: str) -> None:
-    from tests.e2e import engine
-
+def _as_shipped(stage: Stage) -> None:
+    """Start one replica with the flags of the Deployment; what they name is not there, as after an installation."""
     stage.replicas = {
         0: engine.start(
-            stage.tier, "open", *flags, port=stage.ports[0], address=stage.address, is_known=False
+            stage.tier, "shipped", port=stage.ports[0], address=stage.address, is_known=False
         )
     }
 
@@ -114,41 +128,118 @@ async def _known(stage: Stage, say: Say) -> None:
     )
 
 
-async def _unknown(stage: Stage, say: Say) -> None:
-    """Where no authority is known the caller's word for who asks is worth nothing to codes."""
-    async with posting(stage, stage.tier.webhook_pair) as poster:
-        for number in range(50):
-            answer = await poster.ask(0, review(pod(f"forged-{number}"), "alice"))
-            hold(not answer["allowed"], "a denial stays one")
-            hold(not CODE.search(json.dumps(answer)), "no code in a body", answer)
-    client = stage.client()
-    uses = (await client.list_all(CODE_USES)).items
-    await client.close()
-    hold(not uses, "no use is written", uses)
-    say(
-        "50 reviews with a made-up user to a replica that knows no authority: denied, no code, no use"
-    )
-
-
 async def _by_path(stage: Stage, say: Say) -> None:
-    """Where the API server proves itself by a path, who does not know it gets no code."""
+    """Forge at plain, guessed, stolen and old paths; the API server itself is answered all the while."""
+    client = stage.client()
+    alice = stage.client("alice")
+
+    async def refused() -> bool:
+        return "no host PID" in await tried(alice, PODS, pod("honest"), dry_run=True)
+
+    await until(refused, 60, "the API server is told the secret paths")
+    await until(lambda: _are_secret(client), 60, "all configurations have secret paths")
+    stolen = await _stolen(client)
     async with posting(stage, None) as poster:
-        for path in ("validate/fail", "0" * 32 + "/validate/fail", "x/validate/fail"):
-            _, text = await poster.post(0, review(pod("guessed"), "alice"), path)
-            hold(
-                not CODE.search(text) and '"allowed":true' not in text, f"no code at /{path}", text
-            )
-    client = stage.client("alice")
 
-    async def offered() -> bool:
-        return bool(CODE.search(await tried(client, PODS, pod("honest"), dry_run=True)))
+        async def is_plain_over() -> bool:
+            return (await poster.post(0, _forged()[0]))[0] != 200
 
-    await until(offered, 60, "the API server knows the path and people get codes")
+        await until(is_plain_over, 10, "plain paths are refused once the secret ones are written")
+        count = await _strange_paths(poster, stolen) + await _known_paths(poster, stolen)
+        hold(await refused(), "the API server is answered meanwhile")
+        # a path that somebody has seen is another one after the next start
+        stage.stop()
+        _as_shipped(stage)
+        count += await _old_paths(client, poster, stolen)
+    await until(refused, 30, "the API server is answered at the new paths")
+    # beyond the time for which what is told is waited for
+    await asyncio.sleep(_SETTLED)
+    await _hold_nothing_came_of_it(client)
+    await alice.close()
     await client.close()
-    admin = stage.client()
-    uses = (await admin.list_all(CODE_USES)).items
-    await admin.close()
-    hold(not uses, "no use is written", uses)
     say(
-        "a replica that goes by its secret path: no code at any other path, codes through the API server"
+        f"{count} forged reviews to a replica with the Deployment's flags, at plain, guessed, stolen and old paths: "
+        "no code, no use, nothing generated, nothing in the trail"
     )
+
+
+async def _strange_paths(poster: Poster, stolen: dict[str, str]) -> int:
+    """Forge at paths that are none, and at those of other places; return how often."""
+    more = ("auditnote", "cleanupvalidate", "x/validate/fail", "0" * 32 + "/validate/fail")
+    mixed = [f"{secret}/{other}" for place, secret in stolen.items() for other in stolen if other != place]  # fmt: skip
+    asked = [(path, sent) for path in (*PATHS, *more, *mixed) for sent in _forged()]
+    for path, sent in asked:
+        status, text = await poster.post(0, sent, path)
+        is_refused = status in (403, 404) and not CODE.search(text)
+        hold(is_refused, f"refused: /{path}", (status, text))
+    return len(asked)
+
+
+async def _known_paths(poster: Poster, stolen: dict[str, str]) -> int:
+    """Forge at the paths that are good now; return how often."""
+    sent = [(one, f"{stolen['validate']}/validate/fail") for one in _forged()]
+    sent.append((_made_up(), f"{stolen['auditnote']}/auditnote"))
+    for one, path in sent:
+        status, text = await poster.post(0, one, path)
+        is_answered = status == 200 and not CODE.search(text)
+        hold(is_answered, "who knows the path is answered, and told no code", (status, text))
+    return len(sent)
+
+
+async def _old_paths(client: Client, poster: Poster, stolen: dict[str, str]) -> int:
+    """Forge at paths that were good before a start; return how often."""
+
+    async def is_another() -> bool:
+        return (await _stolen(client)).get("validate") not in (None, stolen["validate"])
+
+    async def is_dead() -> bool:
+        return (await poster.post(0, _forged()[0], f"{stolen['validate']}/validate/fail"))[0] != 200
+
+    await until(is_another, 60, "a start changes the paths")
+    await until(is_dead, 30, "an old path is refused")
+    for place, secret in stolen.items():
+        status, text = await poster.post(0, _forged()[0], f"{secret}/{place}")
+        hold(status in (403, 404), f"the old path of {place} is refused", (status, text))
+    return len(stolen)
+
+
+async def _hold_nothing_came_of_it(client: Client) -> None:
+    uses = (await client.list_all(CODE_USES)).items
+    hold(not uses, "no use is written", uses)
+    made = [
+        one
+        for one in (await client.list_all(CONFIG_MAPS)).items
+        if one["metadata"]["name"] == "made"
+    ]
+    hold(
+        not [one for one in made if one["metadata"]["namespace"] == "other"],
+        "nothing is generated",
+        made,
+    )
+    trail = json.dumps((await client.list_all(AUDIT_SEGMENTS)).items)
+    hold(_AUDITOR not in trail, "nothing is in the trail", trail)
+
+
+def _made_up() -> dict[str, object]:
+    """Return a review by which somebody made a grant policy that nobody made."""
+    obj = {"apiVersion": "kpolicy.io/v1alpha1", "kind": "GrantPolicy", "metadata": {"name": "never", "namespace": ""}, "spec": {}}  # fmt: skip
+    group = {"group": "kpolicy.io", "version": "v1alpha1"}
+    return review(obj, _AUDITOR, kind={**group, "kind": "GrantPolicy"}, resource={**group, "resource": "grantpolicies"})  # fmt: skip
+
+
+async def _are_secret(client: Client) -> bool:
+    return all(len(one) == _SECRET for one in (await _stolen(client)).values())
+
+
+async def _stolen(client: Client) -> dict[str, str]:
+    """Return the secrets before each place, as an administrator reads them in the configurations."""
+    found = {}
+    for one in (await client.list_all(VALIDATING_WEBHOOKS)).items:
+        for webhook in one.get("webhooks") or ():
+            url = str(webhook["clientConfig"].get("url") or "")
+            _, _, path = url.partition("://")
+            parts = path.split("/")
+            if "kpolicy.io/owner" in (one["metadata"].get("annotations") or {}):
+                secret, place = (parts[1], parts[2]) if len(parts) > 2 else ("", parts[1])
+                found[place] = secret
+    return found
