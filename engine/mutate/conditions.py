@@ -123,7 +123,8 @@ def _select(patch: list[Json], element: Json, target: Json) -> None:
         return
     name = target.get("name") if isinstance(target, dict) else None
     if name is not None:
-        chosen["name"] = name
+        # INVARIANT: what is chosen is stripped in place, so a name that is no text is not the object's own.
+        chosen["name"] = thawed(name)
     patch.append(chosen)
 
 

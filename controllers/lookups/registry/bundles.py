@@ -68,9 +68,9 @@ def _log_entry(material: Mapping[str, Any]) -> bytes:
             "logIndex": int(entry.get("logIndex") or 0),
             "logID": key_id,
         }
+        return orjson.dumps({"SignedEntryTimestamp": str(promise), "Payload": payload})
     except (binascii.Error, ValueError, TypeError):
         return b""
-    return orjson.dumps({"SignedEntryTimestamp": str(promise), "Payload": payload})
 
 
 def _map(value: Any) -> Mapping[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -116,3 +118,13 @@ def test_a_single_value_is_a_list_of_itself() -> None:
     assert list(ordered_elements("x", {})) == [(0, "x")]
     assert list(ordered_elements({"a": 1}, {})) == [(0, {"a": 1})]
     assert list(ordered_elements(None, {})) == []
+
+
+def test_an_element_whose_name_is_a_map_is_left_as_it_is() -> None:
+    name = {"kind": "odd", "empty": {"inner": {}}}
+    obj = {"kind": "List", "spec": {"containers": [{"name": name, "image": "a:latest"}]}}
+    before = json.dumps(obj)
+    with suppress(EvaluationError):
+        apply_strategic({"spec": {"containers": [{"(image)": "*:latest", "image": "b"}]}}, obj)
+
+    assert json.dumps(obj) == before
