@@ -10,7 +10,7 @@ import asyncio
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube import Invalid, KubeError
 from controllers.kube.accounts import Job
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 _CLONE_CHANGED = (
     "no synchronization will be performed to the old target resource upon policy updates"
 )
+_LABELLING: Final = frozenset({Job.BACKGROUND, Job.GRANTS})
 _log = logging.getLogger(__name__)
 
 
@@ -256,7 +257,9 @@ class Desk:
     async def _may_delete(self, asked: Asked) -> None:
         """Refuse a new or another TTL label to somebody who may not delete the object himself."""
         now, before = (_ttl_of(one) for one in (asked.obj, asked.old or {}))
-        if now in (None, before) or self._jobs_of(str(asked.user.get("username") or "")):
+        jobs = self._jobs_of(str(asked.user.get("username") or ""))
+        # what these two label was asked for before: by the author of a policy, by a request for a grant
+        if now in (None, before) or not _LABELLING.isdisjoint(jobs):
             return
         at = asked.written
         request = RequestInfo("delete", asked.group, at.plural, "", at.namespace, at.name)

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from controllers.kube import Discovery, Kind, Unreachable
-from controllers.kube.accounts import ACCOUNTS, Job
+from controllers.kube.accounts import ACCOUNTS, Job, account_user
 from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import PODS, WELL_KNOWN
 from controllers.runtime.metrics import Metrics
@@ -77,7 +77,7 @@ def ask(
         made = client or FakeClient()
         made.reviews["SubjectAccessReview"] = rules or Rules(*rights)
         discovery = Discovery(made, (*WELL_KNOWN, PODS, DEPLOYMENTS, NODES))
-        jobs = {BACKGROUND: [Job.BACKGROUND]}
+        jobs = {account_user("kyverno", job): [job] for job in Job}
         desk = Desk(World(discovery, Metrics()), made, jobs_of=lambda who: jobs.get(who, ()))
         group, _, version = obj["apiVersion"].rpartition("/")
         kind = next((one for one in WELL_KNOWN if (one.group, one.kind) == (group, obj["kind"])), None)  # fmt: skip
@@ -403,7 +403,9 @@ def test_only_who_may_delete_an_object_has_a_label_delete_it() -> None:
         assert ask(soon, *ADMIN_OF_SHOP, path="label", old=old)["allowed"] is True
     assert ask(soon, may_write, path="label", old=soon)["allowed"] is True
     assert ask(labelled(), may_write, path="label", old=soon)["allowed"] is True
-    assert ask(soon, path="label", user={"username": BACKGROUND})["allowed"] is True
+    for job, is_asked in zip(Job, (True, False, True, True, False), strict=True):
+        response = ask(soon, path="label", user={"username": account_user("kyverno", job)})
+        assert response["allowed"] is not is_asked, job
 
 
 @pytest.mark.parametrize(
