@@ -8,6 +8,7 @@ do is needed as well.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -47,6 +48,10 @@ _POLICY_KINDS: Final = frozenset(
 
 _VERBS: Final = {"CREATE": "create", "UPDATE": "update"}
 _DEEPEST: Final = 3
+_WHOLE: Final = frozenset({"data", "labels", "metadata", "patchStrategicMerge"})
+"""Parts in which a variable in place of the whole may bring any label."""
+_OPEN_PATCH: Final = re.compile(r"""/labels|/metadata["'\s,}]""")
+"""In a JSON patch with variables: what may come to be a change of labels."""
 
 
 def needs_of_author(policy: Policy, discovery: Discovery, depth: int = 0) -> list[Need]:
@@ -138,7 +143,7 @@ class _OfPolicy:
             if not isinstance(one, dict):
                 yield Need(at, EVERYTHING)
                 continue
-            wanted = [*verbs, "delete"] if _may_label(one.get("data")) else verbs
+            wanted = [*verbs, "delete"] if _may_label({"data": one.get("data")}) else verbs
             yield from self._of_one(one, at, dict.fromkeys(wanted))
 
     def _of_one(self, block: Block, at: str, verbs: Iterable[str]) -> Iterator[Need]:
@@ -308,15 +313,14 @@ def _may_label(value: Json) -> bool:
         return any(
             key == TTL_LABEL
             or "{{" in key
-            or (key in ("labels", "metadata") and isinstance(inner, str))
+            or (key in _WHOLE and isinstance(inner, str))
             or _may_label(inner)
             for key, inner in value.items()
         )
     if isinstance(value, list):
         return any(map(_may_label, value))
     text = value if isinstance(value, str) else ""
-    is_patch_of_labels = "/labels" in text and "{{" in text
-    return "cleanup.kyverno.io" in text or is_patch_of_labels
+    return "cleanup.kyverno.io" in text or ("{{" in text and bool(_OPEN_PATCH.search(text)))
 
 
 def _has_open_keys(value: Json) -> bool:

@@ -415,6 +415,9 @@ def test_only_who_may_delete_an_object_has_a_label_delete_it() -> None:
         targets(target("v1", "ConfigMap", name="x", namespace="shop"), patchStrategicMerge={"metadata": {"labels": {"cleanup.kyverno.io/ttl": "1s"}}}),
         targets(target("v1", "ConfigMap", name="x", namespace="shop"), patchStrategicMerge={"metadata": {"labels": {"{{ request.object.data.key }}": "1s"}}}),
         {"mutate": {"patchesJson6902": "- {op: add, path: /metadata/labels/cleanup.kyverno.io~1ttl, value: 1s}"}},
+        {"mutate": {"patchesJson6902": "- {op: add, path: /metadata, value: '{{ request.object.data }}'}"}},
+        {"mutate": {"patchStrategicMerge": {"metadata": "{{ request.object.data }}"}}},
+        generate("v1", "ConfigMap", "shop", data="{{ request.object.data }}"),
     ],
 )  # fmt: skip
 def test_a_rule_that_labels_for_deletion_needs_the_right_to_delete(rule: dict[str, Any]) -> None:
