@@ -8,13 +8,12 @@ kube-apiserver and etcd, with replicas as processes. A seed that fails is printe
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from .play import Told, play
+from .play import figures_of
 
 _PART = 20
 
@@ -55,18 +54,8 @@ def _told(options: argparse.Namespace):
     seeds = range(options.seed, options.seed + options.count)
     parts = [seeds[at : at + _PART] for at in range(0, len(seeds), _PART)]
     with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
-        for part in pool.map(_part, parts):
+        for part in pool.map(figures_of, parts):
             yield from part
-
-
-def _part(seeds: range) -> list[tuple[int, int, int, int, str, str]]:
-    logging.disable(logging.CRITICAL)
-    return [_figures(play(seed)) for seed in seeds]
-
-
-def _figures(told: Told) -> tuple[int, int, int, int, str, str]:
-    said = str(told) if told.broken else ""
-    return len(told.history.attempts), told.stored, told.uses, told.deaths, said, "\n".join(told.history.lines())  # fmt: skip
 
 
 if __name__ == "__main__":

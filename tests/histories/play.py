@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -56,6 +57,17 @@ def play(seed: int) -> Told:
     return run(_play(seed), seed)
 
 
+def figures_of(seeds: range) -> list[tuple[int, int, int, int, str, str]]:
+    """Play some histories; return of each how much was asked, stored and used, deaths, what is broken, and all that happened."""
+    logging.disable(logging.CRITICAL)
+    return [_figures(play(seed)) for seed in seeds]
+
+
+def _figures(told: Told) -> tuple[int, int, int, int, str, str]:
+    said = str(told) if told.broken else ""
+    return len(told.history.attempts), told.stored, told.uses, told.deaths, said, "\n".join(told.history.lines())  # fmt: skip
+
+
 async def _play(seed: int) -> Told:
     chance = random.Random(seed)
     clock, history = VirtualClock(), History(seed)
@@ -98,12 +110,11 @@ async def _settle(server: ApiServer, chance: random.Random) -> None:
     server.mood = Mood()
     left = chance.choice(server.replicas)
     for one in server.replicas:
-        if one is not left or one.line.is_dead:
+        if one is not left or one.line.is_dead or not one.is_up or one.line.dies_at >= 0:
             await one.kill()
-    if left.line.is_dead:
+    if not left.is_up:
         await left.start()
     left.line.fault, left.line.slowness, left.clock.ahead = 0.0, 0.004, 0.0
-    left.line.dies_at = -1
     left.line.goes_on.set()
     await asyncio.sleep(SETTLED)
     await left.kill()

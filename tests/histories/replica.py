@@ -119,7 +119,7 @@ class Replica:
         self.number, self._server, self._chance = number, server, chance
         self.clock = VirtualClock()
         self.line = Line(server.own(USER), chance)
-        self.is_leading = False
+        self.is_leading = self.is_up = False
         self._tasks: list[asyncio.Task[Any]] = []
         self._reviews: set[asyncio.Task[bytes]] = set()
         self._routes: Any = None
@@ -146,6 +146,7 @@ class Replica:
         self._tasks = [asyncio.create_task(_quiet(work)) for work in works]
         self._tasks += [*watches._tasks, *runtime.afterwork._workers]
         self._informers = informers
+        self.is_up = True
         while not runtime.world.is_ready and not self.line.is_dead:
             await asyncio.sleep(0.05)
 
@@ -198,7 +199,7 @@ class Replica:
 
     async def kill(self) -> None:
         """End at once, wherever it is."""
-        self.line.is_dead = True
+        self.line.is_dead, self.is_up = True, False
         self.line.goes_on.set()
         tasks = [*self._tasks, *self._reviews]
         tasks += [shared.task for shared in self._informers._shared.values()]
