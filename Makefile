@@ -6,12 +6,13 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --quiet pyproject.toml
 
-.PHONY: help demo test e2e proofs check bench dist screenshots lock clean
+.PHONY: help demo test e2e proofs nightly check bench dist screenshots lock clean
 help:
 	@echo "make demo    five scenarios with kubectl, on a sandbox of your own; in a terminal, the console on it"
 	@echo "make test    all tests"
 	@echo "make e2e     what is released, installed and used; the scenarios with kubectl, on the sandbox and on a real API server"
 	@echo "make proofs  what is promised of codes, grants, exceptions and records, tried on a real API server; takes a while"
+	@echo "make nightly what takes hours: whole proofs, 10,000 histories, histories on a real API server, mutants, fuzzing, deeper interleavings"
 	@echo "make check   lint, format, types, layers, sizes"
 	@echo "make bench   speed and memory, as ratios to a yardstick"
 	@echo "make dist    what is released, into dist/: wheel, archive and manifest for krew, lists of parts"
@@ -37,6 +38,19 @@ e2e: $(VENV)/ready
 
 proofs: $(VENV)/ready
 	@$(RUN) -m tests.e2e.proofs
+
+# Each part runs whatever another one came to; the end says which did not hold.
+nightly: $(VENV)/ready
+	@failed=; \
+	part() { echo "== $$1"; shift; nice -n 5 $(RUN) -m "$$@" || failed="$$failed $$1"; }; \
+	part "whole proofs" tests.e2e.proofs; \
+	part "10,000 histories in process" tests.histories --count 10000; \
+	part "histories on a real API server" tests.histories --real --count 24; \
+	part "interleavings, two steps deeper" tests.interleavings --deeper 2; \
+	part "mutants of what policies concern" tests.mutation --room match --sample 300; \
+	part "mutants of guards" tests.mutation --room guards --sample 600; \
+	part "fuzzing, a minute each" tests.fuzz --seconds 60; \
+	test -z "$$failed" || { echo "error: not as it must be:$$failed" >&2; exit 1; }
 
 dist: $(VENV)/ready
 	@$(RUN) -m tests.packaging

@@ -19,6 +19,7 @@ from .tiers import ROOT, is_answered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from .tiers import Tier
 
@@ -97,9 +98,9 @@ def start(
     address: str = "auto",
     is_known: bool = True,
 ) -> Process:
-    """Start one replica and wait until it is ready to answer; `address` is where the API server reaches it.
+    """Start one replica as the Deployment does and wait until it is ready; `address` is where the API server reaches it.
 
-    With `is_known` it is told by which certificate the API server is known, else what the Deployment's flags tell.
+    With `is_known` the authority of the certificate is there by which the API server is known.
     """
     others = free_ports(2)
     port, metrics = port or others[0], others[1]
@@ -110,13 +111,8 @@ def start(
             sys.executable,
             "-m",
             "controllers",
-            f"--kubeconfig={kubeconfig}",
-            "--host=127.0.0.1",
-            f"--port={port}",
-            f"--metrics-port={metrics}",
-            f"--server-url={address}",
-            "--drain=1s",
-            *(_callers(tier) if is_known else _shipped()),
+            *arguments(port, metrics, _authority(tier, is_known=is_known)),
+            *_outside(kubeconfig, address),
             *flags,
         ],
         tier.folder,
@@ -132,13 +128,14 @@ def start(
     return process
 
 
-def _shipped() -> list[str]:
-    """Return the flags of the Deployment but for what differs from process to process."""
-    return [one for one in arguments() if not one.startswith(("--port=", "--metrics-port="))]
+def _authority(tier: Tier, *, is_known: bool) -> str:
+    """Return the file of the authority that the Deployment mounts; without one there is no such file."""
+    return str(tier.webhook_authority if is_known else tier.folder / "no-client-ca")
 
 
-def _callers(tier: Tier) -> list[str]:
-    return [f"--client-ca={tier.webhook_authority}", f"--client-name={tier.webhook_name}"]
+def _outside(kubeconfig: Path, address: str) -> list[str]:
+    """Return what there is to say beside the Deployment's own arguments, because we do not run in a Pod of the cluster."""
+    return [f"--kubeconfig={kubeconfig}", "--host=127.0.0.1", f"--server-url={address}", "--drain=1s"]  # fmt: skip
 
 
 def _is_asked(tier: Tier) -> bool:

@@ -187,7 +187,9 @@ def _approvals(history: History) -> Iterator[str]:
             by = (given.get(source) or {}).get("spec", {}).get("issuedBy")
             if by not in APPROVERS or by == use["spec"]["user"]:
                 yield f"four eyes: {use['metadata']['name']} of {use['spec']['user']} was agreed to by {by or 'nobody'}"
-        elif use["spec"]["object"].get("namespace") == "appr" and not use["spec"].get("grant"):
+        elif use["spec"]["object"].get("namespace", "").startswith("appr") and not use["spec"].get(
+            "grant"
+        ):
             yield f"four eyes: {use['metadata']['name']} has nobody's approval"
 
 

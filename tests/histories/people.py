@@ -52,7 +52,10 @@ class Board:
 
 @dataclass(slots=True)
 class Place:
-    """Where people live: a connection for a name, the time, the history and the board. `shortest` is a grant's length."""
+    """Where people live: a connection for a name, the time, the history and the board.
+
+    `spaces` is the end of the names of its namespaces. Where `changes_lists` is false, lists in Pods cannot be replaced.
+    """
 
     connect: Callable[[str], Any]
     now: Callable[[], float]
@@ -61,6 +64,12 @@ class Place:
     board: Board
     pace: float = 1.0
     grant_for: tuple[str, ...] = ("20s", "40s", "90s")
+    spaces: str = ""
+    changes_lists: bool = True
+
+    def space(self, name: str) -> str:
+        """Return the namespace of a kind that is this history's."""
+        return f"{name}{self.spaces}"
 
 
 class Person:
@@ -117,7 +126,7 @@ class Person:
         return await self._send("patch", {**obj, "patch": patch}, self._client.patch(kind, metadata["name"], metadata["namespace"], patch), *codes)  # fmt: skip
 
     def _space(self) -> str:
-        return self._chance.choice((ACKNOWLEDGED, APPROVED, *SPACES))
+        return self._place.space(self._chance.choice((ACKNOWLEDGED, APPROVED, *SPACES)))
 
     def _name(self) -> str:
         """Return a name of one's own, sometimes one that all use."""
@@ -131,7 +140,7 @@ class Person:
         await self._redeem(PODS, pod(self._name(), space, self._chance.choice(IMAGES)))
 
     async def _generated(self) -> None:
-        await self._redeem(PODS, pod(f"{self.name}-gen-", ACKNOWLEDGED))
+        await self._redeem(PODS, pod(f"{self.name}-gen-", self._place.space(ACKNOWLEDGED)))
 
     async def _redeem_map(self) -> None:
         await self._redeem(CONFIG_MAPS, config(self._name(), self._space(), debug=True))
@@ -206,9 +215,10 @@ class Person:
         user = self._chance.choice(("ada", "eve", self.name))
         self._count += 1
         code = issued_code(self._chance.randbytes(16))
-        obj = config(f"issued-{self.name}-{self._count}", ACKNOWLEDGED, debug=True)
+        space = self._place.space(ACKNOWLEDGED)
+        obj = config(f"issued-{self.name}-{self._count}", space, debug=True)
         ends = (self._place.clock() + timedelta(minutes=30)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        target = {"kind": "ConfigMap", "namespace": ACKNOWLEDGED, "name": obj["metadata"]["name"]}
+        target = {"kind": "ConfigMap", "namespace": space, "name": obj["metadata"]["name"]}
         document = {
             "apiVersion": ONE_TIME_CODES.api_version, "kind": ONE_TIME_CODES.kind,
             "metadata": {"name": issued_name(code), "namespace": "kyverno"},
@@ -241,8 +251,8 @@ class Person:
         if obj := await self._some(PODS):
             image = self._chance.choice((*IMAGES, "miner"))
             spec = {"containers": [{**obj["spec"]["containers"][0], "image": image}]}
-            if self._place.pace < 1:  # a real server changes one image by a list that is merged
-                return
+            if not self._place.changes_lists:
+                spec = {"containers": spec["containers"]}
             await self._with_code(PODS, obj, {"spec": spec})
 
     async def _debug(self) -> None:
@@ -269,7 +279,10 @@ class Person:
 
     async def _ask(self) -> None:
         self._count += 1
-        space, name = self._chance.choice((ACKNOWLEDGED, APPROVED)), f"{self.name}-{self._count}"
+        space, name = (
+            self._place.space(self._chance.choice((ACKNOWLEDGED, APPROVED))),
+            f"{self.name}-{self._count}",
+        )
         uses = {"uses": self._chance.randrange(1, 3)} if self._chance.random() < 0.5 else {}
         obj = {
             "apiVersion": GRANTS.api_version, "kind": GRANTS.kind,
@@ -303,7 +316,7 @@ class Person:
 
     async def _ride(self) -> None:
         """Create what a grant may let pass, without a code, one after the other or at once."""
-        space = self._chance.choice((ACKNOWLEDGED, APPROVED))
+        space = self._place.space(self._chance.choice((ACKNOWLEDGED, APPROVED)))
         obj = pod(self._chance.choice((f"{self.name}-ride", "shared-1")), space)
         exceptions = (await self._client.list(POLICY_EXCEPTIONS, space)).items
         self._place.board.exceptions += exceptions

@@ -216,7 +216,7 @@ def policies() -> list[dict[str, Any]]:
                     {
                         "name": rule,
                         "match": {"any": [{"resources": {"kinds": [kind], "namespaces": ["ack", "appr", "strict"]}}]},
-                        "validate": {"failureAction": "Enforce", "allowExistingViolations": False, "message": f"{rule} is asked for", "pattern": pattern},
+                        "validate": {"failureAction": "Enforce", "message": f"{rule} is asked for", "pattern": pattern},
                     }
                 ],
             },

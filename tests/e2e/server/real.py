@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from controllers.manifests.deploy import CLIENT_NAME
+
 from .keys import Authority, Pair, signing_key
 from .processes import Process, free_ports
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 ADDRESS = "127.0.0.1"
 AUDIT_LOG = "audit.log"
-WEBHOOK_CLIENT = "kube-apiserver-webhooks"
+WEBHOOK_CLIENT = CLIENT_NAME
 _PLUGINS = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
 
 
