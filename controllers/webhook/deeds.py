@@ -62,7 +62,8 @@ def deed_of(
 def _deletion(
     request: Mapping[str, Any], plural: str, old: Object, now: datetime, jobs: frozenset[Job]
 ) -> Deed | None:
-    if plural not in SHOWN_DELETIONS:
+    if plural not in SHOWN_DELETIONS or (old.get("metadata") or {}).get("deletionTimestamp"):
+        # Whoever asks again for what is being deleted already has not deleted it.
         return None
     is_exception = plural == "policyexceptions"
     if Job.GRANTS in jobs and not is_exception:

@@ -95,6 +95,13 @@ def test_a_deletion_that_is_asked_for_again_later_leaves_another_note():
     assert done["id"] == same["id"] != first["id"]
 
 
+def test_who_asks_again_for_what_is_being_deleted_has_not_deleted_it():
+    desk = Desk()
+    going = {"deletionTimestamp": "2026-11-21T10:00:00Z", "finalizers": ["example.org/hold"]}
+    desk.ask("DELETE", None, {**GRANT, "metadata": {**GRANT["metadata"], **going}})
+    assert desk.told() == []
+
+
 def test_a_dry_run_leaves_no_note():
     desk = Desk()
     desk.ask("DELETE", None, GRANT, dryRun=True)
