@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from engine.model import Object
 
 WRONG, MINTED = "wrong", "minted"
+MOST_WRONG: Final = 10
+"""Wrong codes in a minute from which nobody's code is looked at."""
+MOST_WRONG_MONTHLY: Final = 100
+"""Wrong codes in thirty days from which no code of that person is."""
+MOST_MINTED: Final = 30
+"""Codes that somebody is offered in a minute."""
 COUNTS: Final = "kpolicy.io/codes"
 """Annotation with the counts: by what happened and by ten seconds and day, numbered from 1970."""
 USER: Final = "kpolicy.io/user"

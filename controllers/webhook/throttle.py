@@ -12,7 +12,16 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from controllers.store.throttles import EVERY, MINTED, WRONG, Counts, SharedCounts
+from controllers.store.throttles import (
+    EVERY,
+    MINTED,
+    MOST_MINTED,
+    MOST_WRONG,
+    MOST_WRONG_MONTHLY,
+    WRONG,
+    Counts,
+    SharedCounts,
+)
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
@@ -20,9 +29,6 @@ if TYPE_CHECKING:
 
     from controllers.kube import Client, Clock
 
-MOST_WRONG: Final = 10
-MOST_WRONG_MONTHLY: Final = 100
-MOST_MINTED: Final = 30
 SHARED_FROM: Final = 10
 """New codes in a minute from which other replicas hear of them."""
 _MOST_USERS: Final = 4096

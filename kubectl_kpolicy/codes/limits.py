@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from controllers.kube.kinds import LEASES
-from controllers.store.throttles import LABELS, MINTED, USER, WRONG, counts_in
+from controllers.store.throttles import (
+    LABELS,
+    MINTED,
+    MOST_WRONG,
+    MOST_WRONG_MONTHLY,
+    USER,
+    WRONG,
+    counts_in,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -13,9 +21,6 @@ if TYPE_CHECKING:
     from controllers.kube import Client
     from engine.model import Object
 
-MOST_WRONG: Final = 10
-"""Wrong codes in a minute from which nobody's code is looked at; the webhook's own limit."""
-MOST_WRONG_MONTHLY: Final = 100
 HEADS: Final = ("USER", "STATE", "WRONG-1M", "WRONG-30D", "OFFERED-1M")
 
 

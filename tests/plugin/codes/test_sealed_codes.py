@@ -14,10 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa, x25519
 
 from controllers.kube.kinds import LEASES, NAMESPACES, ONE_TIME_CODES, PODS
 from controllers.store.throttles import COUNTS, LABELS, USER, lease_name
-from controllers.webhook import throttle
 from engine.codes import canonical, issued_name
 from engine.errors import EngineError
-from kubectl_kpolicy.codes import limits
 from kubectl_kpolicy.codes.sealing import opened, read_private, read_recipient, seal, sealed_in
 from kubectl_kpolicy.output.diagnostics import ExitCode
 from kubectl_kpolicy.session import cluster
@@ -211,10 +209,6 @@ def test_nobody_is_asked_for_a_code_where_nothing_is_to_be_asked(monkeypatch, tm
     monkeypatch.setattr(sys, "stdin", Terminal())
     assert entry.main(["otp", "redeem", "-f", pod_file(tmp_path), "--non-interactive"]) == 1
     assert "nobody is to be asked" in capsys.readouterr().err
-
-
-def test_the_limits_shown_are_those_of_the_webhook():
-    assert (limits.MOST_WRONG, limits.MOST_WRONG_MONTHLY) == (throttle.MOST_WRONG, throttle.MOST_WRONG_MONTHLY)  # fmt: skip
 
 
 def test_who_brought_wrong_codes_and_whose_are_not_looked_at(on_stage):
