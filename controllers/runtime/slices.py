@@ -2,7 +2,8 @@
 
 A timer of the process ticks with the processor time it uses, and its handler raises only while an evaluation runs; whatever else
 the process does, the tick passes by. Nothing is set or reset around an evaluation, so an ordinary one pays for two assignments.
-What cannot be cut is a single call into C; those are bounded by the engine's own counting of bytes.
+What cannot be cut is a single call into C; the engine counts the bytes that it will touch before (`engine.lang.work`), and one that
+would take longer than the slice does not begin here.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from engine.lang.work import Meter, meter
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
@@ -21,6 +24,8 @@ _T = TypeVar("_T")
 
 TICK: Final = 0.01
 """Seconds of processor time between two ticks; the kernel rounds them up to its own."""
+_WORK: Final = 10_000_000
+"""Work that may begin in place for each tick, in the engine's units: a call into C cannot be cut off once it has begun."""
 _IMPORTS: Final = "<frozen importlib"
 
 
@@ -51,10 +56,12 @@ class Slice:
             _timer.start()
         try:
             _timer.current = self
+            token = meter.set(Meter(self.most * _WORK, SliceOver))
             try:
                 return work()
             finally:
                 _timer.current = None
+                meter.reset(token)
         except SliceOver:
             # the tick may also have come between the end of the work and the line above
             _timer.current = None

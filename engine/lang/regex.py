@@ -13,14 +13,23 @@ from typing import TYPE_CHECKING, Any, Final
 import re2
 
 from engine.errors import EvaluationError, LimitError
+from engine.lang.work import charge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 MAX_PATTERN: Final = 10_000
 _CACHED_LENGTH: Final = 500
 _MAX_RESULT: Final = 8 << 20
 _LONGEST_GROUP_NUMBER: Final = 8
+_MEMORY: Final = 2 << 20
+"""Bytes that one expression may take with the states that texts have led it to."""
+_COST: Final = 2
+"""Of one instruction at one character, where the library has to try all of them at once."""
+_MATCH_COST: Final = 3_000
+_MATCHES: Final = 256
+_COMPILE_COST: Final = 5_000
+"""Of one character of an expression."""
 
 _GO_WORDS: Final = {
     "missing ]": "missing closing ]",
@@ -39,21 +48,32 @@ _ANY_BYTE: Final = re.compile(r"\\Q.*?(?:\\E|\Z)|\\C|\\.", re.DOTALL)
 class Pattern:
     """A compiled regular expression."""
 
-    __slots__ = ("_compiled", "text")
+    __slots__ = ("_compiled", "_size", "text")
 
     def __init__(self, text: str, compiled: Any) -> None:
         self.text = text
         self._compiled = compiled
+        self._size = compiled.programsize * _COST
 
     def __repr__(self) -> str:
         return f"Pattern({self.text!r})"
 
     def search(self, text: str) -> bool:
         """Return whether the expression matches somewhere in `text`."""
+        charge(len(text) * self._size)
         return self._compiled.search(_encodable(text)) is not None
+
+    def matches(self, text: str) -> Iterator[re.Match[str]]:
+        """Yield all matches with their places in `text`, which holds no halves of surrogate pairs. Raises LimitError."""
+        charge(len(text) * self._size)
+        for number, found in enumerate(self._compiled.finditer(text), 1):
+            if number % _MATCHES == 0:
+                charge(_MATCHES * _MATCH_COST)
+            yield found
 
     def groups(self, text: str) -> tuple[str, ...] | None:
         """Return the groups of the first match, empty texts for those that took no part; None without a match."""
+        charge(len(text) * self._size)
         found = self._compiled.search(_encodable(text))
         return None if found is None else tuple(found.groups(default=""))
 
@@ -77,7 +97,7 @@ class Pattern:
         text = _encodable(text)
         built: list[str] = []
         length = last = 0
-        for found in self._compiled.finditer(text):
+        for found in self.matches(text):
             start, end = found.span()
             piece = text[last:start]
             if end > last or start == 0:
@@ -103,13 +123,15 @@ def _compiled(pattern: str) -> Pattern:
         raise EvaluationError("error parsing regexp: invalid escape sequence: `\\C`")
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = _MEMORY
+    charge(len(pattern) * _COMPILE_COST)
     try:
         return Pattern(pattern, re2.compile(_encodable(pattern), options))
     except re2.error as error:
         raise EvaluationError(f"error parsing regexp: {_in_go_words(error)}") from None
 
 
-_cached = lru_cache(maxsize=256)(_compiled)
+_cached = lru_cache(maxsize=128)(_compiled)
 
 
 def _in_go_words(error: Exception) -> str:

@@ -11,13 +11,16 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import LimitError
+from engine.lang.work import charge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _CACHED_LENGTH: Final = 256
-_COST: Final = 50_000_000
-"""Characters compared at most for one piece with `?`; real names stay below a few thousand."""
+_COST: Final = 80
+"""Of one comparison at one place."""
+_MOST: Final = 50_000_000
+"""Comparisons for one piece that nobody may ask for, counted or not; real names stay below a few thousand."""
 
 
 def has_wildcard(text: str) -> bool:
@@ -28,7 +31,7 @@ def has_wildcard(text: str) -> bool:
 def match(pattern: str, text: str) -> bool:
     """Tell whether the whole text fits the pattern, letter case included.
 
-    Raises LimitError when pattern and text are both so long that the search would take seconds.
+    Raises LimitError when that is more work than the evaluation may do.
     """
     if "*" not in pattern and "?" not in pattern:
         return pattern == text
@@ -118,8 +121,10 @@ def _finder(piece: str) -> Callable[[str, int, int], int]:
     (offset, literal), others = runs[0], runs[1:]
 
     def find(text: str, start: int, end: int) -> int:
-        if others and length * (end - start) > _COST:
-            raise LimitError("wildcard and text are too long to be compared")
+        if others:
+            if length * (end - start) > _MOST:
+                raise LimitError("wildcard and text are too long to be compared")
+            charge((end - start) * len(others) * _COST)
         last = end - length
         at = text.find(literal, start + offset, end) - offset
         while 0 <= at <= last:

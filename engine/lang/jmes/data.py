@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError, EvaluationError
 from engine.lang import gotext, yaml
+from engine.lang.work import charge
 
 from .gojson import GoJsonError, decode
 from .matching import single
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from .env import Env
 
 table = Table()
+
+_YAML_SIGNS = ("\n", ",", "[", "{")
+"""What each value of a YAML text needs at least one of."""
 
 
 @table.function("parse_json(string) any", "the value of the JSON text")
@@ -36,6 +40,7 @@ def parse_yaml(env: Env, text: str) -> Json:
     """Decode YAML by the rules of Kubernetes. Raises EvaluationError."""
     spend(env, len(text) >> 2)
     try:
+        charge(len(text) * 10 + sum(map(text.count, _YAML_SIGNS)) * 4_000)
         return held(yaml.load(first_document(text)))
     except DocumentError as error:
         raise EvaluationError(go_text(error, text)) from None

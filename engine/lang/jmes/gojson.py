@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from engine.errors import DocumentError
 from engine.lang.json import check_depth
 from engine.lang.limits import LIMITS
+from engine.lang.work import charge
 
 from .jsonscan import complaint
 from .values import EXACT_INTEGERS
@@ -34,6 +35,7 @@ def decode(text: str) -> Json:
 
     Raises GoJsonError with Go's text.
     """
+    charge(len(text) * 5 + (text.count(",") + text.count("[") + text.count("{")) * 250)
     try:
         value = _DECODER.decode(text)
     except GoJsonError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import EvaluationError, LimitError
+from engine.lang.work import charge
 
 from .signature import Table
 from .values import ItemList, Missing, as_float, is_number, number, spend
@@ -72,6 +73,7 @@ def min_by(env: Env, elements: list[Json], reference: ExpRef) -> Json:
 def sort(env: Env, elements: list[Any]) -> list[Any]:
     """Return a sorted copy; texts by code point."""
     spend(env, len(elements))
+    charge(len(elements) * 500)
     return sorted(elements, key=_sort_key)
 
 
@@ -84,6 +86,7 @@ def sort_by(env: Env, elements: list[Json], reference: ExpRef) -> list[Json]:
     """
     _refuse_items("sort_by", elements)
     spend(env, len(elements))
+    charge(len(elements) * 1_000)
     if not elements:
         return elements
     first = _null_for_missing(reference.run(elements[0], env))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from engine.lang.work import charge
+
 from .signature import Table, fail
 from .values import GoInt, as_float, check_length, spend
 
@@ -29,6 +31,7 @@ def compare(_env: Env, one: str, other: str) -> GoInt:
 )
 def equal_fold(_env: Env, one: str, other: str) -> bool:
     """Compare under Unicode simple case folding: characters one by one."""
+    charge(len(one) * 150)
     return len(one) == len(other) and all(
         left == right or _folded(left) == _folded(right)
         for left, right in zip(one, other, strict=True)
@@ -55,20 +58,22 @@ def replace_all(env: Env, text: str, old: str, new: str) -> str:
 @table.function("split(string, string) array", "the parts of the text between the separators")
 def split(env: Env, text: str, separator: str) -> list[str]:
     """Split; an empty separator splits into characters."""
-    parts = text.split(separator) if separator else list(text)
-    spend(env, len(parts))
-    return parts
+    charge(len(text) * 30)
+    spend(env, text.count(separator))
+    return text.split(separator) if separator else list(text)
 
 
 @table.function("to_upper(string) string", "the text in capitals")
 def to_upper(_env: Env, text: str) -> str:
     """Map character by character, as Go: a letter whose capital is several characters stays."""
+    charge(len(text) * 120)
     return text.upper() if text.isascii() else "".join(map(_upper, text))
 
 
 @table.function("to_lower(string) string", "the text in small letters")
 def to_lower(_env: Env, text: str) -> str:
     """Map character by character, as Go."""
+    charge(len(text) * 120)
     return text.lower() if text.isascii() else "".join(map(_lower, text))
 
 

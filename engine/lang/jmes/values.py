@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import LimitError
+from engine.lang.work import charge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +26,10 @@ EXACT_INTEGERS: Final = 2**53
 MAX_TEXT: Final = 8 << 20
 """Longest text an expression may build, in characters."""
 
+
+_LONG: Final = 128
+"""Elements from which on a list is worth counting as work, too."""
+_STEP_COST: Final = 200
 
 MAX_LEVELS: Final = 300
 """Deepest value an expression may write or hand out; documents have at most 200 levels."""
@@ -115,6 +120,8 @@ def spend(env: Env, cost: int) -> None:
     env.budget -= cost
     if env.budget < 0:
         raise spent()
+    if cost > _LONG:
+        charge(cost * _STEP_COST)
 
 
 def spent() -> LimitError:
@@ -136,6 +143,7 @@ def spend_size(value: Json, env: Env) -> None:
     """
     level = [value]
     for _ in range(MAX_LEVELS):
+        charge(len(level) * 1_500)
         below: list[Json] = []
         for current in level:
             kind = current.__class__

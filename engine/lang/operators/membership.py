@@ -12,6 +12,7 @@ from engine.errors import DocumentError, EvaluationError
 from engine.lang import gotext, json, wildcard
 from engine.lang.pattern import range_ends
 from engine.lang.pattern.scalar import compile_scalar
+from engine.lang.work import charge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
     Test = Callable[[Json], bool]
     Holds = Callable[[str], bool | None]
+
+
+_COST = 300
+"""Of one comparison of two short texts of which one is a wildcard."""
 
 
 def any_in(value: Json) -> Test:
@@ -47,17 +52,26 @@ def _wild(
 ) -> Test:
     """Compile one of the four operators; with `lone` a number or boolean counts as a list of one for list keys."""
     one, each = _for_one(value), _for_each(value, lone=lone)
+    breadth = _wildcards(value)
 
     def test(key: Json) -> bool:
         if isinstance(key, list):
             if each is None:
                 return False
+            charge(len(key) * (1 + breadth) * _COST)
             return quantify([each(gotext.plain(item)) is wanted for item in key])
         if one is None or not isinstance(key, str | int | float):
             return False
         return one(key if isinstance(key, str) else gotext.plain(key)) is wanted
 
     return test
+
+
+def _wildcards(value: Json) -> int:
+    """Return how many values each element is compared with one by one."""
+    if not isinstance(value, list):
+        return 1
+    return sum(isinstance(item, str) and wildcard.has_wildcard(item) for item in value)
 
 
 def _for_one(value: Json) -> Holds | None:
@@ -107,7 +121,10 @@ def _among(words: list[str]) -> Holds:
         for fits in tests:
             if fits(text):
                 return True
-        return wildcard.has_wildcard(text) and any(map(wildcard.compiled(text), words))
+        if not wildcard.has_wildcard(text):
+            return False
+        charge(len(words) * _COST)
+        return any(map(wildcard.compiled(text), words))
 
     return test
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from engine.lang import regex
 from engine.lang.cel.errors import CelError
@@ -22,10 +22,8 @@ _GROUP: Final = re.compile(r"\\(\\|[0-9]|.?)", re.DOTALL)
 
 def _matches(pattern: str, text: str) -> Iterator[re.Match[str]]:
     """Return all matches with their positions. Raises EvaluationError for what is no expression."""
-    compiled: Any = regex.compile(pattern)
     safe = text if text.isascii() else text.encode("utf-8", "replace").decode()
-    matches: Iterator[re.Match[str]] = compiled._compiled.finditer(safe)  # noqa: SLF001 - only the engine's pattern knows its matches
-    return matches
+    return regex.compile(pattern).matches(safe)
 
 
 @LIBRARY.add("string.find(string) -> string", env=True)

@@ -1,0 +1,52 @@
+"""The work of one evaluation, counted before it is done: by the bytes that it will touch.
+
+Steps of expressions are counted where expressions are evaluated. This counts what one step can hide: a single call whose time
+grows with its inputs, or with the product of two of them. The unit is about a nanosecond of an ordinary machine at the worst of what the
+call may do, so that the whole budget is a second or two whatever it is spent on.
+
+INVARIANT: whoever does such a call charges first; a call that has begun cannot be stopped where it is written in C.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final
+
+from engine.errors import LimitError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BUDGET: Final = 2_000_000_000
+"""Of one evaluation of all policies on one object."""
+FREE: Final = 20_000
+"""What need not be counted: asking for it would cost as much."""
+
+
+class Meter:
+    """What is left of a budget; `over` makes what is raised where it is used up."""
+
+    __slots__ = ("left", "over")
+
+    def __init__(self, left: int = BUDGET, over: Callable[[], BaseException] | None = None) -> None:
+        self.left = left
+        self.over = over or _too_much
+
+
+meter: Final[ContextVar[Meter | None]] = ContextVar("meter", default=None)
+"""Of the evaluation under way; without one nothing is counted."""
+
+
+def charge(cost: int) -> None:
+    """Take the cost of a call from the budget. Raises LimitError when that is used up, or what the meter was made with."""
+    if cost < FREE:
+        return
+    current = meter.get()
+    if current is not None:
+        current.left -= cost
+        if current.left < 0:
+            raise current.over()
+
+
+def _too_much() -> LimitError:
+    return LimitError("the evaluation takes too much work")
