@@ -29,7 +29,7 @@ MAX_TEXT: Final = 8 << 20
 
 _LONG: Final = 128
 """Elements from which on a list is worth counting as work, too."""
-_STEP_COST: Final = 200
+_STEP_COST: Final = 400
 
 MAX_LEVELS: Final = 300
 """Deepest value an expression may write or hand out; documents have at most 200 levels."""
