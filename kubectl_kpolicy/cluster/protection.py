@@ -91,7 +91,8 @@ def _accounts(users: Mapping[str, str]) -> Iterator[Check]:
         yield Check("accounts", "warn", f"{', '.join(others)} is done as an account that is not the shipped one, so guards refuse it: {shown}",
                     f"run the engine as the service account {ACCOUNTS[Job.ADMISSION]}")  # fmt: skip
         return
-    yield Check("accounts", "ok", f"each job has an account of its own: {shown}")
+    shipped = "; ".join(f"{job} as {user.rpartition(':')[2]}" for job, user in users.items())
+    yield Check("accounts", "ok", f"each job has an account of its own: {shipped}")
 
 
 async def _guards(client: Client, namespace: str) -> list[Check]:
