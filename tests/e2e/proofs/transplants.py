@@ -1,10 +1,11 @@
-"""A code moved to another object, name, namespace, user, policy or moment opens nothing (T10 to T14, row 6)."""
+"""A code moved to another object, name, namespace, user, policy or moment opens nothing (T10 to T14, row 6), and what it let in stays as it is."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from controllers.kube import JSON_PATCH, KubeError
 from controllers.kube.kinds import CODE_USES, NAMESPACES, PODS, Kind
 
 from .stage import REFUSED, Stage, code_for, hold, pod, staged, tried, until
@@ -106,8 +107,34 @@ async def _changed_under(stage: Stage, ben: Client, say: Say) -> None:
     hold(not uses, "no use was written", uses)
     fresh = await code_for(ben, pod("web"))
     hold(not await tried(ben, PODS, pod("web", fresh)), "the right code is good")
+    await _changed_later(stage, ben, say)
     for client in (ben, admin):
         await client.close()
     say(
         "a namespace made anew and a policy that was edited: denied; the code that fits them passes"
     )
+
+
+async def _changed_later(stage: Stage, ben: Client, say: Say) -> None:
+    """Change what passed by a code: to something else by nobody, in what the rule does not look at by anybody."""
+    eve, admin = stage.client("eve"), stage.client()
+    other = [{"op": "replace", "path": "/spec/containers/0/image", "value": "miner"}]
+    for name, client in (("who used the code", ben), ("somebody else", eve), ("root", admin)):
+        said = await _patched(client, other, content_type=JSON_PATCH)
+        hold("leaves it as it is" in said, f"denied: another image, by {name}", said)
+        said = await _patched(client, {"metadata": {"labels": {"seen": name.split()[0]}}})
+        hold(not said, f"a label passes, by {name}", said)
+    uses = (await admin.list_all(CODE_USES)).items
+    hold(len(uses) == 1, "no more codes were used", uses)
+    for one in (eve, admin):
+        await one.close()
+    say("what passed by a code is changed to another image by nobody, and labelled by anybody")
+
+
+async def _patched(client: Client, body: Any, **options: Any) -> str:
+    """Change the Pod that passed; return why that was refused, nothing where it was not."""
+    try:
+        await client.patch(PODS, "web", "default", body, **options)
+    except KubeError as error:
+        return error.message or "refused"
+    return ""
