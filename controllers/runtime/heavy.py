@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from engine.errors import LimitError
 from engine.evaluate import Evaluation, evaluate
 from engine.evaluate.policy_set import IN_ORDER
+from engine.lang.work import metered
 
 from . import evaluations
 from .allowances import CAPACITY, FLOOR, Allowances
@@ -136,7 +137,8 @@ class Heavy:
 def _evaluated(
     policies: PolicySet, review: Review, inputs: Inputs, types: Collection[RuleType]
 ) -> bytes:
-    return evaluations.write(evaluate(policies, review, inputs, types=types), review)
+    found = metered(partial(evaluate, policies, review, inputs, types=types))
+    return evaluations.write(found, review)
 
 
 def tenant_of(review: Review) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 from engine.lang.chance import Chance
-from engine.lang.work import Meter, meter
 from engine.model import Review, RuleResult, RuleType, Status
 from engine.record import replace
 
@@ -65,18 +64,6 @@ def evaluate(
     Results stand in the order mutate, image verification, validate, generate, and within each in the order of the
     policies. Nothing is raised for what a policy or an object holds.
     """
-    if meter.get() is not None:
-        return _evaluated(policies, review, inputs, types, trace)
-    token = meter.set(Meter())
-    try:
-        return _evaluated(policies, review, inputs, types, trace)
-    finally:
-        meter.reset(token)
-
-
-def _evaluated(
-    policies: PolicySet, review: Review, inputs: Inputs, types: Collection[RuleType], trace: bool
-) -> Evaluation:
     run = _Run(review, inputs, trace)
     if trace:
         for group in policies.for_kind(review.kind):

@@ -10,12 +10,14 @@ INVARIANT: whoever does such a call charges first; a call that has begun cannot 
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from engine.errors import LimitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+_T = TypeVar("_T")
 
 BUDGET: Final = 2_000_000_000
 """Of one evaluation of all policies on one object."""
@@ -46,6 +48,15 @@ def charge(cost: int) -> None:
         current.left -= cost
         if current.left < 0:
             raise current.over()
+
+
+def metered(work: Callable[[], _T]) -> _T:
+    """Return what `work` gives within a budget of its own."""
+    token = meter.set(Meter())
+    try:
+        return work()
+    finally:
+        meter.reset(token)
 
 
 def _too_much() -> LimitError:

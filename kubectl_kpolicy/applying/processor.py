@@ -6,11 +6,13 @@ the patched object, generate. What policies ask for is answered from a World unt
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from engine.evaluate import Inputs, PolicySet, Trace, evaluate
 from engine.evaluate.policy_set import CLASSIC
+from engine.lang.work import metered
 from engine.model import NOBODY, Review, RuleType
 from engine.record import field, record
 
@@ -162,7 +164,9 @@ class Processor:
     ) -> Evaluation:
         """Evaluate until nothing is missing, answering from the world."""
         for _ in range(MAX_ROUNDS):
-            evaluation = evaluate(policies, review, inputs, types=types, trace=self._trace)
+            evaluation = metered(
+                partial(evaluate, policies, review, inputs, types=types, trace=self._trace)
+            )
             if not evaluation.missing:
                 break
             self._answers |= self._setting.world.answers(evaluation.missing)

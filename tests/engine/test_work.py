@@ -12,7 +12,7 @@ from engine.errors import LimitError
 from engine.lang import jmes, regex, wildcard
 from engine.lang.jmes.env import Env
 from engine.lang.operators import compile_condition
-from engine.lang.work import BUDGET, FREE, Meter, charge, meter
+from engine.lang.work import BUDGET, FREE, Meter, charge, meter, metered
 
 MIB = 1 << 20
 SHARE = 10
@@ -55,7 +55,7 @@ HOSTILE = {
 
 
 @contextmanager
-def metered(left: int):
+def left_over(left: int):
     """Count work for a moment."""
     made = Meter(left)
     token = meter.set(made)
@@ -76,7 +76,7 @@ def yardstick() -> float:
 @pytest.mark.parametrize("call", HOSTILE.values(), ids=HOSTILE)
 def test_no_call_takes_much_longer_than_what_it_was_charged(call) -> None:
     allowed = BUDGET / SHARE * 1e-9 * SLACK * max(1.0, yardstick() / PRICED)
-    with metered(BUDGET // SHARE):
+    with left_over(BUDGET // SHARE):
         began = time.process_time()
         with suppress(LimitError):
             call()
@@ -86,13 +86,21 @@ def test_no_call_takes_much_longer_than_what_it_was_charged(call) -> None:
 
 
 def test_what_is_too_much_is_refused_before_it_is_done() -> None:
-    with metered(1000) as left:
+    with left_over(1000) as left:
         charge(FREE - 1)
         assert left.left == 1000
         with pytest.raises(LimitError, match="too much work"):
             charge(FREE)
         with pytest.raises(LimitError, match="too much work"):
             regex.compile("[ab]*a[ab]{900}c").search(MIXED)
+
+
+def test_each_piece_of_work_has_a_budget_of_its_own() -> None:
+    for _ in range(3):
+        metered(lambda: charge(BUDGET))
+    with pytest.raises(LimitError):
+        metered(lambda: (charge(BUDGET), charge(FREE)))
+    assert meter.get() is None
 
 
 def test_nothing_is_counted_where_nobody_asked_for_it() -> None:
