@@ -144,14 +144,23 @@ async def _live(stage: Stage, number: int, history: History) -> tuple[list[Any],
 async def _break(stage: Stage, number: int, history: History, chance: random.Random) -> None:
     """Kill a replica or its worker, stop one for a while, or write in between, every few seconds."""
     admin = stage.client()
-    while True:
-        await asyncio.sleep(chance.uniform(0.5, 3.0))
-        replica = chance.randrange(2)
-        what, work = chance.choice((("is killed", _kill), ("loses its worker", _kill_worker), ("is stopped", _stop), ("", _disturb), ("", _disturb)))  # fmt: skip
-        told = f"replica {replica} {what}" if what else "somebody writes in between"
-        history.notes.append(f"{asyncio.get_running_loop().time():7.2f} nemesis: {told}")
-        with suppress(KubeError, ProcessLookupError, FileNotFoundError):
-            await work(stage, replica, f"-{number}", admin, chance)
+    try:
+        while True:
+            await _break_once(stage, number, history, chance, admin)
+    finally:
+        await admin.close()
+
+
+async def _break_once(
+    stage: Stage, number: int, history: History, chance: random.Random, admin: Any
+) -> None:
+    await asyncio.sleep(chance.uniform(0.5, 3.0))
+    replica = chance.randrange(2)
+    what, work = chance.choice((("is killed", _kill), ("loses its worker", _kill_worker), ("is stopped", _stop), ("", _disturb), ("", _disturb)))  # fmt: skip
+    told = f"replica {replica} {what}" if what else "somebody writes in between"
+    history.notes.append(f"{asyncio.get_running_loop().time():7.2f} nemesis: {told}")
+    with suppress(KubeError, ProcessLookupError, FileNotFoundError):
+        await work(stage, replica, f"-{number}", admin, chance)
 
 
 async def _kill(stage: Stage, replica: int, *_: Any) -> None:
