@@ -1,7 +1,7 @@
 """Small changes of meaning in a module's source, one at a time.
 
-Each mutant is the module with one operator, constant, condition or statement changed. Docstrings, annotations and message
-texts of raised errors are left alone: a test that pins those would not show that a decision is checked.
+Each mutant is the module with one operator, constant, condition or statement changed. Docstrings, annotations, lists of what is
+exported and message texts of raised errors are left alone: a test that pins those would not show that a decision is checked.
 """
 
 from __future__ import annotations
@@ -69,6 +69,8 @@ def _code(node: ast.AST) -> Iterator[ast.AST]:
             if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
                 continue
             if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+                continue
+            if isinstance(child, ast.Assign) and ast.unparse(child.targets[0]) == "__all__":
                 continue
             yield child
             yield from _code(child)
