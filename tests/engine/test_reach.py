@@ -124,3 +124,18 @@ def test_the_reason_says_who_may_not_do_what() -> None:
     assert found == "a policy of namespace `shop` may not generate `Node`, which is of no namespace"
     granted = out_of_reach(Effect.MUTATE_EXISTING, target_of(exception(**GRANTED)))
     assert granted == "no policy may change an exception that carries a grant"
+
+
+def test_a_target_is_where_its_last_state_says() -> None:
+    found = target_of({"metadata": {"namespace": "other"}}, exception(), is_namespaced=True)
+
+    assert (found.group, found.kind) == ("kyverno.io", "PolicyException")
+    assert (found.namespace, found.name, found.is_namespaced) == ("shop", "x", True)
+    assert target_of({}).namespace == target_of({}).name == target_of({}).group == ""
+
+
+@pytest.mark.parametrize("name", ["kyverno-of-somebody", "somebody-webhook-cfg", "kpolic"])
+def test_configurations_of_others_are_no_guards_of_ours(name: str) -> None:
+    target = Target("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", False, "", name)  # fmt: skip
+
+    assert [out_of_reach(effect, target) for effect in WRITING] == [None] * len(WRITING)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+
 import pytest
 
 from engine.audit import Checkpoint, Segment, append, seal, segment_of, verify
@@ -117,3 +120,25 @@ def test_an_object_without_records_is_refused():
         segment_of({"metadata": {"name": "x"}, "spec": {"records": "none"}})
     obj = {"metadata": {"name": "x"}, "spec": {"records": [{"seq": 1}], "mac": "m"}}
     assert segment_of(obj) == Segment("x", ({"seq": 1},), "m")
+
+
+def test_a_seal_is_what_it_always_was_so_that_trails_of_before_stay_whole():
+    records = [append({"actor": "ada"}, None)]
+    records.append(append({"actor": "bob"}, Checkpoint(records[0]["seq"], records[0]["hash"])))
+
+    assert [one["seq"] for one in records] == [1, 2]
+    assert seal("audit-1", records, KEY) == expected_seal("audit-1", records)
+
+
+def expected_seal(name, records):
+    text = f"{name}\n1\n2\n{records[-1]['hash']}"
+    return hmac.new(KEY, text.encode(), hashlib.sha256).hexdigest()
+
+
+def test_a_trail_of_which_nothing_is_left_is_told_by_what_a_checkpoint_knows():
+    _, head = trail()
+
+    [found] = verify([], (head,), KEY)
+
+    assert (found.kind, found.seq) == ("cut", 0)
+    assert found.message == "the trail ends at record 0, a checkpoint knows record 9"

@@ -24,7 +24,7 @@ from engine.grants import (
     refusals,
     standing,
 )
-from engine.grants.lifecycle import OPEN, SETTLING
+from engine.grants.lifecycle import OPEN, SETTLING, warnings_of
 from engine.record import replace
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -365,3 +365,24 @@ def test_whatever_is_decided_whenever_states_only_go_forward(decisions, moments)
     assert [order[one.state] for one in seen] == sorted(order[one.state] for one in seen)
     assert len({one.expires_at for one in seen if one.expires_at}) <= 1
     assert all(one.state in FINAL | OPEN for one in seen)
+
+
+def test_a_grant_that_waits_for_its_start_can_be_dropped_revoked_and_withdrawn():
+    later = {"startAt": "2026-03-02T15:00:00Z"}
+    first = run(vote("bob"), **later).fields()
+    for by, verdict, state in (("ada", "drop", "dropped"), ("ada", "withdraw", "withdrawn"), ("bob", "revoke", "revoked")):  # fmt: skip
+        asked = grant(vote("bob"), vote(by, verdict), status=first, **later)
+        assert next_status(asked, policy(), Facts(NOW)).state == state
+
+
+def test_people_are_warned_with_a_fifth_left_and_five_minutes_ahead():
+    status = run(vote("bob"))
+
+    assert warnings_of(status) == [NOW + timedelta(hours=3, minutes=12), NOW + timedelta(hours=3, minutes=55)]  # fmt: skip
+    assert warnings_of(run()) == []
+
+
+def test_nobody_is_warned_ahead_of_the_start():
+    asked = run(vote("bob"), duration="5m")
+
+    assert warnings_of(asked) == [NOW + timedelta(minutes=4)]
