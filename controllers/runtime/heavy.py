@@ -11,7 +11,7 @@ import asyncio
 import os
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 from engine.errors import LimitError
@@ -22,7 +22,7 @@ from engine.lang.work import metered
 from . import evaluations
 from .allowances import CAPACITY, FLOOR, Allowances
 from .children import PROCESSOR_SECONDS, in_child
-from .slices import Slice, SliceOver
+from .slices import TICK, Slice, SliceOver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -30,13 +30,24 @@ if TYPE_CHECKING:
     from engine.evaluate import Inputs, PolicySet
     from engine.model import Review, RuleType
 
+_T = TypeVar("_T")
+
 LONG_SLICE: Final = 5
 """Ticks in place while nobody has been heavy lately."""
 SHORT_SLICE: Final = 2
 """Ticks in place while somebody has: an ordinary evaluation takes a fiftieth of one."""
+READING_SLICE: Final = 50
+"""Ticks in which a policy has to be read, checked and compiled: every process compiles it once more when it is in force."""
 MOST_WAITING: Final = 8
 WAIT_SECONDS: Final = 1.0
 """How long an evaluation waits for a child."""
+_TOO_LARGE: Final = (
+    f"it takes more than {READING_SLICE * TICK:.1f} s to read and compile; "
+    "write several policies with fewer or simpler rules"
+)
+_TOO_OFTEN: Final = (
+    "policies of `{tenant}` have taken more time to read than they have; try again later"
+)
 _TOO_MANY: Final = "too many evaluations take long at this moment; try again later"
 
 
@@ -109,6 +120,22 @@ class Heavy:
             self._waiting -= 1
             allowances.take(tenant, used - PROCESSOR_SECONDS)
         return evaluations.read(text, review)
+
+    def read(self, tenant: str, work: Callable[[], _T]) -> _T:
+        """Return what `work`, which reads a policy and is pure, gives; it goes on the account of who writes the policy.
+
+        Raises LimitError where it does not end in time, or for a tenant without allowance.
+        """
+        allowances, piece = self._allowances, Slice(READING_SLICE)
+        if not allowances.are_untouched and allowances.left(tenant) <= 0:
+            raise LimitError(_TOO_OFTEN.format(tenant=tenant))
+        try:
+            return piece.run(work)
+        except SliceOver:
+            raise LimitError(_TOO_LARGE) from None
+        finally:
+            if piece.ticks > 1:
+                allowances.take(tenant, piece.seconds)
 
     async def _turn(self) -> None:
         """Wait for room; raises LimitError where there is none in time."""

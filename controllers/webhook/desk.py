@@ -10,12 +10,14 @@ import asyncio
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from controllers.kube import Invalid, KubeError
 from controllers.kube.accounts import Job
 from controllers.kube.clock import SystemClock
 from controllers.kube.kinds import VALIDATING_WEBHOOKS
+from controllers.runtime.heavy import PROCESS
 from controllers.store.exceptions import read_cel_exception
 from controllers.store.policies import is_cel, match_conditions, read_policy
 from engine.autogen import ANNOTATION
@@ -46,15 +48,18 @@ from .scopes import cleanup_findings, cluster_findings, unknown_resources
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+    from datetime import datetime
 
     from controllers.kube import Client, Clock
     from controllers.runtime.world import World
     from engine.lint import Finding
-    from engine.model import Json, Object, Policy
+    from engine.model import CleanupPolicy, Json, Object, Policy
 
     from .rights import Need
 
     Check = Callable[["Asked"], Awaitable[list[str]]]
+
+_T = TypeVar("_T")
 
 _CLONE_CHANGED = (
     "no synchronization will be performed to the old target resource upon policy updates"
@@ -169,11 +174,9 @@ class Desk:
         obj, old = asked.obj, asked.old
         if is_cel(obj):
             return await self._check_cel_policy(asked)
-        policy = parse_policy(obj, strict=False)
-        warnings = _passed(lint_policy(policy))
+        policy, warnings = _bounded(asked, _read_classic)
         if asked.is_as_it_was:
             return warnings
-        compile_policy(policy)
         await self._know_kinds(policy)
         warnings += _passed(cluster_findings(policy, self._world.discovery))
         warnings += await type_warnings(self._client, self._world.discovery, policy)
@@ -194,14 +197,9 @@ class Desk:
 
     async def _check_cel_policy(self, asked: Asked) -> list[str]:
         """Check a policy written in CEL; one that stays as it is is not refused for what is wrong with it."""
-        from engine.evaluate.cel.policies import compile_cel_policy
-
-        policy = read_policy(asked.obj)
-        findings = lint_cel_policy(policy)
+        policy, warnings = _bounded(asked, _read_cel)
         if asked.is_as_it_was:
-            return [str(one) for one in findings if one.severity == "warning"]
-        warnings = _passed(findings)
-        compile_cel_policy(policy)
+            return warnings
         warnings += _passed(unknown_resources(policy, self._world.discovery))
         needs = needs_of_author(policy, self._world.discovery)
         await self._authors.check(asked.user, asked.written, needs)
@@ -210,16 +208,7 @@ class Desk:
     async def _check_exception(self, asked: Asked) -> list[str]:
         obj, old = asked.obj, asked.old
         namespace = str((obj.get("metadata") or {}).get("namespace") or "")
-        if is_cel(obj):
-            from engine.evaluate.cel.exceptions import compile_cel_exception
-
-            of_cel = read_cel_exception(obj)
-            warnings = _passed(lint_cel_exception(of_cel))
-            ends = compile_cel_exception(of_cel).ends
-        else:
-            exception = parse_exception(obj, strict=False)
-            warnings = _passed(lint_exception(exception))
-            ends = compile_exception(exception).expires_at
+        ends, warnings = _bounded(asked, _read_exception)
         if doubt := self._world.exception_rules.warning(namespace):
             warnings.append(doubt)
         check_maker(obj, old, self._jobs_of(str(asked.user.get("username") or "")))
@@ -229,8 +218,7 @@ class Desk:
         return warnings
 
     async def _check_cleanup(self, asked: Asked) -> list[str]:
-        policy = parse_cleanup_policy(asked.obj, strict=False)
-        warnings = _passed(lint_cleanup(policy))
+        policy, warnings = _bounded(asked, _read_cleanup)
         if asked.is_as_it_was:
             return warnings
         warnings += _passed(cleanup_findings(policy, self._world.discovery))
@@ -300,6 +288,51 @@ class Desk:
         return (
             f"{who} requires permissions {', '.join(missing)} for resource {resource}{named}{where}"
         )
+
+
+def _bounded(asked: Asked, read: Callable[[Asked], tuple[_T, list[str]]]) -> tuple[_T, list[str]]:
+    """Return what is read of an object, with warnings, within the time that its tenant has for that; raises EngineError."""
+    namespace = str((asked.obj.get("metadata") or {}).get("namespace") or "")
+    user = str(asked.user.get("username") or "")
+    return PROCESS.read(namespace or f"user {user}", partial(read, asked))
+
+
+def _read_classic(asked: Asked) -> tuple[Policy, list[str]]:
+    policy = parse_policy(asked.obj, strict=False)
+    warnings = _passed(lint_policy(policy))
+    if not asked.is_as_it_was:
+        compile_policy(policy)
+    return policy, warnings
+
+
+def _read_cel(asked: Asked) -> tuple[Policy, list[str]]:
+    from engine.evaluate.cel.policies import compile_cel_policy
+
+    policy = read_policy(asked.obj)
+    findings = lint_cel_policy(policy)
+    if asked.is_as_it_was:
+        return policy, [str(one) for one in findings if one.severity == "warning"]
+    warnings = _passed(findings)
+    compile_cel_policy(policy)
+    return policy, warnings
+
+
+def _read_exception(asked: Asked) -> tuple[datetime | None, list[str]]:
+    """Return when an exception ends, with warnings."""
+    if is_cel(asked.obj):
+        from engine.evaluate.cel.exceptions import compile_cel_exception
+
+        of_cel = read_cel_exception(asked.obj)
+        warnings = _passed(lint_cel_exception(of_cel))
+        return compile_cel_exception(of_cel).ends, warnings
+    exception = parse_exception(asked.obj, strict=False)
+    warnings = _passed(lint_exception(exception))
+    return compile_exception(exception).expires_at, warnings
+
+
+def _read_cleanup(asked: Asked) -> tuple[CleanupPolicy, list[str]]:
+    policy = parse_cleanup_policy(asked.obj, strict=False)
+    return policy, _passed(lint_cleanup(policy))
 
 
 def _passed(findings: Iterable[Finding]) -> list[str]:
