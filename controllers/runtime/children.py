@@ -36,11 +36,14 @@ MOST_ANSWER: Final = 8 * 1024 * 1024
 _NICENESS: Final = 10
 _POLL: Final = 0.005
 _MARK: Final = b"\x01"
+_ending: Final[set[int]] = set()
+"""Children that were killed and not yet seen off."""
 _TOO_LONG: Final = "the policies take too much time or memory on this object"
 
 
 async def in_child(work: Callable[[], bytes], seconds: float = WALL_SECONDS) -> bytes:
     """Return what `work` gives, computed in a child; raises LimitError where it does not end within its limits."""
+    _see_off()
     reading, writing = os.pipe()
     try:
         child = _fork()
@@ -128,9 +131,21 @@ async def _read_all(reading: int) -> bytes:
 
 
 async def _end(child: int) -> None:
-    """Kill a child that may be gone already, and see it off."""
+    """Kill a child that may be gone already, and see it off; one that is not gone before we are cancelled is seen off by the next."""
     with suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
-    with suppress(ChildProcessError):
-        while os.waitpid(child, os.WNOHANG) == (0, 0):
-            await asyncio.sleep(_POLL)
+    _ending.add(child)
+    while _see_off() and child in _ending:
+        await asyncio.sleep(_POLL)
+
+
+def _see_off() -> bool:
+    """Take leave of the children that are gone; tell whether any are left."""
+    for child in list(_ending):
+        try:
+            is_gone = os.waitpid(child, os.WNOHANG) != (0, 0)
+        except ChildProcessError:
+            is_gone = True
+        if is_gone:
+            _ending.discard(child)
+    return bool(_ending)

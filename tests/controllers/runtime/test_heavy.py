@@ -250,3 +250,25 @@ def test_evaluations_come_back_as_they_were() -> None:
 def test_a_process_that_has_cut_something_off_ends_in_peace() -> None:
     work = "import gc; from controllers.runtime.slices import Slice; Slice(5).run(list); kept = [[n] for n in range(2_000_000)]"
     assert subprocess.run([sys.executable, "-c", work], check=False).returncode == 0
+
+
+def test_a_child_that_nobody_waits_for_any_more_is_seen_off_by_the_next() -> None:
+    def alive() -> bytes:
+        while True:
+            time.sleep(60)
+
+    async def story() -> set[int]:
+        cut_short = asyncio.create_task(in_child(alive))
+        await asyncio.sleep(0)
+        cut_short.cancel()
+        await asyncio.sleep(0)
+        left = set(children._ending)
+        cut_short.cancel()
+        await asyncio.gather(cut_short, return_exceptions=True)
+        while children._ending:
+            assert await in_child(lambda: b"next") == b"next"
+        return left
+
+    left = asyncio.run(asyncio.wait_for(story(), 10))
+    assert left
+    assert not any(Path(f"/proc/{child}").exists() for child in left)
