@@ -118,6 +118,8 @@ class _Resolver:
 
 def _select(patch: list[Json], element: Json, target: Json) -> None:
     """Add to the patch what the element means for one target: itself without anchors, under the target's name."""
+    if not isinstance(element, dict):
+        raise wrong_kind("MappingNode", element)
     chosen = _Selected(thawed(element))
     if not strip_anchors(chosen):
         return

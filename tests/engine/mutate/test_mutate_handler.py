@@ -128,3 +128,8 @@ def test_an_element_whose_name_is_a_map_is_left_as_it_is() -> None:
         apply_strategic({"spec": {"containers": [{"(image)": "*:latest", "image": "b"}]}}, obj)
 
     assert json.dumps(obj) == before
+
+
+def test_a_list_with_anchors_among_elements_of_a_list_is_refused_in_our_words() -> None:
+    with pytest.raises(EvaluationError, match="expected MappingNode"):
+        apply_strategic({"a": [{"b": 1}, ["x", {"(k)": 1}]]}, {"a": [{"b": 1}]})
