@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+import time
 from collections import Counter
 from random import Random
 
@@ -10,7 +12,7 @@ import pytest
 from tests.fuzz import plain
 from tests.fuzz.corpora import CORPUS, seeds_of
 from tests.fuzz.findings import Findings
-from tests.fuzz.target import Finding, Target, trial
+from tests.fuzz.target import SECONDS, Finding, Target, trial
 from tests.fuzz.targets import TARGETS
 
 
@@ -35,10 +37,15 @@ def test_every_folder_of_seeds_has_a_target_and_every_target_seeds() -> None:
 
 def test_what_raises_foreign_errors_or_takes_too_long_is_found(tmp_path) -> None:
     def slow(data: bytes) -> str:
-        return str(sum(number * number for number in range(40_000_000)))
+        end = time.process_time() + 1.5 * SECONDS
+        while time.process_time() < end:
+            pass
+        return ""
 
     def large(data: bytes) -> str:
-        return str(len(b"x" * 400_000_000))
+        # growth is of the peak, which other tests of this process may have left high
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        return str(len(b"x" * (peak + 200 * 2**20)))
 
     def foreign(data: bytes) -> str:
         raise KeyError(data)

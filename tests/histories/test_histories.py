@@ -61,7 +61,7 @@ def test_a_code_that_two_may_use_is_seen(monkeypatch):
 def test_a_code_without_its_owner_s_approver_is_seen(monkeypatch):
     from controllers.webhook import approvals as at_admission
 
-    monkeypatch.setattr(at_admission, "_is_from_approver", lambda *_: True)
+    monkeypatch.setattr(at_admission, "_is_let", lambda *_: True)
 
     assert "four eyes" in found(range(1, 60))
 
