@@ -131,21 +131,25 @@ async def _live(stage: Stage, number: int, history: History) -> tuple[list[Any],
     )  # fmt: skip
     people = [Person(name, place, random.Random(chance.random())) for name in PEOPLE]
     tasks = [asyncio.create_task(one.act()) for one in people]
-    nemesis = asyncio.create_task(_break(stage, number, history, chance))
+    over = asyncio.Event()
+    nemesis = asyncio.create_task(_break(stage, number, history, chance, over))
     await asyncio.sleep(SECONDS)
+    over.set()
     for one in people:
         one.over.set()
-    nemesis.cancel()
+    # what is being started is waited for: two processes of one replica are none that anybody would run
     await asyncio.gather(*tasks, nemesis, return_exceptions=True)
     await _mend(stage)
     return history.attempts, history.notes
 
 
-async def _break(stage: Stage, number: int, history: History, chance: random.Random) -> None:
+async def _break(
+    stage: Stage, number: int, history: History, chance: random.Random, over: asyncio.Event
+) -> None:
     """Kill a replica or its worker, stop one for a while, or write in between, every few seconds."""
     admin = stage.client()
     try:
-        while True:
+        while not over.is_set():
             await _break_once(stage, number, history, chance, admin)
     finally:
         await admin.close()

@@ -77,6 +77,7 @@ _REDEMPTION = Part(
         f"{_WEBHOOK}/test_code_approvals.py",
         f"{_WEBHOOK}/test_existing_violations.py",
         f"{_WEBHOOK}/test_block_messages.py",
+        f"{_WEBHOOK}/test_unproven_callers.py",
     ),
 )
 _GUARDS = Part(
@@ -110,6 +111,7 @@ _AUDIT = Part(
     (
         "tests/engine/audit",
         "tests/controllers/loops/test_auditing.py",
+        "tests/controllers/loops/test_code_upkeep.py",
         "tests/controllers/loops/test_grants.py",
     ),
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
 from typing import Any
 
 import orjson
@@ -11,7 +13,7 @@ import pytest
 from controllers.kube import Unreachable
 from controllers.kube.kinds import AUDIT_SEGMENTS, GRANTS, POLICY_EXCEPTIONS
 from controllers.loops.grants import GrantLoop
-from controllers.store.audit import AuditTrail
+from controllers.store.audit import AuditTrail, seal_key
 from engine.audit import segment_of, verify
 
 from .staging import NOW, Scene, scene
@@ -391,3 +393,24 @@ def test_a_record_is_found_again_by_its_id_beyond_the_segment_before():
             assert not await writer.record({"id": "n0", "actor": "x", "verb": "v"})
 
     run(play)
+
+
+def test_a_record_says_whether_it_is_new_and_the_trail_goes_on_where_it_ended():
+    async def play(made: Scene) -> None:
+        trail = AuditTrail(made.client, "kyverno", KEY)
+        entry = {"id": "n1", "actor": "x", "verb": "v"}
+        assert await trail.record(entry) is True
+        assert await trail.record(entry) is False
+        again = AuditTrail(made.client, "kyverno", KEY)
+        assert await again.record(entry) is False
+        assert await again.record({**entry, "id": "n2"}) is True
+        [segment] = made.stored(AUDIT_SEGMENTS)
+        assert [one["seq"] for one in segment["spec"]["records"]] == [1, 2]
+
+    run(play)
+
+
+def test_seals_are_made_with_a_key_of_their_own():
+    shared = b"k" * 32
+
+    assert seal_key(shared) == hmac.new(shared, b"kpolicy audit seal", hashlib.sha256).digest()

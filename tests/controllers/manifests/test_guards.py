@@ -371,3 +371,31 @@ def test_codes_are_claimed_in_one_s_own_name():
     assert refused("kpolicy-code-claims", "ada", claim) == []
     assert refused("kpolicy-code-claims", "eve", claim) != []
     assert refused("kpolicy-code-claims", "ada", {"spec": {"user": "ada", "uses": []}}, claim) != []
+
+
+WRITES = ["CREATE", "UPDATE"]
+EXCEPTIONS = ("kyverno.io", "policies.kyverno.io")
+CONCERNED = {
+    "kpolicy-grants": (("kpolicy.io",), WRITES, ["grants"]),
+    "kpolicy-grant-states": (("kpolicy.io",), ["UPDATE"], ["grants/status"]),
+    "kpolicy-granted-exceptions": (EXCEPTIONS, WRITES, ["policyexceptions"]),
+    "kpolicy-exception-ends": (EXCEPTIONS, ["UPDATE"], ["policyexceptions"]),
+    "kpolicy-codes": (("kpolicy.io",), WRITES, ["onetimecodes"]),
+    "kpolicy-code-claims": (("kpolicy.io",), WRITES, ["codeclaims"]),
+    "kpolicy-code-states": (("kpolicy.io",), ["UPDATE"], ["onetimecodes/status"]),
+    "kpolicy-code-uses": (("kpolicy.io",), ["UPDATE"], ["codeuses"]),
+    "kpolicy-uses-and-notes": (("kpolicy.io",), [*WRITES, "DELETE"], ["codeuses", "auditnotes"]),
+    "kpolicy-audit-segments": (("kpolicy.io",), ["UPDATE"], ["auditsegments"]),
+    "kpolicy-records": (("kpolicy.io",), [*WRITES, "DELETE"], ["auditsegments", "codeuses/status"]),
+    "kpolicy-ttl-labels": (("*",), WRITES, ["*"]),
+}
+
+
+def test_each_guard_concerns_the_writes_that_it_is_for():
+    found = {}
+    for name, obj in POLICIES.items():
+        [rule] = obj["spec"]["matchConstraints"]["resourceRules"]
+        found[name] = (tuple(rule["apiGroups"]), rule["operations"], rule["resources"])
+        assert obj["spec"]["failurePolicy"] == "Fail"
+
+    assert found == CONCERNED

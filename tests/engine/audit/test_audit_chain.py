@@ -142,3 +142,12 @@ def test_a_trail_of_which_nothing_is_left_is_told_by_what_a_checkpoint_knows():
 
     assert (found.kind, found.seq) == ("cut", 0)
     assert found.message == "the trail ends at record 0, a checkpoint knows record 9"
+
+
+def test_what_is_missing_is_told_as_one_record_or_as_from_which_to_which():
+    [segment], _ = trail(9, 9)
+    one = sealed("audit-0", [*segment.records[:2], *segment.records[3:]])
+    three = sealed("audit-0", [*segment.records[:2], *segment.records[5:]])
+
+    assert verify([one], (), KEY)[0].message == "record 3 is missing before 4"
+    assert verify([three], (), KEY)[0].message == "record 3 to 5 is missing before 6"

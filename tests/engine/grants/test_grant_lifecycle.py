@@ -386,3 +386,18 @@ def test_nobody_is_warned_ahead_of_the_start():
     asked = run(vote("bob"), duration="5m")
 
     assert warnings_of(asked) == [NOW + timedelta(minutes=4)]
+
+
+def test_what_ends_by_itself_is_ended_by_us_and_says_why():
+    active = grant(vote("bob"), status=run(vote("bob")).fields())
+    pending = grant(status=run().fields())
+
+    assert next_status(active, None, Facts(NOW + 4 * HOUR)).ended_by == "kpolicy"
+    late = next_status(pending, policy(), Facts(NOW + timedelta(days=1)))
+    assert (late.ended_by, late.message) == ("kpolicy", "nobody decided in time")
+    gone = next_status(pending, None, Facts(NOW))
+    assert (gone.state, gone.ended_by, gone.message) == ("denied", "kpolicy", "its grant policy is gone")  # fmt: skip
+    used = run(vote("bob"), uses=2)
+    spent = grant(vote("bob"), status=used.fields(), uses=2)
+    over = next_status(spent, policy(), Facts(NOW + HOUR, 2, NOW))
+    assert (over.state, over.ended_by, over.message) == ("exhausted", "kpolicy", "used 2 times")
