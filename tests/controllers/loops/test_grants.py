@@ -13,8 +13,9 @@ import pytest
 from controllers.kube import Unreachable
 from controllers.kube.kinds import AUDIT_SEGMENTS, GRANTS, POLICY_EXCEPTIONS
 from controllers.loops.grants import GrantLoop
-from controllers.store.audit import AuditTrail, seal_key
+from controllers.store.audit import AuditTrail, seal_key, size_of
 from engine.audit import segment_of, verify
+from engine.audit.chain import MAX_BYTES
 
 from .staging import NOW, Scene, scene
 
@@ -357,6 +358,7 @@ def test_a_full_segment_is_sealed_and_followed_by_another():
         assert not second["spec"]["sealed"]
         assert len(trail_of(made)) == len(first["spec"]["records"]) + len(second["spec"]["records"])
         assert len(orjson.dumps(first)) < 70_000
+        assert sum(map(size_of, first["spec"]["records"])) <= MAX_BYTES
         assert not list(verify([segment_of(one) for one in (first, second)], key=KEY))
 
     run(play)
