@@ -75,7 +75,6 @@ SECRETS = Kind("", "v1", "secrets", "Secret")
 SERVICE_ACCOUNTS = Kind("", "v1", "serviceaccounts", "ServiceAccount")
 EVENTS = Kind("", "v1", "events", "Event")
 SELF_SUBJECT_ACCESS_REVIEWS = Kind("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", False)  # fmt: skip
-SUBJECT_ACCESS_REVIEWS = Kind("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", False)  # fmt: skip
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 CRDS = Kind("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False)  # fmt: skip
 ROLES = Kind("rbac.authorization.k8s.io", "v1", "roles", "Role")
