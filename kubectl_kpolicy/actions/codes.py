@@ -13,9 +13,9 @@ from engine.codes import canonical, issued_code, shown
 from engine.errors import EngineError
 from engine.grants import parse_issued
 from engine.grants.issuing import own_refusals
-from kubectl_kpolicy.cluster.world import word
+from kubectl_kpolicy.cluster.cache import word
 from kubectl_kpolicy.codes import bringing, issuing
-from kubectl_kpolicy.granting.reading import Target, with_kinds
+from kubectl_kpolicy.grants.arguments import Target, with_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from controllers.kube import Client
     from engine.model import Object
+    from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.cluster.rows import Row
-    from kubectl_kpolicy.cluster.world import World
     from kubectl_kpolicy.session.identity import Identity
 
 SYSTEM = "kyverno"
@@ -52,7 +52,7 @@ class CodeDesk:
     """Issues codes under one's own name, and applies objects with them."""
 
     def __init__(
-        self, client: Client, me: Identity, now: Callable[[], datetime], world: World
+        self, client: Client, me: Identity, now: Callable[[], datetime], world: ClusterCache
     ) -> None:
         self._client, self._now, self._world = client, now, world
         self._me, self.user = me, me.user

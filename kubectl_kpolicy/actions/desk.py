@@ -13,17 +13,17 @@ from engine.errors import EngineError
 from engine.grants.blocks import read_block_id
 from engine.lang import wildcard
 from engine.record import record, replace
-from kubectl_kpolicy.cluster.moments import length_of, span
+from kubectl_kpolicy.cluster.cache import items, part, word
+from kubectl_kpolicy.cluster.time_format import length_of, span
 from kubectl_kpolicy.cluster.violations import all_rows, is_failure
-from kubectl_kpolicy.cluster.world import items, part, word
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
     from datetime import timedelta
 
     from engine.model import Object
+    from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.cluster.rows import Row
-    from kubectl_kpolicy.cluster.world import World
 
 _USUAL_LONGEST = "4h"
 _LIMITS = {"openPerUser": "open at a time", "uses": "uses at most", "coolDown": "between two"}
@@ -180,7 +180,7 @@ class ReportDesk:
     """See the module. `hand_in` makes the Grant (with `dry_run` only judges it) and returns the server's words."""
 
     def __init__(
-        self, world: World, hand_in: Callable[[Object, bool], Awaitable[str]] | None = None
+        self, world: ClusterCache, hand_in: Callable[[Object, bool], Awaitable[str]] | None = None
     ) -> None:
         self._world = world
         self._hand_in = hand_in

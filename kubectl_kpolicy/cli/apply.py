@@ -145,6 +145,6 @@ def run(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.session.collector import collector_off
 
     with collector_off():
-        from kubectl_kpolicy.applying.session import run_command
+        from kubectl_kpolicy.apply.session import run_command
 
         return run_command(args, sys.stdout, sys.stderr)

@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     args.exceptions = args.exceptions or (["cluster"] if "cluster" in args.policies else [])
 
     def check(given: argparse.Namespace) -> int:
-        from kubectl_kpolicy.applying.checking import run_command
+        from kubectl_kpolicy.apply.checking import run_command
 
         return run_command(given)
 

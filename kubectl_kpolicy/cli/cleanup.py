@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubectl_kpolicy.output.diagnostics import visible
 
-from .doing import named
+from .changes import named
 from .verbs import Verbs
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _list(args: argparse.Namespace) -> int:
 
 def is_meant(row: Row, names: Sequence[str]) -> bool:
     """Tell whether a row is a cleanup policy or an object that one of the names means."""
-    from .choosing import is_named
+    from .selection import is_named
 
     by = row.text("by").lower()
     return is_named(row, names) or any(
@@ -95,7 +95,7 @@ def _perform(args: argparse.Namespace, name: str, action: str) -> int:
     from engine.record import replace
     from kubectl_kpolicy.cluster.holding import check_engine
 
-    from .doing import perform
+    from .changes import perform
     from .lists import listing_of, read_world
 
     listing = listing_of("cleanup")
@@ -117,7 +117,7 @@ def meant(names: Sequence[str], every: Sequence[Row]) -> list[Row]:
     """Return the rows that names mean; raises NotFound for a name that none has, so that nothing is done by halves."""
     from controllers.kube.errors import NotFound
 
-    from .choosing import missing
+    from .selection import missing
 
     if lost := missing(every, names, is_meant):
         raise NotFound(f"there is no clean-up called {' or '.join(lost)}", status=404, help="`kubectl kpolicy cleanup list -A` lists what there is")  # fmt: skip

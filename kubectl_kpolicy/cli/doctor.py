@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     import argparse
 
     from controllers.kube import Client
+    from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.cluster.health import Check
     from kubectl_kpolicy.cluster.rows import Row
-    from kubectl_kpolicy.cluster.world import World
 
 SUMMARY = "check everything that policies, grants and the console rest on"
 
@@ -45,7 +45,7 @@ def _run(args: argparse.Namespace) -> int:
     listing = listing_of("health")
     more: list[Check] = []
 
-    async def learn(client: Client, world: World) -> None:
+    async def learn(client: Client, world: ClusterCache) -> None:
         from kubectl_kpolicy.cluster.diagnosis import more_checks
 
         more.extend(await more_checks(client, world, cluster.skew(), cluster.now()))

@@ -62,8 +62,8 @@ def _prune(args: argparse.Namespace) -> int:
 
 
 def _prune_them(args: argparse.Namespace) -> int:
-    from .choosing import missing
     from .lists import check_needs, is_named, listing_of, read_world
+    from .selection import missing
 
     listing = listing_of("exceptions")
     world, now = read_world(args, listing)
@@ -75,7 +75,7 @@ def _prune_them(args: argparse.Namespace) -> int:
     if not rows:
         print("No resources found.", file=sys.stderr)
         return 0
-    from .doing import named, perform
+    from .changes import named, perform
 
     if args.dry_run == "client" or not args.yes:
         for row in rows:

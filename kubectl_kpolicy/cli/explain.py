@@ -71,6 +71,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.applying.explaining import run_command
+    from kubectl_kpolicy.apply.explaining import run_command
 
     return run_command(args, sys.stdout, sys.stderr)

@@ -95,20 +95,20 @@ def _add_writing(parser: argparse.ArgumentParser) -> None:
 def _request(args: argparse.Namespace) -> int:
     if args.preview:
         return _preview(args)
-    from kubectl_kpolicy.granting import commands
+    from kubectl_kpolicy.grants import commands
 
     return commands.request(args)
 
 
 def _extend(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.granting import commands
+    from kubectl_kpolicy.grants import commands
 
     return commands.extend(args)
 
 
 def _decision(verdict: str, word: str) -> Callable[[argparse.Namespace], int]:
     def run(args: argparse.Namespace) -> int:
-        from kubectl_kpolicy.granting import commands
+        from kubectl_kpolicy.grants import commands
 
         return commands.decide_all(args, verdict, getattr(args, word))
 
@@ -116,13 +116,13 @@ def _decision(verdict: str, word: str) -> Callable[[argparse.Namespace], int]:
 
 
 def _report(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.granting import commands
+    from kubectl_kpolicy.grants import commands
 
     return commands.report_one(args)
 
 
 def _preview(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.granting import commands
+    from kubectl_kpolicy.grants import commands
 
     return commands.preview(args)
 

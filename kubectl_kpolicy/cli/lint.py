@@ -112,7 +112,7 @@ def _brought(path: str) -> str:
 
     if not path.startswith(ADDRESSES):
         return path
-    from kubectl_kpolicy.applying.remote import localised
+    from kubectl_kpolicy.apply.remote import localised
 
     return localised([path])[0]
 

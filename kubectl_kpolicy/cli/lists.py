@@ -9,8 +9,8 @@ from engine.errors import EngineError
 from kubectl_kpolicy.output.diagnostics import ExitCode, report
 from kubectl_kpolicy.session import cluster
 
-from .choosing import is_named, missing, selected
 from .printing import print_rows
+from .selection import is_named, missing, selected
 
 if TYPE_CHECKING:
     import argparse
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from controllers.kube import Access, Client
+    from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.cluster.rows import Listing
-    from kubectl_kpolicy.cluster.world import World
 
-    from .choosing import Choice, Named
+    from .selection import Choice, Named
 
-    Learn = Callable[[Client, World], Awaitable[None]]
+    Learn = Callable[[Client, ClusterCache], Awaitable[None]]
 
 __all__ = ["add_names", "check_needs", "is_named", "listing_of", "print_rows", "read_world", "run_describe", "run_list", "selected"]  # fmt: skip
 _THINGS = {"policies": "policy", "exceptions": "exception", "grants": "grant", "codes": "code", "cleanup": "clean-up"}  # fmt: skip
@@ -41,7 +41,7 @@ def listing_of(noun: str) -> Listing:
 
 def read_world(
     args: argparse.Namespace, listing: Listing, learn: Learn | None = None
-) -> tuple[World, datetime]:
+) -> tuple[ClusterCache, datetime]:
     """Return everything a listing is made of, from the cluster or from a recording; raises EngineError.
 
     `learn` asks the cluster for more, on the same connection.
@@ -49,7 +49,7 @@ def read_world(
     if getattr(args, "replay", ""):
         return _replayed(args.replay)
 
-    async def work(client: Client, access: Access) -> World:
+    async def work(client: Client, access: Access) -> ClusterCache:
         from kubectl_kpolicy.cluster.fetching import Scope, fetch
 
         namespace = args.place = cluster.namespace_of(args, access)
@@ -64,7 +64,7 @@ def read_world(
     return world, cluster.now()
 
 
-def _replayed(name: str) -> tuple[World, datetime]:
+def _replayed(name: str) -> tuple[ClusterCache, datetime]:
     import asyncio
     from pathlib import Path
 
@@ -75,10 +75,10 @@ def _replayed(name: str) -> tuple[World, datetime]:
     return source.world, source.now()
 
 
-def check_needs(world: World, listing: Listing) -> ExitCode:
+def check_needs(world: ClusterCache, listing: Listing) -> ExitCode:
     """Report what cannot be read; return the exit code where nothing can. A journal of codes stands for itself."""
+    from kubectl_kpolicy.cluster.cache import Trouble
     from kubectl_kpolicy.cluster.resources import JOURNAL
-    from kubectl_kpolicy.cluster.world import Trouble
 
     codes = {
         Trouble.FORBIDDEN: ExitCode.FORBIDDEN,

@@ -140,6 +140,6 @@ def _list(args: argparse.Namespace) -> int:
 
 def _is_meant(row: Row, names: Sequence[str]) -> bool:
     """Tell whether a code has one of the names, or is for one of the users."""
-    from .choosing import is_named
+    from .selection import is_named
 
     return is_named(row, names) or row.text("user") in names

@@ -52,7 +52,7 @@ def _check(args: argparse.Namespace) -> int:
 
         report(EngineError(f"there is no policy called `{args.name}`", help="`kubectl kpolicy policies list` lists them"))  # fmt: skip
         return ExitCode.GONE
-    from kubectl_kpolicy.applying.checking import run_command
+    from kubectl_kpolicy.apply.checking import run_command
 
     given = parser_of("check")[0].parse_args(["--all", "--policy", args.name])
     given.__dict__.update({**vars(args), "policies": ["cluster"], "exceptions": ["cluster"]})

@@ -132,11 +132,11 @@ def _print_data(args: argparse.Namespace, objects: list[Object]) -> None:
 
 async def _note(client: Client, rows: Sequence[Row], reason: str) -> None:
     """Write on each policy who ran it and why; raises KubeError, for then nothing is deleted either."""
-    from kubectl_kpolicy.actions.doing import Doer
+    from kubectl_kpolicy.actions.executor import ActionExecutor
     from kubectl_kpolicy.session.identity import who_am_i
 
     user = (await who_am_i(client)).user
-    doer = Doer(client, cluster.now, user)
+    doer = ActionExecutor(client, cluster.now, user)
     policies = [row for row in rows if not row.text("by").startswith("label ")]
     for outcome in await doer.perform("cleanup-run", policies, {"reason": reason}):
         if not outcome.done:

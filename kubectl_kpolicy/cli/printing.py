@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from .choosing import column_named
+from .selection import column_named
 
 if TYPE_CHECKING:
     import argparse
@@ -22,11 +22,11 @@ def print_rows(args: argparse.Namespace, rows: Sequence[Row], listing: Listing, 
     """Print rows; that there is nothing is said on standard error, so that standard output holds data only."""
     from kubectl_kpolicy.output.color import wanted
     from kubectl_kpolicy.output.formats import write_list
-    from kubectl_kpolicy.output.harmless import shown
     from kubectl_kpolicy.output.listings import table_of, write_rows
     from kubectl_kpolicy.output.paths import columns, jsonpath
     from kubectl_kpolicy.output.structured import list_of
     from kubectl_kpolicy.output.table import Column, Table
+    from kubectl_kpolicy.output.terminal_escape import shown
 
     out, form = sys.stdout, args.output
     objects = [row.object for row in rows]

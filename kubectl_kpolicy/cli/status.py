@@ -70,10 +70,10 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _verdict(args: argparse.Namespace, world: object) -> int:
+    from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.cluster.rows import severity_rank
     from kubectl_kpolicy.cluster.violations import all_rows, is_failure
-    from kubectl_kpolicy.cluster.world import World
 
-    assert isinstance(world, World)
+    assert isinstance(world, ClusterCache)
     least = severity_rank(args.fail_on) if args.fail_on else 0
     return int(any(is_failure(row) and severity_rank(row.cells["severity"]) >= least for row in all_rows(world)))  # fmt: skip

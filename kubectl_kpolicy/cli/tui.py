@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     try:
-        from kubectl_kpolicy.tui import serving, starting
+        from kubectl_kpolicy.tui import serving, start
     except ModuleNotFoundError as error:
         if error.name not in ("textual", "rich"):
             raise
@@ -52,7 +52,7 @@ def _run(args: argparse.Namespace) -> int:
         return serving.serve(args, sys.argv)
     if not sys.stdout.isatty() and not serving.is_served():
         raise EngineError("the console needs a terminal", help="`kubectl kpolicy status` prints the same numbers; --serve shows it in a browser")  # fmt: skip
-    return starting.start(args, settings_of)
+    return start.start(args, settings_of)
 
 
 def settings_of(args: argparse.Namespace) -> dict[str, Any]:

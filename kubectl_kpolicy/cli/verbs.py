@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from .choosing import Named
+    from .selection import Named
 
 
 class Verbs:

@@ -50,7 +50,7 @@ def watch_rows(args: argparse.Namespace, listing: Listing, choice: Callable[[Row
 async def _follow(
     args: argparse.Namespace, listing: Listing, choice: Callable[[Row], bool], source: LiveSource
 ) -> None:
-    from .choosing import selected
+    from .selection import selected
 
     news = asyncio.Event()
     source.world.on_change(lambda _change: news.set())

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from .cache import items, part, word
 from .codes import journal_rows
-from .moments import instant, minute
 from .rows import Column, Listing, Row, Shape
-from .world import items, part, word
+from .time_format import instant, minute
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Block, Object
 
+    from .cache import ClusterCache
     from .rows import Cell
-    from .world import World
 
 KIND = "AuditRecord"
 UNPROVEN = " (not proven)"
@@ -24,7 +24,7 @@ _MARKS = {"postpone": "until {at}", "skip": "the run of {at}", "run": "", "pause
 _MARK = re.compile(r"(?P<value>\S+) (?P<user>\S+): (?P<why>.*)", re.DOTALL)
 
 
-def audit_rows(world: World, _now: datetime) -> list[Row]:
+def audit_rows(world: ClusterCache, _now: datetime) -> list[Row]:
     """Return a row for each record of each segment, and for each use that a journal of codes keeps."""
     rows: list[Row] = []
     for journal in world.objects("journal"):

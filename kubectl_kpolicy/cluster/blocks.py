@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from .moments import instant
+from .cache import word
 from .rows import Column, Listing, Row, Shape
+from .time_format import instant
 from .violations import brief_message
-from .world import word
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Object
 
-    from .world import World
+    from .cache import ClusterCache
 
 _USER, _BLOCK, _REQUEST_UID = "kpolicy.io/user", "kpolicy.io/block", "kpolicy.io/request-uid"
 _TEXT = re.compile(
@@ -29,7 +29,7 @@ _TEXT = re.compile(
 )
 
 
-def block_rows(world: World, _now: datetime) -> list[Row]:
+def block_rows(world: ClusterCache, _now: datetime) -> list[Row]:
     """Return a row for each Event about a denied request."""
     rows: list[Row] = []
     for event in world.objects("events"):

@@ -8,13 +8,13 @@ from engine.errors import EngineError
 from engine.parse import parse_policy
 from engine.requester import asks_of_request
 
+from .cache import part, word
 from .health import OURS, Check
-from .world import part, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .world import World
+    from .cache import ClusterCache
 
 CALLERS: Final = "kpolicy.io/callers"
 """Annotation of our webhook configurations (`controllers.webhook.configurations`)."""
@@ -27,7 +27,7 @@ _MODES: Final = {
 }  # fmt: skip
 
 
-def callers(world: World) -> Iterator[Check]:
+def callers(world: ClusterCache) -> Iterator[Check]:
     """Yield how callers are known, and which rules and codes do nothing because of that."""
     hooks = (*world.objects("validatingwebhooks"), *world.objects("mutatingwebhooks"))
     ours = [hook for hook in hooks if OURS in part(hook, "metadata", "annotations")]
@@ -45,7 +45,7 @@ def callers(world: World) -> Iterator[Check]:
         yield from _left_undone(world)
 
 
-def _left_undone(world: World) -> Iterator[Check]:
+def _left_undone(world: ClusterCache) -> Iterator[Check]:
     rules = sorted(_rules(world))
     if rules:
         yield Check("callers: rules", "warn", f"not carried out, because nobody proves what they go by: {', '.join(rules)}", _HELP)  # fmt: skip
@@ -59,7 +59,7 @@ def _left_undone(world: World) -> Iterator[Check]:
         yield Check("callers: codes", "warn", f"no code is offered or taken under grant policies that are not strict: {', '.join(codes)}", _HELP)  # fmt: skip
 
 
-def _rules(world: World) -> Iterator[str]:
+def _rules(world: ClusterCache) -> Iterator[str]:
     """Yield the rules that do work on other objects and go by more than the live object shows."""
     for obj in (*world.objects("clusterpolicies"), *world.objects("policies")):
         try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from controllers.kube.errors import NotFound
 from controllers.kube.kinds import Kind
 
-from .world import items, part, word
+from .cache import items, part, word
 
 if TYPE_CHECKING:
     from datetime import datetime

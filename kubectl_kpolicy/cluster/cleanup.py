@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 
-from .moments import instant
+from .cache import items, part, word
 from .rows import Column, Listing, Row, Shape
-from .world import items, part, word
+from .time_format import instant
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Object
 
+    from .cache import ClusterCache
     from .rows import Cell
-    from .world import World
 
 TTL_LABEL = "cleanup.kyverno.io/ttl"
 AFTER, SKIP, PAUSE = "kpolicy.io/cleanup-after", "kpolicy.io/cleanup-skip", "kpolicy.io/cleanup-pause"  # fmt: skip
 POLICIES = ("clustercleanuppolicies", "cleanuppolicies")
 
 
-def cleanup_rows(world: World, now: datetime) -> list[Row]:
+def cleanup_rows(world: ClusterCache, now: datetime) -> list[Row]:
     """Return a row for each cleanup policy and for each object with a TTL label."""
     rows = [_policy_row(policy, now) for name in POLICIES for policy in world.objects(name)]
     return [*rows, *(_ttl_row(obj, now) for obj in world.objects("ttl"))]

@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from .moments import instant
+from .cache import items, part, word
 from .rows import Column, Listing, Row, Shape
-from .world import items, part, word
+from .time_format import instant
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Object
 
+    from .cache import ClusterCache
     from .rows import Cell
-    from .world import World
 
 _USED = re.compile(
     r"(?P<code>[^-\s]+)-(?P<at>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z?)-(?P<user>.+)"
@@ -28,7 +28,7 @@ _ENTRY = re.compile(r"^\s*-\s*[\"']?([^\"'\n]+?)[\"']?\s*$", re.MULTILINE)
 _DOTS = "••••"
 
 
-def code_rows(world: World, now: datetime) -> list[Row]:
+def code_rows(world: ClusterCache, now: datetime) -> list[Row]:
     """Return a row for each code that was issued, and for each entry of the journal."""
     uses = {word(use, "spec", "code"): use for use in world.objects("codeuses")}
     rows = [_row(code, uses, now) for code in world.objects("codes")]

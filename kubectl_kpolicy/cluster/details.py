@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.record import record
-from kubectl_kpolicy.cluster import moments
+from kubectl_kpolicy.cluster import time_format
+from kubectl_kpolicy.cluster.cache import items, part, word
 from kubectl_kpolicy.cluster.exception_audit import every_exception
 from kubectl_kpolicy.cluster.exceptions import rule_texts, targets
 from kubectl_kpolicy.cluster.policies import every_policy, policy_key
 from kubectl_kpolicy.cluster.rows import Shape
 from kubectl_kpolicy.cluster.violations import all_rows, rows_by_object
-from kubectl_kpolicy.cluster.world import items, part, word
 from kubectl_kpolicy.output.structured import yaml_text
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Object
+    from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.cluster.rows import Column, Listing, Row
-    from kubectl_kpolicy.cluster.world import World
 
 _MOMENTS = (Shape.AGE, Shape.LEFT, Shape.TIME)
 
@@ -34,7 +34,7 @@ class Section:
     pairs: tuple[tuple[str, str], ...] = ()
 
 
-def sections(row: Row, listing: Listing, world: World, now: datetime) -> list[Section]:
+def sections(row: Row, listing: Listing, world: ClusterCache, now: datetime) -> list[Section]:
     """Return everything about a row, the most wanted first."""
     found = [Section("", pairs=tuple(_pairs(row, listing, now)))]
     if message := row.text("message") or row.text("detail"):
@@ -67,15 +67,15 @@ def _value(row: Row, column: Column, now: datetime) -> str:
     if at is None:
         return ""
     if column.shape is Shape.LEFT:
-        relative = moments.left(at, now)
+        relative = time_format.left(at, now)
     elif at > now:
-        relative = f"in {moments.span((at - now).total_seconds())}"
+        relative = f"in {time_format.span((at - now).total_seconds())}"
     else:
-        relative = f"{moments.age(at, now)} ago"
-    return f"{relative}  ({moments.absolute(at)})"
+        relative = f"{time_format.age(at, now)} ago"
+    return f"{relative}  ({time_format.absolute(at)})"
 
 
-def policy_of(row: Row, world: World) -> Object | None:
+def policy_of(row: Row, world: ClusterCache) -> Object | None:
     """Return the policy that a row is about."""
     wanted = row.text("policy")
     for policy in every_policy(world):
@@ -84,7 +84,7 @@ def policy_of(row: Row, world: World) -> Object | None:
     return None
 
 
-def _of_rule(row: Row, world: World) -> Iterator[Section]:
+def _of_rule(row: Row, world: ClusterCache) -> Iterator[Section]:
     rule = row.text("rule")
     policy = policy_of(row, world) if rule else None
     if policy is None:
@@ -95,14 +95,14 @@ def _of_rule(row: Row, world: World) -> Iterator[Section]:
             return
 
 
-def hint(row: Row, world: World) -> str:
+def hint(row: Row, world: ClusterCache) -> str:
     """Return what the policy's author says about it, or the rule's message."""
     policy = policy_of(row, world)
     said = word(policy or {}, "metadata", "annotations", "policies.kyverno.io/description")
     return said or row.text("message") or "the policy says nothing about how to mend it"
 
 
-def _exceptions_near(row: Row, world: World) -> Iterator[Section]:
+def _exceptions_near(row: Row, world: ClusterCache) -> Iterator[Section]:
     """Yield the exceptions that name the policy: what keeps each from covering this object is worth knowing."""
     lines = []
     for obj in every_exception(world):
@@ -114,7 +114,7 @@ def _exceptions_near(row: Row, world: World) -> Iterator[Section]:
         yield Section("exceptions of this policy", tuple(lines))
 
 
-def _others(row: Row, world: World) -> Iterator[Section]:
+def _others(row: Row, world: ClusterCache) -> Iterator[Section]:
     same = (row.text("namespace"), row.text("resource"))
     lines = [
         f"{other.text('result')}  {other.text('policy')}/{other.text('rule')}"
@@ -125,7 +125,7 @@ def _others(row: Row, world: World) -> Iterator[Section]:
         yield Section("other results of this object", tuple(lines))
 
 
-def _skipped(row: Row, world: World) -> Iterator[Section]:
+def _skipped(row: Row, world: ClusterCache) -> Iterator[Section]:
     name = row.text("name")
     lines = [
         f"{other.text('namespace')}/{other.text('resource')}  {other.text('policy')}/{other.text('rule')}"

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from controllers.kube.errors import KubeError
 from controllers.kube.kinds import Kind
 
+from .cache import items, part, word
 from .callers import callers
 from .health import Check, engine_of
 from .protection import protection
-from .world import items, part, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from controllers.kube import Client
     from engine.model import Object
 
-    from .world import World
+    from .cache import ClusterCache
 
 DEPLOYMENTS = Kind("apps", "v1", "deployments", "Deployment")
 MOST_SKEW = 5.0
@@ -34,7 +34,9 @@ _RESOLVES = "--resolve-values"
 _ENABLED, _NAMESPACE = "--enablePolicyException", "--exceptionNamespace"
 
 
-async def more_checks(client: Client, world: World, skew: float, now: datetime) -> list[Check]:
+async def more_checks(
+    client: Client, world: ClusterCache, skew: float, now: datetime
+) -> list[Check]:
     """Return the findings; what may not be read is one of them."""
     return [
         _clock(skew),
@@ -66,7 +68,7 @@ async def _version(client: Client) -> Check:
     return Check("server", "ok", f"Kubernetes {version}")
 
 
-def _certificates(world: World, now: datetime) -> Iterator[Check]:
+def _certificates(world: ClusterCache, now: datetime) -> Iterator[Check]:
     """Judge the authorities that webhooks are trusted by: the one that ends first counts."""
     ends: dict[str, datetime] = {}
     for hook in (*world.objects("validatingwebhooks"), *world.objects("mutatingwebhooks")):
@@ -106,7 +108,7 @@ def _end_of(bundle: str) -> datetime | None:
     return min(one.not_valid_after_utc for one in found)
 
 
-async def _exceptions(client: Client, world: World) -> list[Check]:
+async def _exceptions(client: Client, world: ClusterCache) -> list[Check]:
     """Tell whether exceptions count: Kyverno passes over them unless two of its flags say otherwise."""
     try:
         page = await client.list_all(DEPLOYMENTS, label_selector=_COMPONENT)
@@ -116,7 +118,7 @@ async def _exceptions(client: Client, world: World) -> list[Check]:
     return [*judged, *_values(world, page.items), *_images(world, page.items)]
 
 
-def _images(world: World, deployments: Iterable[Object]) -> Iterator[Check]:
+def _images(world: ClusterCache, deployments: Iterable[Object]) -> Iterator[Check]:
     """Tell which of our images are named by a tag, behind which another image can be put."""
     from controllers.manifests.deploy import is_pinned
 
@@ -130,7 +132,7 @@ def _images(world: World, deployments: Iterable[Object]) -> Iterator[Check]:
         yield Check("image", "ok", "the controllers' image is named by its digest")
 
 
-def _values(world: World, deployments: Iterable[Object]) -> list[Check]:
+def _values(world: ClusterCache, deployments: Iterable[Object]) -> list[Check]:
     """Tell whether values are read as expressions, and if not, which policies may rely on it."""
     for deployment in deployments:
         if dict(_flags(deployment)).get(_RESOLVES) == "true":

@@ -13,9 +13,9 @@ from engine.errors import EngineError
 from engine.record import record
 
 from . import celkinds
-from .moments import instant
+from .cache import items, part, word
+from .time_format import instant
 from .violations import SOURCES, all_rows
-from .world import items, part, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from engine.model import Object
 
-    from .world import World
+    from .cache import ClusterCache
 
 STALE_AFTER: Final = timedelta(days=30)
 """How long an exception may go unused; a month of releases, restarts and scans has passed it by then."""
@@ -61,12 +61,12 @@ _ADVICE: Final = {
 }
 
 
-def every_exception(world: World) -> list[Object]:
+def every_exception(world: ClusterCache) -> list[Object]:
     """Return the exceptions of both API groups."""
     return [*world.objects("exceptions"), *world.objects(celkinds.EXCEPTIONS)]
 
 
-def usage_of(world: World) -> dict[str, Usage]:
+def usage_of(world: ClusterCache) -> dict[str, Usage]:
     """Return the usage of every exception by `namespace/name`, from skipped results and from Events on exceptions."""
     found: dict[str, Usage] = {}
     known = any(world.is_synced(source) for source in SOURCES)
@@ -81,7 +81,7 @@ def usage_of(world: World) -> dict[str, Usage]:
     return found
 
 
-def _from_results(world: World) -> Iterator[tuple[str, datetime | None]]:
+def _from_results(world: ClusterCache) -> Iterator[tuple[str, datetime | None]]:
     """Yield the exceptions that results name; reports give names only, so every namespace's namesake is meant."""
     places: dict[str, list[str]] = {}
     for obj in every_exception(world):
@@ -93,7 +93,7 @@ def _from_results(world: World) -> Iterator[tuple[str, datetime | None]]:
                 yield f"{namespace}/{name.strip()}", row.moment("age")
 
 
-def _from_events(world: World) -> Iterator[tuple[str, datetime | None]]:
+def _from_events(world: ClusterCache) -> Iterator[tuple[str, datetime | None]]:
     for event in world.objects("uses"):
         about = part(event, "involvedObject")
         if about.get("kind") == "PolicyException":
@@ -101,7 +101,7 @@ def _from_events(world: World) -> Iterator[tuple[str, datetime | None]]:
             yield f"{word(about, 'namespace')}/{word(about, 'name')}", last
 
 
-def known_rules(world: World) -> dict[str, set[str]]:
+def known_rules(world: ClusterCache) -> dict[str, set[str]]:
     """Return the rule names of every policy by key, those that are generated for controllers included."""
     found: dict[str, set[str]] = {}
     for policy in (*world.objects("clusterpolicies"), *world.objects("policies")):

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError
 
 from . import celkinds
+from .cache import items, part, word
 from .exception_audit import Usage, concerns, every_exception, known_rules, usage_of
-from .moments import instant
 from .rows import Column, Listing, Row, Shape
-from .world import items, part, word
+from .time_format import instant
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Object, PolicyException
 
+    from .cache import ClusterCache
     from .rows import Cell
-    from .world import World
 
 REASON, TICKET, OWNER, GRANT = "kpolicy.io/reason", "kpolicy.io/ticket", "kpolicy.io/requester", "kpolicy.io/grant"  # fmt: skip
 
 
-def exception_rows(world: World, now: datetime) -> list[Row]:
+def exception_rows(world: ClusterCache, now: datetime) -> list[Row]:
     """Return a row for each exception."""
     usage = usage_of(world)
     rules = known_rules(world)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError
 from engine.record import record
 
+from .cache import items, word
 from .exceptions import ends_at, rule_texts
 from .violations import all_rows
-from .world import items, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from engine.evaluate import Step, Trace
     from engine.model import Object, RuleResult
 
+    from .cache import ClusterCache
     from .rows import Row
-    from .world import World
 
 _LONGEST = 200
 
@@ -38,7 +38,7 @@ class Reason:
     parts: tuple[Reason, ...] = ()
 
 
-def explain(world: World, namespace: str, resource: str, now: datetime, obj: Object | None = None) -> list[Reason]:  # fmt: skip
+def explain(world: ClusterCache, namespace: str, resource: str, now: datetime, obj: Object | None = None) -> list[Reason]:  # fmt: skip
     """Return the reasons for one object, one for each policy that speaks of it."""
     if obj is not None:
         return _by_engine(world, obj, now)
@@ -51,7 +51,7 @@ def explain(world: World, namespace: str, resource: str, now: datetime, obj: Obj
     return _by_reports(world, rows, now)
 
 
-def _by_reports(world: World, rows: Sequence[Row], now: datetime) -> list[Reason]:
+def _by_reports(world: ClusterCache, rows: Sequence[Row], now: datetime) -> list[Reason]:
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row.text("policy"), []).append(row)
@@ -67,7 +67,7 @@ def _by_reports(world: World, rows: Sequence[Row], now: datetime) -> list[Reason
     return sorted(found, key=lambda one: one.state not in ("fail", "error", "warn"))
 
 
-def _exceptions(world: World, policy: str, rule: str, now: datetime) -> Iterator[Reason]:
+def _exceptions(world: ClusterCache, policy: str, rule: str, now: datetime) -> Iterator[Reason]:
     for obj in world.objects("exceptions"):
         named = [word(one, "policyName") for one in items(obj, "spec", "exceptions")]
         if policy not in named:
@@ -80,7 +80,7 @@ def _exceptions(world: World, policy: str, rule: str, now: datetime) -> Iterator
         yield Reason(f"exception {place} {hit} this rule ({names})", state)
 
 
-def _by_engine(world: World, obj: Object, now: datetime) -> list[Reason]:
+def _by_engine(world: ClusterCache, obj: Object, now: datetime) -> list[Reason]:
     """Ask the engine, with its steps; a policy that it cannot read is a reason as well."""
     from engine.evaluate import Inputs, PolicySet, evaluate
     from engine.model import review_of

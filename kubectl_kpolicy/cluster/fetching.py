@@ -1,4 +1,4 @@
-"""Reads a World once, for commands that print and end: all resources at the same time, each problem kept beside the rest."""
+"""Reads a ClusterCache once, for commands that print and end: all resources at the same time, each problem kept beside the rest."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from controllers.kube.kinds import CONFIG_MAPS, Discovery, Kind
 from engine.record import record
 
 from . import celkinds
+from .cache import ClusterCache, Problem, Trouble
+from .problems import problem_of
 from .resources import JOURNAL, RESOURCES, TTL_OBJECTS, Resource
-from .troubles import problem_of
-from .world import Problem, Trouble, World
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,9 +41,9 @@ class Scope:
 
 async def fetch(
     client: Client, resources: Iterable[str], now: datetime, scope: Scope | None = None
-) -> World:
-    """Return a World with these resources; what cannot be read is noted in it, nothing is raised."""
-    world = World()
+) -> ClusterCache:
+    """Return a ClusterCache with these resources; what cannot be read is noted in it, nothing is raised."""
+    world = ClusterCache()
     wanted = scope or Scope()
     await asyncio.gather(
         *(_fetch(client, world, name, now, wanted) for name in dict.fromkeys(resources))
@@ -51,7 +51,9 @@ async def fetch(
     return world
 
 
-async def _fetch(client: Client, world: World, name: str, now: datetime, scope: Scope) -> None:
+async def _fetch(
+    client: Client, world: ClusterCache, name: str, now: datetime, scope: Scope
+) -> None:
     if name == TTL_OBJECTS:
         world.replace(name, await labelled(client, scope.namespace), now)
     elif name == JOURNAL:
@@ -68,7 +70,9 @@ async def _fetch(client: Client, world: World, name: str, now: datetime, scope: 
             world.replace(name, named(items, resource.kind), now)
 
 
-async def _fetch_cel(client: Client, world: World, name: str, now: datetime, scope: Scope) -> None:
+async def _fetch_cel(
+    client: Client, world: ClusterCache, name: str, now: datetime, scope: Scope
+) -> None:
     """Read all kinds that the server has of these; one that cannot be read is noted, and the others count."""
     found: list[Object] = []
     try:
@@ -106,7 +110,7 @@ def named(objects: Iterable[Object], kind: Kind) -> list[Object]:
     return [obj if "kind" in obj else {**head, **obj} for obj in objects]
 
 
-async def fetch_journal(client: Client, world: World, place: str, now: datetime) -> None:
+async def fetch_journal(client: Client, world: ClusterCache, place: str, now: datetime) -> None:
     """Read the ConfigMap that keeps codes, where one is named."""
     namespace, _, name = place.rpartition("/")
     if not name:

@@ -7,29 +7,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .moments import instant, length_of
+from .cache import items, part, word
 from .rows import Column, Listing, Row, Shape
-from .world import items, part, word
+from .time_format import instant, length_of
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Object
 
+    from .cache import ClusterCache
     from .rows import Cell
-    from .world import World
 
 FINAL = frozenset(
     {"expired", "revoked", "dropped", "idle-expired", "exhausted", "denied", "withdrawn", "timed-out"}
 )  # fmt: skip
 
 
-def grant_rows(world: World, _now: datetime) -> list[Row]:
+def grant_rows(world: ClusterCache, _now: datetime) -> list[Row]:
     """Return a row for each grant."""
     return [row for grant in world.objects("grants") for row in _cached(world, grant)]
 
 
-def inbox_rows(world: World, now: datetime) -> list[Row]:
+def inbox_rows(world: ClusterCache, now: datetime) -> list[Row]:
     """Return the grants that wait for an approver, with what an approver has to weigh."""
     waiting = [row for row in grant_rows(world, now) if row.cells["state"] == "pending"]
     return [_inbox_row(row, waiting, world) for row in waiting]
@@ -68,7 +68,7 @@ def target_of(grant: Object) -> str:
     return f"{kind}/{name}" if kind else name
 
 
-def _cached(world: World, grant: Object) -> list[Row]:
+def _cached(world: ClusterCache, grant: Object) -> list[Row]:
     return list(world.cached("grants", grant, lambda obj: [_row(obj)]))
 
 
@@ -117,7 +117,7 @@ def _uses(spec: Object, status: Object) -> str:
     return f"{count}/{most}" if isinstance(most, int) and most else str(count)
 
 
-def _inbox_row(row: Row, waiting: list[Row], world: World) -> Row:
+def _inbox_row(row: Row, waiting: list[Row], world: ClusterCache) -> Row:
     reach = part(row.object, "status", "reach")
     flips, later = reach.get("flips"), reach.get("matchesLater")
     earlier = sum(

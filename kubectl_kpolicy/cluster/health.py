@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from engine.record import record
 
+from .cache import Trouble, items, part, word
 from .resources import RESOURCES
 from .rows import Column, Listing, Row, Shape
-from .world import Trouble, items, part, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from engine.model import Object
 
-    from .world import World
+    from .cache import ClusterCache
 
 OURS = "kpolicy.io/owner"
 _CRD_FIX = "kubectl kpolicy install --crds-only | kubectl apply -f -"
@@ -35,12 +35,12 @@ class Check:
     fix: str = ""
 
 
-def checks(world: World, now: datetime) -> list[Check]:
+def checks(world: ClusterCache, now: datetime) -> list[Check]:
     """Return all findings, in a fixed order."""
     return [*_engine(world), *_kinds(world), *_policies(world), *_leaders(world, now)]
 
 
-def engine_of(world: World) -> str:
+def engine_of(world: ClusterCache) -> str:
     """Return whose webhooks answer admission: `kpolicy`, `Kyverno`, or nothing where that cannot be told."""
     hooks = (*world.objects("validatingwebhooks"), *world.objects("mutatingwebhooks"))
     if any(OURS in part(hook, "metadata", "annotations") for hook in hooks):
@@ -48,7 +48,7 @@ def engine_of(world: World) -> str:
     return "Kyverno" if any(map(_is_kyverno, hooks)) else ""
 
 
-def _engine(world: World) -> Iterator[Check]:
+def _engine(world: ClusterCache) -> Iterator[Check]:
     hooks = (*world.objects("validatingwebhooks"), *world.objects("mutatingwebhooks"))
     if problem := world.problem("validatingwebhooks"):
         yield Check(
@@ -84,7 +84,7 @@ def _certificates(hooks: Iterable[Object]) -> Iterator[Check]:
                     "restart the engine: it writes the bundle when it leads")  # fmt: skip
 
 
-def _kinds(world: World) -> Iterator[Check]:
+def _kinds(world: ClusterCache) -> Iterator[Check]:
     for resource in RESOURCES.values():
         problem = world.problem(resource.name)
         if problem is None or (resource.optional and problem.trouble is Trouble.MISSING):
@@ -99,7 +99,7 @@ def _kinds(world: World) -> Iterator[Check]:
         yield Check("kinds", "ok", "policies, reports and exceptions can be read")
 
 
-def _policies(world: World) -> Iterator[Check]:
+def _policies(world: ClusterCache) -> Iterator[Check]:
     from .policies import readiness
 
     policies = (*world.objects("clusterpolicies"), *world.objects("policies"))
@@ -111,10 +111,10 @@ def _policies(world: World) -> Iterator[Check]:
         yield Check("policies", "ok", f"{len(policies)} policies, none refused")
 
 
-def _leaders(world: World, now: datetime) -> Iterator[Check]:
+def _leaders(world: ClusterCache, now: datetime) -> Iterator[Check]:
     from datetime import timedelta
 
-    from .moments import instant
+    from .time_format import instant
 
     for lease in world.objects("leases"):
         name = word(lease, "metadata", "name")
@@ -130,7 +130,7 @@ def _leaders(world: World, now: datetime) -> Iterator[Check]:
             yield Check(f"lease {name}", "ok", f"held by {holder}")
 
 
-def health_rows(world: World, now: datetime) -> list[Row]:
+def health_rows(world: ClusterCache, now: datetime) -> list[Row]:
     """Return the findings as rows."""
     return rows_of(checks(world, now))
 

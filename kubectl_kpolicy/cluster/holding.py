@@ -16,11 +16,11 @@ from .health import engine_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .cache import ClusterCache
     from .rows import Row
-    from .world import World
 
 
-def check_engine(world: World, name: str, rows: Sequence[Row]) -> None:
+def check_engine(world: ClusterCache, name: str, rows: Sequence[Row]) -> None:
     """Refuse what Kyverno would not honour, with the command that does the same there; raises EngineError."""
     if engine_of(world) == "Kyverno":
         raise EngineError(f"Kyverno knows no way to {name} a clean-up, so that nothing would come of it", help="; ".join(map(_instead, rows)))  # fmt: skip

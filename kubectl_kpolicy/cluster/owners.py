@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from controllers.kube.errors import KubeError
 from controllers.kube.kinds import Discovery
 
+from .cache import items, part, word
 from .violations import LISTING, all_rows
-from .world import items, part, word
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from controllers.kube import Client
     from engine.model import Object
 
+    from .cache import ClusterCache
     from .rows import Listing, Row
-    from .world import World
 
 _LONGEST_CHAIN = 8
 
 
 class Owners:
-    """The owners of the objects that a World has results about. `learn` first."""
+    """The owners of the objects that a ClusterCache has results about. `learn` first."""
 
     def __init__(self) -> None:
         self._by_uid: dict[str, Object] = {}
         self._read: set[tuple[str, str]] = set()
 
-    async def learn(self, client: Client, world: World) -> None:
+    async def learn(self, client: Client, world: ClusterCache) -> None:
         """Read the metadata of objects with results, and of their owners; kinds that may not be listed stay unknown."""
         discovery = Discovery(client)
         try:
@@ -86,7 +86,7 @@ class Owners:
         columns = (*LISTING.columns[:4], *owner, *LISTING.columns[4:])
         return replace(LISTING, columns=columns, rows=self._rows)
 
-    def _rows(self, world: World, _now: datetime) -> list[Row]:
+    def _rows(self, world: ClusterCache, _now: datetime) -> list[Row]:
         from engine.record import replace
 
         made = []

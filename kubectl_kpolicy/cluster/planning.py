@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError, EvaluationError
 from engine.record import record
 
+from .cache import items, word
 from .cleanup import held, kinds_of
 from .fetching import named
-from .world import items, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,10 +6,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from . import celkinds
-from .moments import instant
+from .cache import items, part, word
 from .rows import Column, Listing, Row, Shape
+from .time_format import instant
 from .violations import FAILURES, all_rows
-from .world import items, part, word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from engine.model import Object
 
+    from .cache import ClusterCache
     from .rows import Cell
-    from .world import World
 
 _ANNOTATION = "policies.kyverno.io/"
 
 
-def policy_rows(world: World, _now: datetime) -> list[Row]:
+def policy_rows(world: ClusterCache, _now: datetime) -> list[Row]:
     """Return a row for each policy, cluster-wide ones first."""
     counts: Counter[tuple[str, str]] = Counter()
     scanned: dict[str, datetime] = {}
@@ -44,7 +44,7 @@ def policy_rows(world: World, _now: datetime) -> list[Row]:
     return [_row(policy, counts, excepted, scanned) for policy in every_policy(world)]
 
 
-def every_policy(world: World) -> list[Object]:
+def every_policy(world: ClusterCache) -> list[Object]:
     """Return the policies of all kinds, cluster-wide classic ones first."""
     names = ("clusterpolicies", "policies", celkinds.POLICIES)
     return [policy for name in names for policy in world.objects(name)]

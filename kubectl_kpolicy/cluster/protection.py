@@ -13,8 +13,8 @@ from controllers.kube.accounts import ACCOUNTS, SPOKEN_AS, Job, account_user
 from controllers.kube.errors import KubeError
 from controllers.kube.kinds import Kind
 
+from .cache import items, part, word
 from .health import OURS, Check, engine_of
-from .world import items, part, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from controllers.kube import Client
     from engine.model import Json, Object
 
-    from .world import World
+    from .cache import ClusterCache
 
 _GROUP: Final = "admissionregistration.k8s.io"
 POLICIES: Final = Kind(_GROUP, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", False)  # fmt: skip
@@ -33,7 +33,7 @@ _SERVERS: Final = {"matchPolicy": "Equivalent", "scope": "*"}
 """What an API server adds to a policy that does not say it, and that changes nothing."""
 
 
-async def protection(client: Client, world: World) -> list[Check]:
+async def protection(client: Client, world: ClusterCache) -> list[Check]:
     """Return the findings; on a cluster whose engine is not ours there are none."""
     if engine_of(world) != "kpolicy":
         return []
@@ -41,13 +41,13 @@ async def protection(client: Client, world: World) -> list[Check]:
     return [*_accounts(users), *await _guards(client, _namespace(world, users))]
 
 
-def _our_hooks(world: World) -> Iterator[Object]:
+def _our_hooks(world: ClusterCache) -> Iterator[Object]:
     for hook in (*world.objects("validatingwebhooks"), *world.objects("mutatingwebhooks")):
         if OURS in part(hook, "metadata", "annotations"):
             yield hook
 
 
-def _told(world: World) -> Mapping[str, str]:
+def _told(world: ClusterCache) -> Mapping[str, str]:
     """Return who each job is, as the engine says; nothing where it says nothing that can be read."""
     for hook in _our_hooks(world):
         try:
@@ -59,7 +59,7 @@ def _told(world: World) -> Mapping[str, str]:
     return {}
 
 
-def _namespace(world: World, users: Mapping[str, str]) -> str:
+def _namespace(world: ClusterCache, users: Mapping[str, str]) -> str:
     """Return where the controllers live: by their accounts, else by the service that webhooks name."""
     for user in users.values():
         if user.startswith(_PREFIX) and user.rpartition(":")[2] in ACCOUNTS.values():

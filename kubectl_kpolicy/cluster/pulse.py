@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
+    from .cache import ClusterCache
     from .rows import Row
-    from .world import World
 
 HOURS = 24
 
@@ -34,7 +34,7 @@ class Gauge:
     trend: tuple[int, ...] = ()
 
 
-def gauges(world: World, now: datetime) -> list[Gauge]:
+def gauges(world: ClusterCache, now: datetime) -> list[Gauge]:
     """Return all gauges, in the order they are shown."""
     return [
         *_failures(violations.all_rows(world), now),
@@ -54,7 +54,7 @@ def _failures(rows: Sequence[Row], now: datetime) -> Iterator[Gauge]:
         yield Gauge(f"severity-{name}", name, counts[name], "violations", f"sev={name}", role)
 
 
-def _admission(world: World, now: datetime) -> Iterator[Gauge]:
+def _admission(world: ClusterCache, now: datetime) -> Iterator[Gauge]:
     rows = blocks.block_rows(world, now)
     hour = [row for row in rows if _within(row.moment("time"), now, timedelta(hours=-1))]
     trend = by_hour((row.moment("time") for row in rows), now)
@@ -62,7 +62,7 @@ def _admission(world: World, now: datetime) -> Iterator[Gauge]:
                 "warning" if hour else "plain", trend)  # fmt: skip
 
 
-def _grants(world: World, now: datetime) -> Iterator[Gauge]:
+def _grants(world: ClusterCache, now: datetime) -> Iterator[Gauge]:
     rows = grants.grant_rows(world, now)
     states = Counter(row.text("state") for row in rows)
     soon = [row for row in rows if row.cells["state"] == "active" and _within(row.moment("left"), now, timedelta(hours=1))]  # fmt: skip
@@ -73,7 +73,7 @@ def _grants(world: World, now: datetime) -> Iterator[Gauge]:
     yield Gauge("codes", "codes out", len(out), "codes", "state=issued,active,unused")
 
 
-def _endings(world: World, now: datetime) -> Iterator[Gauge]:
+def _endings(world: ClusterCache, now: datetime) -> Iterator[Gauge]:
     rows = cleanup.cleanup_rows(world, now)
     soon = [row for row in rows if _within(row.moment("left"), now, timedelta(hours=1))]
     yield Gauge("cleanup", "cleanups <1h", len(soon), "cleanup", "left<1h")
@@ -93,7 +93,7 @@ def by_hour(instants: Iterable[datetime | None], now: datetime) -> tuple[int, ..
     return tuple(found)
 
 
-def next_ending(world: World, now: datetime) -> datetime | None:
+def next_ending(world: ClusterCache, now: datetime) -> datetime | None:
     """Return when the next active grant or exception ends."""
     ends = [row.moment("left") for row in grants.grant_rows(world, now) if row.cells["state"] == "active"]  # fmt: skip
     ends += [exceptions.ends_at(obj) for obj in world.objects("exceptions")]

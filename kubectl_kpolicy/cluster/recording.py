@@ -1,4 +1,4 @@
-"""Recordings: what a World went through, one JSON line each, to be looked at again later, elsewhere, or by tests.
+"""Recordings: what a ClusterCache went through, one JSON line each, to be looked at again later, elsewhere, or by tests.
 
 The first line says what was recorded; every other line is one change with its instant. Codes that still work never get into
 a file: a journal is written with its unused codes masked, Secrets are not read at all.
@@ -14,10 +14,10 @@ import orjson
 from engine.errors import DocumentError, Location
 from engine.record import record
 
+from .cache import ClusterCache, Problem, Trouble, word
 from .codes import masked
-from .moments import absolute, instant
 from .resources import JOURNAL
-from .world import Problem, Trouble, World, word
+from .time_format import absolute, instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,16 +27,18 @@ if TYPE_CHECKING:
 
     from engine.model import Object
 
-    from .world import Change
+    from .cache import Change
 
 VERSION: Final = 1
 _UNUSED: Final = re.compile(r"^(\s*-\s*)([^\s-]+)\s*$", re.MULTILINE)
 
 
 class Recorder:
-    """Writes every change of a World to a stream, until it is closed."""
+    """Writes every change of a ClusterCache to a stream, until it is closed."""
 
-    def __init__(self, world: World, out: TextIO, now: Callable[[], datetime], name: str) -> None:
+    def __init__(
+        self, world: ClusterCache, out: TextIO, now: Callable[[], datetime], name: str
+    ) -> None:
         self._out = out
         self._now = now
         self._write({"kpolicy": "recording", "version": VERSION, "at": absolute(now()), "context": name})  # fmt: skip
@@ -127,8 +129,8 @@ def _step(line: bytes, path: Path, number: int) -> Step:
     return Step(at, value)
 
 
-def apply_step(world: World, step: Step) -> None:
-    """Let a World go through one step."""
+def apply_step(world: ClusterCache, step: Step) -> None:
+    """Let a ClusterCache go through one step."""
     change, resource = step.change, str(step.change["resource"])
     if isinstance(problem := change.get("problem"), dict):
         trouble = str(problem.get("trouble"))
@@ -147,7 +149,7 @@ class ReplaySource:
 
     def __init__(self, recording: Recording, at: datetime | None = None) -> None:
         self.recording = recording
-        self.world = World()
+        self.world = ClusterCache()
         self.name = recording.name
         self._at = at or recording.ended_at
 
@@ -159,7 +161,7 @@ class ReplaySource:
         return self._at
 
     async def start(self) -> None:
-        """Fill the World with what had happened until the instant."""
+        """Fill the ClusterCache with what had happened until the instant."""
         self._fill(step for step in self.recording.steps if step.at <= self._at)
 
     async def refresh(self) -> None:
@@ -169,7 +171,7 @@ class ReplaySource:
         """Do nothing: there is nothing to stop."""
 
     def move_to(self, at: datetime) -> None:
-        """Look at another instant between beginning and end; going back begins the World anew."""
+        """Look at another instant between beginning and end; going back begins the ClusterCache anew."""
         at = min(max(at, self.recording.began_at), self.recording.ended_at)
         before, self._at = self._at, at
         if at < before:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from engine.model import Object
 
-    from .world import World
+    from .cache import ClusterCache
 
 Cell = str | int | float | bool | datetime | None
 
@@ -115,7 +115,7 @@ class Listing:
     title: str
     aliases: tuple[str, ...]
     columns: tuple[Column, ...]
-    rows: Callable[[World, datetime], Sequence[Row]]
+    rows: Callable[[ClusterCache, datetime], Sequence[Row]]
     needs: tuple[str, ...]
     wants: tuple[str, ...] = ()
     sort: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Where a World comes from while somebody looks at it: a live cluster by watches, or a recording."""
+"""Where a ClusterCache comes from while somebody looks at it: a live cluster by watches, or a recording."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from controllers.kube.kinds import Kind
 from controllers.kube.reflector import Selection
 
 from . import celkinds
+from .cache import ClusterCache, Problem, Trouble, key_of
 from .fetching import Scope, fetch_journal, labelled, named
+from .problems import problem_of
 from .resources import RESOURCES, TTL_OBJECTS, Resource
-from .troubles import problem_of
-from .world import Problem, Trouble, World, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable
@@ -34,16 +34,16 @@ BEAT_SECONDS = 10.0
 
 
 class Source(Protocol):
-    """Fills a World, and tells the time that belongs to it."""
+    """Fills a ClusterCache, and tells the time that belongs to it."""
 
-    world: World
+    world: ClusterCache
     name: str
 
     def now(self) -> datetime:
-        """Return the instant that the World is looked at."""
+        """Return the instant that the ClusterCache is looked at."""
 
     async def start(self) -> None:
-        """Begin to fill the World."""
+        """Begin to fill the ClusterCache."""
 
     async def refresh(self) -> None:
         """Read again what is not watched; raises KubeError."""
@@ -63,7 +63,7 @@ class LiveSource:
         resources: Iterable[str] = (),
         name: str = "",
     ) -> None:
-        self.world = World()
+        self.world = ClusterCache()
         self.name = name
         self.client = client
         self._clock = clock

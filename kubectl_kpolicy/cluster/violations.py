@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .moments import absolute, instant
+from .cache import items, key_of, part, word
 from .rows import Column, Listing, Row, Shape
-from .world import items, key_of, part, word
+from .time_format import absolute, instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
     from engine.model import Object
 
+    from .cache import ClusterCache
     from .rows import Cell
-    from .world import World
 
 SOURCES = ("reports", "clusterreports", "openreports", "clusteropenreports")
 FAILURES = frozenset({"fail", "warn", "error"})
 _BEGINNING = "validation error: "
 
 
-def all_rows(world: World, _now: datetime | None = None) -> Sequence[Row]:
+def all_rows(world: ClusterCache, _now: datetime | None = None) -> Sequence[Row]:
     """Return the rows of all reports."""
     return world.derived("violations", SOURCES, lambda: _rows(world))
 
 
-def rows_by_object(world: World) -> Mapping[tuple[str, str], Sequence[Row]]:
+def rows_by_object(world: ClusterCache) -> Mapping[tuple[str, str], Sequence[Row]]:
     """Return the rows of all reports by namespace and `Kind/name`."""
     return world.derived("violations by object", SOURCES, lambda: _by_object(world))
 
 
-def _rows(world: World) -> list[Row]:
+def _rows(world: ClusterCache) -> list[Row]:
     rows: list[Row] = []
     for source in SOURCES:
         for report in world.objects(source):
@@ -45,7 +45,7 @@ def _rows(world: World) -> list[Row]:
     return rows
 
 
-def _by_object(world: World) -> dict[tuple[str, str], list[Row]]:
+def _by_object(world: ClusterCache) -> dict[tuple[str, str], list[Row]]:
     found: dict[tuple[str, str], list[Row]] = {}
     for row in all_rows(world):
         found.setdefault((row.text("namespace"), row.text("resource")), []).append(row)

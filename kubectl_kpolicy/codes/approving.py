@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from engine.codes import use_name
 from engine.codes.requests import approval_of, read_request_id
-from kubectl_kpolicy.granting.commands import guarded, somebody
-from kubectl_kpolicy.granting.refused import of_server
+from kubectl_kpolicy.grants.commands import guarded, somebody
+from kubectl_kpolicy.grants.errors import of_server
 from kubectl_kpolicy.output.diagnostics import ExitCode, visible
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session import cluster

@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
-from kubectl_kpolicy.granting.commands import failed, guarded, somebody
-from kubectl_kpolicy.granting.reading import Target, with_kinds
+from kubectl_kpolicy.grants.arguments import Target, with_kinds
+from kubectl_kpolicy.grants.commands import failed, guarded, somebody
 from kubectl_kpolicy.output.diagnostics import ExitCode, visible
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session import cluster
@@ -171,7 +171,7 @@ async def _wanted(args: argparse.Namespace, client: Client, namespace: str) -> i
 
 
 def _tell(args: argparse.Namespace, obj: Object, text: str) -> None:
-    from kubectl_kpolicy.granting.telling import print_objects
+    from kubectl_kpolicy.grants.messages import print_objects
 
     name, tried = obj["metadata"]["name"], "" if args.dry_run == "none" else f" ({args.dry_run} dry run)"  # fmt: skip
     if args.output:

@@ -13,8 +13,8 @@ from engine.grants import issuing_policy, length_of, length_text, parse_grant, p
 from engine.grants.company import readable_policies
 from engine.grants.issuing import LONGEST, own_refusals
 from engine.record import record
-from kubectl_kpolicy.granting.reading import read_rule
-from kubectl_kpolicy.granting.refused import Refused, of_server, refused_by
+from kubectl_kpolicy.grants.arguments import read_rule
+from kubectl_kpolicy.grants.errors import Refused, of_server, refused_by
 from kubectl_kpolicy.output.misuse import Misuse
 
 if TYPE_CHECKING:

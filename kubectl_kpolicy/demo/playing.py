@@ -22,7 +22,7 @@ from engine.errors import EngineError
 from engine.record import replace
 
 from . import showing
-from .acts import PLAYS, Act, Play, Written
+from .scenarios import PLAYS, Act, Play, Written
 
 if TYPE_CHECKING:
     from collections.abc import Callable

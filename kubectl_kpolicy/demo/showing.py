@@ -10,8 +10,8 @@ from pathlib import Path
 
 from engine.errors import EngineError
 
-from . import living
-from .furniture import ALICE, BOB, PEOPLE
+from . import activity
+from .fixtures import ALICE, BOB, PEOPLE
 
 _ROOT = Path(__file__).parents[2]
 
@@ -20,7 +20,7 @@ def show(folder: Path) -> int:
     """Fill the sandbox of a folder and open the console on it until it is left. Returns its exit code; raises EngineError."""
     if not (sys.stdout.isatty() and sys.stdin.isatty()):
         raise EngineError("the console needs a terminal", help="run it without --console for the scenarios only")  # fmt: skip
-    living.furnish(folder)
+    activity.furnish(folder)
     print(_before(folder))
     input("Press enter to open the console … ")
     code = subprocess.run(command(folder, ALICE.name), cwd=_ROOT, check=False).returncode  # noqa: S603 - our own module, and no shell
@@ -30,7 +30,7 @@ def show(folder: Path) -> int:
 
 def command(folder: Path, name: str, *words: str) -> list[str]:
     """Return the command that opens the console as one of the people."""
-    config = living.kubeconfig_of(folder, name)
+    config = activity.kubeconfig_of(folder, name)
     return [sys.executable, "-m", "kubectl_kpolicy", "tui", *words, f"--kubeconfig={config}"]
 
 
@@ -42,7 +42,7 @@ def _typed(*words: str) -> str:
 
 
 def _before(folder: Path) -> str:
-    bob = living.kubeconfig_of(folder, BOB.name)
+    bob = activity.kubeconfig_of(folder, BOB.name)
     who = "\n".join(f"  {one.name:<6} {one.does}" for one in PEOPLE)
     return (
         "In the sandbox three people are at work now:\n"

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 from engine.errors import EngineError
 from engine.lang import wildcard
 from engine.record import record
-from kubectl_kpolicy.cluster.moments import instant, length_of
+from kubectl_kpolicy.cluster.cache import part
 from kubectl_kpolicy.cluster.rows import SEVERITIES, Shape, severity_rank
-from kubectl_kpolicy.cluster.world import part
+from kubectl_kpolicy.cluster.time_format import instant, length_of
 
 from . import reading
 from .reading import FilterError, Joined, Labels, Negated, Node, Predicate, Words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubectl_kpolicy.cluster import moments
+from kubectl_kpolicy.cluster import time_format
 from kubectl_kpolicy.cluster.marks import mark_of
 from kubectl_kpolicy.cluster.rows import Shape
 
@@ -20,11 +20,11 @@ def cell_text(column: Column, value: Cell, now: datetime, *, marks: str = "") ->
     """Return a cell as text; `marks` is `glyph` or `ascii` to put a state's mark before its word."""
     match column.shape:
         case Shape.AGE:
-            return moments.age(value, now)
+            return time_format.age(value, now)
         case Shape.LEFT:
-            return moments.left(value, now)
+            return time_format.left(value, now)
         case Shape.TIME:
-            return moments.clock(value, now)
+            return time_format.clock(value, now)
         case Shape.STATE if marks and value:
             mark = mark_of(str(value))
             return f"{mark.ascii if marks == 'ascii' else mark.glyph} {value}"

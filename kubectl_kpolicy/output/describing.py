@@ -9,11 +9,11 @@ from .cells import plain
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.cluster.rows import Listing, Row
-    from kubectl_kpolicy.cluster.world import World
 
 
-def described(row: Row, listing: Listing, world: World, now: datetime) -> str:
+def described(row: Row, listing: Listing, world: ClusterCache, now: datetime) -> str:
     """Return everything about a row."""
     from kubectl_kpolicy.cluster.details import sections
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TextIO
 
-from .harmless import shown
 from .structured import json_text, list_of, name_of, yaml_text
+from .terminal_escape import shown
 
 if TYPE_CHECKING:
     import argparse

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from kubectl_kpolicy.cluster.world import part
+from kubectl_kpolicy.cluster.cache import part
 
 from .cells import cell_text
-from .harmless import escaped, shown
 from .table import Column, Table
+from .terminal_escape import escaped, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,8 +6,8 @@ import io
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from kubectl_kpolicy.cluster.moments import absolute
-from kubectl_kpolicy.cluster.world import word
+from kubectl_kpolicy.cluster.cache import word
+from kubectl_kpolicy.cluster.time_format import absolute
 
 from .cells import cell_text, plain
 from .listings import write_rows

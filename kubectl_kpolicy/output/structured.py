@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .harmless import escaped
+from .terminal_escape import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

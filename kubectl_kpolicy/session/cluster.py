@@ -90,7 +90,7 @@ def with_client(args: argparse.Namespace, work: Callable[[Client, Access], Await
     from controllers.kube.access import connect
     from controllers.kube.clock import ServerClock
     from controllers.kube.errors import NotServed, Unreachable
-    from kubectl_kpolicy.cluster.troubles import install_hint
+    from kubectl_kpolicy.cluster.problems import install_hint
 
     access = access_of(args)
     clock = ServerClock()
@@ -114,7 +114,7 @@ def with_client(args: argparse.Namespace, work: Callable[[Client, Access], Await
 
 def seconds_of(text: str) -> float | None:
     """Return `--request-timeout` or `--timeout` in seconds; none for `0`. Raises Misuse."""
-    from kubectl_kpolicy.cluster.moments import length_of
+    from kubectl_kpolicy.cluster.time_format import length_of
 
     length = length_of(text if not text.isdigit() else f"{text}s")
     if length is None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from controllers.kube.errors import KubeError
 from engine.record import record
+from kubectl_kpolicy.cluster.cache import part, word
 from kubectl_kpolicy.cluster.resources import ACCESS_REVIEWS, SELF_REVIEWS
-from kubectl_kpolicy.cluster.world import part, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

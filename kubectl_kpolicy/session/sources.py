@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 ADDRESSES = ("http://", "https://", "git@", "ssh://", "file://", "git://", "oci://")
-"""How what lies elsewhere begins; see `applying.remote`."""
+"""How what lies elsewhere begins; see `apply.remote`."""
 SUFFIXES = (".yaml", ".yml", ".json")
 
 _read: dict[tuple[str, int, int], tuple[Document, ...]] = {}

@@ -14,7 +14,7 @@ from kubectl_kpolicy.cluster.violations import all_rows
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kubectl_kpolicy.cluster.world import World
+    from kubectl_kpolicy.cluster.cache import ClusterCache
 
 _MOST = 200_000
 
@@ -35,7 +35,9 @@ def load_seen(context: str, environment: Mapping[str, str] = os.environ) -> froz
     return frozenset(map(str, found)) if isinstance(found, list) else None
 
 
-def save_seen(context: str, world: World, environment: Mapping[str, str] = os.environ) -> None:
+def save_seen(
+    context: str, world: ClusterCache, environment: Mapping[str, str] = os.environ
+) -> None:
     """Keep the keys that are there; a place that cannot be written to is no reason to complain at the end."""
     keys = [row.key for row in all_rows(world)][:_MOST]
     path = seen_path(context, environment)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kubectl_kpolicy.applying.names import identity, labels_of, metadata_of
+from kubectl_kpolicy.apply.names import identity, labels_of, metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

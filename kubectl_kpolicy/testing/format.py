@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import DocumentError
 from engine.record import field, record
-from kubectl_kpolicy.applying.mocks import CALLS, ENTRIES
-from kubectl_kpolicy.applying.shapes import ANY, FLAG, MAP, TEXT, check_shape, place
-from kubectl_kpolicy.applying.values import SPEC as VALUES
+from kubectl_kpolicy.apply.mocks import CALLS, ENTRIES
+from kubectl_kpolicy.apply.shapes import ANY, FLAG, MAP, TEXT, check_shape, place
+from kubectl_kpolicy.apply.values import SPEC as VALUES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError, Location
 from engine.model import NOBODY
 from engine.record import record, replace
-from kubectl_kpolicy.applying.documents import Loaded, objects_of, sort_documents
-from kubectl_kpolicy.applying.inventory import Inventory
-from kubectl_kpolicy.applying.mocks import (
+from kubectl_kpolicy.apply.documents import Loaded, objects_of, sort_documents
+from kubectl_kpolicy.apply.inventory import Inventory
+from kubectl_kpolicy.apply.mock_cluster import MockCluster
+from kubectl_kpolicy.apply.mocks import (
     CLUSTER_FILE,
     prepared_calls,
     prepared_entries,
     with_context,
     with_objects,
 )
-from kubectl_kpolicy.applying.names import identity
-from kubectl_kpolicy.applying.namespaces import namespaces_by_name
-from kubectl_kpolicy.applying.payloads import Payload, read_payloads
-from kubectl_kpolicy.applying.scope import Scopes
-from kubectl_kpolicy.applying.shapes import check_shape
-from kubectl_kpolicy.applying.user import read_user
-from kubectl_kpolicy.applying.values import NO_VALUES, read_values, values_of
-from kubectl_kpolicy.applying.world import World
+from kubectl_kpolicy.apply.names import identity
+from kubectl_kpolicy.apply.namespaces import namespaces_by_name
+from kubectl_kpolicy.apply.payloads import Payload, read_payloads
+from kubectl_kpolicy.apply.scope import Scopes
+from kubectl_kpolicy.apply.shapes import check_shape
+from kubectl_kpolicy.apply.user import read_user
+from kubectl_kpolicy.apply.values import NO_VALUES, read_values, values_of
 from kubectl_kpolicy.session.sources import (
     files_at,
     first_document,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from engine.model import Object, UserInfo
-    from kubectl_kpolicy.applying.values import ValueSet
+    from kubectl_kpolicy.apply.values import ValueSet
 
 FILE_NAME = "kyverno-test.yaml"
 
@@ -55,7 +55,7 @@ class Bench:
     scopes: Scopes
     values: ValueSet
     user: UserInfo
-    world: World
+    world: MockCluster
 
 
 @record
@@ -175,7 +175,7 @@ def _cluster(case: TestCase) -> tuple[list[Object], list[Object]]:
 
 def _world(
     case: TestCase, cluster: list[Object], targets: tuple[Object, ...], scopes: Scopes
-) -> World:
+) -> MockCluster:
     sources = [
         scopes.placed(obj)
         for expectation in case.expectations
@@ -194,7 +194,7 @@ def _world(
     except EngineError as error:
         error.at = Location(str(case.path))
         raise
-    world = World(
+    world = MockCluster(
         targets=Inventory([*targets, *sources]),
         calls=prepared_calls(case.spec.get("apiCallResponses") or ()),
         entries=prepared,

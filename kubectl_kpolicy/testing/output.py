@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from kubectl_kpolicy.applying.boxes import PLAIN, Brush, boxed, plain
-from kubectl_kpolicy.applying.junit import junit_text
+from kubectl_kpolicy.apply.boxes import PLAIN, Brush, boxed, plain
+from kubectl_kpolicy.apply.junit import junit_text
 from kubectl_kpolicy.output.structured import json_text, yaml_text
 from kubectl_kpolicy.output.table import Column, Table
 

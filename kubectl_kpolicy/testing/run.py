@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.model import RuleResult
-from kubectl_kpolicy.applying.documents import objects_of
-from kubectl_kpolicy.applying.names import identity
-from kubectl_kpolicy.applying.namespaces import labels_by_namespace
-from kubectl_kpolicy.applying.payloads import KUBERNETES, mode_of
-from kubectl_kpolicy.applying.processor import PolicyAnswer, Processor, Setting
-from kubectl_kpolicy.applying.values import variants
-from kubectl_kpolicy.applying.verdicts import shown_status
+from kubectl_kpolicy.apply.documents import objects_of
+from kubectl_kpolicy.apply.names import identity
+from kubectl_kpolicy.apply.namespaces import labels_by_namespace
+from kubectl_kpolicy.apply.payloads import KUBERNETES, mode_of
+from kubectl_kpolicy.apply.processor import PolicyAnswer, Processor, Setting
+from kubectl_kpolicy.apply.values import variants
+from kubectl_kpolicy.apply.verdicts import shown_status
 from kubectl_kpolicy.session.sources import files_at, read_file
 
 from .compare import difference
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Object, Policy
-    from kubectl_kpolicy.applying.payloads import Payload
+    from kubectl_kpolicy.apply.payloads import Payload
 
     from .format import Expectation
     from .loading import Bench

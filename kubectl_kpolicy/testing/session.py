@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from engine.errors import EngineError
 from engine.record import replace
-from kubectl_kpolicy.applying.boxes import Brush
-from kubectl_kpolicy.applying.session import asking
+from kubectl_kpolicy.apply.boxes import Brush
+from kubectl_kpolicy.apply.session import asking
 from kubectl_kpolicy.output.color import wanted
 from kubectl_kpolicy.output.diagnostics import report
 from kubectl_kpolicy.session.collector import collector_off
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from kubectl_kpolicy.applying.outside import Outside
+    from kubectl_kpolicy.apply.outside import Outside
 
     from .format import TestCase
     from .selector import Selector
@@ -80,7 +80,7 @@ class _Session:
         paths: list[str] = self._args.paths
         if not any(path.startswith(ADDRESSES) for path in paths):
             return paths
-        from kubectl_kpolicy.applying.remote import localised
+        from kubectl_kpolicy.apply.remote import localised
 
         return localised(paths, self._args.git_branch)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from engine.model import Status
 from engine.record import record
-from kubectl_kpolicy.applying.names import resource_path
+from kubectl_kpolicy.apply.names import resource_path
 
 if TYPE_CHECKING:
     from engine.model import Object

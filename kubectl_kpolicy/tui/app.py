@@ -1,4 +1,4 @@
-"""The console itself: puts source, screens, keys and dialogs together. What actions do stands in `deeds`."""
+"""The console itself: puts source, screens, keys and dialogs together. What actions do stands in `handlers`."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from textual.widgets import Input, Static
 
 from kubectl_kpolicy.actions.catalog import registry
 from kubectl_kpolicy.actions.desk import ReportDesk
-from kubectl_kpolicy.actions.doing import Doer
+from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.actions.refusals import refusal
 from kubectl_kpolicy.cluster import pulse
+from kubectl_kpolicy.cluster.cache import word
 from kubectl_kpolicy.cluster.details import sections
 from kubectl_kpolicy.cluster.listings import LISTINGS
-from kubectl_kpolicy.cluster.world import word
 from kubectl_kpolicy.output.cells import plain
 
 from .chrome import footer_keys, header_parts
+from .command_line import SCREENS
 from .commands import is_told, line_of
-from .deeds import CHEAP, DEEDS
-from .deeds.jumping import open_door
-from .deeds.typing import Form, typed
 from .explaining import ExplainView
+from .handlers import CHEAP, HANDLERS
+from .handlers.input_line import Form, typed
+from .handlers.jump import open_door
 from .history import History, Place
 from .modals.reveal import Secret
-from .pace import Pace
 from .palette import Everything
+from .redraw import Pace
 from .themes import THEMES, theme_name
 from .views import ListView
 from .widgets.detail import Detail
 from .widgets.entry import Entry
 from .widgets.frame import Crumbs, Footer, Header
 from .widgets.gauges import GaugeBox, PulseView
-from .words import SCREENS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -62,7 +62,7 @@ _TICK, _FLUSH, _SLOW_TICK, _REST = 1.0, 0.1, 15, 0.1
 
 
 class Console(App[str]):
-    """`kubectl kpolicy tui`. `source` fills the World, `doer` changes the cluster, `desk` takes requests for grants.
+    """`kubectl kpolicy tui`. `source` fills the cluster cache, `doer` changes the cluster, `desk` takes requests for grants.
 
     It returns the context to go on with, where somebody chose another one; `contexts` names those there are.
     """
@@ -76,7 +76,7 @@ class Console(App[str]):
         source: Source,
         settings: Settings,
         *,
-        doer: Doer | None = None,
+        doer: ActionExecutor | None = None,
         desk: GrantDesk | None = None,
         rights: Mapping[Right, bool] | None = None,
     ) -> None:
@@ -84,7 +84,7 @@ class Console(App[str]):
         self.source = source
         self.settings = settings
         self.registry = registry({key: list(value) for key, value in settings.keymap.items()})
-        self.doer = doer or Doer(None, source.now, settings.user)
+        self.doer = doer or ActionExecutor(None, source.now, settings.user)
         self.desk = desk or ReportDesk(source.world)
         self.codes: CodeDesk | None = None
         self.contexts: Callable[[], Sequence[str]] = tuple
@@ -224,7 +224,7 @@ class Console(App[str]):
     # Drawing.
 
     def draw(self) -> None:
-        """Show what the World holds now."""
+        """Show what the cluster cache holds now."""
         world, now = self.source.world, self.source.now()
         if self.view is not None:
             self.view.update_from(world, now)
@@ -284,7 +284,7 @@ class Console(App[str]):
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the World holds something that is not drawn yet."""
+        """Whether the cluster cache holds something that is not drawn yet."""
         return self._dirty
 
     def _changed(self) -> None:
@@ -382,10 +382,10 @@ class Console(App[str]):
         if refused:
             self.say(refused, "yellow")
             return
-        if action.id in DEEDS:
+        if action.id in HANDLERS:
             told = is_told(self, action)
             before = line_of(self, action, self.rows) if told and action.needs_row else ""
-            result = DEEDS[action.id](self)
+            result = HANDLERS[action.id](self)
             if result is not None:
                 await result
             if told:
@@ -428,11 +428,11 @@ class Console(App[str]):
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter while somebody types."""
         if event.input.id == "line":
-            DEEDS["line-changed"](self)
+            HANDLERS["line-changed"](self)
 
     async def on_input_submitted(self, event: Input.Submitted) -> None:
         """Do what was typed."""
         if event.input.id == "line":
-            result = DEEDS["line-done"](self)
+            result = HANDLERS["line-done"](self)
             if result is not None:
                 await result

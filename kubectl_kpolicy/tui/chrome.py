@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubectl_kpolicy.cluster import moments, pulse
+from kubectl_kpolicy.cluster import pulse, time_format
+from kubectl_kpolicy.cluster.cache import Trouble
 from kubectl_kpolicy.cluster.grants import state_of
 from kubectl_kpolicy.cluster.recording import ReplaySource
-from kubectl_kpolicy.cluster.world import Trouble
 
 from .widgets.frame import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kubectl_kpolicy.cluster.world import World
+    from kubectl_kpolicy.cluster.cache import ClusterCache
 
     from .app import Console
 
@@ -42,7 +42,7 @@ def _parts(app: Console) -> Iterator[Part]:
         yield _health(world)
     yield Part(_skew(getattr(app.source, "skew", 0.0)), "bold", 2)
     ends = pulse.next_ending(world, now)
-    yield Part(f"next expiry {moments.left(ends, now)}" if ends else "", "", 3, "grants")
+    yield Part(f"next expiry {time_format.left(ends, now)}" if ends else "", "", 3, "grants")
     waiting = sum(state_of(grant) == "pending" for grant in world.objects("grants"))
     yield Part(f"inbox {waiting}" if waiting else "", "bold", 1, "inbox")
 
@@ -62,7 +62,7 @@ def _skew(seconds: float) -> str:
     """Return how far the server's clock is from ours, where that is worth knowing."""
     if abs(seconds) <= _SKEW:
         return ""
-    return f"clock {'+' if seconds > 0 else '-'}{moments.span(abs(seconds))}"
+    return f"clock {'+' if seconds > 0 else '-'}{time_format.span(abs(seconds))}"
 
 
 def _namespace(app: Console) -> str:
@@ -70,7 +70,7 @@ def _namespace(app: Console) -> str:
     return (view.state.namespace if view is not None else app.settings.namespace) or "all"
 
 
-def _health(world: World) -> Part:
+def _health(world: ClusterCache) -> Part:
     """Return whether what is shown is live, in one or two words."""
     problems = [found for name in _WATCHED if (found := world.problem(name))]
     if any(one.trouble in (Trouble.UNREACHABLE, Trouble.UNAUTHORIZED) for one in problems):

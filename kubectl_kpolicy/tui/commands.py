@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubectl_kpolicy.actions.catalog import DESCRIPTIONS, LISTS
 from kubectl_kpolicy.actions.registry import command_line
-from kubectl_kpolicy.cluster.world import word
+from kubectl_kpolicy.cluster.cache import word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """What a list screen shows, as a value: filter, order, grouping, marks, and the lines that follow from them.
 
-Knows no widgets, so it is tested by itself. Rows are made anew only when the World changed or somebody asked for other rows.
+Knows no widgets, so it is tested by itself. Rows are made anew only when the ClusterCache changed or somebody asked for other rows.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from engine.record import record
 from kubectl_kpolicy.filter import compile_filter
 
-from .sieve import Sieve
+from .row_selection import Sieve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.cluster.rows import Listing, Row
-    from kubectl_kpolicy.cluster.world import World
     from kubectl_kpolicy.filter import Filter
 
 
@@ -93,7 +93,7 @@ class ListState:
         """Hide the rows of a group, or show them again."""
         self.folded ^= {value}
 
-    def rows(self, world: World, now: datetime) -> Sequence[Row]:
+    def rows(self, world: ClusterCache, now: datetime) -> Sequence[Row]:
         """Return all rows of the listing."""
         version = world.version(*self.listing.needs, *self.listing.wants)
         if version != self._version:
@@ -106,7 +106,7 @@ class ListState:
         self._version = -1
         self._sieve.forget()
 
-    def shown(self, world: World, now: datetime) -> Shown:
+    def shown(self, world: ClusterCache, now: datetime) -> Shown:
         """Return what is to be shown now."""
         rows = self.rows(world, now)
         asked = (self.filter, self.order, self.failures, self.namespace, frozenset(self.hidden))

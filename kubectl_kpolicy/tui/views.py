@@ -10,7 +10,7 @@ from textual.widgets import Static
 
 from kubectl_kpolicy.output.cells import plain
 
-from .standing import Condition, standing
+from .screen_status import Condition, standing
 from .state import ListState
 from .widgets.table import PolicyTable
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from textual.app import ComposeResult
 
+    from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.cluster.rows import Listing
-    from kubectl_kpolicy.cluster.world import World
 
-    from .standing import Standing
+    from .screen_status import Standing
     from .state import Shown
 
 
@@ -42,8 +42,8 @@ class ListView(Vertical):
         yield self.table
         yield self.notice
 
-    def update_from(self, world: World, now: datetime) -> None:
-        """Show what the World holds now."""
+    def update_from(self, world: ClusterCache, now: datetime) -> None:
+        """Show what the ClusterCache holds now."""
         shown = self.state.shown(world, now)
         found = self.standing = standing(self.state, shown, world, now)
         self.table.is_stale = found.condition is Condition.STALE

@@ -12,7 +12,7 @@ from engine.errors import EngineError
 from engine.record import record
 from kubectl_kpolicy.actions.codes import CodeDesk
 from kubectl_kpolicy.actions.desk import ReportDesk
-from kubectl_kpolicy.granting import decisions, requests
+from kubectl_kpolicy.grants import decisions, requests
 
 from .commands import ending
 

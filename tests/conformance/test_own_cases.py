@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from engine.model import NOBODY, UserInfo
-from kubectl_kpolicy.applying.documents import objects_of, sort_documents
-from kubectl_kpolicy.applying.names import resource_path
-from kubectl_kpolicy.applying.processor import Processor, Setting
-from kubectl_kpolicy.applying.scope import Scopes
+from kubectl_kpolicy.apply.documents import objects_of, sort_documents
+from kubectl_kpolicy.apply.names import resource_path
+from kubectl_kpolicy.apply.processor import Processor, Setting
+from kubectl_kpolicy.apply.scope import Scopes
 from kubectl_kpolicy.session.sources import read_paths
 
 FOLDER = Path(__file__).parent

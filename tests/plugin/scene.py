@@ -1,12 +1,12 @@
-"""A small cluster as a World, for tests and pictures of the console: one of everything that a screen can show, at a fixed instant."""
+"""A small cluster as a ClusterCache, for tests and pictures of the console: one of everything that a screen can show, at a fixed instant."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from kubectl_kpolicy.cluster.cache import ClusterCache, Problem, Trouble
 from kubectl_kpolicy.cluster.resources import RESOURCES
-from kubectl_kpolicy.cluster.world import Problem, Trouble, World
 
 NOW = datetime(2026, 3, 14, 12, 0, tzinfo=UTC)
 
@@ -232,18 +232,18 @@ def objects() -> dict[str, list[dict[str, Any]]]:
     }  # fmt: skip
 
 
-def world(found: dict[str, list[dict[str, Any]]] | None = None) -> World:
+def world(found: dict[str, list[dict[str, Any]]] | None = None) -> ClusterCache:
     """Return the scene, or other objects, with everything read."""
-    made = World()
+    made = ClusterCache()
     given = objects() if found is None else found
     for name in (*RESOURCES, "ttl", "journal"):
         made.replace(name, given.get(name, ()), NOW)
     return made
 
 
-def hindered(trouble: Trouble, *names: str) -> World:
-    """Return a World in which resources cannot be read; all of them unless some are named."""
-    made = World()
+def hindered(trouble: Trouble, *names: str) -> ClusterCache:
+    """Return a ClusterCache in which resources cannot be read; all of them unless some are named."""
+    made = ClusterCache()
     for name in names or RESOURCES:
         text = {
             Trouble.FORBIDDEN: f"you may not list {RESOURCES[name].kind}",

@@ -16,7 +16,7 @@ from controllers.kube import connect, load_access
 from controllers.kube.clock import SystemClock
 from kubectl_kpolicy.cluster.recording import Recorder
 from kubectl_kpolicy.cluster.sources import LiveSource
-from kubectl_kpolicy.demo import living
+from kubectl_kpolicy.demo import activity
 
 CONTEXT = "prod-eu"
 _SETTLES = 8.0
@@ -52,7 +52,7 @@ async def _record(folder: Path, path: Path) -> None:
     with path.open("w") as out:
         Recorder(source.world, out, source.now, source.name)
         await source.start()
-        await asyncio.to_thread(living.furnish, folder)
+        await asyncio.to_thread(activity.furnish, folder)
         await source.refresh()
         await asyncio.sleep(_SETTLES)
         await source.close()

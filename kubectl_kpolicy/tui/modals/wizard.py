@@ -18,7 +18,7 @@ from textual.widgets import Button, Input, Static
 
 from engine.record import replace
 from kubectl_kpolicy.actions import desk as desks
-from kubectl_kpolicy.cluster.moments import span
+from kubectl_kpolicy.cluster.time_format import span
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.structured import yaml_text
 from kubectl_kpolicy.tui.widgets.entry import Entry

@@ -15,14 +15,14 @@ from engine.errors import EngineError
 from engine.record import replace
 from kubectl_kpolicy.actions import desk as desks
 from kubectl_kpolicy.actions.catalog import ALL, GLOBAL, registry
-from kubectl_kpolicy.actions.doing import Doer
+from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.actions.refusals import READ_ONLY, refusal
 from kubectl_kpolicy.actions.registry import Danger, command_line
 from kubectl_kpolicy.cluster import cleanup, exceptions
 from kubectl_kpolicy.cluster.listings import LISTINGS
 from kubectl_kpolicy.cluster.rows import Row
-from kubectl_kpolicy.tui.deeds import DEEDS
-from kubectl_kpolicy.tui.words import SCREENS
+from kubectl_kpolicy.tui.command_line import SCREENS
+from kubectl_kpolicy.tui.handlers import HANDLERS
 from tests.plugin.scene import NOW, objects, world
 
 
@@ -42,7 +42,7 @@ def test_every_action_is_complete(action) -> None:
 def test_ids_are_unique_and_all_are_done_by_something() -> None:
     ids = [one.id for one in ALL]
     assert len(ids) == len(set(ids))
-    assert [one for one in ids if one not in DEEDS] == []
+    assert [one for one in ids if one not in HANDLERS] == []
 
 
 def test_no_key_means_two_things_on_one_screen() -> None:
@@ -131,7 +131,9 @@ def test_revoking_deletes_just_that_exception() -> None:
     client = FakeClient(*objects()["exceptions"], clock=ManualClock(NOW))
     row = row_of(exceptions.exception_rows(world(), NOW), "web-hotfix")
 
-    (outcome,) = asyncio.run(Doer(client, lambda: NOW).perform("exception-revoke", [row], {}))
+    (outcome,) = asyncio.run(
+        ActionExecutor(client, lambda: NOW).perform("exception-revoke", [row], {})
+    )
 
     assert outcome.done
     names = [one["metadata"]["name"] for one in client.stored(POLICY_EXCEPTIONS)]
@@ -145,7 +147,9 @@ def test_a_namesake_that_was_made_meanwhile_survives() -> None:
         row, object={**row.object, "metadata": {**row.object["metadata"], "uid": "another"}}
     )
 
-    (outcome,) = asyncio.run(Doer(client, lambda: NOW).perform("exception-revoke", [other], {}))
+    (outcome,) = asyncio.run(
+        ActionExecutor(client, lambda: NOW).perform("exception-revoke", [other], {})
+    )
 
     assert not outcome.done
     assert len(client.stored(POLICY_EXCEPTIONS)) == 3
@@ -160,7 +164,7 @@ def test_postponing_writes_who_why_and_until_when() -> None:
 
     form = {"for": "2h", "reason": "migration runs"}
     (outcome,) = asyncio.run(
-        Doer(client, lambda: NOW, "alice").perform("cleanup-postpone", [row], form)
+        ActionExecutor(client, lambda: NOW, "alice").perform("cleanup-postpone", [row], form)
     )
 
     assert outcome.text == "not before 2026-03-14T14:00:00Z"
@@ -177,7 +181,9 @@ def test_a_failure_on_one_row_does_not_keep_others_from_theirs() -> None:
     client.fail("delete", Forbidden("you may not", status=403))
     rows = exceptions.exception_rows(world(), NOW)
 
-    outcomes = asyncio.run(Doer(client, lambda: NOW).perform("exception-revoke", rows, {}))
+    outcomes = asyncio.run(
+        ActionExecutor(client, lambda: NOW).perform("exception-revoke", rows, {})
+    )
 
     assert [one.done for one in outcomes] == [False, True, True]
     assert outcomes[0].text == "you may not"
@@ -187,15 +193,15 @@ def test_what_nobody_offers_is_refused_with_a_reason() -> None:
     client = FakeClient(clock=ManualClock(NOW))
     row = Row("k", {})
 
-    (without,) = asyncio.run(Doer(None, lambda: NOW).perform("approve", [row], {}))
-    (missing,) = asyncio.run(Doer(client, lambda: NOW).perform("approve", [row], {}))
+    (without,) = asyncio.run(ActionExecutor(None, lambda: NOW).perform("approve", [row], {}))
+    (missing,) = asyncio.run(ActionExecutor(client, lambda: NOW).perform("approve", [row], {}))
 
     assert without.text == "a recording cannot be changed"
     assert missing.text == "this needs kpolicy's controllers"
 
 
 def test_offered_work_is_done_and_its_errors_are_outcomes() -> None:
-    doer = Doer(FakeClient(clock=ManualClock(NOW)), lambda: NOW)
+    doer = ActionExecutor(FakeClient(clock=ManualClock(NOW)), lambda: NOW)
 
     async def approve(row: Row, form) -> str:
         if not form["comment"]:
@@ -316,7 +322,7 @@ def test_what_kyverno_would_not_honour_is_refused_before_anything_is_written(act
     before = dict(row.object["metadata"].get("annotations") or {})
     kind = CLUSTER_CLEANUP_POLICIES if row.object["kind"].startswith("Cluster") else CLEANUP_POLICIES  # fmt: skip
     client = FakeClient(row.object, clock=ManualClock(NOW))
-    doer = Doer(client, lambda: NOW, "bob", there)
+    doer = ActionExecutor(client, lambda: NOW, "bob", there)
 
     (outcome,) = asyncio.run(doer.perform(action, [row], {"for": "1h", "reason": "wait"}))
 

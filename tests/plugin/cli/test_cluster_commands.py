@@ -14,8 +14,8 @@ import pytest
 from engine.audit import append
 from engine.lang import yaml
 from kubectl_kpolicy import entry
+from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
 from kubectl_kpolicy.cluster.recording import Recorder
-from kubectl_kpolicy.cluster.world import Trouble, World
 from kubectl_kpolicy.output.diagnostics import ExitCode
 from tests.plugin.scene import NOW, hindered, objects, world
 
@@ -27,9 +27,9 @@ def replay(tmp_path: Path) -> str:
     return recorded(tmp_path / "scene.jsonl", world())
 
 
-def recorded(path: Path, there: World) -> str:
-    """Write what a World holds as a recording and return the file's name."""
-    made = World()
+def recorded(path: Path, there: ClusterCache) -> str:
+    """Write what a ClusterCache holds as a recording and return the file's name."""
+    made = ClusterCache()
     with path.open("w") as out:
         Recorder(made, out, lambda: NOW, "prod-eu")
         for name in (*objects(), "crds"):

@@ -14,7 +14,7 @@ from controllers.kube.kinds import CLUSTER_POLICIES, NAMESPACES
 from kubectl_kpolicy import complete, completing, entry
 from kubectl_kpolicy.output.diagnostics import ExitCode
 from kubectl_kpolicy.session.completions import COMPLETER, MARK
-from tests.plugin.granting.staging import Stage, play
+from tests.plugin.grants.staging import Stage, play
 
 ROOT = Path(__file__).parents[3]
 

@@ -18,10 +18,10 @@ import pytest
 from engine.lang import yaml
 from engine.lang.unseen import unseen
 from engine.lang.yaml.write import write
+from kubectl_kpolicy.cluster.cache import ClusterCache
 from kubectl_kpolicy.cluster.recording import Recorder
-from kubectl_kpolicy.cluster.world import World
-from kubectl_kpolicy.output.harmless import escaped, shown
 from kubectl_kpolicy.output.structured import json_text
+from kubectl_kpolicy.output.terminal_escape import escaped, shown
 from tests.plugin.hostile import GENERATORS, is_harmless, payloads
 from tests.plugin.scene import (  # fmt: skip
     NOW,
@@ -55,9 +55,9 @@ for words in json.loads(sys.stdin.read()):
 """
 
 
-def hostile_world(texts: list[str]) -> World:
-    """Return a World in which every text of somebody else's is a payload."""
-    made = World()
+def hostile_world(texts: list[str]) -> ClusterCache:
+    """Return a ClusterCache in which every text of somebody else's is a payload."""
+    made = ClusterCache()
     made.replace("reports", [report(one, f"{number}{one}", one, result(one, one, "fail", "high", one, category=one, source=one, properties={"exceptions": one})) for number, one in enumerate(texts)], NOW)  # fmt: skip
     made.replace("clusterpolicies", [policy(f"{number}{one}", "Audit", one, [one]) for number, one in enumerate(texts)], NOW)  # fmt: skip
     made.replace("exceptions", [exception(f"{number}{one}", one, one, [one], [one], reason=one, ticket=one, requester=one) for number, one in enumerate(texts)], NOW)  # fmt: skip
@@ -76,8 +76,8 @@ def hostile_world(texts: list[str]) -> World:
     return made
 
 
-def recorded(path: Path, there: World) -> str:
-    made = World()
+def recorded(path: Path, there: ClusterCache) -> str:
+    made = ClusterCache()
     with path.open("w") as out:
         Recorder(made, out, lambda: NOW, "prod-eu")
         for name in ("reports", "clusterpolicies", "exceptions", "grants", "codes", "ttl", "auditsegments", "events", "clusterreports", "policies", "crds"):  # fmt: skip

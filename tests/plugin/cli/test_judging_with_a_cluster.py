@@ -11,7 +11,7 @@ from controllers.kube.kinds import CLUSTER_POLICIES, PODS, POLICY_EXCEPTIONS, VA
 from engine.lang.yaml import load_all
 from kubectl_kpolicy import entry
 from kubectl_kpolicy.output.diagnostics import ExitCode
-from tests.plugin.granting.staging import Stage, play
+from tests.plugin.grants.staging import Stage, play
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -14,7 +14,7 @@ import pytest
 
 from kubectl_kpolicy import cli, entry
 from kubectl_kpolicy.output.diagnostics import ExitCode
-from tests.plugin.granting.staging import Stage, play
+from tests.plugin.grants.staging import Stage, play
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from controllers.kube.errors import Forbidden
+from kubectl_kpolicy.cluster.cache import ClusterCache
 from kubectl_kpolicy.cluster.diagnosis import more_checks
 from kubectl_kpolicy.cluster.health import checks
-from kubectl_kpolicy.cluster.world import World
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
 
@@ -40,8 +40,8 @@ class Server:
         return Page
 
 
-def found(server: Server, world: World | None = None, skew: float = 0.0) -> dict[str, str]:
-    made = asyncio.run(more_checks(server, world or World(), skew, NOW))  # type: ignore[arg-type] # a stand-in
+def found(server: Server, world: ClusterCache | None = None, skew: float = 0.0) -> dict[str, str]:
+    made = asyncio.run(more_checks(server, world or ClusterCache(), skew, NOW))  # type: ignore[arg-type] # a stand-in
     return {one.name: one.status for one in made}
 
 
@@ -49,10 +49,10 @@ def deployment(*args: str) -> dict[str, Any]:
     return {"metadata": {"name": "admission", "namespace": "kyverno"}, "spec": {"template": {"spec": {"containers": [{"args": list(args)}]}}}}  # fmt: skip
 
 
-def hooks(end: datetime | None = None, **annotations: str) -> World:
+def hooks(end: datetime | None = None, **annotations: str) -> ClusterCache:
     client = {"caBundle": base64.b64encode(authority(end)).decode() if end else "bm9uZQ=="}
     hook = {"kind": "ValidatingWebhookConfiguration", "metadata": {"name": "kyverno-x", "annotations": {key.replace("__", "/"): value for key, value in annotations.items()}}, "webhooks": [{"clientConfig": client}]}  # fmt: skip
-    world = World()
+    world = ClusterCache()
     world.replace("validatingwebhooks", [hook], NOW)
     return world
 
@@ -106,7 +106,7 @@ def test_what_may_not_be_read_is_unknown() -> None:
 
 
 def test_counts_of_codes_are_no_leases_that_anybody_renews() -> None:
-    world = World()
+    world = ClusterCache()
     lease = {"metadata": {"name": "kpolicy-codes-x", "labels": {"kpolicy.io/kind": "codes"}}, "spec": {"holderIdentity": "kpolicy"}}  # fmt: skip
     world.replace("leases", [lease], NOW)
     assert not [one for one in checks(world, NOW) if one.name.startswith("lease")]
@@ -147,7 +147,7 @@ def test_whether_values_are_read_as_expressions_is_said(
     assert ("templates/r" in check.detail) is ("may decide" in words)
 
 
-def called(mode: str, *policies: dict[str, Any], strict: bool = False) -> World:
+def called(mode: str, *policies: dict[str, Any], strict: bool = False) -> ClusterCache:
     world = hooks(kpolicy__io="x")
     annotations = {"kpolicy.io/owner": "kpolicy", **({"kpolicy.io/callers": mode} if mode else {})}
     hook = {"kind": "ValidatingWebhookConfiguration", "metadata": {"name": "kyverno-x", "annotations": annotations}, "webhooks": []}  # fmt: skip

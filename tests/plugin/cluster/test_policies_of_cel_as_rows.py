@@ -10,8 +10,8 @@ import pytest
 
 from controllers.kube.errors import Forbidden, NotFound
 from kubectl_kpolicy.cluster import celkinds, exceptions, policies
+from kubectl_kpolicy.cluster.cache import ClusterCache
 from kubectl_kpolicy.cluster.fetching import fetch
-from kubectl_kpolicy.cluster.world import World
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
 
@@ -26,8 +26,8 @@ def exception(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": "policies.kyverno.io/v1", "kind": "PolicyException", "metadata": {"name": "e", "namespace": "shop", "uid": "u", "creationTimestamp": "2026-03-01T00:00:00Z"}, "spec": made}  # fmt: skip
 
 
-def world(**resources: list[dict[str, Any]]) -> World:
-    made = World()
+def world(**resources: list[dict[str, Any]]) -> ClusterCache:
+    made = ClusterCache()
     for name in ("clusterpolicies", "exceptions", *resources):
         made.replace(name, resources.get(name, []), NOW)
     return made
@@ -99,7 +99,7 @@ class Server:
         return Page
 
 
-def fetched(server: Server) -> World:
+def fetched(server: Server) -> ClusterCache:
     return asyncio.run(fetch(server, celkinds.NAMES, NOW))  # type: ignore[arg-type] # a stand-in
 
 
@@ -124,7 +124,7 @@ def test_kinds_that_a_server_has_are_watched(tmp_path, capsys, monkeypatch):
     from controllers.kube.clock import SystemClock
     from controllers.kube.kinds import VALIDATING_POLICIES
     from kubectl_kpolicy.cluster.sources import LiveSource
-    from tests.plugin.granting.staging import Stage, play
+    from tests.plugin.grants.staging import Stage, play
 
     async def act(stage: Stage) -> None:
         source = LiveSource(stage.admin, SystemClock(), resources=["clusterpolicies", celkinds.POLICIES])  # fmt: skip

@@ -13,17 +13,17 @@ from controllers.kube.accounts import ACCOUNTS, SPOKEN_AS, Job, account_user
 from controllers.kube.errors import Forbidden
 from controllers.kube.fake import FakeClient
 from controllers.manifests.guards import guards
+from kubectl_kpolicy.cluster.cache import ClusterCache
 from kubectl_kpolicy.cluster.protection import BINDINGS, POLICIES, protection
-from kubectl_kpolicy.cluster.world import World
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 SHIPPED = {job.value: account_user("kyverno", job) for job in Job}
 
 
-def world(users: Any = SHIPPED, **annotations: str) -> World:
+def world(users: Any = SHIPPED, **annotations: str) -> ClusterCache:
     told = {SPOKEN_AS: users if isinstance(users, str) else json.dumps(users)} if users else {}
     metadata = {"name": "kyverno-x", "annotations": {"kpolicy.io/owner": "kpolicy", **told, **annotations}}  # fmt: skip
-    made = World()
+    made = ClusterCache()
     made.replace("validatingwebhooks", [{"metadata": metadata, "webhooks": []}], NOW)
     return made
 
@@ -32,7 +32,7 @@ def server(objects: list[Any] | None = None) -> FakeClient:
     return FakeClient(*(guards() if objects is None else objects), kinds=(POLICIES, BINDINGS))
 
 
-def found(client: FakeClient, at: World | None = None) -> dict[str, tuple[str, str]]:
+def found(client: FakeClient, at: ClusterCache | None = None) -> dict[str, tuple[str, str]]:
     made = asyncio.run(protection(client, at or world()))
     return {one.name: (one.status, one.detail) for one in made}
 
@@ -118,4 +118,4 @@ def test_guards_that_may_not_be_read_are_unknown() -> None:
 
 
 def test_a_cluster_of_kyverno_s_own_has_no_guards_of_ours() -> None:
-    assert asyncio.run(protection(server([]), World())) == []
+    assert asyncio.run(protection(server([]), ClusterCache())) == []

@@ -16,11 +16,11 @@ from kubectl_kpolicy.cluster import (
     policies,
     pulse,
 )
+from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
 from kubectl_kpolicy.cluster.listings import LISTINGS, listing_named
 from kubectl_kpolicy.cluster.rows import Row, sort_rows
 from kubectl_kpolicy.cluster.violations import LISTING as VIOLATIONS
 from kubectl_kpolicy.cluster.violations import all_rows, is_failure
-from kubectl_kpolicy.cluster.world import Trouble, World
 from tests.plugin.scene import (
     NOW,
     ago,
@@ -327,7 +327,7 @@ def test_every_listing_has_rows_with_all_its_cells_and_unique_names() -> None:
 def test_an_empty_world_has_no_rows_and_no_errors() -> None:
     for listing in LISTINGS.values():
         if listing.noun != "health":
-            assert listing.rows(World(), NOW) == []
+            assert listing.rows(ClusterCache(), NOW) == []
 
 
 def test_a_list_shows_a_message_without_the_words_that_all_of_them_begin_with() -> None:

@@ -14,12 +14,12 @@ from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import CONFIG_MAPS, POLICY_EXCEPTIONS, POLICY_REPORTS
 from engine.errors import DocumentError
 from kubectl_kpolicy.cluster import recording
+from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
 from kubectl_kpolicy.cluster.fetching import Scope, fetch
 from kubectl_kpolicy.cluster.listings import LISTINGS
-from kubectl_kpolicy.cluster.moments import length_of, span
 from kubectl_kpolicy.cluster.recording import Recorder, ReplaySource, read_recording
 from kubectl_kpolicy.cluster.sources import LiveSource
-from kubectl_kpolicy.cluster.world import Trouble, World
+from kubectl_kpolicy.cluster.time_format import length_of, span
 from tests.plugin.scene import NOW, exception, objects, report, result, ttl_object, world
 
 
@@ -172,7 +172,7 @@ def test_the_journal_is_read_where_one_is_named() -> None:
 
 
 def record_scene(path) -> None:
-    made = World()
+    made = ClusterCache()
     with path.open("w") as out:
         Recorder(made, out, lambda: NOW, "prod-eu")
         for name, found in objects().items():
@@ -203,7 +203,7 @@ def test_no_code_that_works_gets_into_a_recording(tmp_path) -> None:
 def test_time_can_be_moved_back_and_forth(tmp_path) -> None:
     path = tmp_path / "r.jsonl"
     instants = iter([NOW, NOW, NOW + timedelta(minutes=5), NOW + timedelta(minutes=9)])
-    made = World()
+    made = ClusterCache()
     with path.open("w") as out:
         Recorder(made, out, lambda: next(instants), "x")
         made.put("reports", report("Pod", "x", "a", result("p", "r", "fail", "high", "no")))
@@ -230,7 +230,7 @@ def test_time_can_be_moved_back_and_forth(tmp_path) -> None:
 
 def test_problems_are_recorded_too(tmp_path) -> None:
     path = tmp_path / "r.jsonl"
-    made = World()
+    made = ClusterCache()
     with path.open("w") as out:
         Recorder(made, out, lambda: NOW, "x")
         client = server()
@@ -260,7 +260,7 @@ def test_a_file_that_is_no_recording_is_refused_with_its_line(
 
 
 def test_a_closed_recording_takes_nothing_more() -> None:
-    out, made = io.StringIO(), World()
+    out, made = io.StringIO(), ClusterCache()
     Recorder(made, out, lambda: NOW, "x")
     out.close()
 

@@ -13,7 +13,7 @@ from controllers.store.code_keys import ROTATE, SECRET_NAME
 from engine.codes import use_name
 from engine.codes.requests import CodeRequest, approval_name, request_id
 from kubectl_kpolicy.output.diagnostics import ExitCode
-from tests.plugin.granting.staging import Stage, play
+from tests.plugin.grants.staging import Stage, play
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

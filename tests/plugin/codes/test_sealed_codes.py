@@ -19,7 +19,7 @@ from engine.errors import EngineError
 from kubectl_kpolicy.codes.sealing import opened, read_private, read_recipient, seal, sealed_in
 from kubectl_kpolicy.output.diagnostics import ExitCode
 from kubectl_kpolicy.session import cluster
-from tests.plugin.granting.staging import Stage, play
+from tests.plugin.grants.staging import Stage, play
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

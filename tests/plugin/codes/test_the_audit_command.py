@@ -10,7 +10,7 @@ import pytest
 
 from controllers.kube.kinds import AUDIT_SEGMENTS, NAMESPACES, SECRETS
 from controllers.store.audit import AuditTrail, seal_key
-from tests.plugin.granting.staging import Said, Stage, play
+from tests.plugin.grants.staging import Said, Stage, play
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ import pytest
 
 from controllers.kube.kinds import CONFIG_MAPS, NAMESPACES, ONE_TIME_CODES, PODS
 from engine.codes import canonical, is_code, issued_name
-from tests.plugin.granting.staging import Stage, play
+from tests.plugin.grants.staging import Stage, play
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from kubectl_kpolicy.demo.acts import PLAYS, Act
+from kubectl_kpolicy.demo.scenarios import PLAYS, Act
 from tests.contracts.source import ROOT
 
 needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not here")

@@ -17,7 +17,7 @@ from kubectl_kpolicy.cli.sandbox import process_of
 from kubectl_kpolicy.cluster.fetching import fetch
 from kubectl_kpolicy.cluster.listings import LISTINGS
 from kubectl_kpolicy.cluster.resources import RESOURCES, TTL_OBJECTS
-from kubectl_kpolicy.demo import living
+from kubectl_kpolicy.demo import activity
 from tests.contracts.source import ROOT
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def sandbox(folder: Path, *words: str) -> None:
 
 async def rows_as(folder: Path, name: str) -> dict[str, list[Row]]:
     clock = ServerClock()
-    client = connect(load_access(str(living.kubeconfig_of(folder, name))), clock=clock)
+    client = connect(load_access(str(activity.kubeconfig_of(folder, name))), clock=clock)
     try:
         world = await fetch(client, (*RESOURCES, TTL_OBJECTS), clock.now())
     finally:
@@ -46,7 +46,7 @@ def test_every_screen_has_something_to_show_for_the_requester_and_the_approver(t
     folder = tmp_path / "sandbox"
     sandbox(folder, "up", "--engine")
     try:
-        living.furnish(folder)
+        activity.furnish(folder)
         for person in ("alice", "bob"):
             rows = asyncio.run(rows_as(folder, person))
             assert not [noun for noun, found in rows.items() if not found], person

@@ -1,4 +1,4 @@
-"""Puts the console on a stage: a World instead of a cluster, a clock that stands still, keys instead of hands."""
+"""Puts the console on a stage: a ClusterCache instead of a cluster, a clock that stands still, keys instead of hands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.plugin.scene import NOW, world
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
-    from kubectl_kpolicy.cluster.world import World
+    from kubectl_kpolicy.cluster.cache import ClusterCache
 
 _NAMED = {
     "slash": "/",
@@ -34,9 +34,9 @@ SMALL, LARGE = (80, 24), (140, 40)
 
 
 class Stage:
-    """A source that holds a World and stands still."""
+    """A source that holds a ClusterCache and stands still."""
 
-    def __init__(self, there: World | None = None, at=NOW) -> None:
+    def __init__(self, there: ClusterCache | None = None, at=NOW) -> None:
         self.world = there if there is not None else world()
         self.name = "prod-eu"
         self.at = at
@@ -55,7 +55,7 @@ class Stage:
         pass
 
 
-def console(there: World | None = None, *, source: Any = None, **words: Any) -> Console:
+def console(there: ClusterCache | None = None, *, source: Any = None, **words: Any) -> Console:
     more = {name: words.pop(name) for name in ("doer", "desk", "rights") if name in words}
     settings = Settings(**{"context": "prod-eu", "user": "alice", **words})
     return Console(source or Stage(there), settings, **more)
@@ -94,7 +94,7 @@ async def settled(app: Console) -> None:
 
 
 async def drawn(app: Console) -> None:
-    """Wait until changes of the World are on the screen."""
+    """Wait until changes of the ClusterCache are on the screen."""
     async with asyncio.timeout(30):
         while app.is_outdated:
             await asyncio.sleep(0.01)

@@ -7,12 +7,12 @@ from datetime import timedelta
 
 import pytest
 
+from kubectl_kpolicy.cluster.cache import ClusterCache
 from kubectl_kpolicy.cluster.rows import Row, sort_rows
 from kubectl_kpolicy.cluster.violations import LISTING, all_rows, rows_of_report
-from kubectl_kpolicy.cluster.world import World
-from kubectl_kpolicy.tui.pace import Pace
-from kubectl_kpolicy.tui.sieve import Sieve
-from kubectl_kpolicy.tui.starting import Late
+from kubectl_kpolicy.tui.redraw import Pace
+from kubectl_kpolicy.tui.row_selection import Sieve
+from kubectl_kpolicy.tui.start import Late
 from kubectl_kpolicy.tui.state import ListState
 from tests.plugin.scene import NOW, report, result
 
@@ -63,7 +63,7 @@ def test_other_wishes_begin_anew() -> None:
 
 
 def test_a_filter_by_age_is_asked_again_when_time_has_passed() -> None:
-    there = World()
+    there = ClusterCache()
     there.replace("reports", [report("Pod", "web", "a", result("p", "r", "fail", "high", "no", minutes=5))], NOW)  # fmt: skip
     state = ListState(LISTING)
     state.where("age<10m")
@@ -89,7 +89,7 @@ def test_drawing_takes_its_share_of_the_time_and_waits_between_quick_keys() -> N
 
 
 def test_rows_show_before_all_of_them_came() -> None:
-    there = World()
+    there = ClusterCache()
     there.put("reports", report("Pod", "first", "a", result("p", "r", "fail", "high", "no")))
 
     async def look(app, _pilot) -> None:
@@ -110,7 +110,7 @@ def test_the_first_frame_is_drawn_before_anything_is_read() -> None:
         async def start(self) -> None:
             self.drawn = text_of(app)
 
-    source = Slow(World())
+    source = Slow(ClusterCache())
     app = console(source=source)
 
     async def look(_app, _pilot) -> None:
@@ -142,7 +142,7 @@ def test_the_object_of_a_row_is_made_when_somebody_asks() -> None:
 
 
 def test_rows_of_a_report_that_did_not_change_are_the_same_rows() -> None:
-    there = World()
+    there = ClusterCache()
     for name in ("a", "b"):
         there.put("reports", report("Pod", name, "x", result("p", "r", "fail", "high", "no")))
     first = {one.key: one for one in all_rows(there)}

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_kpolicy.cluster.world import Trouble, World
+from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
+from kubectl_kpolicy.tui.command_line import SCREENS
 from kubectl_kpolicy.tui.modals.reveal import Reveal
 from kubectl_kpolicy.tui.themes import SHORT
-from kubectl_kpolicy.tui.words import SCREENS
 from tests.plugin.scene import NOW, hindered, world
 
 from .stage import LARGE, SMALL, Stage, console, on_stage, press, settled, text_of, window_of
@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent / "pictures"
 SIZES = {"80x24": SMALL, "140x40": LARGE}
 
 
-def unreachable() -> World:
+def unreachable() -> ClusterCache:
     there, problem = world(), hindered(Trouble.UNREACHABLE).problem("reports")
     for name in (
         "reports",
@@ -42,7 +42,7 @@ def unreachable() -> World:
 CONDITIONS = {
     "loaded": world,
     "empty": lambda: world({}),
-    "loading": World,
+    "loading": ClusterCache,
     "forbidden": lambda: hindered(Trouble.FORBIDDEN),
     "stale": unreachable,
 }

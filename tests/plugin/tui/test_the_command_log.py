@@ -12,11 +12,11 @@ from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import GRANTS, POLICY_EXCEPTIONS
 from kubectl_kpolicy.actions.catalog import ALL
 from kubectl_kpolicy.actions.desk import Draft, command
-from kubectl_kpolicy.actions.doing import Doer
+from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.actions.registry import TUI, Danger
 from kubectl_kpolicy.cli import COMMANDS, parser_of
+from kubectl_kpolicy.tui.command_line import SCREENS
 from kubectl_kpolicy.tui.commands import is_told, line_of
-from kubectl_kpolicy.tui.words import SCREENS
 from tests.plugin.scene import NOW, objects
 
 from .stage import console, on_stage, press
@@ -86,7 +86,7 @@ def test_the_command_of_a_draft_can_be_pasted() -> None:
 
 def test_what_was_filled_in_stands_in_the_log_and_what_was_refused_does_not() -> None:
     client = FakeClient(*objects()["exceptions"], *objects()["grants"], clock=ManualClock(NOW))
-    doer = Doer(client, lambda: NOW, "bob")
+    doer = ActionExecutor(client, lambda: NOW, "bob")
     logs: list[list[str]] = []
 
     async def approve(_row, form) -> str:

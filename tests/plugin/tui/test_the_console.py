@@ -9,12 +9,12 @@ from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import POLICY_EXCEPTIONS
 from kubectl_kpolicy.actions.catalog import registry
 from kubectl_kpolicy.actions.desk import ReportDesk
-from kubectl_kpolicy.actions.doing import Doer
-from kubectl_kpolicy.cluster.world import Trouble, World
+from kubectl_kpolicy.actions.executor import ActionExecutor
+from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
+from kubectl_kpolicy.tui.command_line import SCREENS
 from kubectl_kpolicy.tui.modals.danger import Danger
 from kubectl_kpolicy.tui.modals.reveal import Reveal
 from kubectl_kpolicy.tui.modals.wizard import GrantWizard
-from kubectl_kpolicy.tui.words import SCREENS
 from tests.plugin.scene import NOW, hindered, objects, report, result, world
 
 from .stage import (
@@ -217,7 +217,7 @@ def test_the_command_log_holds_what_was_done_as_commands() -> None:
 
 def test_waiting_says_for_what() -> None:
     assert "waiting for the API server: results of policies in namespaces" in screen_after(
-        app=console(World())
+        app=console(ClusterCache())
     )
 
 
@@ -281,7 +281,7 @@ def test_read_only_leaves_nothing_but_looking() -> None:
 
 def test_revoking_asks_wants_the_name_typed_and_deletes() -> None:
     client = FakeClient(*objects()["exceptions"], clock=ManualClock(NOW))
-    app = console(screen="exceptions", doer=Doer(client, lambda: NOW))
+    app = console(screen="exceptions", doer=ActionExecutor(client, lambda: NOW))
 
     async def look(made, pilot) -> None:
         await press(pilot, "ctrl+d")
@@ -303,7 +303,7 @@ def test_cancelling_changes_nothing() -> None:
         await press(pilot, "ctrl+d", "enter")
         assert "nothing was changed" in text_of(made)
 
-    on_stage(look, console(screen="exceptions", doer=Doer(client, lambda: NOW)))
+    on_stage(look, console(screen="exceptions", doer=ActionExecutor(client, lambda: NOW)))
     assert len(client.stored(POLICY_EXCEPTIONS)) == 3
 
 
@@ -578,7 +578,7 @@ def test_a_list_has_the_focus_once_its_rows_are_there() -> None:
         assert app.row is not None
         assert app.screen.focused is app.table
 
-    on_stage(look, console(World()))
+    on_stage(look, console(ClusterCache()))
 
 
 def test_a_list_that_is_late_takes_no_focus_from_a_dialog() -> None:

@@ -15,8 +15,8 @@ import aiohttp
 import pytest
 
 from engine.errors import EngineError
+from kubectl_kpolicy.cluster.cache import ClusterCache
 from kubectl_kpolicy.cluster.recording import Recorder
-from kubectl_kpolicy.cluster.world import World
 from kubectl_kpolicy.tui.serving import Address, address_of, command_of, refusal
 from tests.plugin.scene import NOW, report, result
 
@@ -99,7 +99,7 @@ def test_only_the_page_itself_with_the_key_is_let_in(headers, path: str, why: st
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[str]:
     """Start the command on a recording, and yield the address that it prints."""
-    path, made = tmp_path / "r.jsonl", World()
+    path, made = tmp_path / "r.jsonl", ClusterCache()
     with path.open("w") as out:
         Recorder(made, out, lambda: NOW, "prod-eu")
         made.replace(

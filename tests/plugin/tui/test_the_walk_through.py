@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kubectl_kpolicy.cli.sandbox import process_of
-from kubectl_kpolicy.demo import living
+from kubectl_kpolicy.demo import activity
 from kubectl_kpolicy.demo.showing import command
 from tests.contracts.source import ROOT
 
@@ -50,7 +50,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("walk") / "sandbox"
     sandbox(folder, "up", "--engine")
     try:
-        living.furnish(folder)
+        activity.furnish(folder)
         yield folder
     finally:
         sandbox(folder, "down")
@@ -68,7 +68,7 @@ def console(folder: Path, name: str, *words: str, size: tuple[int, int]) -> Iter
 def kubectl(
     folder: Path, name: str, *words: str, given: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["kubectl", f"--kubeconfig={living.kubeconfig_of(folder, name)}", *words], input=given, capture_output=True, text=True, check=False, timeout=60)  # fmt: skip
+    return subprocess.run(["kubectl", f"--kubeconfig={activity.kubeconfig_of(folder, name)}", *words], input=given, capture_output=True, text=True, check=False, timeout=60)  # fmt: skip
 
 
 TITLES = {"v": "Violations", "g": "Grants", "in": "Inbox", "o": "Codes", "a": "Audit"}

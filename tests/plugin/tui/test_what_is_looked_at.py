@@ -12,15 +12,15 @@ import pytest
 from textual.color import Color
 
 from engine.errors import DocumentError, EngineError
+from kubectl_kpolicy.cluster.cache import ClusterCache
 from kubectl_kpolicy.cluster.recording import Recorder, ReplaySource, read_recording
-from kubectl_kpolicy.cluster.world import World
 from kubectl_kpolicy.filter import compile_filter, parts_of
 from kubectl_kpolicy.session.config import load_config, save_view
 from kubectl_kpolicy.session.shown import columns_path, load_columns, save_columns
-from kubectl_kpolicy.tui import starting
-from kubectl_kpolicy.tui.deeds.replaying import meant
-from kubectl_kpolicy.tui.starting import elsewhere
-from kubectl_kpolicy.tui.words import understand
+from kubectl_kpolicy.tui import start
+from kubectl_kpolicy.tui.command_line import understand
+from kubectl_kpolicy.tui.handlers.replay import meant
+from kubectl_kpolicy.tui.start import elsewhere
 from tests.plugin.scene import NOW, report, result, world
 
 from .stage import (
@@ -50,7 +50,7 @@ def home(tmp_path, monkeypatch) -> Path:
 
 def recording(folder: Path) -> ReplaySource:
     """Return a recording of ten minutes: a violation comes after two, is mended after seven."""
-    path, made = folder / "r.jsonl", World()
+    path, made = folder / "r.jsonl", ClusterCache()
     at = [NOW]
     with path.open("w") as out:
         Recorder(made, out, lambda: at[0], "prod-eu")
@@ -214,21 +214,19 @@ def test_the_console_opens_again_on_the_context_that_was_chosen(monkeypatch) -> 
         seen.append((args.context, settings.screen))
         return answers.pop(0)
 
-    monkeypatch.setattr(starting, "_run", run)
-    monkeypatch.setattr(starting.gc, "freeze", lambda: None)
-    monkeypatch.setattr(starting.gc, "set_threshold", lambda *_: None)
+    monkeypatch.setattr(start, "_run", run)
+    monkeypatch.setattr(start.gc, "freeze", lambda: None)
+    monkeypatch.setattr(start.gc, "set_threshold", lambda *_: None)
     args = SimpleNamespace(context="dev", screen="violations")
-    assert (
-        starting.start(args, lambda given: {"context": given.context, "screen": given.screen}) == 0
-    )
+    assert start.start(args, lambda given: {"context": given.context, "screen": given.screen}) == 0
     assert seen == [("dev", "violations"), ("prod", "grants")]
 
 
 def test_a_colour_that_there_is_not_is_named() -> None:
-    assert starting._color("teal") == "teal"
-    assert starting._color("") == ""
+    assert start._color("teal") == "teal"
+    assert start._color("") == ""
     with pytest.raises(EngineError, match="`mauvish` is no colour"):
-        starting._color("mauvish")
+        start._color("mauvish")
 
 
 def test_a_recording_has_no_other_context(home) -> None:
@@ -400,7 +398,7 @@ def test_a_filter_comes_apart_where_its_parts_stand_side_by_side(text: str, part
 def test_any_value_can_be_filtered_by(value: str) -> None:
     from kubectl_kpolicy.cluster.rows import Row
     from kubectl_kpolicy.cluster.violations import LISTING
-    from kubectl_kpolicy.tui.deeds.choosing import _quoted
+    from kubectl_kpolicy.tui.handlers.choices import _quoted
 
     made = compile_filter(f"policy={_quoted(value)}", LISTING)
     assert made.keeps(Row("a", {"policy": value}), NOW)

@@ -1,0 +1,222 @@
+"""Policies applied to one object after the other, in Kyverno's order.
+
+For each object: the mutate rules of all policies first, each on what the one before left; then verifyImages, validate on
+the patched object, generate. What policies ask for is answered from a MockCluster until nothing is missing.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from engine.evaluate import Inputs, PolicySet, Trace, evaluate
+from engine.evaluate.policy_set import CLASSIC
+from engine.lang.work import metered
+from engine.model import NOBODY, Review, RuleType
+from engine.record import field, record
+
+from .admission import admitted
+from .mock_cluster import MockCluster
+from .names import name_of, namespace_of
+from .overrides import overridden
+from .values import NO_VALUES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from engine.evaluate import Answer, Evaluation, Lookup
+    from engine.model import Object, Policy, PolicyException, RuleResult, UserInfo
+    from engine.model.celpolicies import Binding, CelException
+
+    from .payloads import Payload
+    from .values import Values, ValueSet
+
+IN_ORDER = (RuleType.MUTATION, RuleType.IMAGE_VERIFY, RuleType.VALIDATION, RuleType.GENERATION)
+MAX_ROUNDS = 100
+"""Evaluations of one object with ever more answers; far beyond the number of lookups of any real policy."""
+
+
+class PolicyAnswer:
+    """What the rules of one policy and one type said about one object, and the object after them."""
+
+    __slots__ = ("object", "patched", "policy", "results", "type")
+
+    def __init__(
+        self,
+        policy: Policy,
+        rule_type: RuleType,
+        before: Object,
+        patched: Object,
+    ) -> None:
+        self.policy = policy
+        self.type = rule_type
+        self.object = before
+        self.patched = patched
+        self.results: list[RuleResult] = []
+
+
+@record
+class Setting:
+    """What all objects of a run have in common: who asks, when, with which values, in which world."""
+
+    now: datetime
+    seed: bytes = b""
+    user: UserInfo = NOBODY
+    values: ValueSet = NO_VALUES
+    world: MockCluster = field(default_factory=MockCluster)
+    namespace_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    resolve_values: bool = False
+
+    def labels_of(self, namespace: str) -> Mapping[str, str]:
+        """Return the labels of a namespace: those of the values file, else those of its own object."""
+        known = self.values.namespace_labels.get(namespace)
+        return self.namespace_labels.get(namespace, {}) if known is None else known
+
+
+class Processor:
+    """Applies one set of policies; objects are given one by one.
+
+    `problems` lists the policies that a server would refuse or that do not compile. `traces` collects the steps of every rule when `trace` is set.
+    """
+
+    def __init__(
+        self,
+        policies: Sequence[Policy],
+        exceptions: Sequence[PolicyException | CelException] = (),
+        *,
+        bindings: Sequence[Binding] = (),
+        setting: Setting,
+        trace: bool = False,
+    ) -> None:
+        self._policies = {policy.key: policy for policy in policies}
+        self._exceptions = tuple(exceptions)
+        self._bindings = tuple(bindings)
+        self._setting = setting
+        self._trace = trace
+        self.traces: list[Trace] = []
+        self._answers: dict[Lookup, Answer] = {}
+        self._sets: dict[tuple[int, ...], PolicySet] = {}
+        self._ordered, refused = admitted(policies)
+        self._everything = self._set_of(self._ordered)
+        self.problems = (*refused, *self._everything.problems)
+        self.rule_count = sum(len(policy.rules) for policy in self._everything.policies)
+
+    def apply(self, obj: Object, *, operation: str = "") -> list[PolicyAnswer]:
+        """Return the answers of all policies on `obj`; `operation` wins over the one of the values."""
+        self.traces = []
+        batches = list(self._batches(obj, operation))
+        if len(batches) == 1:
+            policies, variables = batches[0]
+            return self._run(policies, variables, obj, IN_ORDER)
+        answers: list[PolicyAnswer] = []
+        for type_ in IN_ORDER:
+            for policies, variables in batches:
+                made = self._run(policies, variables, obj, (type_,))
+                answers += made
+                if made and type_ is RuleType.MUTATION:
+                    obj = made[-1].patched
+        return answers
+
+    def judge(self, payload: Payload) -> list[PolicyAnswer]:
+        """Return the answers of the policies of a payload's mode on it; classic policies judge only objects."""
+        policies = self._set_of(tuple(one for one in self._ordered if one.kind not in CLASSIC))
+        review = Review(object=payload.value, operation="", payload=payload.mode)
+        evaluation = self._decide(policies, review, self._inputs({}), IN_ORDER)
+        self.traces = list(evaluation.traces)
+        return self._grouped(payload.shown, evaluation)
+
+    def _batches(self, obj: Object, operation: str) -> Iterator[tuple[PolicySet, Values]]:
+        """Yield runs of policies that see the same variables for this object; mostly that is one run of all."""
+        values = self._setting.values
+        name = name_of(obj)
+        if not values.resources:
+            yield self._everything, _with_operation(values.for_policy("", name), operation)
+            return
+        seen = ((values.for_policy(policy.name, name), policy) for policy in self._ordered)
+        for variables, run in groupby(seen, key=lambda pair: pair[0]):
+            policies = tuple(policy for _, policy in run)
+            yield self._set_of(policies), _with_operation(variables, operation)
+
+    def _run(
+        self, policies: PolicySet, variables: Values, obj: Object, types: Sequence[RuleType]
+    ) -> list[PolicyAnswer]:
+        review = self._review(obj, variables)
+        evaluation = self._decide(policies, review, self._inputs(variables), types)
+        self.traces += evaluation.traces
+        return self._grouped(review.target or obj, evaluation)
+
+    def _inputs(self, variables: Values) -> Inputs:
+        setting = self._setting
+        return Inputs(
+            now=setting.now,
+            seed=setting.seed,
+            variables=variables,
+            rule_values=setting.values.rules,
+            foreach_values=setting.values.foreach,
+            answers=self._answers,
+            resolve_values=setting.resolve_values,
+        )
+
+    def _decide(
+        self, policies: PolicySet, review: Review, inputs: Inputs, types: Sequence[RuleType]
+    ) -> Evaluation:
+        """Evaluate until nothing is missing, answering from the world."""
+        for _ in range(MAX_ROUNDS):
+            evaluation = metered(
+                partial(evaluate, policies, review, inputs, types=types, trace=self._trace)
+            )
+            if not evaluation.missing:
+                break
+            self._answers |= self._setting.world.answers(evaluation.missing)
+        return evaluation
+
+    def _grouped(self, obj: Object, evaluation: Evaluation) -> list[PolicyAnswer]:
+        answers: list[PolicyAnswer] = []
+        current, key, type_ = obj, "", RuleType.MUTATION
+        for result in evaluation.results:
+            if result.policy != key or result.type is not type_:
+                key, type_ = result.policy, result.type
+                answers.append(PolicyAnswer(self._policies[key], type_, obj, current))
+            answer = answers[-1]
+            answer.results.append(result)
+            if result.patched is not None and not result.targets:
+                answer.patched = current = result.patched
+        return answers
+
+    def _review(self, obj: Object, variables: Values) -> Review:
+        setting = self._setting
+        group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
+        kind = str(obj.get("kind", ""))
+        subresource = ""
+        parent = setting.values.parents.get((group, version, kind))
+        if parent is not None:
+            group, version, kind = parent.group, parent.version, parent.kind
+            subresource = parent.subresource
+        operation = str(variables.get("request.operation") or "CREATE")
+        new, old = overridden(obj, variables, operation)
+        return Review(
+            object=new,
+            old_object=old,
+            operation=operation,
+            group=group,
+            version=version,
+            kind=kind,
+            subresource=subresource,
+            user=setting.user,
+            namespace_labels=setting.labels_of(namespace_of(obj)),
+        )
+
+    def _set_of(self, policies: tuple[Policy, ...]) -> PolicySet:
+        key = tuple(map(id, policies))
+        found = self._sets.get(key)
+        if found is None:
+            found = self._sets[key] = PolicySet.compile(policies, self._exceptions, self._bindings)
+        return found
+
+
+def _with_operation(variables: Values, operation: str) -> dict[str, Any]:
+    if not operation:
+        return variables
+    return {**variables, "request.operation": operation}

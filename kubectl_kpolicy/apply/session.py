@@ -1,0 +1,215 @@
+"""The `apply` command: everything loaded, policies applied object by object, results shown, the exit code that follows."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TextIO
+
+from engine.errors import EngineError
+from engine.lang import duration
+from kubectl_kpolicy.output.color import wanted
+from kubectl_kpolicy.output.diagnostics import report
+from kubectl_kpolicy.output.structured import json_text
+
+from . import rows as formats
+from .boxes import Brush
+from .counts import Counts
+from .destination import Destination
+from .exception_drafts import exceptions_for
+from .inputs import ApplyInputs, load_inputs
+from .narration import Narrator, changed_objects, header, invalid_policies
+from .processor import Processor
+from .report import reports_of
+from .rows import Outcome, rows_of
+from .traces import explained
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from engine.model import Object
+
+    from .outside import Outside
+    from .processor import PolicyAnswer
+    from .rows import Row
+
+
+def run_command(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:
+    """Run `kubectl kpolicy apply` and return its exit code."""
+    with asking(args) as outside:
+        return _Session(args, out, err, outside).run()
+
+
+@contextmanager
+def asking(args: argparse.Namespace) -> Iterator[Outside | None]:
+    """Give what asks the cluster and the registries that the flags name, None where they name none; close it afterwards."""
+    if not (args.cluster or args.registry):
+        yield None
+        return
+    from .outside import Outside
+
+    outside = Outside(args)
+    try:
+        yield outside
+    finally:
+        outside.close()
+
+
+class _Session:
+    """One run of the command."""
+
+    def __init__(
+        self, args: argparse.Namespace, out: TextIO, err: TextIO, outside: Outside | None
+    ) -> None:
+        self._args = args
+        self._outside = outside
+        self._out, self._err = out, err
+        self._now = datetime.now(UTC)
+        self._format, path = _output(args)
+        self._destination = Destination(path) if path else None
+        self._documents = args.policy_report or args.generate_exceptions
+        self._keeps_rows = bool(self._format) or self._documents
+        self._counts = Counts(audit_warn=args.audit_warn)
+        self._rows: list[Row] = []
+        self._changed: list[tuple[str, Object]] = []
+
+    def run(self) -> int:
+        args = self._args
+        strict = args.validate == "strict"
+        inputs = load_inputs(args, self._now, strict=strict, outside=self._outside)
+        processor = Processor(
+            inputs.loaded.policies,
+            inputs.loaded.exceptions,
+            bindings=inputs.loaded.bindings,
+            setting=inputs.setting,
+            trace=args.explain,
+        )
+        refused = self._problems(inputs, processor)
+        narrator = self._narrator(inputs, processor)
+        for obj in inputs.objects:
+            answers = processor.apply(obj)
+            self._take(answers, narrator)
+            self._explain(obj, processor, answers)
+        for payload in inputs.payloads:
+            answers = processor.judge(payload)
+            self._take(answers, narrator)
+            self._explain(payload.shown, processor, answers)
+        self._clean_up(inputs)
+        if narrator is not None:
+            self._out.write(invalid_policies(refused))
+            narrator.finish(self._counts)
+        else:
+            self._show()
+        code = self._counts.exit_code(
+            fail_on=args.fail_on, warn_code=args.warn_exit_code, warn_no_pass=args.warn_no_pass
+        )
+        return code or int(bool(refused) and not args.continue_on_error)
+
+    def _explain(self, obj: Object, processor: Processor, answers: Sequence[PolicyAnswer]) -> None:
+        if self._args.explain:
+            stream = self._err if self._keeps_rows else self._out
+            print(*explained(obj, processor.traces, answers), sep="\n", file=stream)
+
+    def _problems(self, inputs: ApplyInputs, processor: Processor) -> list[str]:
+        """Complain of policies that are left out; returns their names."""
+        for later in inputs.loaded.unsupported:
+            report(
+                EngineError(
+                    f"{later.kind} `{later.name}` is left out: this version does not evaluate its kind",
+                    at=later.at,
+                ),
+                err=self._err,
+                word="warning",
+            )
+        if self._args.validate == "warn":
+            for doubt in inputs.loaded.doubts:
+                report(doubt, err=self._err, word="warning")
+        for error in inputs.loaded.problems:
+            report(error, err=self._err)
+        for problem in processor.problems:
+            report(problem.error, err=self._err)
+        return [
+            *(str(error.at) or error.message for error in inputs.loaded.problems),
+            *(problem.policy.key for problem in processor.problems),
+        ]
+
+    def _narrator(self, inputs: ApplyInputs, processor: Processor) -> Narrator | None:
+        if self._keeps_rows:
+            return None
+        args = self._args
+        if not args.stdin:
+            counted = (
+                processor.rule_count,
+                len(inputs.objects) + len(inputs.payloads),
+                len(inputs.loaded.exceptions),
+            )
+            self._out.write(header(*counted))
+        return Narrator(
+            self._out,
+            audit_warn=args.audit_warn,
+            bare=args.stdin,
+            quiet_changes=self._destination is not None,
+        )
+
+    def _take(self, answers: Sequence[PolicyAnswer], narrator: Narrator | None) -> None:
+        for answer in answers:
+            self._counts.add(answer)
+        if narrator is not None:
+            narrator.add(answers)
+        if self._destination is not None:
+            self._destination.add(answers)
+        if self._keeps_rows:
+            for answer in answers:
+                self._rows += rows_of(answer, audit_warn=self._args.audit_warn)
+                self._changed += changed_objects(answer)
+
+    def _clean_up(self, inputs: ApplyInputs) -> None:
+        """Say what clean-up policies would delete now."""
+        if not inputs.loaded.cleanups:
+            return
+        from .cleanups import deletions
+
+        stream = self._err if self._keeps_rows else self._out
+        for line in deletions(inputs):
+            print(line, file=stream)
+
+    def _show(self) -> None:
+        args = self._args
+        if args.policy_report:
+            self._show_documents(reports_of(self._rows, self._now))
+        elif args.generate_exceptions:
+            lifetime = duration.parse(args.generated_exception_ttl)
+            if lifetime is None:
+                raise EngineError(f"cannot read `{args.generated_exception_ttl}` as a duration")
+            self._show_documents(exceptions_for(self._rows, duration.text(lifetime)))
+        else:
+            self._show_format()
+
+    def _show_documents(self, documents: list[dict[str, Any]]) -> None:
+        if self._args.output_format == "json":
+            self._out.writelines(map(json_text, documents))
+        else:
+            from engine.lang.yaml.write import GO, write_all
+
+            self._out.write(write_all(documents, GO, sort=True))
+
+    def _show_format(self) -> None:
+        args = self._args
+        outcome = Outcome(self._rows, self._counts, self._changed)
+        if self._format == "table":
+            brush = Brush(on=not args.remove_color and wanted(args.color, self._out))
+            self._out.write(formats.as_table(outcome, brush, detailed=args.detailed_results))
+            self._out.write(f"\n{self._counts.line()}\n")
+        else:
+            self._out.write(formats.FORMATS[self._format](outcome))
+            if not args.quiet:
+                print(self._counts.line().rstrip(), file=self._err)
+
+
+def _output(args: argparse.Namespace) -> tuple[str, str]:
+    """Return the format and the path that `-o` means: a format's name, or where to write changed objects."""
+    if args.output in formats.FORMATS:
+        return args.output, ""
+    return "table" if args.table else "", args.output

@@ -1,0 +1,125 @@
+"""Decisions about grants: approve, deny, withdraw, drop, revoke, each added under one's own name and nothing else changed.
+
+A comment is kept among them, because nobody can change or forge what stands there, and decides nothing.
+
+Somebody else's decision made at the same time is no conflict for anybody: the grant is read again, and what speaks against
+the decision is asked again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from controllers.kube.errors import Conflict, KubeError
+from controllers.kube.kinds import GRANT_POLICIES, GRANTS
+from engine.errors import EngineError
+from engine.grants import FINAL, may_approve, parse_grant, parse_grant_policy
+from engine.grants.company import state_of
+
+from .errors import Over, Refused, of_server
+from .requests import who_may_approve
+
+if TYPE_CHECKING:
+    from controllers.kube import Client
+    from engine.grants import Grant, GrantPolicy
+    from engine.model import Object
+    from kubectl_kpolicy.session.identity import Identity
+
+_TRIES = 4
+_WHILE: Final = {
+    "approve": ("draft", "pending"),
+    "deny": ("draft", "pending"),
+    "withdraw": ("draft", "pending", "scheduled"),
+    "drop": ("scheduled", "active"),
+    "revoke": ("scheduled", "active"),
+    "comment": ("draft", "pending", "scheduled", "active"),
+}
+"""States in which a decision takes effect."""
+_OWN: Final = ("withdraw", "drop")
+
+
+async def decide(
+    client: Client,
+    place: tuple[str, str],
+    verdict: str,
+    who: Identity,
+    comment: str = "",
+    *,
+    dry_run: bool = False,
+) -> Object:
+    """Add a decision to the grant at (namespace, name) and return it as stored.
+
+    Raises Refused where it is not this person's to make, Over where the grant has ended, Conflict where others keep
+    changing it, and KubeError.
+    """
+    namespace, name = place
+    for attempt in range(_TRIES):
+        obj = await checked(client, place, verdict, who)
+        try:
+            return await client.patch(
+                GRANTS, name, namespace, _patch(obj, verdict, who, comment), dry_run=dry_run
+            )
+        except Conflict:
+            if attempt == _TRIES - 1:
+                raise
+        except KubeError as error:
+            raise of_server(error) from error
+    raise AssertionError
+
+
+async def checked(client: Client, place: tuple[str, str], verdict: str, who: Identity) -> Object:
+    """Return a grant about which somebody may decide so; raises as `decide` does."""
+    obj = await client.get(GRANTS, place[1], place[0])
+    await _check(client, obj, verdict, who)
+    return obj
+
+
+def _patch(obj: Object, verdict: str, who: Identity, comment: str) -> Object:
+    made: Object = {"by": who.user, "verdict": verdict, "groups": list(who.groups)}
+    if comment:
+        made["comment"] = comment
+    earlier = obj["spec"].get("decisions") or []
+    metadata = obj["metadata"]
+    return {
+        "metadata": {"resourceVersion": metadata.get("resourceVersion"), "uid": metadata.get("uid")},
+        "spec": {"decisions": [*earlier, made]},
+    }  # fmt: skip
+
+
+async def _check(client: Client, obj: Object, verdict: str, who: Identity) -> None:
+    grant, state = parse_grant(obj), state_of(obj)
+    own = who.user == grant.requester
+    if verdict in _OWN and not own:
+        other = "deny" if state == "pending" else "revoke"
+        raise Refused(f"refused: grant `{grant.name}` is `{grant.requester}`'s, not yours to {verdict}; try {other}")  # fmt: skip
+    if verdict == "revoke" and own:
+        other = "withdraw" if state == "pending" else "drop"
+        raise Refused(f"refused: grant `{grant.name}` is your own; try {other}")
+    if verdict in ("approve", "deny"):
+        await _check_vote(client, grant, verdict, who)
+    if state in FINAL:
+        raise Over(f"grant `{grant.name}` is {state}, which is final", help="ask again with `kubectl kpolicy grant request`")  # fmt: skip
+    if state not in _WHILE[verdict]:
+        raise Conflict(f"grant `{grant.name}` is {state}; to {verdict} it, it would have to be {' or '.join(_WHILE[verdict])}", status=409)  # fmt: skip
+
+
+async def _check_vote(client: Client, grant: Grant, verdict: str, who: Identity) -> None:
+    policy = await policy_of(client, grant)
+    whom = f"; ask {' and '.join(who_may_approve(policy))}" if policy and policy.levels else ""
+    if who.user == grant.requester:
+        raise Refused(f"refused: nobody can {verdict} an own request{whom}")
+    if policy is not None and not may_approve(who.user, frozenset(who.groups), grant, policy):
+        raise Refused(f"refused: `{who.user}` is no approver of grantpolicy/{policy.name}{whom}")
+    if any(one.by == who.user and one.verdict == verdict for one in grant.decisions):
+        raise Refused(f"refused: `{who.user}` decided so already{whom}")
+
+
+async def policy_of(client: Client, grant: Grant) -> GrantPolicy | None:
+    """Return the grant policy that a grant falls under; None where it is not settled or cannot be read."""
+    name = str(grant.status.get("grantPolicy") or "")
+    if not name:
+        return None
+    try:
+        return parse_grant_policy(await client.get(GRANT_POLICIES, name))
+    except EngineError:
+        return None

@@ -1,0 +1,120 @@
+"""The story of a grant from request to end, as Markdown for a ticket or as data: who, why, what, when, decisions, records."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from controllers.kube.errors import KubeError
+from controllers.kube.kinds import AUDIT_SEGMENTS, GRANTS
+from engine.audit import segment_of
+from engine.errors import EngineError
+from engine.grants.company import state_of
+from kubectl_kpolicy.output.cells import plain
+from kubectl_kpolicy.output.structured import json_text, yaml_text
+from kubectl_kpolicy.session import cluster
+
+from .arguments import bare
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from controllers.kube import Access, Client
+    from engine.model import Block, Object
+
+
+def story(args: argparse.Namespace) -> int:
+    """Print the story of the grant that is named; raises EngineError."""
+
+    async def work(client: Client, access: Access) -> tuple[Object, list[Block]]:
+        obj = await client.get(GRANTS, bare(args.name), access.namespace or "default")
+        return obj, await records_about(client, obj)
+
+    obj, records = cluster.with_client(args, work)
+    data = told(obj, records)
+    match args.output:
+        case "json":
+            sys.stdout.write(json_text(data))
+        case "yaml":
+            sys.stdout.write(yaml_text(data))
+        case _:
+            sys.stdout.writelines(f"{plain(line)}\n" for line in _markdown(data))
+    return 0
+
+
+async def records_about(client: Client, obj: Object) -> list[Block]:
+    """Return the audit records about a grant, the oldest first; none where they cannot be read."""
+    try:
+        page = await client.list_all(AUDIT_SEGMENTS)
+    except KubeError:
+        return []
+    metadata, found = obj["metadata"], []
+    for one in page.items:
+        try:
+            records = segment_of(one).records
+        except EngineError:
+            continue
+        found += [record for record in records if _is_about(record, metadata)]
+    return sorted(found, key=lambda record: int(record.get("seq") or 0))
+
+
+def _is_about(record: Block, metadata: Object) -> bool:
+    about = record.get("object")
+    return isinstance(about, dict) and (about.get("kind"), about.get("namespace"), about.get("name")) == (
+        "Grant", metadata.get("namespace"), metadata.get("name"),
+    )  # fmt: skip
+
+
+def told(obj: Object, records: list[Block]) -> dict[str, Any]:
+    """Return the story as data."""
+    spec, status = obj["spec"], obj.get("status") or {}
+    return {
+        "apiVersion": GRANTS.api_version,
+        "kind": "GrantReport",
+        "metadata": {key: obj["metadata"].get(key) for key in ("name", "namespace", "uid", "creationTimestamp")},
+        "state": state_of(obj),
+        "policy": spec.get("policy"),
+        "rules": spec.get("rules") or ["*"],
+        "target": spec.get("target"),
+        "requester": spec.get("requester"),
+        "reason": spec.get("reason", ""),
+        "ticket": spec.get("ticket", ""),
+        "emergency": bool(spec.get("emergency")),
+        "duration": spec.get("duration"),
+        "startsAt": status.get("startsAt", ""),
+        "expiresAt": status.get("expiresAt", ""),
+        "endedAt": status.get("endedAt", ""),
+        "endedBy": status.get("endedBy", ""),
+        "message": status.get("message", ""),
+        "uses": status.get("uses", 0),
+        "decisions": spec.get("decisions") or [],
+        "records": records,
+    }  # fmt: skip
+
+
+def _markdown(data: dict[str, Any]) -> Iterator[str]:
+    target = data["target"] or {}
+    yield f"# Grant {data['metadata']['namespace']}/{data['metadata']['name']}: {data['state']}"
+    yield ""
+    yield f"- rule: {data['policy']}/{','.join(data['rules'])}"
+    yield f"- object: {target.get('kind')}/{target.get('name') or '*'}"
+    yield f"- requester: {data['requester']}{' (emergency)' if data['emergency'] else ''}"
+    yield f"- reason: {data['reason']}{f' ({ticket})' if (ticket := data['ticket']) else ''}"
+    yield f"- time: {data['startsAt'] or 'not begun'} to {data['endedAt'] or data['expiresAt'] or 'open'}, {data['duration']} asked for"  # fmt: skip
+    yield f"- uses: {data['uses']}"
+    yield ""
+    yield "| who | decided | said |"
+    yield "| --- | --- | --- |"
+    for one in data["decisions"]:
+        yield f"| {_cell(one.get('by'))} | {_cell(one.get('verdict'))} | {_cell(one.get('comment'))} |"
+    if data["records"]:
+        yield ""
+        yield "| seq | time | actor | what | result |"
+        yield "| --- | --- | --- | --- | --- |"
+    for one in data["records"]:
+        yield f"| {one.get('seq')} | {_cell(one.get('time'))} | {_cell(one.get('actor'))} | {_cell(one.get('verb'))} | {_cell(one.get('result'))} |"
+
+
+def _cell(value: Any) -> str:
+    return str(value or "").replace("|", "\\|").replace("\n", " ")

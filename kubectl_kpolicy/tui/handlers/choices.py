@@ -1,0 +1,232 @@
+"""Choosing what is looked at: columns, a filter put together step by step, namespaces, contexts, two grants side by side, views."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from kubectl_kpolicy.cluster.details import sections
+from kubectl_kpolicy.cluster.rows import SEVERITIES, Shape
+from kubectl_kpolicy.filter import compile_filter, parts_of
+from kubectl_kpolicy.session.config import save_view
+from kubectl_kpolicy.session.shown import save_columns
+from kubectl_kpolicy.tui.comparing import compared
+from kubectl_kpolicy.tui.modals.columns import Columns
+from kubectl_kpolicy.tui.modals.picker import Choice, Picker
+from kubectl_kpolicy.tui.modals.texts import TextWindow
+from kubectl_kpolicy.tui.state import Heading
+
+from .navigation import set_namespace
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from kubectl_kpolicy.cluster.rows import Column, Row
+    from kubectl_kpolicy.tui.app import Console
+    from kubectl_kpolicy.tui.views import ListView
+
+_MOST = 60
+_TIMES = ("5m", "30m", "1h", "6h", "1d", "7d")
+_ORDERED = (">=", "<=", "=", "!=")
+
+
+def _columns(app: Console) -> None:
+    view = app.view
+    if view is None:
+        return
+
+    def chosen(ids: tuple[str, ...] | None) -> None:
+        if ids is None:
+            return
+        view.state.columns = ids
+        name = _place(app)
+        app.settings.columns[name] = ids
+        kept = save_columns(app.settings.columns)
+        app.say(f"columns of {name}" + ("" if kept else "; they cannot be kept on this computer"))
+        view.table.measure()
+
+    shown = [one.id for one in view.table.columns]
+    app.push_screen(Columns(view.state.listing.columns, shown), chosen)
+
+
+def _place(app: Console) -> str:
+    """Return what columns are kept under: the saved view that is open, or the screen."""
+    view = app.view
+    text = view.state.filter.text if view is not None else ""
+    for name, saved in app.settings.views.items():
+        screen, _, where = saved.partition(":")
+        if screen.strip() == app.current and where.strip() == text and text:
+            return f"view {name}"
+    return app.current
+
+
+# Filters.
+
+
+def _build(app: Console) -> None:
+    """Ask for a column, a comparison and a value, one after the other, and put them to the filter that is there."""
+    view = app.view
+    if view is None:
+        return
+    parts = parts_of(view.state.filter.text)
+    choices = [Choice(f"-{number}", f"without {part}", "remove") for number, part in enumerate(parts)]  # fmt: skip
+    choices += [Choice(one.id, one.head, one.shape) for one in view.state.listing.columns]
+
+    def chosen(name: str | None) -> None:
+        if name is None:
+            return
+        if name.startswith("-"):
+            _where(app, view, [part for number, part in enumerate(parts) if f"-{number}" != name])
+            return
+        column = view.state.listing.column(name)
+        if column is not None:
+            _ask_comparison(app, view, column)
+
+    app.push_screen(Picker(_title(view), choices), chosen)
+
+
+def _title(view: ListView) -> str:
+    text = view.state.filter.text
+    return f"Filter: {text}".replace("[", r"\[") if text else "Filter by column"
+
+
+def _ask_comparison(app: Console, view: ListView, column: Column) -> None:
+    choices = [Choice(sign, f"{column.id}{sign}…", meaning) for sign, meaning in _comparisons(column)]  # fmt: skip
+
+    def chosen(sign: str | None) -> None:
+        if sign is not None:
+            _ask_value(app, view, column, sign)
+
+    app.push_screen(Picker(column.head, choices), chosen)
+
+
+def _comparisons(column: Column) -> list[tuple[str, str]]:
+    match column.shape:
+        case Shape.AGE:
+            return [("<", "younger"), (">", "older")]
+        case Shape.TIME:
+            return [("<", "within"), (">", "farther away")]
+        case Shape.LEFT:
+            return [("<", "sooner"), (">", "later")]
+        case Shape.NUMBER | Shape.SEVERITY:
+            return [(sign, {">=": "at least", "<=": "at most", "=": "is", "!=": "is not"}[sign]) for sign in _ORDERED]  # fmt: skip
+    return [("=", "is"), ("!=", "is not")]
+
+
+def _ask_value(app: Console, view: ListView, column: Column, sign: str) -> None:
+    """Offer the values that are there with their counts, and how many rows each would leave."""
+    rows = [one for one in view.table.lines if not isinstance(one, Heading)]
+    choices = [Choice(value, value or "(none)", f"{count:,}" if count else "") for value, count in _values(column, rows)]  # fmt: skip
+
+    def chosen(value: str | None) -> None:
+        if value is not None:
+            _where(app, view, [*parts_of(view.state.filter.text), f"{column.id}{sign}{_quoted(value)}"])  # fmt: skip
+
+    app.push_screen(Picker(f"{column.head} {sign}", choices), chosen)
+
+
+def _values(column: Column, rows: Sequence[Row]) -> list[tuple[str, int]]:
+    if column.shape in (Shape.AGE, Shape.TIME, Shape.LEFT):
+        return [(one, 0) for one in _TIMES]
+    counts = Counter(row.text(column.id) for row in rows)
+    if column.shape is Shape.SEVERITY:
+        return [(one, counts[one]) for one in SEVERITIES if one]
+    return counts.most_common(_MOST)
+
+
+def _quoted(value: str) -> str:
+    if value and not set(value) & set(' \t\n"()\\'):
+        return value
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _where(app: Console, view: ListView, parts: Sequence[str]) -> None:
+    text = " ".join(parts)
+    compile_filter(text, view.state.listing)
+    view.state.where(text)
+    app.draw()
+    kept = sum(not isinstance(one, Heading) for one in view.table.lines)
+    app.say(f"{kept} rows fit" + (f" `{text}`; = adds more" if text else ""))
+
+
+# Namespaces and contexts.
+
+
+def _namespaces(app: Console) -> None:
+    counts: Counter[str] = Counter()
+    for view in app.views.values():
+        counts.update(one.text("namespace") for one in view.state.rows(app.source.world, app.source.now()))  # fmt: skip
+    favourites = [name for name in app.settings.favourites if name not in counts]
+    names = sorted((name for name in counts if name), key=lambda name: (-counts[name], name))
+    choices = [Choice("", "all namespaces", f"{sum(counts.values()):,}")]
+    choices += [Choice(name, name, f"{counts[name]:,}") for name in [*names, *favourites]]
+
+    def chosen(name: str | None) -> None:
+        if name is not None:
+            set_namespace(app, name)
+
+    app.push_screen(Picker("Namespace", choices), chosen)
+
+
+def _contexts(app: Console) -> None:
+    names = app.contexts()
+    if not names:
+        app.say("a recording has one context", "yellow")
+        return
+    choices = [Choice(name, name, "now" if name == app.settings.context else "") for name in names]
+
+    def chosen(name: str | None) -> None:
+        if name is not None:
+            go_to_context(app, name)
+
+    app.push_screen(Picker("Context", choices), chosen)
+
+
+def go_to_context(app: Console, name: str) -> None:
+    """Leave for another context; the console opens again there, on the same screen."""
+    names = app.contexts()
+    if name == app.settings.context:
+        app.say(f"this is {name} already")
+    elif name in names:
+        app.exit(name)
+    else:
+        app.say(f"there is no context `{name}`; there are {', '.join(names) or 'none'}", "yellow")
+
+
+# Grants and views.
+
+
+def _compare(app: Console) -> None:
+    row, table = app.row, app.table
+    if row is None or table is None:
+        return
+    marked = [one for one in table.chosen if one.key != row.key]
+    if len(marked) != 1:
+        app.say("mark one grant with space, put the cursor on the other", "yellow")
+        return
+    listing, world, now = table.state.listing, app.source.world, app.source.now()
+    left, right = (sections(one, listing, world, now) for one in (marked[0], row))
+    title = f"{marked[0].text('name')} and {row.text('name')}".replace("[", r"\[")
+    app.push_screen(TextWindow(title, compared(left, right, min(app.size.width, 120))))
+
+
+def save(app: Console, name: str) -> None:
+    """Keep screen and filter as a view in the configuration; raises EngineError."""
+    view = app.view
+    if view is None or not name:
+        app.say("`:save NAME` keeps a list with its filter", "yellow")
+        return
+    text = f"{app.current}: {view.state.filter.text}".strip()
+    path = save_view(name, text)
+    app.settings.views[name] = text
+    app.say(f"kept as `:view {name}` in {path}")
+
+
+HANDLERS: dict[str, Callable[[Console], Awaitable[None] | None]] = {
+    "columns": _columns,
+    "filter-build": _build,
+    "namespaces": _namespaces,
+    "context": _contexts,
+    "grant-compare": _compare,
+}

@@ -1,0 +1,132 @@
+"""One-time codes in the console: the form for one, the one time that it is shown, and bringing an object along with one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.errors import EngineError
+from kubectl_kpolicy.tui import commands
+from kubectl_kpolicy.tui.modals.danger import Danger, Field, Question
+from kubectl_kpolicy.tui.modals.reveal import Reveal
+
+from .changes import sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from textual.widget import AwaitMount
+
+    from kubectl_kpolicy.actions.codes import CodeDesk, Issued
+    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.tui.app import Console
+
+_NOBODY = "a recording cannot be changed"
+_TTL = "15m"
+
+
+def _issue(app: Console) -> AwaitMount | None:
+    """Ask for whom and for what a code shall be, for what the row shows where it shows something."""
+    desk, action = app.codes, app.registry.get("code-issue")
+    if desk is None or action is None:
+        app.say(_NOBODY, "yellow")
+        return None
+
+    async def answered(form: dict[str, str] | None) -> None:
+        if form is None:
+            app.say("no code was issued")
+            return
+        try:
+            issued = await desk.issue(form)
+        except EngineError as error:
+            app.say(sentence(error), "red")
+            return
+        app.log_command(commands.line_of(app, action, (), **form))
+        _reveal(app, issued)
+
+    return app.push_screen(Danger(_question(app, desk)), answered)
+
+
+def _question(app: Console, desk: CodeDesk) -> Question:
+    row = app.subject if app.current != "codes" else None
+    return Question(
+        "Issue",
+        "A code lets one person get one object past named rules, once. It is shown once, and kept nowhere.",
+        fields=(
+            Field("user", "for user", "who may use it", _user_of(row)),
+            Field("bind", "good for", "POLICY/RULE:KIND/NAME", _binding_of(row)),
+            Field("namespace", "namespace", "of the object", row.text("namespace") if row else app.settings.namespace),
+            Field("ttl", "usable for", "such as 15m", _TTL),
+            Field("reason", "reason", "why, for the record"),
+        ),
+        destroys=False,
+        objection=desk.objection,
+    )  # fmt: skip
+
+
+def _user_of(row: Row | None) -> str:
+    return "" if row is None else row.text("requester") or row.text("user")
+
+
+def _binding_of(row: Row | None) -> str:
+    """Return what a row is about as a code says it; empty where it is not about one object and one rule."""
+    if row is None:
+        return ""
+    rule = row.text("rules") or "/".join((row.text("policy"), row.text("rule")))
+    place = row.text("target") or row.text("resource")
+    return f"{rule}:{place}" if not set("* ") & set(rule + place) else ""
+
+
+def _reveal(app: Console, issued: Issued) -> None:
+    def closed(noted: bool | None) -> None:
+        if noted:
+            app.say("the code was noted")
+        else:
+            app.say("the code was not noted; nobody can see it again: void it with ^d and issue another", "yellow")  # fmt: skip
+
+    app.push_screen(Reveal("One-time code", issued.take(), issued.about), closed)
+
+
+def _redeem(app: Console) -> AwaitMount | None:
+    """Ask for a file and a code, and apply the one with the other."""
+    desk, action = app.codes, app.registry.get("code-redeem")
+    if desk is None or action is None:
+        app.say(_NOBODY, "yellow")
+        return None
+    question = Question(
+        "Redeem",
+        "Apply an object that was denied, with a code. The code is in no command line, no log and no picture.",
+        fields=(
+            Field("file", "file", "the object, as YAML or JSON"),
+            Field("namespace", "namespace", "where the file names none", _namespace(app)),
+            Field("code", "code", "XXXX-XXXX-XXXX-XXXX-XXXX", hidden=True),
+        ),
+        destroys=False,
+    )
+
+    async def answered(form: dict[str, str] | None) -> None:
+        if form is None:
+            app.say("no code was used")
+            return
+        line = commands.line_of(app, action, (), file=form["file"], namespace=form["namespace"])
+        try:
+            app.say(await desk.redeem(form))
+        except EngineError as error:
+            app.say(sentence(error), "red")
+            return
+        app.log_command(line)
+
+    return app.push_screen(Danger(question), answered)
+
+
+def _namespace(app: Console) -> str:
+    """Return the namespace that a code on the screen is for, or the one that is looked at."""
+    row = app.row
+    bound = row.text("place") if row is not None else ""
+    return bound or app.settings.namespace or "default"
+
+
+HANDLERS: dict[str, Callable[[Console], AwaitMount | None]] = {
+    "code-issue": _issue,
+    "code-for": _issue,
+    "code-redeem": _redeem,
+}

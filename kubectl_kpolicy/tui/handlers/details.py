@@ -1,0 +1,250 @@
+"""Showing one thing: details, YAML, why it fails, help, the command log; copying and exporting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from engine.errors import EngineError
+from kubectl_kpolicy.actions.registry import Danger
+from kubectl_kpolicy.cluster import explaining
+from kubectl_kpolicy.cluster.details import hint, sections
+from kubectl_kpolicy.cluster.time_format import absolute
+from kubectl_kpolicy.output.cells import plain
+from kubectl_kpolicy.output.structured import yaml_text
+from kubectl_kpolicy.tui.explaining import ExplainView
+from kubectl_kpolicy.tui.modals.picker import Choice, Picker
+from kubectl_kpolicy.tui.modals.texts import TextWindow
+from kubectl_kpolicy.tui.state import Heading
+from kubectl_kpolicy.tui.widgets.detail import text_of
+from kubectl_kpolicy.tui.widgets.frame import key_name
+from kubectl_kpolicy.tui.widgets.gauges import PulseView
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from kubectl_kpolicy.tui.app import Console
+
+_DANGERS = {Danger.LOOKS: "", Danger.ASKS: "opens a form", Danger.CHANGES: "changes", Danger.DESTROYS: "destroys"}  # fmt: skip
+
+
+def _open(app: Console) -> None:
+    if app.current == "pulse":
+        view = app.query_one(PulseView)
+        if view.gauges:
+            gauge = view.gauges[view.index]
+            app.go(gauge.screen, gauge.where)
+        return
+    line = app.table.line if app.table is not None else None
+    if isinstance(line, Heading) and app.view is not None:
+        app.view.state.fold(line.value)
+        app.draw()
+    elif app.row is not None:
+        _describe(app)
+
+
+def _describe(app: Console) -> None:
+    if app.row is not None and app.view is not None:
+        found = sections(app.row, app.view.state.listing, app.source.world, app.source.now())
+        app.push_screen(TextWindow(_title(app), text_of(found)))
+
+
+def _title(app: Console) -> str:
+    row = app.row
+    name = (row.text("resource") or row.text("name") or row.key) if row is not None else app.current
+    return plain(name).replace("[", r"\[")
+
+
+def _yaml(app: Console) -> None:
+    if app.row is not None:
+        app.push_screen(TextWindow(_title(app), _harmless(yaml_text(app.row.object))))
+
+
+def _harmless(text: str) -> str:
+    return "\n".join(plain(line) for line in text.splitlines())
+
+
+def _hint(app: Console) -> None:
+    if app.row is not None:
+        app.push_screen(TextWindow("How to mend it", _harmless(hint(app.row, app.source.world))))
+
+
+async def _explain(app: Console) -> None:
+    row = app.row
+    if row is None:
+        return
+    if not row.text("resource"):
+        app.go("violations", f"policy={row.text('policy') or row.text('name')}")
+        return
+    app.explained = row
+    await explain_object(app, row.text("namespace"), row.text("resource"))
+
+
+async def explain_object(app: Console, namespace: str, resource: str) -> None:
+    """Open the Explain screen for an object, as the engine decides about it now or as reports tell."""
+    obj = await _fetched(app, namespace, resource)
+    app.go("explain")
+    try:
+        found = explaining.explain(app.source.world, namespace, resource, app.source.now(), obj)
+    except EngineError as error:
+        found = [explaining.Reason(error.message, "error")]
+    place = f"{namespace}/{resource}" if namespace else resource
+    app.query_one(ExplainView).show(place, found)
+
+
+async def _fetched(app: Console, namespace: str, resource: str) -> dict[str, object] | None:
+    """Return the object from the cluster; None in a recording, or where it is gone or may not be read."""
+    from kubectl_kpolicy.cluster.sources import LiveSource
+    from kubectl_kpolicy.cluster.subject import object_named
+
+    if not isinstance(app.source, LiveSource):
+        return None
+    try:
+        return await object_named(app.source.client, namespace, resource)
+    except EngineError as error:
+        app.say(error.message, "yellow")
+        return None
+
+
+def _help(app: Console) -> None:
+    text = Text()
+    for title, actions in (
+        (f"on {app.current}", [one for one in app.registry.on(app.current) if one.screens]),
+        ("everywhere", [one for one in app.registry.on(app.current) if not one.screens]),
+    ):
+        text.append(f"\n{title}\n", "bold")
+        for action in actions:
+            keys = " ".join(key_name(key) for key in app.registry.keys(action))
+            danger = _DANGERS[action.danger]
+            text.append(f"{keys:>12}  ", "bold")
+            text.append(f"{action.title}: {action.help}" + (f" ({danger})" if danger else "") + "\n")  # fmt: skip
+    app.push_screen(TextWindow(f"Help: {app.current}", text))
+
+
+def _menu(app: Console) -> None:
+    choices = []
+    for action in app.registry.on(app.current):
+        if not action.screens and not action.needs_row:
+            continue
+        keys = app.registry.keys(action)
+        choices.append(Choice(action.id, action.title, key_name(keys[0]) if keys else "", app.refusal(action)))  # fmt: skip
+
+    async def chosen(name: str | None) -> None:
+        action = app.registry.get(name or "")
+        if action is not None:
+            await app.perform(action)
+
+    app.push_screen(Picker(f"Actions: {_title(app)}", choices), chosen)
+
+
+def _log(app: Console) -> None:
+    lines = "\n".join(app.command_log) or "nothing was done yet; what you do shows here as commands"
+    app.push_screen(TextWindow("Command log", lines))
+
+
+def _copy(app: Console) -> None:
+    row = app.row
+    if row is None:
+        return
+    values = {
+        "name": row.text("resource") or row.text("name") or row.key,
+        "message": row.text("message") or row.text("detail") or row.text("reason"),
+        "yaml": yaml_text(row.object),
+        "command": app.command_log[-1] if app.command_log else "",
+    }
+    choices = [Choice(name, f"{name}: {plain(value[:60])}") for name, value in values.items() if value]  # fmt: skip
+
+    def chosen(name: str | None) -> None:
+        if name is not None:
+            app.copy_to_clipboard(values[name])
+            app.say(f"copied {name}")
+
+    app.push_screen(Picker("Copy", choices), chosen)
+
+
+def _export(app: Console) -> None:
+    view = app.view
+    if view is None:
+        return
+    rows = [one for one in view.table.lines if not isinstance(one, Heading)]
+
+    def chosen(form: str | None) -> None:
+        if form is None:
+            return
+        from kubectl_kpolicy.output.listings import write_rows
+
+        stamp = absolute(app.source.now()).replace(":", "")
+        path = Path(f"kpolicy-{app.current}-{stamp}.{form}")
+        try:
+            with path.open("w") as out:
+                write_rows(out, rows, view.state.listing, form, app.source.now())
+        except OSError as error:
+            app.say(f"cannot write {path}: {error.strerror}", "red")
+            return
+        app.say(f"wrote {len(rows)} rows to {path}")
+
+    choices = [Choice("jsonl", "JSON lines"), Choice("csv", "CSV"), Choice("md", "Markdown")]
+    app.push_screen(Picker("Export what is shown", choices), chosen)
+
+
+def _policy_results(app: Console) -> None:
+    if app.row is not None:
+        app.go("violations", f"policy={app.row.text('policy')}")
+        if app.view is not None:
+            app.view.state.failures = False
+
+
+def _policy_exceptions(app: Console) -> None:
+    if app.row is not None:
+        app.go("exceptions", f"rules={app.row.text('policy')}/*")
+
+
+def _policy_test(app: Console) -> None:
+    if app.row is not None:
+        name = app.row.text("name")
+        text = f"kubectl get clusterpolicy {name} -o yaml > policy.yaml\nkubectl kpolicy apply policy.yaml -r FILE --detailed-results\n"  # fmt: skip
+        app.push_screen(TextWindow("Test a file against this policy", text))
+
+
+def _follow(app: Console) -> None:
+    if app.row is not None:
+        app.go("audit", f'object="{app.row.text("object")}"')
+
+
+def _tail(app: Console) -> None:
+    if app.view is not None:
+        app.view.state.order = ("-seq",)
+        app.draw()
+        app.view.table.move_to(0)
+        app.say("newest first; new records appear at the top")
+
+
+def _verify(app: Console) -> None:
+    """Check the chain of audit records and say what was found."""
+    from engine.audit import segment_of, verify
+
+    try:
+        segments = [segment_of(obj) for obj in app.source.world.objects("auditsegments")]
+    except EngineError as error:
+        app.say(error.message, "yellow")
+        return
+    findings = verify(segments)
+    count = sum(len(one.records) for one in segments)
+    lines = [f"{one.kind} at record {one.seq} in {one.segment}: {one.message}" for one in findings]
+    lines.append(f"{count} records in {len(segments)} segments: " + (f"{len(findings)} findings" if findings else "whole"))  # fmt: skip
+    lines.append("without a checkpoint kept elsewhere a cut tail cannot be seen: kubectl kpolicy audit verify --checkpoint SEQ:HASH")  # fmt: skip
+    app.push_screen(TextWindow("Chain of records", _harmless("\n".join(lines))))
+
+
+def _report(app: Console) -> None:
+    _describe(app)
+
+
+HANDLERS: dict[str, Callable[[Console], Awaitable[None] | None]] = {
+    "open": _open, "describe": _describe, "yaml": _yaml, "hint": _hint, "explain": _explain, "help": _help,
+    "actions": _menu, "log": _log, "copy": _copy, "export": _export, "policy-results": _policy_results,
+    "policy-exceptions": _policy_exceptions, "policy-test": _policy_test,
+    "audit-follow": _follow, "audit-tail": _tail, "grant-report": _report, "audit-verify": _verify,
+}  # fmt: skip

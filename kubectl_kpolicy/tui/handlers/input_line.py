@@ -1,0 +1,223 @@
+"""The line at the bottom: filters while they are typed, commands when they are done; and what `esc` takes back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from textual.widgets import Input
+
+from engine.errors import EngineError
+from kubectl_kpolicy.filter import FilterError
+from kubectl_kpolicy.tui.command_line import understand
+from kubectl_kpolicy.tui.themes import theme_name
+
+from . import choices, replay
+from .details import explain_object
+from .navigation import set_namespace
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from textual.events import Key
+
+    from kubectl_kpolicy.tui.app import Console
+
+UNLOCKED_FOR = 15 * 60
+
+
+def _open(app: Console, mark: str, text: str = "") -> None:
+    line = app.query_one("#line", Input)
+    line.add_class("-open")
+    line.placeholder = "text, /regex/, !not, sev>=high, age<1h" if mark == "/" else "screen, ns NAME, ctx NAME, view NAME, save NAME, theme NAME, at TIME, write"  # fmt: skip
+    line.value = mark + text
+    app.screen.set_focus(line)
+    line.action_end()
+
+
+def _filter(app: Console) -> None:
+    if app.view is not None:
+        _open(app, "/", app.view.state.filter.text)
+
+
+def _command(app: Console) -> None:
+    _open(app, ":")
+
+
+def close_line(app: Console) -> None:
+    """Close the line and give the focus back."""
+    line = app.query_one("#line", Input)
+    line.remove_class("-open")
+    line.value = ""
+    app.screen.set_focus(app.table or app.query_one(f"#{app.current}"))
+
+
+def _changed(app: Console) -> None:
+    """Filter with what stands there so far; half a filter is no mistake yet, it is only said."""
+    line = app.query_one("#line", Input)
+    if app.view is None or not line.has_class("-open") or not line.value.startswith("/"):
+        return
+    try:
+        app.view.state.where(line.value[1:])
+        app.say("")
+    except FilterError as error:
+        app.view.state.where("")
+        app.say(_sentence(error), "yellow")
+    app.draw()
+
+
+def _sentence(error: EngineError) -> str:
+    return f"{error.message}; {error.help}" if error.help else error.message
+
+
+_EDITS = {
+    "backspace": "delete_left", "delete": "delete_right", "left": "cursor_left", "right": "cursor_right", "home": "home",
+    "end": "end",
+}  # fmt: skip
+_LINE_EDITS = {**_EDITS, "ctrl+a": "home", "ctrl+e": "end", "ctrl+u": "delete_left_all", "ctrl+k": "delete_right_all", "ctrl+w": "delete_left_word"}  # fmt: skip
+
+
+@runtime_checkable
+class Form(Protocol):
+    """A dialog with fields that says what follows when one of them is done with."""
+
+    def entered(self, field: Input) -> None:
+        """Go on after a field."""
+
+
+async def typed(app: Console, field: Input, event: Key) -> bool:
+    """Take a key into a field of the line or of a form, at once, so that the next one finds it there; tell whether it was taken."""
+    edits = _LINE_EDITS if field.id == "line" else _EDITS
+    if event.key == "enter":
+        if field.id == "line":
+            await _done(app)
+        elif isinstance(app.screen, Form):
+            app.screen.entered(field)
+    elif event.is_printable and event.character:
+        field.insert_text_at_cursor(event.character)
+    elif event.key in edits:
+        getattr(field, f"action_{edits[event.key]}")()
+    else:
+        return False
+    return True
+
+
+async def _done(app: Console) -> None:
+    text = app.query_one("#line", Input).value
+    if text.startswith("/"):
+        _changed(app)
+        close_line(app)
+        return
+    close_line(app)
+    await run_line(app, text.removeprefix(":"))
+
+
+async def run_line(app: Console, text: str) -> None:
+    """Do what a command line says; what cannot be understood is said."""
+    command = understand(text)
+    if command.problem:
+        app.say(command.problem, "yellow")
+        return
+    try:
+        await _run(app, command.verb, command.word, command.rest)
+    except EngineError as error:
+        app.say(_sentence(error), "yellow")
+
+
+async def _run(app: Console, verb: str, word: str, rest: str) -> None:
+    match verb:
+        case "go":
+            app.go(word, rest or None)
+        case "quit":
+            app.exit()
+        case "help":
+            help_action = app.registry.get("help")
+            if help_action is not None:
+                await app.perform(help_action)
+        case "theme":
+            app.theme = theme_name(word)
+        case "view":
+            app.open_view(word)
+        case "write":
+            unlock(app)
+        case "readonly":
+            lock(app)
+        case "explain":
+            namespace, _, resource = word.rpartition(" ")
+            await explain_object(app, namespace, resource)
+        case _:
+            _choose(app, verb, word)
+
+
+def _choose(app: Console, verb: str, word: str) -> None:
+    """Look at another namespace, context or instant, or keep what is looked at as a view."""
+    match verb:
+        case "ns" if word:
+            set_namespace(app, "" if word == "all" else word)
+        case "ctx" if word:
+            choices.go_to_context(app, word)
+        case "ns" | "ctx":
+            choices.HANDLERS["namespaces" if verb == "ns" else "context"](app)
+        case "at":
+            replay.at(app, word)
+        case "save":
+            choices.save(app, word)
+
+
+def unlock(app: Console) -> None:
+    """Allow changes for a quarter of an hour."""
+    app.read_only = False
+    app.set_timer(UNLOCKED_FOR, lambda: lock(app) if app.settings.read_only else None)
+    app.say("changes are unlocked for 15 min")
+    app.draw_frame()
+
+
+def lock(app: Console) -> None:
+    """Allow no changes."""
+    app.read_only = True
+    app.say("read-only")
+    app.draw_frame()
+
+
+def _toggle_lock(app: Console) -> None:
+    if app.read_only:
+        unlock(app)
+    else:
+        lock(app)
+
+
+def _back(app: Console) -> None:
+    """Close what is open; else take back the filter; else go where one came from."""
+    line = app.query_one("#line", Input)
+    if line.has_class("-open"):
+        if app.view is not None and line.value.startswith("/"):
+            app.view.state.where("")
+            app.draw()
+        close_line(app)
+        return
+    if app.view is not None and app.view.state.filter.text:
+        app.view.state.where("")
+        app.draw()
+        return
+    place = app.history.step(-1)
+    if place is not None:
+        app.go(place.screen, place.where or None, remember=False)
+
+
+def _palette(app: Console) -> None:
+    app.action_command_palette()
+
+
+def _quit(app: Console) -> None:
+    app.exit()
+
+
+HANDLERS: dict[str, Callable[[Console], Awaitable[None] | None]] = {
+    "filter": _filter,
+    "command": _command,
+    "line-changed": _changed,
+    "line-done": _done,
+    "back": _back,
+    "palette": _palette,
+    "quit": _quit,
+    "read-only": _toggle_lock,
+}

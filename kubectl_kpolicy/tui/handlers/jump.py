@@ -1,0 +1,53 @@
+"""Going to a part of the screen: by letters laid over it, or by a click on what the header names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubectl_kpolicy.tui.command_line import SCREENS
+from kubectl_kpolicy.tui.modals.jump import Jump, Mark
+from kubectl_kpolicy.tui.widgets.frame import Header
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kubectl_kpolicy.tui.app import Console
+
+_DOORS = ("context", "namespaces", "read-only", "grants", "inbox")
+_LETTERS = {"pulse": "u", "violations": "v", "blocks": "b", "policies": "p", "explain": "e", "exceptions": "x", "grants": "g", "inbox": "i",
+            "codes": "o", "cleanup": "c", "audit": "a", "health": "h"}  # fmt: skip
+
+
+async def open_door(app: Console, door: str) -> None:
+    """Go to a screen, do an action, or put the focus on the table."""
+    action = app.registry.get(door)
+    if door in SCREENS:
+        app.go(door)
+    elif action is not None:
+        await app.perform(action)
+    elif app.table is not None:
+        app.screen.set_focus(app.table)
+
+
+def _jump(app: Console) -> None:
+    async def chosen(door: str | None) -> None:
+        if door is not None:
+            await open_door(app, door)
+
+    app.push_screen(Jump(list(_marks(app)), [(_LETTERS[name], name) for name in SCREENS]), chosen)
+
+
+def _marks(app: Console) -> Iterator[Mark]:
+    header = app.query_one(Header)
+    for number, door in enumerate(_DOORS, 1):
+        place = header.place_of(door)
+        if place is not None and header.display:
+            yield Mark(str(number), place, header.region.y, door)
+    if app.table is not None:
+        region = app.table.region
+        yield Mark("t", region.x, region.y, "table")
+        yield Mark("/", region.x, max(region.y - 1, 0), "filter")
+        yield Mark("=", region.x + 2, max(region.y - 1, 0), "filter-build")
+
+
+HANDLERS: dict[str, Callable[[Console], None]] = {"jump": _jump}

@@ -1,0 +1,142 @@
+"""Looking at a list in another way: order, columns, groups, failures, and the windows that choose among them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from engine.errors import EngineError
+from kubectl_kpolicy.cluster.rows import Shape
+from kubectl_kpolicy.tui.modals.picker import Choice, Picker
+from kubectl_kpolicy.tui.themes import SHORT, theme_name
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from kubectl_kpolicy.tui.app import Console
+
+_BY_WORD = {
+    "name": ("name", "resource", "id", "target", "object", "check"),
+    "age": ("age", "time", "issued", "due", "left"),
+    "namespace": ("namespace", "scope"),
+    "severity": ("severity", "state", "status", "mode", "result", "risk"),
+}
+_NEWEST_FIRST = (Shape.AGE, Shape.TIME)
+
+
+def _sort(word: str, app: Console) -> None:
+    if app.view is None:
+        return
+    state = app.view.state
+    column = next((found for name in _BY_WORD[word] if (found := state.listing.column(name))), None)
+    if column is None:
+        app.say(f"nothing to sort by {word} here", "yellow")
+        return
+    if column.shape in _NEWEST_FIRST and state.order[:1] != (f"-{column.id}",):
+        state.order = (f"-{column.id}", *state.order)
+    else:
+        state.sort_by(column.id)
+    app.draw()
+
+
+async def _sort_picker(app: Console) -> None:
+    if app.view is None:
+        return
+    state = app.view.state
+    choices = [Choice(one.id, one.head, one.shape) for one in state.listing.columns]
+
+    def chosen(name: str | None) -> None:
+        if name is not None:
+            state.sort_by(name)
+            app.draw()
+
+    app.push_screen(Picker("Sort by", choices), chosen)
+
+
+def _reverse(app: Console) -> None:
+    if app.view is not None:
+        app.view.state.reverse()
+        app.draw()
+
+
+def _wide(app: Console) -> None:
+    if app.view is not None:
+        app.view.state.wide = not app.view.state.wide
+        app.view.table.measure()
+
+
+def _failures(app: Console) -> None:
+    if app.view is not None and app.view.state.listing.failures is not None:
+        app.view.state.failures = not app.view.state.failures
+        app.draw()
+
+
+def _group(app: Console) -> None:
+    if app.view is not None:
+        name = app.view.state.next_group()
+        app.say(f"grouped by {name}" if name else "not grouped")
+        app.draw()
+
+
+def _audit_exceptions(app: Console) -> None:
+    if app.view is not None:
+        app.view.state.where("" if app.view.state.filter.text else 'drift!=""')
+        app.draw()
+
+
+def _ignore(app: Console) -> None:
+    if app.view is not None and app.rows:
+        app.view.state.hidden |= {row.key for row in app.rows}
+        app.say(f"{len(app.view.state.hidden)} ignored here; `:v` with a filter shows others")
+        app.view.state.marks.clear()
+        app.draw()
+
+
+async def _themes(app: Console) -> None:
+    def chosen(name: str | None) -> None:
+        if name is not None:
+            app.theme = theme_name(name)
+
+    choices = [Choice(name, name, "now" if theme_name(name) == app.theme else "") for name in SHORT]
+    app.push_screen(Picker("Theme", choices), chosen)
+
+
+def _maximize(app: Console) -> None:
+    detail = app.query_one("#detail")
+    detail.styles.display = "none" if detail.styles.display != "none" else "block"
+    if detail.styles.display == "block":
+        detail.styles.clear_rule("display")
+    if app.table is not None:
+        app.call_after_refresh(app.table.measure)
+
+
+def _header(app: Console) -> None:
+    header = app.query_one("#header")
+    header.display = not header.display
+
+
+async def _refresh(app: Console) -> None:
+    app.say("reading again …")
+    try:
+        await app.source.refresh()
+    except EngineError as error:
+        app.say(error.message, "yellow")
+    else:
+        app.say("read again")
+    app.draw()
+
+
+HANDLERS: dict[str, Callable[[Console], Awaitable[None] | None]] = {
+    **{f"sort-{word}": partial(_sort, word) for word in _BY_WORD},
+    "sort": _sort_picker,
+    "sort-reverse": _reverse,
+    "wide": _wide,
+    "failures": _failures,
+    "group": _group,
+    "exception-audit": _audit_exceptions,
+    "ignore": _ignore,
+    "theme": _themes,
+    "maximize": _maximize,
+    "header": _header,
+    "refresh": _refresh,
+}

@@ -1,0 +1,168 @@
+"""Starts the console: source, identity, rights and recording put together."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from engine.errors import EngineError
+from engine.record import replace
+from kubectl_kpolicy.actions.catalog import ALL
+from kubectl_kpolicy.actions.executor import ActionExecutor
+from kubectl_kpolicy.cluster.fetching import Scope
+from kubectl_kpolicy.cluster.recording import Recorder, ReplaySource, read_recording
+from kubectl_kpolicy.cluster.sources import LiveSource
+from kubectl_kpolicy.cluster.time_format import instant
+from kubectl_kpolicy.session.shown import load_columns
+from kubectl_kpolicy.session.watermark import load_seen, save_seen
+
+from .app import Console
+from .settings import Settings
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from controllers.kube.http import HttpClient
+    from kubectl_kpolicy.cluster.sources import Source
+
+
+_OF_ONE_CONTEXT = (
+    "cluster", "user", "server", "token", "certificate_authority", "client_certificate", "client_key", "tls_server_name",
+    "insecure_skip_tls_verify", "namespace", "where", "write", "record", "journal",
+)  # fmt: skip
+
+_COLLECTOR = (100_000, 50, 100)
+"""Rows by the ten thousand are no garbage: with Python's own thresholds, looking for some took half the time of reading them."""
+
+
+class Late:
+    """Stands for a value that is made when somebody first uses it.
+
+    For the connection: its library takes longer to load than the first frame takes to draw.
+    """
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._made: Any = None
+
+    def __repr__(self) -> str:
+        return f"<Late {self._made!r}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if self._made is None:
+            self._made = self._make()
+        return getattr(self._made, name)
+
+
+def start(args: argparse.Namespace, settings_of: Callable[[argparse.Namespace], dict[str, Any]]) -> int:  # fmt: skip
+    """Open the console until somebody leaves it; on another context, where somebody left for that."""
+    gc.freeze()
+    gc.set_threshold(*_COLLECTOR)
+    chosen = asyncio.run(_run(args, Settings(**settings_of(args))))
+    while chosen:
+        elsewhere(args, *chosen)
+        chosen = asyncio.run(_run(args, Settings(**settings_of(args))))
+    return 0
+
+
+def elsewhere(args: argparse.Namespace, context: str, screen: str) -> None:
+    """Turn flags into those for another context.
+
+    What was said about the one before is not said about it: neither its server and credentials nor that it may be written to.
+    """
+    for name in _OF_ONE_CONTEXT:
+        if hasattr(args, name):
+            setattr(args, name, False if isinstance(getattr(args, name), bool) else "")
+    args.context, args.screen = context, screen
+
+
+async def _run(args: argparse.Namespace, settings: Settings) -> tuple[str, str] | None:
+    """Run a console; return the context to go on with and the screen, where somebody chose another."""
+    settings = replace(settings, columns=load_columns(), color=_color(settings.color))
+    if args.replay:
+        past = _replay(args)
+        name = settings.context or past.name
+        console = Console(past, replace(settings, context=name, read_only=True))
+        await console.run_async()
+        return None
+    from controllers.kube.access import connect
+    from controllers.kube.clock import ServerClock
+    from kubectl_kpolicy.session.cluster import access_of
+    from kubectl_kpolicy.session.config import load_config
+
+    access = access_of(args)
+    clock = ServerClock()
+    client = cast("HttpClient", Late(partial(connect, access, clock=clock)))
+    journal = args.journal or load_config().context(settings.context, "journal")
+    source = LiveSource(client, clock, Scope(journal=journal), name=settings.context)
+    settings = replace(settings, seen=load_seen(settings.context))
+    console = Console(source, settings, doer=ActionExecutor(client, source.now, world=source.world))
+    console.identify = _identifying(console, client)
+    console.contexts = partial(_contexts, args)
+    with ExitStack() as stack:
+        _record(args, source, stack)
+        try:
+            chosen = await console.run_async()
+        finally:
+            await client.close()
+    save_seen(settings.context, source.world)
+    return (chosen, console.current) if chosen else None
+
+
+def _color(name: str) -> str:
+    """Return a colour as it was written; raises EngineError for one that there is not."""
+    from textual.color import Color, ColorParseError
+
+    try:
+        return name and Color.parse(name) and name
+    except ColorParseError as error:
+        raise EngineError(f"`{name}` is no colour", help="write `color` of the context as teal or #112233") from error  # fmt: skip
+
+
+def _contexts(args: argparse.Namespace) -> list[str]:
+    """Return the contexts of the kubeconfig, in its order."""
+    from controllers.kube.kubeconfig import default_paths, read_kubeconfig
+
+    paths = [Path(args.kubeconfig)] if args.kubeconfig else default_paths()
+    return list(read_kubeconfig(paths).contexts)
+
+
+def _identifying(console: Console, client: Any) -> Any:
+    """Return what finds out, beside everything else, who looks and what they may do."""
+
+    async def identify() -> None:
+        from kubectl_kpolicy.session.identity import rights_of, who_am_i
+
+        from .wiring import connect
+
+        me = await who_am_i(client)
+        console.settings = replace(console.settings, user=me.user)
+        console.doer.user = me.user
+        connect(console, client, me)
+        rights = {right for action in ALL for right in action.rights}
+        console.rights = await rights_of(client, rights, console.settings.namespace)
+        console.ask_rights = partial(rights_of, client, rights)
+        console.draw_frame()
+
+    return identify
+
+
+def _replay(args: argparse.Namespace) -> ReplaySource:
+    at = instant(args.at)
+    if args.at and at is None:
+        raise EngineError(f"cannot read `{args.at}` as an instant", help="write it as 2026-11-21T10:18:00Z")  # fmt: skip
+    return ReplaySource(read_recording(Path(args.replay)), at)
+
+
+def _record(args: argparse.Namespace, source: Source, stack: ExitStack) -> None:
+    if args.record:
+        path = Path(args.record)
+        path.touch(mode=0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC)
+        Recorder(source.world, stack.enter_context(os.fdopen(descriptor, "w")), source.now, source.name)  # fmt: skip
