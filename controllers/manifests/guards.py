@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from controllers.kube.accounts import Job, account_user
-from engine.cleanup import TTL_LABEL
+from engine.cleanup.ttl import TTL_LABEL
 from engine.grants import FINAL
 from engine.grants.issuing import LONGEST
 

@@ -15,6 +15,7 @@ import orjson
 
 from engine.lang import wildcard
 from engine.match import KindFilter, parse_kind
+from engine.model import review_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -154,6 +155,12 @@ class Configuration:
     def filters_out(self, review: Review, namespace: str, name: str) -> bool:
         """Tell whether objects like this one are never put before policies."""
         return self._index.match(review, namespace, name)
+
+    def leaves_out(self, obj: Object) -> bool:
+        """Tell the same of one object."""
+        metadata = obj["metadata"]
+        namespace, name = str(metadata.get("namespace") or ""), str(metadata["name"])
+        return self.filters_out(review_of(obj), namespace, name)
 
 
 def read_configuration(config_map: Object | None) -> Configuration:

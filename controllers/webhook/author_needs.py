@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from controllers.store.policies import CEL_GROUP
 from engine.autogen import expand
-from engine.cleanup import TTL_LABEL
+from engine.cleanup.ttl import TTL_LABEL
 from engine.errors import EngineError
 from engine.lang import wildcard
 from engine.match import parse_kind

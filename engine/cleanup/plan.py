@@ -10,13 +10,16 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.errors import EvaluationError
+from engine.errors import EngineError, LimitError
+from engine.evaluate.asking import Said, until_answered
 from engine.lang import wildcard
 from engine.match import compile_any_all, parse_kind
 from engine.model import review_of
 from engine.reach import Effect, out_of_reach, target_of
-from engine.record import record
+from engine.record import record, replace
 
+from .conditions import compile_target_conditions
+from .holds import hold_on_object
 from .schedule import moment_after, next_after, parse_schedule
 from .ttl import PROPAGATIONS, instant_of
 
@@ -24,24 +27,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import datetime
 
-    from engine.match import Group
-    from engine.model import CleanupPolicy, Object
+    from engine.evaluate import Inputs
+    from engine.evaluate.asking import Answers, Asking
+    from engine.model import CleanupPolicy, Object, Review
 
-    Conditions = Callable[[Object], bool]
+    from .conditions import Conditions
 
 TRIGGER_UID: Final = "generate.kyverno.io/trigger-uid"
 TRIGGER_KIND: Final = "generate.kyverno.io/trigger-kind"
+_TOO_DEEP: Final = "the conditions or the object are nested too deeply"
+FILTERED: Final = "left out by the resource filters of the configuration"
 
 _NO_LABELS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
 
 
 @record
 class Decision:
-    """Whether one matched object goes, and why or why not."""
+    """Whether one matched object goes, and why or why not; `error` is what kept it where something went wrong."""
 
     object: Object
     goes: bool
     reason: str
+    error: EngineError | None = None
 
 
 @record
@@ -66,45 +73,76 @@ class Plan:
 
 @record
 class Cleanup:
-    """A cleanup policy, compiled. `only_uid` is set for a policy that was generated for one object."""
+    """A cleanup policy, compiled.
+
+    `selects` says None of an object that the policy has nothing to do with and False of one that it excludes; `conditions` is
+    None where there are none. `only_uid` is set for a policy that was generated for one object.
+    """
 
     policy: CleanupPolicy
-    included: Group
-    excluded: Group
+    selects: Callable[[Review], bool | None]
+    conditions: Conditions | None = None
     only_uid: str = ""
 
 
 def compile_cleanup(policy: CleanupPolicy) -> Cleanup:
-    """Compile a policy; raises PolicyError for an unreadable schedule, match or exclude."""
+    """Compile a policy; raises PolicyError for an unreadable schedule, match, exclude or condition."""
     parse_schedule(policy.schedule)
-    return Cleanup(
-        policy=policy,
-        included=compile_any_all(policy.match),
-        excluded=compile_any_all(policy.exclude),
-        only_uid=_trigger_uid(policy),
-    )
+    included, excluded = compile_any_all(policy.match), compile_any_all(policy.exclude)
+
+    def selects(review: Review) -> bool | None:
+        return not excluded.test(review) if included.test(review) else None
+
+    return Cleanup(policy, selects, compile_target_conditions(policy), _trigger_uid(policy))
 
 
-def plan(
-    cleanup: Cleanup,
-    objects: Iterable[Object],
-    now: datetime,
-    *,
-    check_conditions: Conditions,
-    namespace_labels: Mapping[str, Mapping[str, str]] = _NO_LABELS,
-) -> Plan:
-    """Decide which of `objects` the next run of a policy deletes, as they are now.
-
-    `check_conditions` is asked about matched objects of policies that have conditions; an EvaluationError from it keeps the
-    object. `namespace_labels` are the labels of namespaces by name. Objects that the policy does not match are not listed.
-    """
+def run_of(cleanup: Cleanup, now: datetime) -> Plan:
+    """Return when a policy runs, without looking at any object."""
     policy = cleanup.policy
     propagation = policy.propagation if policy.propagation in PROPAGATIONS else ""
     if cleanup.only_uid and policy.last_execution_at:
         return Plan(propagation=propagation, spent=True)
     run_at, then_at = _runs(cleanup, now)
-    decisions = tuple(_decisions(cleanup, objects, check_conditions, namespace_labels))
-    return Plan(decisions, run_at, then_at, propagation)
+    return Plan((), run_at, then_at, propagation)
+
+
+def plan(
+    cleanup: Cleanup,
+    objects: Iterable[Object],
+    inputs: Inputs,
+    *,
+    namespace_labels: Mapping[str, Mapping[str, str]] = _NO_LABELS,
+    is_filtered: Callable[[Object], bool] = lambda _: False,
+) -> Asking[Plan]:
+    """Decide which of `objects` the next run of a policy deletes, as they are at `inputs.now`.
+
+    Yields what conditions lack and is sent the answers. An error keeps the object. `namespace_labels` are the labels of
+    namespaces by name, `is_filtered` tells of objects that the configuration keeps from all policies. Objects that the
+    policy does not match are not listed.
+    """
+    found = run_of(cleanup, inputs.now)
+    if found.spent:
+        return found
+    known, decisions = dict(inputs.answers), []
+    within = cleanup.policy.namespace
+    for review in _selected(cleanup, objects, namespace_labels):
+        obj = review.target
+        kept = _kept(cleanup, review, is_filtered, inputs.now)
+        if not kept and (conditions := cleanup.conditions) is not None:
+
+            def ask(answers: Answers, review: Review = review) -> Said[str]:
+                given = replace(inputs, answers=answers, within=within)
+                return Said(lambda: conditions(review, given))
+
+            try:
+                kept = (yield from until_answered(ask, known)).value
+            except (EngineError, RecursionError) as problem:
+                error = problem if isinstance(problem, EngineError) else LimitError(_TOO_DEEP)
+                reason = f"the conditions could not be checked: {error.message}"
+                decisions.append(Decision(obj, goes=False, reason=reason, error=error))
+                continue
+        decisions.append(Decision(obj, goes=not kept, reason=kept or _why(cleanup)))
+    return replace(found, decisions=tuple(decisions))
 
 
 def _runs(cleanup: Cleanup, now: datetime) -> tuple[datetime | None, datetime | None]:
@@ -119,45 +157,42 @@ def _runs(cleanup: Cleanup, now: datetime) -> tuple[datetime | None, datetime | 
     return run_at, next(iter(next_after(policy.schedule, max(run_at, now))), None)
 
 
-def _decisions(
-    cleanup: Cleanup,
-    objects: Iterable[Object],
-    check_conditions: Conditions,
-    namespace_labels: Mapping[str, Mapping[str, str]],
-) -> Iterator[Decision]:
-    policy = cleanup.policy
+def _selected(
+    cleanup: Cleanup, objects: Iterable[Object], namespace_labels: Mapping[str, Mapping[str, str]]
+) -> Iterator[Review]:
+    """Yield the objects of a policy's namespace, or of all, that it has to do with."""
+    within = cleanup.policy.namespace
     for obj in objects:
         namespace = str(_metadata(obj).get("namespace") or "")
-        if policy.namespace and namespace != policy.namespace:
+        if within and namespace != within:
             continue
         review = review_of(obj, namespace_labels=namespace_labels.get(namespace, {}))
-        if not cleanup.included.test(review):
-            continue
-        if cleanup.excluded.test(review):
-            yield Decision(obj, goes=False, reason="excluded by the policy")
-            continue
-        kept = _kept(cleanup, obj, check_conditions)
-        yield Decision(obj, goes=not kept, reason=kept or _why(policy))
+        if cleanup.selects(review) is not None:
+            yield review
 
 
-def _kept(cleanup: Cleanup, obj: Object, check_conditions: Conditions) -> str:
-    """Return why a matched object stays, empty when it goes."""
+def _kept(
+    cleanup: Cleanup, review: Review, is_filtered: Callable[[Object], bool], now: datetime
+) -> str:
+    """Return why a matched object stays whatever the conditions say, empty when they decide."""
+    obj = review.target
     metadata = _metadata(obj)
+    if not cleanup.selects(review):
+        return "excluded by the policy"
     if reason := out_of_reach(Effect.CLEAN_UP, target_of(obj), cleanup.policy.namespace):
         return reason
     if cleanup.only_uid and metadata.get("uid") != cleanup.only_uid:
         return f"not the object that the policy was made for, which has UID `{cleanup.only_uid}`"
     if metadata.get("deletionTimestamp"):
         return "already being deleted"
-    if not cleanup.policy.conditions:
-        return ""
-    try:
-        return "" if check_conditions(obj) else "the conditions do not hold"
-    except EvaluationError as error:
-        return f"the conditions could not be checked: {error.message}"
+    if is_filtered(obj):
+        return FILTERED
+    held = hold_on_object(obj, now)
+    return held.reason if held is not None else ""
 
 
-def _why(policy: CleanupPolicy) -> str:
+def _why(cleanup: Cleanup) -> str:
+    policy = cleanup.policy
     conditions = ", and its conditions hold" if policy.conditions else ""
     return f"matched by {policy.kind} `{policy.key}`{conditions}"
 

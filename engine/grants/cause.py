@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.cleanup import TTL_LABEL
+from engine.cleanup.ttl import TTL_LABEL
 from engine.exceptions.cover import EXPIRES_AT
 from engine.reach import GRANT_ANNOTATION
 

@@ -18,11 +18,11 @@ from controllers.kube.kinds import (
     Discovery,
     Kind,
 )
+from engine.cleanup.holds import AFTER, PAUSE, SKIP, HoldState
 from engine.errors import EngineError
 from engine.record import record
 from kubectl_kpolicy.cluster.cache import word
 from kubectl_kpolicy.cluster.celkinds import is_cel
-from kubectl_kpolicy.cluster.cleanup import AFTER, PAUSE, SKIP
 from kubectl_kpolicy.cluster.time_format import absolute, length_of
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 CHANGED_BY = "kpolicy.io/cleanup-changed-by"
 CHANGED_FOR = "kpolicy.io/cleanup-reason"
 RUN = "kpolicy.io/cleanup-run"
+
+
+_HELD_BY = {HoldState.PAUSED: PAUSE, HoldState.SKIPPED: SKIP, HoldState.POSTPONED: AFTER}
 
 
 @record
@@ -120,10 +123,13 @@ class ActionExecutor:
         return "the next run passes it over"
 
     async def _pause(self, row: Row, form: Mapping[str, str]) -> str:
-        paused = row.text("state") == "paused"
-        self._check_engine("resume" if paused else "pause", row)
-        await self._annotate(row, form, {PAUSE: None if paused else "true"})
-        return "resumed" if paused else "paused"
+        """Pause a clean-up, or lift what holds it: a pause when asked again, whatever it is when asked to resume."""
+        held_by = _HELD_BY.get(row.text("state")) if form.get("resume") else None
+        if row.text("state") == HoldState.PAUSED:
+            held_by = PAUSE
+        self._check_engine("resume" if held_by else "pause", row)
+        await self._annotate(row, form, {held_by: None} if held_by else {PAUSE: "true"})
+        return "resumed" if held_by else "paused"
 
     def _check_engine(self, verb: str, row: Row) -> None:
         if self._world is not None:

@@ -4,42 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.cleanup import compile_cleanup, plan
+from engine.cleanup.plan import compile_cleanup, plan
 from engine.errors import EngineError
 from engine.evaluate import Inputs
-from engine.evaluate.conditions import compile_conditions
-from engine.evaluate.context import compile_context, load_context
-from engine.evaluate.lookups import LookupNeeded
-from engine.lang.jmes.env import Env
-from engine.lang.variables import Scope
+from engine.evaluate.asking import conclude
 
 from .names import resource_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from engine.evaluate import Answer, Lookup
-    from engine.model import CleanupPolicy, Object
+    from collections.abc import Iterator
 
     from .inputs import ApplyInputs
-
-MAX_LOOKUPS = 100
 
 
 def deletions(inputs: ApplyInputs) -> Iterator[str]:
     """Yield a line for every object that a clean-up policy matches, and one for the policy's next run."""
+    setting = inputs.setting
+    given = Inputs(now=setting.now, seed=setting.seed, resolve_values=setting.resolve_values)
+    labels = {**setting.namespace_labels, **setting.values.namespace_labels}
     for policy in inputs.loaded.cleanups:
         try:
-            found = plan(
-                compile_cleanup(policy),
-                inputs.objects,
-                inputs.setting.now,
-                check_conditions=_checker(policy, inputs),
-                namespace_labels={
-                    **inputs.setting.namespace_labels,
-                    **inputs.setting.values.namespace_labels,
-                },
-            )
+            asking = plan(compile_cleanup(policy), inputs.objects, given, namespace_labels=labels)
+            found = conclude(asking, setting.world.answers)
         except EngineError as error:
             yield f"cleanup policy {policy.key}: {error.message}"
             continue
@@ -48,26 +34,3 @@ def deletions(inputs: ApplyInputs) -> Iterator[str]:
         for decision in found.decisions:
             verb = "delete" if decision.goes else "keep"
             yield f"  {verb} {resource_path(decision.object)}: {decision.reason}"
-
-
-def _checker(policy: CleanupPolicy, inputs: ApplyInputs) -> Callable[[Object], bool]:
-    conditions = compile_conditions(policy.conditions)
-    entries = compile_context(policy.context)
-    answers: dict[Lookup, Answer] = {}
-
-    def holds(obj: Object) -> bool:
-        for _ in range(MAX_LOOKUPS):
-            scope = Scope(
-                {"target": obj},
-                Env(now=inputs.setting.now),
-                rereads=inputs.setting.resolve_values,
-            )
-            given = Inputs(now=inputs.setting.now, answers=answers, within=policy.namespace)
-            load_context(entries, scope, given)
-            try:
-                return conditions(scope, None).holds
-            except LookupNeeded as needed:
-                answers.update(inputs.setting.world.answers((needed.lookup,)))
-        return False
-
-    return holds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.cleanup.holds import HoldState
 from kubectl_kpolicy.output.diagnostics import visible
 
 from .changes import named
@@ -21,7 +22,7 @@ _CHANGES = (
     ("postpone", "let it happen later", "cleanup-postpone"),
     ("skip", "pass over the next run", "cleanup-skip"),
     ("pause", "stop until it is resumed", "cleanup-pause"),
-    ("resume", "go on after a pause", "cleanup-pause"),
+    ("resume", "lift what holds it back", "cleanup-pause"),
 )
 
 
@@ -108,6 +109,8 @@ def _perform(args: argparse.Namespace, name: str, action: str) -> int:
             print(visible(f"{named(row)}: {name} (client dry run)"))
         return 0
     form = {"reason": args.reason, "for": getattr(args, "length", "")}
+    if name == "resume":
+        form["resume"] = "yes"
     if args.dry_run == "server":
         form["dry-run"] = args.dry_run
     return perform(args, action, rows, form)
@@ -130,8 +133,11 @@ def _held_back(name: str, rows: list[Row]) -> list[Row]:
 
     if name not in ("pause", "resume"):
         return rows
-    found = [row for row in rows if (row.text("state") == "paused") is (name == "resume")]
+    if name == "pause":
+        found = [row for row in rows if row.text("state") != HoldState.PAUSED]
+    else:
+        found = [row for row in rows if row.text("state") in set(HoldState)]
     if not found:
-        state = "paused already" if name == "pause" else "not paused"
+        state = "paused already" if name == "pause" else "not held back"
         raise Conflict(f"{' and '.join(map(named, rows))}: {state}", status=409)
     return found

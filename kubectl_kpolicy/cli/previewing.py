@@ -12,10 +12,11 @@ from kubectl_kpolicy.session import cluster
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from controllers.kube import Access, Client
+    from engine.cleanup.holds import Hold
     from engine.model import Object
     from kubectl_kpolicy.cluster.planning import Planned
     from kubectl_kpolicy.cluster.rows import Row
@@ -40,7 +41,8 @@ def run(args: argparse.Namespace) -> int:
     planned = _planned(args)
     if isinstance(planned, ExitCode):
         return planned
-    found, rows, _ = planned
+    found, rows, now = planned
+    _check_holds(rows, now)
     from kubectl_kpolicy.cluster.planning import named_in_full
 
     going = [one for one in found if one.goes]
@@ -91,12 +93,31 @@ def _planned(
 
 def _say_held(rows: Sequence[Row], now: datetime) -> None:
     """Say of policies that are held back that nothing goes until they are not."""
-    from kubectl_kpolicy.cluster.cleanup import held
+    for row, hold in _held(rows, now):
+        print(f"note: {row.text('by')} is {_words(hold)}", file=sys.stderr)
+
+
+def _check_holds(rows: Sequence[Row], now: datetime) -> None:
+    """Refuse to run a policy by hand that is held back, as its own runs are; raises Conflict."""
+    from controllers.kube import Conflict
+
+    for row, hold in _held(rows, now):
+        name = row.text("by")
+        raise Conflict(f"{name} is {_words(hold)}: nothing was deleted", status=409, help=f"`kubectl kpolicy cleanup resume {name} --reason TEXT` lets it go on")  # fmt: skip
+
+
+def _held(rows: Sequence[Row], now: datetime) -> Iterator[tuple[Row, Hold]]:
+    """Yield the policies that are held back; of an object with a label, its plan says so."""
+    from kubectl_kpolicy.cluster.cleanup import hold_of, is_of_label
 
     for row in rows:
-        hold = held(row.object, row.moment("due"), now)
-        if hold and not row.text("by").startswith("label "):
-            print(f"note: {row.text('by')} is {'skipped once' if hold == 'skip' else hold}", file=sys.stderr)  # fmt: skip
+        if not is_of_label(row) and (hold := hold_of(row, now)):
+            yield row, hold
+
+
+def _words(hold: Hold) -> str:
+    state = "skipped once" if hold.state == "skip" else hold.state
+    return "held back by an annotation that cannot be read" if hold.is_unreadable else state
 
 
 def _print(args: argparse.Namespace, found: Sequence[Planned]) -> None:
@@ -133,11 +154,12 @@ def _print_data(args: argparse.Namespace, objects: list[Object]) -> None:
 async def _note(client: Client, rows: Sequence[Row], reason: str) -> None:
     """Write on each policy who ran it and why; raises KubeError, for then nothing is deleted either."""
     from kubectl_kpolicy.actions.executor import ActionExecutor
+    from kubectl_kpolicy.cluster.cleanup import is_of_label
     from kubectl_kpolicy.session.identity import who_am_i
 
     user = (await who_am_i(client)).user
     doer = ActionExecutor(client, cluster.now, user)
-    policies = [row for row in rows if not row.text("by").startswith("label ")]
+    policies = [row for row in rows if not is_of_label(row)]
     for outcome in await doer.perform("cleanup-run", policies, {"reason": reason}):
         if not outcome.done:
             raise EngineError(f"nothing was deleted: {outcome.text}")

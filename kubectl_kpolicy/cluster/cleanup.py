@@ -6,10 +6,11 @@ late shows as due.
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from engine.cleanup.holds import hold_on_object, hold_on_run, takes_place
+from engine.cleanup.ttl import PROPAGATION_ANNOTATION, TTL_LABEL
 from engine.errors import EngineError
 
 from .cache import items, part, word
@@ -19,13 +20,12 @@ from .time_format import instant
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from engine.cleanup.holds import Hold
     from engine.model import Object
 
     from .cache import ClusterCache
     from .rows import Cell
 
-TTL_LABEL = "cleanup.kyverno.io/ttl"
-AFTER, SKIP, PAUSE = "kpolicy.io/cleanup-after", "kpolicy.io/cleanup-skip", "kpolicy.io/cleanup-pause"  # fmt: skip
 POLICIES = ("clustercleanuppolicies", "cleanuppolicies")
 
 
@@ -37,12 +37,11 @@ def cleanup_rows(world: ClusterCache, now: datetime) -> list[Row]:
 
 def next_run(policy: Object, now: datetime) -> tuple[datetime | None, str]:
     """Return when a cleanup policy runs next and, where it cannot be told, why."""
-    from engine.cleanup import compile_cleanup, plan
+    from engine.cleanup.plan import compile_cleanup, run_of
     from engine.parse import parse_cleanup_policy
 
     try:
-        compiled = compile_cleanup(parse_cleanup_policy(policy, strict=False))
-        found = plan(compiled, (), now, check_conditions=lambda _: False)
+        found = run_of(compile_cleanup(parse_cleanup_policy(policy, strict=False)), now)
     except EngineError as error:
         return None, error.message
     return found.run_at, "spent" if found.spent else ""
@@ -50,7 +49,7 @@ def next_run(policy: Object, now: datetime) -> tuple[datetime | None, str]:
 
 def due(obj: Object) -> tuple[datetime | None, str]:
     """Return when an object's own label makes it due and, where the label cannot be read, why not."""
-    from engine.cleanup import due_at
+    from engine.cleanup.ttl import due_at
 
     try:
         return due_at(obj), ""
@@ -58,25 +57,16 @@ def due(obj: Object) -> tuple[datetime | None, str]:
         return None, error.message
 
 
-def held(obj: Object, run_at: datetime | None, now: datetime) -> str:
-    """Return what keeps a cleanup from happening: `paused`, `skip`, `postponed`, or nothing."""
-    annotations = part(obj, "metadata", "annotations")
-    if PAUSE in annotations:
-        return "paused"
-    if SKIP in annotations:
-        until = marked_until(obj, SKIP)
-        if until is None or run_at is None or run_at <= until:
-            return "skip"
-    after = marked_until(obj, AFTER)
-    return "postponed" if after is not None and now < after else ""
+def hold_of(row: Row, now: datetime) -> Hold | None:
+    """Return what keeps the clean-up of a row of this listing from happening."""
+    if is_of_label(row):
+        return hold_on_object(row.object, now)
+    return hold_on_run(row.object, next_run(row.object, now)[0], now)
 
 
-def marked_until(obj: Object, annotation: str) -> datetime | None:
-    """Return the instant with which an annotation begins; who said so and why may follow it."""
-    first = re.split(
-        r"[\s;,]", word(obj, "metadata", "annotations", annotation).strip(), maxsplit=1
-    )
-    return instant(first[0])
+def is_of_label(row: Row) -> bool:
+    """Tell whether a row is an object with a TTL label, and no policy."""
+    return row.text("by").startswith("label ")
 
 
 def kinds_of(policy: Object) -> str:
@@ -89,11 +79,10 @@ def kinds_of(policy: Object) -> str:
 
 def _policy_row(policy: Object, now: datetime) -> Row:
     run_at, trouble = next_run(policy, now)
-    after = marked_until(policy, AFTER)
-    if run_at is not None and after is not None:
-        run_at = max(run_at, after)
+    hold = hold_on_run(policy, run_at, now)
+    run_at = run_at and takes_place(policy, run_at)
     namespace, name = word(policy, "metadata", "namespace"), word(policy, "metadata", "name")
-    state = held(policy, run_at, now) or trouble or _state(run_at, now)
+    state = hold.state if hold else trouble or _state(run_at, now)
     cells: dict[str, Cell] = {
         "due": run_at,
         "left": run_at,
@@ -120,9 +109,8 @@ def _names(policy: Object) -> str:
 
 def _ttl_row(obj: Object, now: datetime) -> Row:
     due_at, trouble = due(obj)
-    after = marked_until(obj, AFTER)
-    if due_at is not None and after is not None:
-        due_at = max(due_at, after)
+    hold = hold_on_object(obj, now)
+    due_at = due_at and takes_place(obj, due_at)
     kind, name = word(obj, "kind"), word(obj, "metadata", "name")
     namespace = word(obj, "metadata", "namespace")
     owner = next(iter(items(obj, "metadata", "ownerReferences")), {})
@@ -135,10 +123,8 @@ def _ttl_row(obj: Object, now: datetime) -> Row:
         "by": f"label ttl={word(obj, 'metadata', 'labels', TTL_LABEL)}",
         "object": f"{kind}/{name}",
         "action": "delete",
-        "state": held(obj, due_at, now) or ("unreadable label" if trouble else _state(due_at, now)),
-        "propagation": word(
-            obj, "metadata", "annotations", "cleanup.kyverno.io/propagation-policy"
-        ),
+        "state": hold.state if hold else "unreadable label" if trouble else _state(due_at, now),
+        "propagation": word(obj, "metadata", "annotations", PROPAGATION_ANNOTATION),
         "owner": "/".join(filter(None, (word(owner, "kind"), word(owner, "name")))),
         "last": None,
     }

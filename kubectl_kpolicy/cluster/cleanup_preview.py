@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .cleanup import held
+from .cleanup import hold_of
 from .details import Section
 from .planning import named_in_full
 from .time_format import absolute
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from .rows import Row
 
 _HOLDS = {"paused": "paused: nothing goes until it is resumed", "skip": "skipped: the next run passes everything over", "postponed": "postponed: nothing goes before then"}  # fmt: skip
+_UNREADABLE = "held back: its annotation cannot be read, so that nothing goes until that is changed"
 
 
 def preview(row: Row, plans: Sequence[Planned], now: datetime) -> list[Section]:
     """Return what the next run of a row of Cleanup would do; `plans` are what was planned for it."""
     going = [one for one in plans if one.goes]
     staying = [one for one in plans if not one.goes]
-    due = row.moment("due")
-    hold = held(row.object, due, now)
-    pairs = [("runs", absolute(due) or "never"), ("goes", str(len(going))), ("stays", str(len(staying)))]  # fmt: skip
+    hold = hold_of(row, now)
+    pairs = [("runs", absolute(row.moment("due")) or "never"), ("goes", str(len(going))), ("stays", str(len(staying)))]  # fmt: skip
     if hold:
-        pairs.append(("held", _HOLDS[hold]))
+        pairs.append(("held", _UNREADABLE if hold.is_unreadable else _HOLDS[hold.state]))
     found = [Section("", pairs=tuple(pairs))]
     for title, part in (("goes", going), ("stays", staying)):
         if part:

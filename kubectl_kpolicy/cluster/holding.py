@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError
 from kubectl_kpolicy.output.structured import name_of
 
+from .cleanup import is_of_label
 from .health import engine_of
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def _instead(row: Row) -> str:
     """Return the command that keeps Kyverno from deleting: another schedule, or no TTL label."""
     place = f" -n {row.text('namespace')}" if row.text("namespace") else ""
     thing = shlex.quote(name_of(row.object))
-    if row.text("by").startswith("label "):
+    if is_of_label(row):
         return f"kubectl label {thing}{place} cleanup.kyverno.io/ttl- takes its label away"
     patch = shlex.quote('{"spec":{"schedule":"0 0 31 2 *"}}')
     return f"kubectl patch {thing}{place} --type merge -p {patch} gives it a schedule that never comes"  # fmt: skip

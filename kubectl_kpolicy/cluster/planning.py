@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.errors import EngineError, EvaluationError
+from engine.cleanup.holds import hold_on_object
+from engine.errors import EngineError
+from engine.reach import Effect, out_of_reach, target_of
 from engine.record import record
 
 from .cache import items, word
-from .cleanup import held, kinds_of
+from .cleanup import is_of_label
 from .fetching import named
 
 if TYPE_CHECKING:
@@ -22,13 +24,12 @@ if TYPE_CHECKING:
     from controllers.kube import Client
     from controllers.kube.kinds import Discovery, Kind
     from controllers.lookups.answering import Lookups
-    from engine.cleanup import Cleanup, Decision
-    from engine.evaluate import Answer, Lookup
-    from engine.model import CleanupPolicy, Object
+    from controllers.runtime.configuration import Configuration
+    from engine.cleanup.plan import Cleanup
+    from engine.model import Object
 
     from .rows import Row
 
-_MOST_LOOKUPS = 100
 _LONGEST_CHAIN = 8
 _DEPENDENTS = ("ReplicaSet", "Job", "Pod")
 """Kinds that controllers make for others; looked through for what goes with an object."""
@@ -56,7 +57,7 @@ async def plans_of(client: Client, rows: Sequence[Row], now: datetime) -> list[P
     try:
         found: list[Planned] = []
         for row in rows:
-            if row.text("by").startswith("label "):
+            if is_of_label(row):
                 found.append(await planner.of_label(row.object, row.moment("due")))
             else:
                 found += await planner.of_policy(row.object)
@@ -93,37 +94,50 @@ class Planner:
 
     async def of_policy(self, policy: Object) -> list[Planned]:
         """Return what the next run of a cleanup policy is about; raises EngineError."""
-        from engine.cleanup import compile_cleanup, plan
+        from engine.cleanup.plan import compile_cleanup, plan
+        from engine.evaluate import Inputs
+        from engine.evaluate.asking import conclude_later
         from engine.parse import parse_cleanup_policy
 
+        assert self._lookups is not None
         compiled = compile_cleanup(parse_cleanup_policy(policy, strict=False))
         objects = await self._matched(compiled)
-        found = plan(compiled, objects, self._now, check_conditions=lambda _: True, namespace_labels=await self._labels())  # fmt: skip
-        conditions = _Conditions(compiled.policy, self._now, self._lookups)
-        made = []
-        for decision in found.decisions:
-            goes, reason = await self._decided(decision, conditions)
-            made.append(await self._planned(decision.object, compiled.policy.key, found.run_at, found.propagation, goes=goes, reason=reason))  # fmt: skip
-        return made
+        is_filtered = (await self._configuration()).leaves_out
+        asking = plan(compiled, objects, Inputs(now=self._now), namespace_labels=await self._labels(), is_filtered=is_filtered)  # fmt: skip
+        found = await conclude_later(asking, self._lookups.resolve)
+        return [
+            await self._planned(one.object, compiled.policy.key, found.run_at, found.propagation, goes=one.goes, reason=one.reason)
+            for one in found.decisions
+        ]  # fmt: skip
 
     async def of_label(self, obj: Object, at: datetime | None) -> Planned:
         """Return what becomes of an object with a TTL label; raises KubeError."""
-        from engine.cleanup import propagation
+        from engine.cleanup.ttl import TTL_LABEL, propagation
 
-        hold = held(obj, at, self._now)
-        reason = f"its clean-up is {hold}" if hold else "its label cannot be read" if at is None else "its label says so"  # fmt: skip
-        label = f"label ttl={word(obj, 'metadata', 'labels', 'cleanup.kyverno.io/ttl')}"
-        return await self._planned(obj, label, at, propagation(obj), goes=not hold and at is not None, reason=reason)  # fmt: skip
+        hold = hold_on_object(obj, self._now)
+        kept = out_of_reach(Effect.EXPIRE, target_of(obj)) or ("its label cannot be read" if at is None else hold.reason if hold else "")  # fmt: skip
+        label = f"label ttl={word(obj, 'metadata', 'labels', TTL_LABEL)}"
+        return await self._planned(obj, label, at, propagation(obj), goes=not kept, reason=kept or "its label says so")  # fmt: skip
+
+    async def _configuration(self) -> Configuration:
+        """Return what the engine's ConfigMap keeps from all policies; its defaults where it may not be read."""
+        from controllers.kube.errors import KubeError
+        from controllers.kube.kinds import CONFIG_MAPS
+        from controllers.runtime.configuration import read_configuration
+
+        try:
+            return read_configuration(await self._client.get(CONFIG_MAPS, "kyverno", "kyverno"))
+        except KubeError:
+            return read_configuration(None)
 
     async def _matched(self, compiled: Cleanup) -> list[Object]:
-        from engine.match import parse_kind
+        from controllers.loops.cleanup.candidates import candidates
 
+        assert self._discovery is not None
         objects: list[Object] = []
-        for text in filter(None, kinds_of(compiled.policy.raw).split(",")):
-            wanted = parse_kind(text)
-            for kind in self._kinds(wanted.group, wanted.version, wanted.kind):
-                page = await self._client.list_all(kind, compiled.policy.namespace if kind.namespaced else "")  # fmt: skip
-                objects += named(page.items, kind)
+        for kind in candidates(self._discovery, compiled.policy):
+            page = await self._client.list_all(kind, compiled.policy.namespace)
+            objects += named(page.items, kind)
         return objects
 
     async def _labels(self) -> dict[str, dict[str, str]]:
@@ -140,18 +154,6 @@ class Planner:
     def _kinds(self, group: str, version: str, kind: str) -> list[Kind]:
         assert self._discovery is not None
         return [one for one in self._discovery.matching(group, version, kind, preferred=True) if "list" in one.verbs]  # fmt: skip
-
-    async def _decided(self, decision: Decision, conditions: _Conditions) -> tuple[bool, str]:
-        if not decision.goes:
-            return False, decision.reason
-        if hold := held(decision.object, None, self._now):
-            return False, f"its clean-up is {hold}"
-        try:
-            if await conditions.hold(decision.object):
-                return True, decision.reason
-        except EvaluationError as error:
-            return False, f"the conditions could not be checked: {error.message}"
-        return False, "the conditions do not hold"
 
     async def _planned(
         self,
@@ -217,41 +219,6 @@ class Planner:
         except EngineError:
             return ()
         return [{**obj, "kind": kind.kind} for obj in page.items]
-
-
-class _Conditions:
-    """The conditions of one policy, with their context; answers from outside are remembered."""
-
-    def __init__(self, policy: CleanupPolicy, now: datetime, lookups: Lookups | None) -> None:
-        from engine.evaluate.conditions import compile_conditions
-        from engine.evaluate.context import compile_context
-
-        self._is_free = not policy.conditions
-        self._conditions = compile_conditions(policy.conditions)
-        self._entries = compile_context(policy.context)
-        self._now, self._within, self._lookups = now, policy.namespace, lookups
-        self._answers: dict[Lookup, Answer] = {}
-
-    async def hold(self, target: Object) -> bool:
-        """Tell whether they hold for an object; raises EvaluationError."""
-        from engine.evaluate import Inputs
-        from engine.evaluate.context import load_context
-        from engine.evaluate.lookups import LookupNeeded
-        from engine.lang.jmes.env import Env
-        from engine.lang.variables import Scope
-
-        if self._is_free:
-            return True
-        for _ in range(_MOST_LOOKUPS):
-            scope = Scope({"target": target}, Env(now=self._now))
-            load_context(self._entries, scope, Inputs(now=self._now, answers=self._answers, within=self._within))  # fmt: skip
-            try:
-                return bool(self._conditions(scope, None).holds)
-            except LookupNeeded as needed:
-                if self._lookups is None:
-                    raise EvaluationError("nobody can be asked for what they need") from needed
-                self._answers |= await self._lookups.resolve({needed.lookup})
-        raise EvaluationError("the conditions ask for more from outside than one object may")
 
 
 def as_object(one: Planned) -> Object:

@@ -15,17 +15,15 @@ from controllers.kube.kinds import CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.announcing import announce
 from controllers.loops.counting import counted
-from controllers.loops.rules import kinds_in, served
 from controllers.store.events import about_object, cleaned_up
-from engine.cleanup import compile_cleanup, plan
+from engine.cleanup.holds import HoldState, hold_on_run, takes_place
+from engine.cleanup.plan import compile_cleanup, plan, run_of
 from engine.errors import EngineError
-from engine.model import review_of
+from engine.evaluate.asking import conclude_later
 from engine.parse import parse_cleanup_policy
-from engine.reach import Effect, Target, out_of_reach
 
-from .conditions import TargetConditions
+from .candidates import candidates
 from .deleting import LONGEST_SLEEP, delete
-from .marks import is_held, is_paused, is_skipped, postponed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from controllers.kube import Kind
     from controllers.kube.store import Change, Store
     from controllers.loops.surroundings import Surroundings
-    from engine.cleanup import Cleanup, Plan
+    from engine.cleanup.plan import Cleanup, Plan
     from engine.model import CleanupPolicy, Object
 
 KINDS = (CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES)
@@ -82,20 +80,18 @@ class CleanupLoop:
         except NotFound:
             return
         obj = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
-        if is_paused(obj) or obj["metadata"].get("deletionTimestamp"):
+        if obj["metadata"].get("deletionTimestamp"):
             return
-        policy = parse_cleanup_policy(obj, strict=False)
-        cleanup = compile_cleanup(policy)
+        cleanup = compile_cleanup(parse_cleanup_policy(obj, strict=False))
         now = self._surroundings.clock.now()
-        run_at = plan(cleanup, (), now, check_conditions=lambda _: True).run_at
-        if run_at is None:
+        run_at = run_of(cleanup, now).run_at
+        hold = hold_on_run(obj, run_at, now)
+        if run_at is None or (hold is not None and hold.until is None):
             return
-        takes_place = postponed(obj, run_at)
-        if takes_place > now:
-            wait = min((takes_place - now).total_seconds(), LONGEST_SLEEP)
-            self.queue.add_after(place, wait)
+        if (at := takes_place(obj, run_at)) > now:
+            self.queue.add_after(place, min((at - now).total_seconds(), LONGEST_SLEEP))
             return
-        if not is_skipped(obj, run_at):
+        if hold is None or hold.state is not HoldState.SKIPPED:
             await self._run(cleanup, obj, now)
         await self._ran(kind, obj, now)
         self.queue.add(place)
@@ -103,8 +99,7 @@ class CleanupLoop:
     async def _run(self, cleanup: Cleanup, obj: Object, now: datetime) -> None:
         """Delete what a policy means; raises the first error that is not one of rights, after trying everything."""
         first: EngineError | None = None
-        filters = kinds_in(cleanup.policy.match)
-        for kind in served(self._surroundings.world.discovery, filters, "list", "delete"):
+        for kind in candidates(self._surroundings.world.discovery, cleanup.policy):
             try:
                 await self._run_kind(cleanup, obj, kind, now)
             except Forbidden as error:
@@ -117,63 +112,45 @@ class CleanupLoop:
             raise first
 
     async def _run_kind(self, cleanup: Cleanup, obj: Object, kind: Kind, now: datetime) -> None:
-        policy = cleanup.policy
-        place = Target(kind.group, kind.kind, kind.namespaced, policy.namespace or None)
-        if out_of_reach(Effect.CLEAN_UP, place, policy.namespace):
-            return
-        page = await self._surroundings.client.list_all(kind, policy.namespace)
+        surroundings = self._surroundings
+        page = await surroundings.client.list_all(kind, cleanup.policy.namespace)
         objects = [
             {"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in page.items
         ]
         labels = {
-            namespace: await self._surroundings.namespace_labels(namespace)
+            namespace: await surroundings.namespace_labels(namespace)
             for namespace in {str(one["metadata"].get("namespace") or "") for one in objects}
         }
-        found = plan(
-            cleanup, objects, now, check_conditions=lambda _: True, namespace_labels=labels
+        asking = plan(
+            cleanup,
+            objects,
+            surroundings.inputs("cleanup", now),
+            namespace_labels=labels,
+            is_filtered=surroundings.world.configuration.leaves_out,
         )
-        conditions = TargetConditions(
-            policy, self._surroundings.resolver, self._surroundings.inputs("cleanup", now)
-        )
-        await self._delete_all(policy, obj, kind, found, conditions, now)
+        found = await conclude_later(asking, surroundings.resolver.resolve)
+        await self._delete_all(cleanup.policy, obj, kind, found)
 
     async def _delete_all(
-        self,
-        policy: CleanupPolicy,
-        obj: Object,
-        kind: Kind,
-        found: Plan,
-        conditions: TargetConditions,
-        now: datetime,
+        self, policy: CleanupPolicy, obj: Object, kind: Kind, found: Plan
     ) -> None:
         """Delete the objects of one kind; raises the first error when all were tried."""
         first: EngineError | None = None
-        for decision in found.deletions:
-            target = decision.object
-            if self._is_filtered(target) or is_held(target, now):
-                continue
-            labels = _labels(policy, target)
+        metrics, how = self._surroundings.metrics, found.propagation
+        for decision in found.decisions:
+            labels = _labels(policy, decision.object)
             try:
-                if policy.conditions and not await conditions.hold(target):
-                    continue
-                propagation = found.propagation
-                if await delete(
-                    self._surroundings, kind, target, about_object(obj), propagation=propagation
+                if decision.error is not None:
+                    raise decision.error
+                if decision.goes and await delete(
+                    self._surroundings, kind, decision.object, about_object(obj), propagation=how
                 ):
-                    self._surroundings.metrics.count(
-                        "kyverno_cleanup_controller_deletedobjects", labels
-                    )
+                    metrics.count("kyverno_cleanup_controller_deletedobjects", labels)
             except EngineError as error:
-                self._surroundings.metrics.count("kyverno_cleanup_controller_errors", labels)
+                metrics.count("kyverno_cleanup_controller_errors", labels)
                 first = first or error
         if first is not None:
             raise first
-
-    def _is_filtered(self, target: Object) -> bool:
-        metadata = target["metadata"]
-        return self._surroundings.world.configuration.filters_out(
-            review_of(target), str(metadata.get("namespace") or ""), str(metadata["name"])
-        )
 
     def _refused(self, policy: CleanupPolicy, obj: Object, kind: Kind, error: Forbidden) -> None:
         """Say that objects of a kind stay for lack of rights; the run counts all the same (row C-02)."""

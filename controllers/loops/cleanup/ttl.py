@@ -18,12 +18,12 @@ from controllers.kube.workqueue import WorkQueue
 from controllers.loops.announcing import announce
 from controllers.loops.counting import counted
 from controllers.store.events import about_object, cleaned_up
-from engine.cleanup import TTL_LABEL, due_at, propagation
+from engine.cleanup.holds import hold_on_object
+from engine.cleanup.ttl import TTL_LABEL, due_at, propagation
 from engine.errors import EngineError, EvaluationError
 from engine.reach import Effect, Target, out_of_reach
 
 from .deleting import LONGEST_SLEEP, delete
-from .marks import is_held
 from .rights import Rights
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class TtlLoop:
         now = self._surroundings.clock.now()
         if due is None:
             return
-        if due > now or is_held(obj, now):
+        if due > now or hold_on_object(obj, now) is not None:
             wait = (due - now).total_seconds() if due > now else LONGEST_SLEEP
             self.queue.add_after(place, min(wait, LONGEST_SLEEP))
             return

@@ -26,7 +26,7 @@ from controllers.store.policies import CEL_GROUP
 from controllers.store.reports import UNREPORTED_KINDS
 from engine.errors import EngineError
 from engine.evaluate import CompiledPolicy, PolicySet
-from engine.model import RuleType, review_of
+from engine.model import RuleType
 
 from .judging import judge
 from .pace import Pace
@@ -254,11 +254,8 @@ class BackgroundScan:
         return passed >= self._surroundings.options.scan_interval
 
     def _is_filtered(self, kind: Kind, obj: Object) -> bool:
-        metadata = obj["metadata"]
-        review = review_of({"apiVersion": kind.api_version, "kind": kind.kind, **obj})
-        return self._surroundings.world.configuration.filters_out(
-            review, str(metadata.get("namespace") or ""), str(metadata["name"])
-        )
+        shown = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
+        return self._surroundings.world.configuration.leaves_out(shown)
 
     async def _again(self) -> None:
         """Queue what was judged longer ago than the interval, in shares so that not everything comes at once."""

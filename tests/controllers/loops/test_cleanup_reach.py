@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pytest
-
-from controllers.loops.cleanup.conditions import TargetConditions
-from engine.errors import NOWHERE, EvaluationError
+from engine.cleanup.plan import Decision, compile_cleanup, plan
+from engine.errors import NOWHERE
 from engine.evaluate import Answer, Inputs
+from engine.evaluate.asking import conclude
 from engine.parse import parse_cleanup_policy
-from tests.controllers.kube.apiserver import run
 
 SPEC = {
     "schedule": "* * * * *",
@@ -25,35 +23,26 @@ SPEC = {
 }
 
 
-class Everything:
-    """Answers every question with the same ConfigMap."""
-
-    async def resolve(self, lookups):
-        return {lookup: Answer.found({"data": {"a": "x"}}) for lookup in lookups}
-
-
-def conditions(kind: str, **metadata: str) -> TargetConditions:
+def decided(place: str, kind: str, **metadata: str) -> Decision:
+    """Return what becomes of a Pod with a label, where every question has the same ConfigMap as its answer."""
     document = {"apiVersion": "kyverno.io/v2", "kind": kind, "metadata": metadata, "spec": SPEC}
-    policy = parse_cleanup_policy(document, at=NOWHERE)
-    return TargetConditions(policy, Everything(), Inputs(now=datetime(2026, 1, 1, tzinfo=UTC)))
-
-
-def target(place: str):
-    return {"kind": "Pod", "metadata": {"name": "p", "labels": {"place": place}}}
+    cleanup = compile_cleanup(parse_cleanup_policy(document, at=NOWHERE))
+    target = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "dev", "labels": {"place": place}}}  # fmt: skip
+    asking = plan(cleanup, [target], Inputs(now=datetime(2026, 1, 1, tzinfo=UTC)))
+    answer = Answer.found({"data": {"a": "x"}})
+    [decision] = conclude(asking, lambda lookups: dict.fromkeys(lookups, answer)).decisions
+    return decision
 
 
 def test_a_cleanup_policy_reads_its_own_namespace() -> None:
-    made = conditions("CleanupPolicy", name="c", namespace="dev")
-
-    assert run(made.hold(target("dev"))) is True
+    assert decided("dev", "CleanupPolicy", name="c", namespace="dev").goes
 
 
 def test_a_label_of_the_target_does_not_lead_elsewhere() -> None:
-    made = conditions("CleanupPolicy", name="c", namespace="dev")
-
-    with pytest.raises(EvaluationError, match="a policy of namespace `dev` may not read"):
-        run(made.hold(target("ops")))
+    found = decided("ops", "CleanupPolicy", name="c", namespace="dev")
+    assert not found.goes
+    assert "a policy of namespace `dev` may not read" in found.reason
 
 
 def test_a_cluster_cleanup_policy_reads_anywhere() -> None:
-    assert run(conditions("ClusterCleanupPolicy", name="c").hold(target("ops"))) is True
+    assert decided("ops", "ClusterCleanupPolicy", name="c").goes

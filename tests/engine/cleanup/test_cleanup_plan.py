@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from engine.cleanup import Plan, compile_cleanup, plan
-from engine.errors import EvaluationError, PolicyError
+from engine.cleanup.plan import Plan, compile_cleanup, plan
+from engine.errors import PolicyError
+from engine.evaluate import Answer, ConfigMapLookup, Inputs
+from engine.evaluate.asking import MOST_ROUNDS, conclude
 from engine.model import CleanupPolicy
 
 NOW = datetime(2026, 11, 21, 10, 18, 30, tzinfo=UTC)
@@ -40,9 +42,9 @@ def policy(**fields: Any) -> CleanupPolicy:
     return CleanupPolicy(kind=fields.pop("kind", "ClusterCleanupPolicy"), name="p", **fields)
 
 
-def planned(made: CleanupPolicy, *objects: dict[str, Any], now: datetime = NOW, **how: Any) -> Plan:
-    how = {"check_conditions": lambda _obj: pytest.fail("asked without conditions"), **how}
-    return plan(compile_cleanup(made), objects, now, **how)
+def planned(made: CleanupPolicy, *objects: dict[str, Any], now: datetime = NOW, answers: Any = None, **how: Any) -> Plan:  # fmt: skip
+    resolve = answers or (lambda _lookups: pytest.fail("asked for what nobody has to know"))
+    return conclude(plan(compile_cleanup(made), objects, Inputs(now=now), **how), resolve)
 
 
 def names(found: Plan) -> list[str]:
@@ -95,22 +97,65 @@ def test_namespace_labels_decide_namespace_selectors() -> None:
     assert names(found) == ["a"]
 
 
-def test_conditions_decide_and_an_error_keeps_the_object() -> None:
-    def check(obj: dict[str, Any]) -> bool:
-        if obj["metadata"]["name"] == "odd":
-            raise EvaluationError("no such key")
-        return bool(obj["metadata"]["name"] == "old")
+def test_conditions_decide_with_what_was_looked_up_and_an_error_keeps_the_object() -> None:
+    asked: list[Any] = []
 
-    made = policy(conditions={"any": [{"key": "x"}]})
+    def answers(lookups: Any) -> dict[Any, Answer]:
+        asked.extend(lookups)
+        return {one: Answer.found({"data": {"age": "old"}}) for one in lookups}
 
-    found = planned(made, thing("old"), thing("new"), thing("odd"), check_conditions=check)
+    key = "{{ target.metadata.labels.age }}"
+    made = policy(
+        context=({"name": "wanted", "configMap": {"name": "settings", "namespace": "dev"}},),
+        conditions={"any": [{"key": key, "operator": "Equals", "value": "{{ wanted.data.age }}"}]},
+    )
+    things = [thing(age, labels={"age": age}) for age in ("old", "new")]
+
+    found = planned(made, *things, thing("odd"), answers=answers)
 
     assert names(found) == ["old"]
-    assert [one.reason for one in found.decisions] == [
+    assert asked == [ConfigMapLookup("dev", "settings")]
+    reasons = [one.reason for one in found.decisions]
+    assert reasons[:2] == [
         "matched by ClusterCleanupPolicy `p`, and its conditions hold",
         "the conditions do not hold",
-        "the conditions could not be checked: no such key",
     ]
+    assert reasons[2].startswith("the conditions could not be checked: ")
+    assert [one.error is None for one in found.decisions] == [True, True, False]
+
+
+def test_conditions_that_never_stop_asking_keep_the_object_and_say_so() -> None:
+    names = [f"a{number}" for number in range(MOST_ROUNDS + 1)]
+    entries = [{"name": one, "configMap": {"name": one, "namespace": "dev"}} for one in names]
+    key = "".join(f"{{{{ {one}.data.x }}}}" for one in names)
+    conditions = {"any": [{"key": key, "operator": "NotEquals", "value": "x"}]}
+    made = policy(context=tuple(entries), conditions=conditions)
+
+    def answers(lookups: Any) -> dict[Any, Answer]:
+        return {one: Answer.found({"data": {"x": "y"}}) for one in lookups}
+
+    [decision] = planned(made, thing("a"), answers=answers).decisions
+    assert not decision.goes
+    assert decision.error is not None
+    assert "more answers from outside" in decision.reason
+
+
+def test_a_chain_of_context_entries_that_is_too_long_keeps_the_object() -> None:
+    entries = [{"name": "a0", "variable": {"value": "x"}}]
+    entries += [{"name": f"a{n}", "variable": {"value": f"{{{{ a{n - 1} }}}}"}} for n in range(1, 2000)]  # fmt: skip
+    conditions = {"any": [{"key": "{{ a1999 }}", "operator": "Equals", "value": "x"}]}
+
+    [decision] = planned(policy(context=tuple(entries), conditions=conditions), thing("a")).decisions  # fmt: skip
+
+    assert not decision.goes
+    assert "nested too deeply" in decision.reason
+
+
+def test_what_the_configuration_keeps_from_policies_stays() -> None:
+    found = planned(policy(), thing("a"), is_filtered=lambda obj: obj["metadata"]["name"] == "a")
+
+    assert names(found) == []
+    assert found.decisions[0].reason == "left out by the resource filters of the configuration"
 
 
 def test_an_object_that_is_already_going_is_left_alone() -> None:

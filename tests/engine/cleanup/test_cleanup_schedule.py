@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.cleanup import moment_after, next_after, parse_schedule, previous
+from engine.cleanup.schedule import moment_after, next_after, parse_schedule, previous
 from engine.errors import LimitError, PolicyError
 
 NOW = datetime(2023, 2, 6, 19, 24, 30, tzinfo=UTC)

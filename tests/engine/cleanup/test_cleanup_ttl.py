@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.cleanup import due_at, propagation, warning
+from engine.cleanup.ttl import due_at, propagation, warning
 from engine.errors import EvaluationError
 
 CREATED = datetime(2023, 2, 6, 19, 24, 30, tzinfo=UTC)

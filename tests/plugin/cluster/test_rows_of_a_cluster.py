@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from engine.cleanup import holds
 from kubectl_kpolicy.cluster import (
     blocks,
     cleanup,
@@ -257,8 +258,8 @@ def test_cleanup_shows_the_next_run_and_labels_that_cannot_be_read() -> None:
 
 def test_a_postponed_or_paused_cleanup_says_so() -> None:
     there = objects()
-    there["ttl"][0]["metadata"]["annotations"] = {cleanup.AFTER: "2026-03-14T18:00:00Z"}
-    there["clustercleanuppolicies"][0]["metadata"]["annotations"] = {cleanup.PAUSE: "true"}
+    there["ttl"][0]["metadata"]["annotations"] = {holds.AFTER: "2026-03-14T18:00:00Z"}
+    there["clustercleanuppolicies"][0]["metadata"]["annotations"] = {holds.PAUSE: "true"}
     rows = cleanup.cleanup_rows(world(there), NOW)
 
     assert by(rows, name="pi").cells["state"] == "postponed"

@@ -104,8 +104,13 @@ def test_a_recording_says_that_it_does_not_hold_the_objects() -> None:
     ("key", "value", "says"),
     [
         ("pause", "true bob: wait", "paused: nothing goes until it is resumed"),
-        ("skip", "next bob: wait", "skipped: the next run passes everything over"),
+        ("skip", f"{ahead(hours=20)} bob: wait", "skipped: the next run passes everything over"),
         ("after", f"{ahead(hours=2)} bob: wait", "postponed: nothing goes before then"),
+        (
+            "after",
+            "tomorrow bob: wait",
+            "held back: its annotation cannot be read, so that nothing goes until that is changed",
+        ),
     ],
 )
 def test_what_holds_a_run_back_is_said_with_what_it_would_delete(key, value, says) -> None:
