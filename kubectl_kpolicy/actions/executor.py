@@ -39,7 +39,11 @@ CHANGED_FOR = "kpolicy.io/cleanup-reason"
 RUN = "kpolicy.io/cleanup-run"
 
 
-_HELD_BY = {HoldState.PAUSED: PAUSE, HoldState.SKIPPED: SKIP, HoldState.POSTPONED: AFTER}
+_HELD_BY: dict[str, str] = {
+    HoldState.PAUSED: PAUSE,
+    HoldState.SKIPPED: SKIP,
+    HoldState.POSTPONED: AFTER,
+}
 
 
 @record

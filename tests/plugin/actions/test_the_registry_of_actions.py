@@ -11,6 +11,7 @@ from controllers.kube.clock import ManualClock
 from controllers.kube.errors import Conflict, Forbidden
 from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES, POLICY_EXCEPTIONS
+from engine.cleanup import holds
 from engine.errors import EngineError
 from engine.record import replace
 from kubectl_kpolicy.actions import desk as desks
@@ -171,7 +172,7 @@ def test_postponing_writes_who_why_and_until_when() -> None:
     from controllers.kube.kinds import CLUSTER_CLEANUP_POLICIES
 
     annotations = client.stored(CLUSTER_CLEANUP_POLICIES)[0]["metadata"]["annotations"]
-    assert annotations[cleanup.AFTER] == "2026-03-14T14:00:00Z alice: migration runs"
+    assert annotations[holds.AFTER] == "2026-03-14T14:00:00Z alice: migration runs"
     assert annotations["kpolicy.io/cleanup-reason"] == "migration runs"
     assert annotations["kpolicy.io/cleanup-changed-by"] == "alice"
 

@@ -141,3 +141,32 @@ def test_on_kyverno_holding_back_is_refused_with_the_command_that_does_it_there(
         assert (await stage.run("root", "cleanup", "preview", "old", **ADMIN)).code == 0
 
     on_stage(act)
+
+
+def test_a_policy_that_is_held_back_is_not_run_by_hand_until_that_is_lifted(on_stage):
+    async def act(stage: Stage) -> None:
+        words = ("cleanup", "run", "old", "--reason", "x", "--yes")
+        held = {"pause": "x", "skip": "9999-01-01T00:00:00Z x", "after": "tomorrow x"}
+        for key, value in held.items():
+            patch = {"metadata": {"annotations": {f"kpolicy.io/cleanup-{key}": value}}}
+            await stage.admin.patch(CLUSTER_CLEANUP_POLICIES, "old", "", patch)
+            said = await stage.run("root", *words, **ADMIN)
+            assert (said.code, said.out) == (ExitCode.CONFLICT, "")
+            assert "nothing was deleted" in said.err
+            lifted = await stage.run("root", "cleanup", "resume", "old", "--reason", "x", **ADMIN)
+            assert lifted.code == 0, lifted.err
+        assert (await stage.run("root", "cleanup", "resume", "old", "--reason", "x", **ADMIN)).code == ExitCode.CONFLICT  # fmt: skip
+        assert "bottom" in (await stage.run("root", *words, **ADMIN)).out
+
+    on_stage(act)
+
+
+def test_an_object_that_the_leader_keeps_is_not_deleted_by_hand(on_stage):
+    async def act(stage: Stage) -> None:
+        patch = {"metadata": {"annotations": {"kpolicy.io/cleanup-after": "tomorrow bob: wait"}}}
+        await stage.admin.patch(CONFIG_MAPS, "bottom", "default", patch)
+        said = await stage.run("root", "cleanup", "run", "old", "--reason", "x", "--yes", **ADMIN)
+        assert (said.code, said.out, said.err) == (0, "", "nothing would go\n")
+        assert await stage.admin.get(CONFIG_MAPS, "bottom", "default")
+
+    on_stage(act)
