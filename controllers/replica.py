@@ -19,11 +19,11 @@ from controllers.runtime.figures import show_world
 from controllers.runtime.watching import KindsInStep, Watches
 from controllers.runtime.workers import Workers, reserved_port
 from controllers.starting import clock_of, connected, loops_of, make_runtime, settle_memory, warner
-from controllers.webhook.keeping import Keeper, foreign_webhooks
-from controllers.webhook.path_keeping import PathKeeper
+from controllers.webhook.path_controller import PathController
 from controllers.webhook.secrets import ensure_certificates, watch_certificates
 from controllers.webhook.server import LONGEST_TIMEOUT, Routes, WebhookServer
 from controllers.webhook.serving import Serving, names_for
+from controllers.webhook.webhook_controller import WebhookController, foreign_webhooks
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ class Replica:
         self._pair: Pair | None = None
         self._serving: Serving | None = None
         self._workers: Workers | None = None
-        self._keeper: Keeper | None = None
-        self._paths: PathKeeper | None = None
+        self._webhook_controller: WebhookController | None = None
+        self._paths: PathController | None = None
         self._held: socket.socket | None = None
         self._election: asyncio.Task[None] | None = None
         self.runtime: Runtime | None = None
@@ -87,12 +87,12 @@ class Replica:
             )
             self.runtime = runtime
             stack.push_async_callback(runtime.close)
-            runtime.afterwork.start()
-            stack.push_async_callback(runtime.afterwork.stop)
-            show_world(runtime.metrics, runtime.world, runtime.clock)
-            watches = Watches(informers, runtime.world, runtime.namespace)
+            runtime.background_queue.start()
+            stack.push_async_callback(runtime.background_queue.stop)
+            show_world(runtime.metrics, runtime.cache, runtime.clock)
+            watches = Watches(informers, runtime.cache, runtime.namespace)
             stack.callback(watches.stop)
-            kinds = KindsInStep(runtime.world.discovery, self._clock)
+            kinds = KindsInStep(runtime.cache.discovery, self._clock)
             kinds.follow(informers)
             kinds.on_change.append(watches.follow_served)
             loops = loops_of(runtime)
@@ -124,10 +124,12 @@ class Replica:
         if self._options.serves:
             works += await self._serve(stack, runtime, watches, kinds, loops)
             if not self._options.observe_only:
-                keeper = Keeper(runtime, self._names(), self._url(), self._show, self._paths)
-                kinds.on_change.append(keeper.mark)
-                leads.append(keeper.lead)
-                self._keeper = keeper
+                webhook_controller = WebhookController(
+                    runtime, self._names(), self._url(), self._show, self._paths
+                )
+                kinds.on_change.append(webhook_controller.mark)
+                leads.append(webhook_controller.lead)
+                self._webhook_controller = webhook_controller
         if self._options.loops:
             leads.append(loops.lead)
         tasks = [asyncio.create_task(work) for work in works]
@@ -152,7 +154,7 @@ class Replica:
         )
         self._pair = certificates.leaf
         watch_certificates(runtime.informers, runtime.namespace, self._load)
-        paths = PathKeeper(
+        paths = PathController(
             self._client, self._clock, runtime.informers, self._options, self._take_callers
         )
         await paths.start()
@@ -165,7 +167,7 @@ class Replica:
             return [paths.run()]
         workers = Workers(
             self._options.workers,
-            runtime.world,
+            runtime.cache,
             watches.stores,
             runtime.metrics,
             self._clock,
@@ -222,14 +224,14 @@ class Replica:
             self._serving.take(shared)
         if self._workers is not None:
             self._workers.tell({"t": "CALLERS", "callers": shared.packed()})
-        if self._keeper is not None:
-            self._keeper.mark()
+        if self._webhook_controller is not None:
+            self._webhook_controller.mark()
 
     async def _note_ready(self, runtime: Runtime) -> None:
         """Set `ready` once everything is known and answered."""
         listed = asyncio.Event()
-        runtime.world.on_listed.append(lambda _: listed.set())
-        while not runtime.world.is_ready:
+        runtime.cache.on_listed.append(lambda _: listed.set())
+        while not runtime.cache.is_ready:
             await listed.wait()
             listed.clear()
         if self._workers is not None:
@@ -304,7 +306,7 @@ class Replica:
             await self._paths.leave()
         with suppress(TimeoutError):
             async with asyncio.timeout(AFTERWORK):
-                await runtime.afterwork.finish()
+                await runtime.background_queue.finish()
 
 
 async def _forever() -> None:

@@ -14,12 +14,12 @@ from controllers.kube.informers import Informers
 from controllers.lookups.assembling import for_cluster
 from controllers.lookups.egress import read_rules
 from controllers.lookups.notifying import Poster
-from controllers.runtime.afterwork import Afterwork
+from controllers.runtime.background_queue import BackgroundQueue
+from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.entropy import fixed_key, shared_key
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.options import EACH
 from controllers.runtime.process import Connection, Runtime
-from controllers.runtime.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -73,7 +73,7 @@ async def make_runtime(
     discovery = Discovery(client)
     await discovery.refresh()
     metrics = Metrics()
-    world = World(
+    cache = ClusterCache(
         discovery,
         metrics,
         exceptions=options.exceptions,
@@ -98,11 +98,11 @@ async def make_runtime(
     return Runtime(
         client=client,
         clock=clock,
-        world=world,
+        cache=cache,
         metrics=metrics,
         resolver=lookups,
         informers=informers,
-        afterwork=Afterwork(metrics),
+        background_queue=BackgroundQueue(metrics),
         key=key or await _key(options, client),
         namespace=options.namespace,
         identity=options.identity or "kpolicy",

@@ -58,10 +58,10 @@ class Worker:
         await self._serving.stop()
         with suppress(TimeoutError):
             async with asyncio.timeout(AFTERWORK):
-                await self._runtime.afterwork.finish()
+                await self._runtime.background_queue.finish()
 
     def _take(self, message: Message) -> None:
-        if take_over(self._runtime.world, message):
+        if take_over(self._runtime.cache, message):
             return
         match message["t"]:
             case "PING":
@@ -81,7 +81,7 @@ class Worker:
 
     async def _refresh(self) -> None:
         try:
-            await self._runtime.world.discovery.refresh()
+            await self._runtime.cache.discovery.refresh()
         except Exception:
             # The parent asks again with the next change; stale kinds only widen what is looked at.
             _log.exception("the kinds of the server cannot be read")
@@ -120,7 +120,7 @@ async def work(fd: int) -> None:
         user=setup["user"],
         accounts=accounts,
     )
-    runtime.afterwork.start()
+    runtime.background_queue.start()
     loops = loops_of(runtime)
     beside = asyncio.create_task(loops.run())
     serving = Serving(
@@ -133,11 +133,11 @@ async def work(fd: int) -> None:
     )
     take_callers(serving, setup)
     await serving.start()
-    runtime.world.on_listed.append(lambda _: settle_memory() if runtime.world.is_ready else None)
+    runtime.cache.on_listed.append(lambda _: settle_memory() if runtime.cache.is_ready else None)
     try:
         await Worker(channel, client, runtime, serving).run()
     finally:
-        await runtime.afterwork.stop()
+        await runtime.background_queue.stop()
         beside.cancel()
         await asyncio.gather(beside, return_exceptions=True)
         await runtime.close()

@@ -15,37 +15,37 @@ from engine.model import review_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from controllers.runtime.world import World
+    from controllers.runtime.cluster_cache import ClusterCache
     from controllers.store.events import Note
     from engine.model import Object
 
-    from .surroundings import Surroundings
+    from .context import LoopContext
 
 _REFERENCE = ("apiVersion", "kind", "namespace", "name", "uid")
 
 
-def announce(surroundings: Surroundings, notes: Iterable[Note]) -> None:
+def announce(context: LoopContext, notes: Iterable[Note]) -> None:
     """Hand notes to the recorder, except those that the settings leave out (rows E-04, E-08)."""
-    actions = surroundings.world.configuration.success_event_actions
+    actions = context.cache.configuration.success_event_actions
     for note in notes:
-        if note.reason in surroundings.options.omitted_events:
+        if note.reason in context.options.omitted_events:
             continue
         if note.reason == APPLIED and actions and note.action not in actions:
             continue
-        surroundings.recorder.record(_written(note))
+        context.recorder.record(_written(note))
 
 
-def announce_success(surroundings: Surroundings, notes: Iterable[Note]) -> None:
+def announce_success(context: LoopContext, notes: Iterable[Note]) -> None:
     """Hand notes about what went well to the recorder, where the settings ask for such."""
-    if surroundings.world.configuration.success_events:
-        announce(surroundings, notes)
+    if context.cache.configuration.success_events:
+        announce(context, notes)
 
 
-def awaited_in(world: World) -> Callable[[Object], bool]:
+def awaited_in(cache: ClusterCache) -> Callable[[Object], bool]:
     """Return the test whether some rule is written for an Event: such a one is part of a policy's work."""
 
     def is_awaited(event: Object) -> bool:
-        snapshot = world.policies.snapshot
+        snapshot = cache.policies.snapshot
         if not snapshot.names_events:
             return False
         review = review_of(event)

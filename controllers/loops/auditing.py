@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from controllers.kube.store import Change, Store
-    from controllers.loops.surroundings import Surroundings
+    from controllers.loops.context import LoopContext
     from controllers.store.audit import AuditTrail
     from engine.model import Object
 
@@ -50,21 +50,21 @@ _Place = tuple[str, str]
 class NoteLoop:
     """Takes notes into the trail. `run` it as a task on the leader."""
 
-    def __init__(self, surroundings: Surroundings, trail: AuditTrail) -> None:
-        self._surroundings, self._trail = surroundings, trail
-        self._key = note_key(surroundings.key)
-        self._selection = Selection(namespace=surroundings.namespace)
+    def __init__(self, context: LoopContext, trail: AuditTrail) -> None:
+        self._context, self._trail = context, trail
+        self._key = note_key(context.key)
+        self._selection = Selection(namespace=context.namespace)
         self._notes: Store | None = None
         self._gone: dict[str, tuple[Object, datetime]] = {}
-        self.queue: WorkQueue[_Place] = WorkQueue(clock=surroundings.clock, least=0.2, most=30.0)
+        self.queue: WorkQueue[_Place] = WorkQueue(clock=context.clock, least=0.2, most=30.0)
 
     async def run(self) -> None:
         """Work until cancelled."""
-        informers = self._surroundings.informers
+        informers = self._context.informers
         self._notes = informers.acquire(AUDIT_NOTES, self._selection)
         grants = informers.acquire(GRANTS)
         stops = [self._notes.on_change(self._noted), grants.on_change(self._changed)]
-        work = counted(self._surroundings.metrics, "audit", self.queue, self._look)
+        work = counted(self._context.metrics, "audit", self.queue, self._look)
         try:
             await self.queue.run(work, on_error=_failed)
         finally:
@@ -80,7 +80,7 @@ class NoteLoop:
     def _changed(self, change: Change) -> None:
         if change.new is None and change.old is not None:
             uid = str(change.old["metadata"].get("uid") or "")
-            self._gone[uid] = (change.old, self._surroundings.clock.now())
+            self._gone[uid] = (change.old, self._context.clock.now())
             self.queue.add_after(("gone", uid), UNSEEN.total_seconds())
 
     async def _look(self, place: _Place) -> None:
@@ -89,7 +89,7 @@ class NoteLoop:
         if what == "gone":
             await self._look_at_gone(name)
             return
-        note = self._notes.get(name, self._surroundings.namespace) if self._notes else None
+        note = self._notes.get(name, self._context.namespace) if self._notes else None
         if note is not None:
             await self._look_at_note(place, note)
 
@@ -102,7 +102,7 @@ class NoteLoop:
         self._gone.pop(uid, None)
 
     async def _look_at_note(self, place: _Place, note: Object) -> None:
-        now = self._surroundings.clock.now()
+        now = self._context.clock.now()
         if not is_ours(note, self._key):
             _log.warning("auditnote/%s is not signed by us and was left out of the trail", place[1])
             await self._trail.record(_forged(note, now))
@@ -157,7 +157,7 @@ class NoteLoop:
 
     async def _attempts(self, note: Object) -> list[Object]:
         """Return the notes about deletions of the same object, the last one last; raises KubeError."""
-        page = await self._surroundings.client.list_all(AUDIT_NOTES, self._surroundings.namespace)
+        page = await self._context.client.list_all(AUDIT_NOTES, self._context.namespace)
         found = {
             str(one["metadata"]["name"]): one for one in page.items if self._is_like(one, note)
         }
@@ -193,8 +193,8 @@ class NoteLoop:
     async def _live(self, target: Object) -> Object | None:
         """Return the object of a note as it is now, None where it is gone or another one; raises KubeError."""
         try:
-            kind = await self._surroundings.kind_of(str(target.get("apiVersion")), str(target.get("kind")))  # fmt: skip
-            found = await self._surroundings.client.get(kind, str(target.get("name")), str(target.get("namespace") or ""))  # fmt: skip
+            kind = await self._context.kind_of(str(target.get("apiVersion")), str(target.get("kind")))  # fmt: skip
+            found = await self._context.client.get(kind, str(target.get("name")), str(target.get("namespace") or ""))  # fmt: skip
         except NotFound:
             return None
         return found if (found.get("metadata") or {}).get("uid") == target.get("uid") else None
@@ -206,10 +206,10 @@ class NoteLoop:
     async def _drop(self, note: Object) -> None:
         metadata = note["metadata"]
         try:
-            await self._surroundings.client.delete(
+            await self._context.client.delete(
                 AUDIT_NOTES,
                 str(metadata["name"]),
-                self._surroundings.namespace,
+                self._context.namespace,
                 uid=str(metadata.get("uid") or ""),
             )
         except NotFound:

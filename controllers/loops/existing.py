@@ -20,36 +20,32 @@ if TYPE_CHECKING:
     from engine.evaluate.rules import CompiledRule
     from engine.model import Object
 
-    from .surroundings import Surroundings
+    from .context import LoopContext
 
 
-async def existing_triggers(
-    surroundings: Surroundings, rule: CompiledRule
-) -> AsyncIterator[Object]:
+async def existing_triggers(context: LoopContext, rule: CompiledRule) -> AsyncIterator[Object]:
     """Yield the objects that match a rule; kinds that we may not list are passed over. Raises KubeError."""
-    for kind in served(surroundings.world.discovery, kinds_named(rule), "list"):
-        async for obj in _objects(surroundings, kind, rule.policy.namespace):
-            if await concerns(surroundings, rule, obj):
+    for kind in served(context.cache.discovery, kinds_named(rule), "list"):
+        async for obj in _objects(context, kind, rule.policy.namespace):
+            if await concerns(context, rule, obj):
                 yield obj
 
 
-async def concerns(surroundings: Surroundings, rule: CompiledRule, obj: Object) -> bool:
+async def concerns(context: LoopContext, rule: CompiledRule, obj: Object) -> bool:
     """Tell whether a rule is about an object, whoever asks and whatever happens to it."""
     metadata = obj.get("metadata") or {}
     namespace = str(metadata.get("namespace") or "")
-    review = review_of(obj, namespace_labels=await surroundings.namespace_labels(namespace))
-    if surroundings.world.configuration.filters_out(
-        review, namespace, str(metadata.get("name") or "")
-    ):
+    review = review_of(obj, namespace_labels=await context.namespace_labels(namespace))
+    if context.cache.configuration.filters_out(review, namespace, str(metadata.get("name") or "")):
         return False
     return bool(rule.matcher.applies(review))
 
 
-async def _objects(surroundings: Surroundings, kind: Kind, namespace: str) -> AsyncIterator[Object]:
+async def _objects(context: LoopContext, kind: Kind, namespace: str) -> AsyncIterator[Object]:
     if namespace and not kind.namespaced:
         return
     try:
-        page = await surroundings.client.list_all(kind, namespace)
+        page = await context.client.list_all(kind, namespace)
     except (Forbidden, NotFound):
         return
     for item in page.items:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from engine.model import Object
 
-    from .surroundings import Surroundings
+    from .context import LoopContext
 
 SECRET_NAME: Final = "kpolicy-notify"  # noqa: S105 - the name of an object, not a secret
 SOURCE: Final = "kpolicy-grants"
@@ -41,11 +41,11 @@ _log = logging.getLogger(__name__)
 class Notices:
     """Takes notices at once and sends them in the background; `run` it as a task on the leader."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
+    def __init__(self, context: LoopContext) -> None:
+        self._context = context
         self._waiting: OrderedDict[str, Object] = OrderedDict()
         self._tries: dict[str, int] = {}
-        self.queue: WorkQueue[str] = WorkQueue(clock=surroundings.clock, least=1.0, most=300.0)
+        self.queue: WorkQueue[str] = WorkQueue(clock=context.clock, least=1.0, most=300.0)
 
     def __repr__(self) -> str:
         return f"<Notices, {len(self._waiting)} waiting>"
@@ -57,12 +57,12 @@ class Notices:
     def tell(self, reason: str, about: Mapping[str, str], message: str, **fields: Any) -> None:
         """Write an Event about an object and send a notice with further fields."""
         note = Note(about, reason, "None", message, SOURCE)
-        announce(self._surroundings, [note])
-        if self._surroundings.post is None:
+        announce(self._context, [note])
+        if self._context.post is None:
             return
-        at = self._surroundings.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        at = self._context.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
         told = {"time": at, "reason": reason, "object": dict(about), "message": message, **fields}
-        digest = hmac.digest(self._surroundings.key, orjson.dumps(told), "sha256").hex()[:32]
+        digest = hmac.digest(self._context.key, orjson.dumps(told), "sha256").hex()[:32]
         self._waiting[digest] = {"id": digest, **told}
         while len(self._waiting) > _MOST_WAITING:
             self._forget(next(iter(self._waiting)))
@@ -71,7 +71,7 @@ class Notices:
     async def _send(self, key: str) -> None:
         """Send one notice; raises EngineError, then it is tried again later, some times."""
         told = self._waiting.get(key)
-        if told is None or self._surroundings.post is None:
+        if told is None or self._context.post is None:
             return
         target = await self._target()
         if target is not None:
@@ -81,7 +81,7 @@ class Notices:
             else:
                 body = orjson.dumps(told)
                 headers = signed(body, told["time"], key, target.key)
-                await self._surroundings.post(target.url, headers, body, target.authorities)
+                await self._context.post(target.url, headers, body, target.authorities)
         self._forget(key)
 
     def _forget(self, key: str) -> None:
@@ -90,9 +90,7 @@ class Notices:
 
     async def _target(self) -> Target | None:
         try:
-            secret = await self._surroundings.client.get(
-                SECRETS, SECRET_NAME, self._surroundings.namespace
-            )
+            secret = await self._context.client.get(SECRETS, SECRET_NAME, self._context.namespace)
         except NotFound:
             return None
         return target_in(secret)

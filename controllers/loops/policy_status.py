@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 
     from controllers.kube import Client, Kind
     from controllers.kube.store import Change, Store
+    from controllers.runtime.cluster_cache import Change as WorldChange
     from controllers.runtime.process import Configured
-    from controllers.runtime.world import Change as WorldChange
     from engine.model import Json, Object
 
-    from .surroundings import Surroundings
+    from .context import LoopContext
 
 NOT_READY = "Not Ready"
 _CEL_PLURALS = (VALIDATING_POLICIES.plural, NAMESPACED_VALIDATING_POLICIES.plural)
@@ -62,41 +62,41 @@ class PolicyStatus:
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        context: LoopContext,
         configured: Configured | None = None,
         reporting: Client | None = None,
     ) -> None:
-        self._surroundings = surroundings
-        self._rights = ReportingRights(reporting or surroundings.client, surroundings.clock)
+        self._context = context
+        self._rights = ReportingRights(reporting or context.client, context.clock)
         self._configured = configured
         self._stores: dict[Kind, Store] = {}
         self._stops: dict[Kind, Callable[[], None]] = {}
-        self.queue: WorkQueue[_Place] = WorkQueue(clock=surroundings.clock, least=0.2, most=60.0)
+        self.queue: WorkQueue[_Place] = WorkQueue(clock=context.clock, least=0.2, most=60.0)
 
     async def run(self) -> None:
         """Work until cancelled."""
-        surroundings = self._surroundings
+        context = self._context
         for kind in (CLUSTER_POLICIES, POLICIES):
             self._acquire(kind)
-        for kind in surroundings.world.watched:
+        for kind in context.cache.watched:
             if kind.plural in _CEL_PLURALS:
                 self._acquire(kind)
-        surroundings.world.on_change.append(self._world_changed)
+        context.cache.on_change.append(self._world_changed)
         if self._configured is not None:
             self._configured.on_change.append(self._all)
-        work = counted(surroundings.metrics, "policy-status", self.queue, self._look)
+        work = counted(context.metrics, "policy-status", self.queue, self._look)
         try:
             await self.queue.run(work, on_error=_failed)
         finally:
-            surroundings.world.on_change.remove(self._world_changed)
+            context.cache.on_change.remove(self._world_changed)
             if self._configured is not None:
                 self._configured.on_change.remove(self._all)
             for kind, stop in self._stops.items():
                 stop()
-                await surroundings.informers.release(kind)
+                await context.informers.release(kind)
 
     def _acquire(self, kind: Kind) -> None:
-        store = self._stores[kind] = self._surroundings.informers.acquire(kind)
+        store = self._stores[kind] = self._context.informers.acquire(kind)
         self._stops[kind] = store.on_change(partial(self._changed, kind))
 
     def _changed(self, kind: Kind, change: Change) -> None:
@@ -140,12 +140,12 @@ class PolicyStatus:
             return
         kind, namespace, name = place
         with suppress(NotFound):
-            await self._surroundings.client.patch(
+            await self._context.client.patch(
                 kind, name, namespace, patch, content_type=content_type, subresource="status"
             )
 
     def _status(self, obj: Object) -> dict[str, Any]:
-        now = self._surroundings.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = self._context.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
         key = policy_key(obj)
         try:
             policy = read_policy(obj)
@@ -156,7 +156,7 @@ class PolicyStatus:
         return status_of(policy, self._why_not_ready(key, obj), now)
 
     async def _cel_status(self, place: _Place, obj: Object) -> dict[str, Any]:
-        now = self._surroundings.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = self._context.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
         try:
             policy = read_policy(obj)
         except EngineError as error:
@@ -173,7 +173,7 @@ class PolicyStatus:
 
     def _why_not_ready(self, key: str, obj: Object) -> str:
         """Return why a policy is not enforced as it stands, empty when it is."""
-        snapshot = self._surroundings.snapshot
+        snapshot = self._context.snapshot
         problem = snapshot.problems.get(key)
         if problem is not None:
             return problem.message

@@ -24,9 +24,10 @@ from .cleanup.exceptions import ExceptionSweep
 from .cleanup.policies import CleanupLoop
 from .cleanup.ttl import TtlLoop
 from .codes import CodeLoop, PruneLoop, RotationLoop
+from .context import LoopContext, Options
 from .generate.policies import PolicyWatch
 from .generate.watching import SyncWatch
-from .grants import GrantLoop
+from .grants import GrantReconciler
 from .notices import Notices
 from .policy_status import PolicyStatus
 from .reports.pending import PendingReports
@@ -36,7 +37,6 @@ from .requests.consumer import Consumer
 from .requests.work import Worker
 from .served import once_served
 from .sink import LoopSink
-from .surroundings import Options, Surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
@@ -45,19 +45,19 @@ if TYPE_CHECKING:
     from controllers.runtime.process import Configured, Runtime
 
 
-def surroundings_of(runtime: Runtime) -> Surroundings:
+def surroundings_of(runtime: Runtime) -> LoopContext:
     """Return what loops of admission stand in, from what the process stands on; Events are written as admission."""
     given, metrics = runtime.options, runtime.metrics
     recorder = Recorder(
         runtime.client,
         runtime.identity,
         clock=runtime.clock,
-        must_keep=awaited_in(runtime.world),
+        must_keep=awaited_in(runtime.cache),
         counts_equal=False,
         on_drop=lambda reason: metrics.count("kyverno_events_dropped", (reason,)),
     )
-    return Surroundings(
-        world=runtime.world,
+    return LoopContext(
+        cache=runtime.cache,
         client=runtime.client,
         clock=runtime.clock,
         resolver=runtime.resolver,
@@ -84,16 +84,16 @@ class ProcessLoops:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._surroundings = surroundings_of(runtime)
+        self._context = surroundings_of(runtime)
         is_kept = runtime.options.serves and not runtime.options.observe_only
         self._configured: Configured | None = runtime.configured if is_kept else None
-        self.sink = LoopSink(self._surroundings, PendingReports(self._of(Job.REPORTS)))
+        self.sink = LoopSink(self._context, PendingReports(self._of(Job.REPORTS)))
 
-    def _of(self, job: Job) -> Surroundings:
+    def _of(self, job: Job) -> LoopContext:
         """Return what the loops of a job stand in."""
         found = self._runtime.connection(job)
         return replace(
-            self._surroundings,
+            self._context,
             client=found.client,
             informers=found.informers,
             resolver=found.resolver,
@@ -127,7 +127,7 @@ class ProcessLoops:
             ttl.run,
             ExceptionSweep(cleanup).run,
             ReportSweep(reports).run,
-            PolicyStatus(self._surroundings, self._configured, reports.client).run,
+            PolicyStatus(self._context, self._configured, reports.client).run,
             *_own_kinds(self._of(Job.GRANTS)),
         ]
         if reports.options.background_scan:
@@ -135,23 +135,23 @@ class ProcessLoops:
         return list(loops)
 
 
-def _own_kinds(surroundings: Surroundings) -> Iterator[Callable[[], Coroutine[None, None, None]]]:
+def _own_kinds(context: LoopContext) -> Iterator[Callable[[], Coroutine[None, None, None]]]:
     """Yield the loops of our own kinds, which share one audit trail."""
-    trail = AuditTrail(surroundings.client, surroundings.namespace, seal_key(surroundings.key))
-    notices = Notices(surroundings)
+    trail = AuditTrail(context.client, context.namespace, seal_key(context.key))
+    notices = Notices(context)
     yield notices.run
     kinds = (GRANT_POLICIES, GRANTS, AUDIT_SEGMENTS)
-    grants = GrantLoop(surroundings, trail, notices)
-    surroundings.metrics.gauge("kpolicy_grants", grants.states)
-    surroundings.metrics.gauge("kpolicy_grant_expiry_timestamp_seconds", grants.ends)
-    surroundings.metrics.gauge("kpolicy_audit_head", lambda: _head_of(trail))
-    yield once_served(surroundings, kinds, grants.run)
+    grants = GrantReconciler(context, trail, notices)
+    context.metrics.gauge("kpolicy_grants", grants.states)
+    context.metrics.gauge("kpolicy_grant_expiry_timestamp_seconds", grants.ends)
+    context.metrics.gauge("kpolicy_audit_head", lambda: _head_of(trail))
+    yield once_served(context, kinds, grants.run)
     kinds = (AUDIT_NOTES, GRANTS, AUDIT_SEGMENTS)
-    yield once_served(surroundings, kinds, NoteLoop(surroundings, trail).run)
+    yield once_served(context, kinds, NoteLoop(context, trail).run)
     kinds = (CODE_USES, ONE_TIME_CODES, AUDIT_SEGMENTS)
-    yield once_served(surroundings, kinds, CodeLoop(surroundings, trail, notices).run)
+    yield once_served(context, kinds, CodeLoop(context, trail, notices).run)
     for loop in (RotationLoop, PruneLoop):
-        yield once_served(surroundings, kinds, loop(surroundings, trail).run)
+        yield once_served(context, kinds, loop(context, trail).run)
 
 
 def _head_of(trail: AuditTrail) -> Iterator[tuple[Labels, float]]:
@@ -160,7 +160,7 @@ def _head_of(trail: AuditTrail) -> Iterator[tuple[Labels, float]]:
         yield (), float(trail.head.seq)
 
 
-def _show_ttl(surroundings: Surroundings, ttl: TtlLoop) -> None:
+def _show_ttl(context: LoopContext, ttl: TtlLoop) -> None:
     """Let the gauges of the TTL loop be read from it."""
 
     def watched() -> Iterator[tuple[Labels, float]]:
@@ -171,5 +171,5 @@ def _show_ttl(surroundings: Surroundings, ttl: TtlLoop) -> None:
         for kind, verb in ttl.rights.all_missing():
             yield (kind.group, kind.version, kind.plural, verb), 1.0
 
-    surroundings.metrics.gauge("kyverno_ttl_controller_info", watched)
-    surroundings.metrics.gauge("kpolicy_ttl_rights_missing", missing)
+    context.metrics.gauge("kyverno_ttl_controller_info", watched)
+    context.metrics.gauge("kpolicy_ttl_rights_missing", missing)

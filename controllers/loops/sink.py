@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from controllers.runtime.sink import Trigger, Verdict
     from engine.model import Review, RuleResult
 
-    from .surroundings import Surroundings
+    from .context import LoopContext
 
 _WELL = frozenset({Status.PASS, Status.SKIP})
 
@@ -37,10 +37,10 @@ _WELL = frozenset({Status.PASS, Status.SKIP})
 class LoopSink:
     """Takes what the webhook hands over. `run` it as a task; `pending` are report rows that wait for their object."""
 
-    def __init__(self, surroundings: Surroundings, pending: PendingReports | None = None) -> None:
-        self._surroundings = surroundings
-        self._block_key = block_key(surroundings.key)
-        self.pending = pending or PendingReports(surroundings)
+    def __init__(self, context: LoopContext, pending: PendingReports | None = None) -> None:
+        self._context = context
+        self._block_key = block_key(context.key)
+        self.pending = pending or PendingReports(context)
         self._scanned_in: Snapshot | None = None
         self._scanned: frozenset[str] = frozenset()
         self._silent: Sequence[RuleResult] = ()
@@ -48,7 +48,7 @@ class LoopSink:
     async def run(self) -> None:
         """Write Events and report rows until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._surroundings.recorder.run())
+            group.create_task(self._context.recorder.run())
             group.create_task(self.pending.run())
 
     async def triggered(self, review: Review, verdict: Verdict) -> None:
@@ -68,14 +68,14 @@ class LoopSink:
                 continue
             else:
                 update = unproven(type_, policy, tuple(work), review)
-            await write_down(self._surroundings, update)
+            await write_down(self._context, update)
 
     def _undoes(self, trigger: Trigger, review: Review) -> bool | None:
         """Tell whether a rule's work is to be undone (row U-04), None when there is nothing to do.
 
         A deletion triggers only rules that name it; for all others it means that their trigger is gone.
         """
-        rule = find_rule(self._surroundings.snapshot, trigger.policy, trigger.rule)
+        rule = find_rule(self._context.snapshot, trigger.policy, trigger.rule)
         if rule is None:
             return None
         is_gone = review.operation == "DELETE" and not names_delete(rule)
@@ -87,7 +87,7 @@ class LoopSink:
 
     def follows(self, results: Sequence[RuleResult]) -> bool:
         """Tell whether results make an Event or a row: what passes says nothing, and the scan has the rows (rows E-03, R-08)."""
-        if self._surroundings.world.configuration.success_events:
+        if self._context.cache.configuration.success_events:
             return True
         scanned = self._scanned_policies()
         # Most objects of a kind get the very same results, which are then the same in memory, too.
@@ -100,9 +100,9 @@ class LoopSink:
 
     def _scanned_policies(self) -> frozenset[str]:
         """Return the policies in force that the background scan comes to as well, by key."""
-        snapshot = self._surroundings.snapshot
+        snapshot = self._context.snapshot
         if self._scanned_in is not snapshot:
-            scans = self._surroundings.options.background_scan
+            scans = self._context.options.background_scan
             items = snapshot.compiled.items() if scans else ()
             self._scanned = frozenset(key for key, one in items if one.policy.background)
             self._scanned_in, self._silent = snapshot, ()
@@ -117,21 +117,21 @@ class LoopSink:
         """
         if not verdict.is_proven:
             return
-        surroundings = self._surroundings
+        context = self._context
         if review.kind != "Event":
-            exceptions = surroundings.snapshot.exceptions_by_key
+            exceptions = context.snapshot.exceptions_by_key
             notes = notes_of(
                 review,
                 results,
-                surroundings.policies,
+                context.policies,
                 exceptions,
                 blocked=not verdict.allowed,
-                successes=surroundings.world.configuration.success_events,
+                successes=context.cache.configuration.success_events,
                 marks=marks_of(review, self._block_key),
             )
-            announce(surroundings, notes)
+            announce(context, notes)
         if verdict.allowed and _is_reported(review):
-            rows = rows_of(self._not_scanned(results), surroundings.policies, verdict.at)
+            rows = rows_of(self._not_scanned(results), context.policies, verdict.at)
             self.pending.add(trigger_of(review), rows, verdict.at)
 
     def _not_scanned(self, results: Sequence[RuleResult]) -> list[RuleResult]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from controllers.store.update_requests import RuleWork
     from engine.model import Object, Review
 
-    from .surroundings import Surroundings
+    from .context import LoopContext
 
 
 def request_type(type_: RuleType) -> str:
@@ -27,14 +27,14 @@ def request_type(type_: RuleType) -> str:
     return GENERATE if type_ is RuleType.GENERATION else MUTATE
 
 
-async def write_down(surroundings: Surroundings, update: UpdateRequest) -> None:
+async def write_down(context: LoopContext, update: UpdateRequest) -> None:
     """Create an UpdateRequest; one that is there already is the same work. Raises KubeError."""
-    obj = document(update, surroundings.namespace)
+    obj = document(update, context.namespace)
     try:
-        await surroundings.client.create(UPDATE_REQUESTS, obj)
+        await context.client.create(UPDATE_REQUESTS, obj)
     except AlreadyExists:
         return
-    surroundings.metrics.count("kyverno_updaterequest", (update.type, "created"))
+    context.metrics.count("kyverno_updaterequest", (update.type, "created"))
 
 
 def unproven(type_: str, policy: str, work: tuple[RuleWork, ...], review: Review) -> UpdateRequest:

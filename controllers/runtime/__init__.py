@@ -7,8 +7,8 @@ in every process, before anything is served. It returns an object with
 - `async run()`: runs beside the webhook in every process until cancelled (queues of Events and reports),
 - `async lead()`: runs while this replica holds the Lease, until cancelled (the loops that act on the cluster).
 
-`Runtime` carries everything they need: `client`, `clock`, `world` (policies compiled, namespaces, bindings, settings,
-`world.on_change`), `metrics`, `resolver`, `informers`, `key`, `namespace`, `identity`, `user`, `options` and `configured`, which tells
+`Runtime` carries everything they need: `client`, `clock`, `cache` (policies compiled, namespaces, bindings, settings,
+`cache.on_change`), `metrics`, `resolver`, `informers`, `key`, `namespace`, `identity`, `user`, `options` and `configured`, which tells
 the policies that the webhook configurations in the cluster ask for by now (row W-04: only those are Ready); `options` is
-what operators set. Webhook configurations and certificates are kept by `controllers.webhook.keeping`, on the leader too.
+what operators set. Webhook configurations and certificates are kept by `controllers.webhook.webhook_controller`, on the leader too.
 """

@@ -12,7 +12,7 @@ from engine.errors import LimitError
 from engine.evaluate.policy_set import IN_ORDER
 from engine.record import replace
 
-from .heavy import PROCESS, Heavy
+from .bounded_evaluation import PROCESS, BoundedEvaluator
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -39,7 +39,7 @@ async def evaluate_with(
     *,
     types: Collection[RuleType] = IN_ORDER,
     first: Evaluation | None = None,
-    heavy: Heavy = PROCESS,
+    heavy: BoundedEvaluator = PROCESS,
 ) -> Evaluation:
     """Return the evaluation in which nothing is missing; raises LimitError when questions never end or evaluation takes too long.
 

@@ -16,10 +16,10 @@ import orjson
 
 from controllers.store.exceptions import ExceptionRules
 
+from .cluster_cache import WATCHED, WATCHED_IF_SERVED
 from .options import Options
 from .outside import outside_in
 from .watching import typed
-from .world import WATCHED, WATCHED_IF_SERVED
 
 if TYPE_CHECKING:
     import socket
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from controllers.kube import Kind
     from controllers.kube.store import Store
 
-    from .world import Change, World
+    from .cluster_cache import Change, ClusterCache
 
 Message = dict[str, Any]
 LARGEST = 256 * 1024 * 1024
@@ -70,33 +70,33 @@ class Channel:
 
 
 def change_message(change: Change) -> Message:
-    """Return the message about a change of a World."""
+    """Return the message about a change of a ClusterCache."""
     return {"t": change.type, "k": str(change.kind), "o": change.object}
 
 
-def everything(stores: Mapping[Kind, Store], world: World) -> list[Message]:
-    """Return the messages after which a World that knew nothing knows what this one does."""
+def everything(stores: Mapping[Kind, Store], cache: ClusterCache) -> list[Message]:
+    """Return the messages after which a ClusterCache that knew nothing knows what this one does."""
     found: list[Message] = []
     for kind, store in stores.items():
         found += [{"t": "PUT", "k": str(kind), "o": typed(obj, kind)} for obj in store]
-        if str(kind) not in world.missing:
+        if str(kind) not in cache.missing:
             found.append({"t": "LISTED", "k": str(kind)})
     return found
 
 
-def take_over(world: World, message: Message) -> bool:
-    """Let a World take over a message about it; return False for any other message."""
+def take_over(cache: ClusterCache, message: Message) -> bool:
+    """Let a ClusterCache take over a message about it; return False for any other message."""
     named = str(message.get("k"))
     if named not in _KINDS:
         return False
-    kind = next((one for one in world.watched if str(one) == named), _KINDS[named])
+    kind = next((one for one in cache.watched if str(one) == named), _KINDS[named])
     match message["t"]:
         case "PUT":
-            world.put(kind, message["o"])
+            cache.put(kind, message["o"])
         case "REMOVED":
-            world.remove(kind, message["o"])
+            cache.remove(kind, message["o"])
         case "LISTED":
-            world.listed(kind)
+            cache.listed(kind)
         case _:
             return False
     return True

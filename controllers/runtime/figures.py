@@ -1,4 +1,4 @@
-"""Gauges that are read from the world at every scrape: rules, exceptions in force and when they end."""
+"""Gauges that are read from the cache at every scrape: rules, exceptions in force and when they end."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ if TYPE_CHECKING:
 
     from controllers.kube import Clock
 
+    from .cluster_cache import ClusterCache
     from .metrics import Labels, Metrics
-    from .world import World
 
 VERSION = "0.1.0"
 
 
-def show_world(metrics: Metrics, world: World, clock: Clock) -> None:
-    """Let the gauges of policies and exceptions be read from a World."""
-    metrics.gauge("kyverno_policy_rule_info_total", lambda: _rules(world))
-    metrics.gauge("kpolicy_exceptions_in_force", lambda: _in_force(world, clock))
-    metrics.gauge("kpolicy_exception_expiry_timestamp_seconds", lambda: _expiring(world))
+def show_world(metrics: Metrics, cache: ClusterCache, clock: Clock) -> None:
+    """Let the gauges of policies and exceptions be read from a ClusterCache."""
+    metrics.gauge("kyverno_policy_rule_info_total", lambda: _rules(cache))
+    metrics.gauge("kpolicy_exceptions_in_force", lambda: _in_force(cache, clock))
+    metrics.gauge("kpolicy_exception_expiry_timestamp_seconds", lambda: _expiring(cache))
     metrics.gauge("kyverno_info", lambda: [((VERSION,), 1.0)])
 
 
-def _rules(world: World) -> Iterator[tuple[Labels, float]]:
-    for compiled in world.policies.snapshot.compiled.values():
+def _rules(cache: ClusterCache) -> Iterator[tuple[Labels, float]]:
+    for compiled in cache.policies.snapshot.compiled.values():
         policy = compiled.policy
         namespace, name = policy.namespace, policy.name
         kind = "namespaced" if namespace else "cluster"
@@ -40,20 +40,20 @@ def _rules(world: World) -> Iterator[tuple[Labels, float]]:
             yield (*shared, rule.rule.name, rule.type.value, "true"), 1.0
 
 
-def _in_force(world: World, clock: Clock) -> Iterator[tuple[Labels, float]]:
+def _in_force(cache: ClusterCache, clock: Clock) -> Iterator[tuple[Labels, float]]:
     now = clock.now()
-    for key, end in _ends(world):
+    for key, end in _ends(cache):
         yield (key,), float(end is None or now < end)
 
 
-def _expiring(world: World) -> Iterator[tuple[Labels, float]]:
-    for key, end in _ends(world):
+def _expiring(cache: ClusterCache) -> Iterator[tuple[Labels, float]]:
+    for key, end in _ends(cache):
         if end is not None:
             yield (key,), end.timestamp()
 
 
-def _ends(world: World) -> Iterator[tuple[str, datetime | None]]:
+def _ends(cache: ClusterCache) -> Iterator[tuple[str, datetime | None]]:
     """Yield the exceptions of both groups that count, by `namespace/name`, with their ends."""
-    snapshot = world.policies.snapshot
+    snapshot = cache.policies.snapshot
     yield from ((one.key, one.expires_at) for one in snapshot.exceptions)
     yield from ((one.key, one.ends) for one in snapshot.cel_exceptions)

@@ -23,7 +23,7 @@ from engine.evaluate import CompiledPolicy, compile_policy
 from engine.exceptions import CompiledException, compile_exception
 from engine.grants.uses import granted_by
 
-from .lanes import Lane, build_lanes
+from .webhook_routes import WebhookRoute, build_routes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 class Snapshot:
     """All policies of one instant.
 
-    `lanes` are by path, `compiled` by policy key, `problems` say why a policy (by key) or exception is not in force as
+    `routes` are by path, `compiled` by policy key, `problems` say why a policy (by key) or exception is not in force as
     written. `names_events` tells whether some rule is written for Events by name (they are filtered out otherwise);
     `granted` are the grants behind exceptions, by the key of the exception.
     """
 
-    lanes: Mapping[str, Lane] = field(default_factory=lambda: build_lanes(()))
+    routes: Mapping[str, WebhookRoute] = field(default_factory=lambda: build_routes(()))
     compiled: Mapping[str, CompiledPolicy] = field(default_factory=dict)
     problems: Mapping[str, EngineError] = field(default_factory=dict)
     exceptions: tuple[CompiledException, ...] = ()
@@ -149,7 +149,7 @@ class PolicyCache:
             key: known.error for key, known in self._known.items() if known.error is not None
         }
         return Snapshot(
-            lanes=build_lanes(compiled.values(), force_ignore=self._force_ignore),
+            routes=build_routes(compiled.values(), force_ignore=self._force_ignore),
             compiled=compiled,
             problems=problems,
             exceptions=_classic(one for _, one in exceptions.values()),

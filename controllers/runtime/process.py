@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from controllers.kube.informers import Informers
     from engine.manifests import Trust
 
-    from .afterwork import Afterwork
+    from .background_queue import BackgroundQueue
+    from .cluster_cache import ClusterCache
     from .evaluating import Resolver
     from .metrics import Metrics
     from .sink import Sink
-    from .world import World
 
 
 class Configured:
@@ -80,11 +80,11 @@ class Runtime:
 
     client: Client
     clock: Clock
-    world: World
+    cache: ClusterCache
     metrics: Metrics
     resolver: Resolver
     informers: Informers
-    afterwork: Afterwork
+    background_queue: BackgroundQueue
     key: bytes = field(repr=False)
     namespace: str = "kyverno"
     identity: str = "kpolicy"

@@ -1,4 +1,4 @@
-"""Watches that keep a World current, and the kinds of the server with it.
+"""Watches that keep a ClusterCache current, and the kinds of the server with it.
 
 For processes that watch themselves: a replica without workers, or the parent that feeds them.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from controllers.kube.store import Change, Store
     from engine.model import Object
 
-    from .world import World
+    from .cluster_cache import ClusterCache
 
 CONFIG_MAP = "kyverno"
 SETTLE_SECONDS = 0.2
@@ -31,33 +31,33 @@ _log = logging.getLogger(__name__)
 
 
 class Watches:
-    """Watches for everything a World holds.
+    """Watches for everything a ClusterCache holds.
 
-    `stores` hold the objects as they came, for whoever is to be told all of them again. The tasks tell the World when a
+    `stores` hold the objects as they came, for whoever is to be told all of them again. The tasks tell the ClusterCache when a
     kind is complete.
     """
 
-    def __init__(self, informers: Informers, world: World, namespace: str) -> None:
+    def __init__(self, informers: Informers, cache: ClusterCache, namespace: str) -> None:
         self.stores: dict[Kind, Store] = {}
-        self._informers, self._world, self._namespace = informers, world, namespace
+        self._informers, self._cache, self._namespace = informers, cache, namespace
         self._tasks: list[asyncio.Task[None]] = []
-        for kind in world.watched:
+        for kind in cache.watched:
             self._follow(kind)
 
     def follow_served(self) -> None:
         """Watch the kinds that the server has come to have since; whoever has objects of them is told."""
         known = {str(kind) for kind in self.stores}
-        for kind in self._world.served_too():
+        for kind in self._cache.served_too():
             if str(kind) not in known:
                 self._follow(kind)
 
     def _follow(self, kind: Kind) -> None:
         store = self._informers.acquire(kind, selection_of(kind, self._namespace))
         self.stores[kind] = store
-        self._tasks.append(_watch(store, self._world, kind, self._namespace))
+        self._tasks.append(_watch(store, self._cache, kind, self._namespace))
 
     def stop(self) -> None:
-        """Tell the World nothing more."""
+        """Tell the ClusterCache nothing more."""
         for task in self._tasks:
             task.cancel()
 
@@ -69,20 +69,20 @@ def selection_of(kind: Kind, namespace: str) -> Selection:
     return Selection()
 
 
-def _watch(store: Store, world: World, kind: Kind, namespace: str) -> asyncio.Task[None]:
+def _watch(store: Store, cache: ClusterCache, kind: Kind, namespace: str) -> asyncio.Task[None]:
     def changed(change: Change) -> None:
         obj = change.new if change.new is not None else change.old
         if obj is not None and (kind != CONFIG_MAPS or _is_ours(obj, namespace)):
             obj = typed(obj, kind)
-            (world.remove if change.new is None else world.put)(kind, obj)
+            (cache.remove if change.new is None else cache.put)(kind, obj)
 
     store.on_change(changed)
-    return asyncio.create_task(_tell_when_listed(store, world, kind), name=f"first list of {kind}")
+    return asyncio.create_task(_tell_when_listed(store, cache, kind), name=f"first list of {kind}")
 
 
-async def _tell_when_listed(store: Store, world: World, kind: Kind) -> None:
+async def _tell_when_listed(store: Store, cache: ClusterCache, kind: Kind) -> None:
     await store.wait_synced()
-    world.listed(kind)
+    cache.listed(kind)
 
 
 def _is_ours(obj: Object, namespace: str) -> bool:

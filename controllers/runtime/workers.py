@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from controllers.kube import Clock, Kind
     from controllers.kube.store import Store
 
+    from .cluster_cache import Change, ClusterCache
     from .feed import Message
     from .metrics import Metrics
-    from .world import Change, World
 
 PING: Final = 1.0
 HANG: Final = 10.0
@@ -50,13 +50,13 @@ class _Worker:
 class Workers:
     """`count` workers. `run` keeps them running; `tell` sends all of them a message, new ones what they missed.
 
-    `setup` makes the first message of a worker, which must hold everything it starts with but the World.
+    `setup` makes the first message of a worker, which must hold everything it starts with but the ClusterCache.
     """
 
     def __init__(
         self,
         count: int,
-        world: World,
+        cache: ClusterCache,
         stores: Mapping[Kind, Store],
         metrics: Metrics,
         clock: Clock,
@@ -66,7 +66,7 @@ class Workers:
         on_outage: Callable[[], None] = lambda: None,
     ) -> None:
         self._count = count
-        self._world, self._stores = world, stores
+        self._cache, self._stores = cache, stores
         self._metrics, self._clock = metrics, clock
         self._setup = setup
         self._command = command
@@ -74,8 +74,8 @@ class Workers:
         self._workers: dict[int, _Worker] = {}
         self._changed = asyncio.Event()
         self._is_stopping = False
-        world.on_change.append(self._on_change)
-        world.on_listed.append(lambda kind: self.tell({"t": "LISTED", "k": str(kind)}))
+        cache.on_change.append(self._on_change)
+        cache.on_listed.append(lambda kind: self.tell({"t": "LISTED", "k": str(kind)}))
 
     @property
     def ready(self) -> int:
@@ -141,7 +141,7 @@ class Workers:
             )
         channel = await Channel.on(ours)
         channel.send({"t": "SETUP", **self._setup()})
-        for message in everything(self._stores, self._world):
+        for message in everything(self._stores, self._cache):
             channel.send(message)
         return _Worker(process, channel, self._clock.monotonic())
 

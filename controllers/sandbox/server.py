@@ -21,12 +21,12 @@ from aiohttp import web
 from . import pki
 from .access import bootstrap, tokens
 from .cluster import ADMIN, Cluster, open_cluster
+from .controllers import namespaces, roles
+from .controllers.pods import NODE
+from .controllers.running import Illusion
 from .custom import definitions
 from .errors import ApiError
 from .http.handler import Handler
-from .illusion import namespaces, roles
-from .illusion.pods import NODE
-from .illusion.running import Illusion
 from .objects import write
 from .privacy import make_private
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from engine.grants.uses import Granted
     from engine.model import Object
 
-    from .uses import Attempt
+    from .uses import CodeUseRecord
 
 GRANT_UID: Final = "kpolicy.io/grant-uid"
 """Label of the records of a grant's uses."""
@@ -41,7 +41,7 @@ class GrantUses:
     def __repr__(self) -> str:
         return f"<GrantUses in {self._namespace}>"
 
-    async def could_take(self, granted: Granted, attempt: Attempt) -> bool:
+    async def could_take(self, granted: Granted, attempt: CodeUseRecord) -> bool:
         """Tell whether a use is left, or is this attempt's already, without writing anything; raises KubeError."""
         if granted.most < 0:
             return False
@@ -49,7 +49,7 @@ class GrantUses:
         mine = any(is_same(attempt, one.get("spec") or {}) for one in found.values())
         return mine or _free(granted, found) is not None
 
-    async def take(self, granted: Granted, attempt: Attempt) -> int:
+    async def take(self, granted: Granted, attempt: CodeUseRecord) -> int:
         """Return the number of the use that this attempt has, now or already; 0 where none is left. Raises KubeError."""
         if granted.most < 0:
             return 0
@@ -74,7 +74,7 @@ class GrantUses:
         )
         return {str(one["metadata"]["name"]): one for one in page.items}
 
-    def _document(self, granted: Granted, number: int, attempt: Attempt) -> Object:
+    def _document(self, granted: Granted, number: int, attempt: CodeUseRecord) -> Object:
         attempt = replace(attempt, name=granted.place(number), source=SOURCE)
         told = {"grant": granted.grant, "grantUid": granted.uid}
         made = use_document(attempt, self._namespace, self._key, told)

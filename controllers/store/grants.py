@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from controllers.kube import NotFound
 from controllers.kube.kinds import GRANT_POLICIES
-from engine.grants.company import readable_policies
+from engine.grants.circumstances import readable_policies
 
 if TYPE_CHECKING:
     from datetime import datetime

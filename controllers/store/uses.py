@@ -38,7 +38,7 @@ SAME_ATTEMPT: Final = timedelta(seconds=40)
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class CodeUseRecord:
     """One request that wants to use a code.
 
     `target` says which object (apiVersion, kind, namespace, name, uid); `fingerprint` is the digest of its body; `source` is
@@ -60,7 +60,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A use on record: when, of what (as `Attempt.source`), and what became of it."""
+    """A use on record: when, of what (as `CodeUseRecord.source`), and what became of it."""
 
     at: datetime
     source: str
@@ -88,7 +88,7 @@ class Uses:
             found[str(one["metadata"]["name"])] = record
         return found
 
-    async def take(self, attempt: Attempt) -> bool:
+    async def take(self, attempt: CodeUseRecord) -> bool:
         """Use a code: True where this attempt has it, now or already; raises KubeError when that is not known."""
         try:
             await self._client.create(CODE_USES, self._document(attempt))
@@ -97,7 +97,7 @@ class Uses:
             return is_same(attempt, found.get("spec") or {})
         return True
 
-    async def could_take(self, attempt: Attempt) -> bool:
+    async def could_take(self, attempt: CodeUseRecord) -> bool:
         """Tell whether `take` would succeed, without writing anything; raises KubeError."""
         try:
             found = await self._client.get(CODE_USES, attempt.name, self._namespace)
@@ -105,12 +105,12 @@ class Uses:
             return True
         return is_same(attempt, found.get("spec") or {})
 
-    def _document(self, attempt: Attempt) -> Object:
+    def _document(self, attempt: CodeUseRecord) -> Object:
         return use_document(attempt, self._namespace, self._key)
 
 
 def use_document(
-    attempt: Attempt, namespace: str, key: bytes, also: Mapping[str, str] = NOTHING
+    attempt: CodeUseRecord, namespace: str, key: bytes, also: Mapping[str, str] = NOTHING
 ) -> Object:
     """Return the object that records a use, signed with `key`; `also` are further fields of its spec."""
     spec: dict[str, Any] = {
@@ -166,7 +166,7 @@ def use_key(key: bytes) -> bytes:
     return hmac.digest(key, b"kpolicy code use", "sha256")
 
 
-def is_same(attempt: Attempt, spec: Object) -> bool:
+def is_same(attempt: CodeUseRecord, spec: Object) -> bool:
     """Tell whether a use is of this very attempt, which the API server may send several times."""
     uid = attempt.target.get("uid")
     before = spec.get("object") or {}

@@ -27,7 +27,7 @@ from engine.errors import PolicyError
 from engine.grants import issuing_policy, parse_issued
 from engine.grants.model import instant_of
 
-from .claims import target_of
+from .code_bindings import target_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from engine.grants import GrantPolicy
     from engine.model import Object, Review
 
-    from .claims import Claim
+    from .code_bindings import CodeBinding
 
 NOT_PERSISTED: Final = "NotPersisted"
 _FIRST: Final = "000000000000000000"
@@ -66,7 +66,7 @@ class Approvals:
     def __repr__(self) -> str:
         return f"<Approvals in {self._namespace}>"
 
-    def request(self, review: Review, request: Mapping[str, Any], claim: Claim) -> str:
+    def request(self, review: Review, request: Mapping[str, Any], claim: CodeBinding) -> str:
         """Return the id by which somebody else agrees to a claim."""
         target = target_of(review, request)
         asked = CodeRequest(
@@ -80,7 +80,7 @@ class Approvals:
         )
         return request_id(asked, self._key)
 
-    async def of(self, claim: Claim, policy: GrantPolicy, now: datetime) -> Approval | None:
+    async def of(self, claim: CodeBinding, policy: GrantPolicy, now: datetime) -> Approval | None:
         """Return the approval of a claim that is good now, whether used or not; raises KubeError."""
         digest = digest_of(claim.binding)
         name = approval_name(digest)
@@ -98,11 +98,11 @@ class Approvals:
         lost = sum(one.source == name and one.state == NOT_PERSISTED for one in records.values())
         return Approval(name, int(created.timestamp()), lost, ends)
 
-    def code(self, approval: Approval, claim: Claim, key: Key) -> str:
+    def code(self, approval: Approval, claim: CodeBinding, key: Key) -> str:
         """Return the code that an approval is good for."""
         return mint(key, claim.binding, approval.serial, approval.lost)
 
-    def codes(self, approval: Approval, claim: Claim, keys: Sequence[Key]) -> list[str]:
+    def codes(self, approval: Approval, claim: CodeBinding, keys: Sequence[Key]) -> list[str]:
         """Return the codes that an approval is or was good for; those that were used are on record."""
         return [
             mint(key, claim.binding, approval.serial, number)
@@ -111,7 +111,7 @@ class Approvals:
         ]
 
     def among(
-        self, approval: Approval, claim: Claim, carried: Sequence[str], keys: Sequence[Key]
+        self, approval: Approval, claim: CodeBinding, carried: Sequence[str], keys: Sequence[Key]
     ) -> str:
         """Return the code of an approval that is among some texts, nothing where none is."""
         good = self.codes(approval, claim, keys)
@@ -119,7 +119,7 @@ class Approvals:
         found = [one for one in brought if sum(hmac.compare_digest(one, code) for code in good)]
         return found[0] if found else ""
 
-    def _is_genuine(self, obj: Object, claim: Claim, digest: str) -> bool:
+    def _is_genuine(self, obj: Object, claim: CodeBinding, digest: str) -> bool:
         spec, status = obj["spec"], obj.get("status") or {}
         text = str(spec.get("request") or "")
         asked = read_request_id(text) if is_signed(text, self._key) else None

@@ -11,19 +11,19 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.runtime.lanes import CEL, FAIL, IGNORE
+from controllers.runtime.webhook_routes import CEL, FAIL, IGNORE
 from controllers.store.policies import CEL_GROUP, match_conditions, timeout_of
 from engine.reach import GRANT_ANNOTATION, OWN_GROUP, POLICY_GROUPS
 
 from .admission_rules import ANY, admission_rules
-from .deeds import SHOWN_CHANGES, SHOWN_DELETIONS
+from .audit_events import SHOWN_CHANGES, SHOWN_DELETIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from controllers.kube import Discovery
     from controllers.runtime.configuration import Configuration
-    from controllers.runtime.lanes import Lane
+    from controllers.runtime.webhook_routes import WebhookRoute
     from engine.evaluate import PolicySet
     from engine.model import Json, Object
 
@@ -86,7 +86,7 @@ class Address:
 
 
 def configurations(
-    lanes: Mapping[str, Lane],
+    routes: Mapping[str, WebhookRoute],
     discovery: Discovery,
     settings: Configuration,
     address: Address,
@@ -95,8 +95,8 @@ def configurations(
 ) -> list[Object]:
     """Return all configurations; those of resources are there without policies, too, and then ask for nothing."""
     resources = [
-        _document(VALIDATING, RESOURCE_VALIDATING, _validating(lanes, discovery, settings, address), settings),
-        _document(MUTATING, RESOURCE_MUTATING, _mutating(lanes, discovery, settings, address), settings),
+        _document(VALIDATING, RESOURCE_VALIDATING, _validating(routes, discovery, settings, address), settings),
+        _document(MUTATING, RESOURCE_MUTATING, _mutating(routes, discovery, settings, address), settings),
     ]  # fmt: skip
     made = [*resources, *_fixed(address, settings)] if serves_policies else resources
     if address.callers:
@@ -108,7 +108,7 @@ def configurations(
 def condition_probe(name: str, conditions: Sequence[Mapping[str, Json]]) -> Object:
     """Return a configuration that asks for nothing, for the API server to judge match conditions by in a dry run."""
     address = Address(b"")
-    webhook = _desk("probe.kyverno.svc", "/", IGNORE, "kpolicy.io", ["none"], address)
+    webhook = _validator("probe.kyverno.svc", "/", IGNORE, "kpolicy.io", ["none"], address)
     probe = {
         **webhook,
         "clientConfig": {"url": "https://127.0.0.1:1/"},
@@ -124,11 +124,14 @@ def condition_probe(name: str, conditions: Sequence[Mapping[str, Json]]) -> Obje
 
 
 def _validating(
-    lanes: Mapping[str, Lane], discovery: Discovery, settings: Configuration, address: Address
+    routes: Mapping[str, WebhookRoute],
+    discovery: Discovery,
+    settings: Configuration,
+    address: Address,
 ) -> list[Object]:
     made = []
-    for name, lane in _served(lanes):
-        sets = (lane.blocking, lane.audit, lane.triggers)
+    for name, route in _served(routes):
+        sets = (route.blocking, route.audit, route.triggers)
         rules = admission_rules(_rules(sets), discovery)
         if rules:
             made.append(_webhook("validate", name, sets, rules, settings, address))
@@ -136,21 +139,24 @@ def _validating(
 
 
 def _mutating(
-    lanes: Mapping[str, Lane], discovery: Discovery, settings: Configuration, address: Address
+    routes: Mapping[str, WebhookRoute],
+    discovery: Discovery,
+    settings: Configuration,
+    address: Address,
 ) -> list[Object]:
     made = []
-    for name, lane in _served(lanes):
-        rules = admission_rules(_rules((lane.mutate,)), discovery, mutating=True)
+    for name, route in _served(routes):
+        rules = admission_rules(_rules((route.mutate,)), discovery, mutating=True)
         if rules:
-            webhook = _webhook("mutate", name, (lane.mutate,), rules, settings, address)
+            webhook = _webhook("mutate", name, (route.mutate,), rules, settings, address)
             kept = [*webhook.get("matchConditions", ()), *_reachable(rules)]
             conditions = {"matchConditions": kept} if kept else {}
             made.append({**webhook, **conditions, "reinvocationPolicy": "IfNeeded"})
     return made
 
 
-def _served(lanes: Mapping[str, Lane]) -> list[tuple[str, Lane]]:
-    return [(name, lanes[name]) for name in sorted(lanes) if name != _ALL]
+def _served(routes: Mapping[str, WebhookRoute]) -> list[tuple[str, WebhookRoute]]:
+    return [(name, routes[name]) for name in sorted(routes) if name != _ALL]
 
 
 def _rules(sets: Iterable[PolicySet]) -> Iterable[Any]:
@@ -239,12 +245,14 @@ def _brings_exceptions(rule: dict[str, Any]) -> bool:
 
 def _fixed(address: Address, settings: Configuration) -> list[Object]:
     """Return the configurations that do not depend on policies; those with nothing to ask are there for their names."""
-    desk = f"{address.service}.{address.namespace}.svc"
+    validator = f"{address.service}.{address.namespace}.svc"
     cleanup = f"kyverno-cleanup-controller.{address.namespace}.svc"
     labelled = {"matchExpressions": [{"key": _TTL, "operator": "Exists"}]}
-    ttl = _desk(cleanup, "/verifyttl", IGNORE, ANY, [ANY], address)
+    ttl = _validator(cleanup, "/verifyttl", IGNORE, ANY, [ANY], address)
     policies, of_cel = (
-        _desk("validate-policy.kyverno.svc", "/policyvalidate", FAIL, group, resources, address)
+        _validator(
+            "validate-policy.kyverno.svc", "/policyvalidate", FAIL, group, resources, address
+        )
         for group, resources in (
             ("kyverno.io", ["clusterpolicies", "policies"]),
             (CEL_GROUP, ["namespacedvalidatingpolicies", "validatingpolicies"]),
@@ -254,16 +262,16 @@ def _fixed(address: Address, settings: Configuration) -> list[Object]:
         ("kyverno-policy-validating-webhook-cfg",
          [{**policies, "rules": [*policies["rules"], *of_cel["rules"]]}]),
         ("kyverno-exception-validating-webhook-cfg",
-         [_desk(desk, "/exceptionvalidate", FAIL, "kyverno.io", ["policyexceptions"], address)]),
+         [_validator(validator, "/exceptionvalidate", FAIL, "kyverno.io", ["policyexceptions"], address)]),
         ("kyverno-cel-exception-validating-webhook-cfg",
-         [_desk(desk, "/celexception/validate", FAIL, CEL_GROUP, ["policyexceptions"], address)]),
+         [_validator(validator, "/celexception/validate", FAIL, CEL_GROUP, ["policyexceptions"], address)]),
         ("kyverno-cleanup-validating-webhook-cfg",
-         [_desk(cleanup, "/cleanupvalidate", FAIL, "kyverno.io",
+         [_validator(cleanup, "/cleanupvalidate", FAIL, "kyverno.io",
                 ["cleanuppolicies", "clustercleanuppolicies"], address)]),
         ("kyverno-global-context-validating-webhook-cfg",
-         [_desk(desk, "/globalcontextvalidate", FAIL, "kyverno.io", ["globalcontextentries"], address)]),
+         [_validator(validator, "/globalcontextvalidate", FAIL, "kyverno.io", ["globalcontextentries"], address)]),
         ("kpolicy-grant-validating-webhook-cfg",
-         [_desk("validate-grant.kpolicy.svc", "/grantvalidate", FAIL, "kpolicy.io",
+         [_validator("validate-grant.kpolicy.svc", "/grantvalidate", FAIL, "kpolicy.io",
                 ["grantpolicies", "grants", "onetimecodes"], address),
           *_noting(address)]),
         ("kyverno-ttl-validating-webhook-cfg", [{**ttl, "objectSelector": labelled}]),
@@ -277,7 +285,7 @@ def _fixed(address: Address, settings: Configuration) -> list[Object]:
 
 def _noting(address: Address) -> list[Object]:
     """Return the webhooks that write down who does what; nothing waits for them where they cannot be asked."""
-    made = _desk("audit.kpolicy.svc", "/auditnote", IGNORE, "kpolicy.io", ["*"], address)
+    made = _validator("audit.kpolicy.svc", "/auditnote", IGNORE, "kpolicy.io", ["*"], address)
     [rule] = made["rules"]
     deletions = {"operations": ["DELETE"], "resources": sorted(SHOWN_DELETIONS - SHOWN_CHANGES)}
     every = {**rule, "operations": ["CREATE", "UPDATE", "DELETE"]}
@@ -288,12 +296,12 @@ def _noting(address: Address) -> list[Object]:
         {**rule, "apiGroups": ["kyverno.io"], "resources": ["cleanuppolicies", "clustercleanuppolicies"]},
     ]  # fmt: skip
     labelled = {"matchExpressions": [{"key": _TTL, "operator": "Exists"}]}
-    marked = _desk("audit-cleanup.kpolicy.svc", "/auditnote", IGNORE, ANY, [ANY], address)
+    marked = _validator("audit-cleanup.kpolicy.svc", "/auditnote", IGNORE, ANY, [ANY], address)
     kept = {"sideEffects": "NoneOnDryRun", "timeoutSeconds": _NOTE_SECONDS}
     return [{**made, **kept, "rules": rules}, {**marked, **kept, "objectSelector": labelled}]
 
 
-def _desk(
+def _validator(
     name: str, path: str, failure_policy: str, group: str, resources: list[str], address: Address
 ) -> Object:
     rule = {

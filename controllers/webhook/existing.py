@@ -18,14 +18,14 @@ from engine.grants.requests import covers
 from engine.model import Status
 from engine.record import replace
 
-from .claims import name_of, user_of
+from .code_bindings import name_of, user_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
     from controllers.kube import Client, Clock
-    from controllers.runtime.lanes import Lane
+    from controllers.runtime.webhook_routes import WebhookRoute
     from engine.grants import GrantPolicy
     from engine.model import Forgiven, Review, Rule, RuleResult
 
@@ -60,14 +60,14 @@ class ExistingViolations:
 
     async def judge(
         self,
-        lane: Lane,
+        route: WebhookRoute,
         review: Review,
         request: Mapping[str, Any],
         results: Sequence[RuleResult],
         budget: float,
     ) -> Sequence[RuleResult]:
         """Return the results with those as failures that may not be forgiven; where that cannot be known, none may."""
-        changing = [one for one in results if self._is_changing(lane, review, one)]
+        changing = [one for one in results if self._is_changing(route, review, one)]
         if not changing or is_component(user_of(request)):
             return results
         policies = await self._current(budget)
@@ -79,10 +79,10 @@ class ExistingViolations:
         }
         return [refused.get(id(one), one) for one in results] if refused else results
 
-    def _is_changing(self, lane: Lane, review: Review, result: RuleResult) -> bool:
+    def _is_changing(self, route: WebhookRoute, review: Review, result: RuleResult) -> bool:
         if result.forgiven is None or review.object is None or review.old_object is None:
             return False
-        rule = _rule_of(lane, result)
+        rule = _rule_of(route, result)
         return not is_left_as_it_was(review.old_object, review.object, result.forgiven, rule)
 
     async def _current(self, budget: float) -> Sequence[GrantPolicy] | None:
@@ -109,11 +109,11 @@ def _speaks_of(policies: Sequence[GrantPolicy], result: RuleResult, namespace: s
     return any(covers(one, name, (result.rule,), namespace) for one in policies)
 
 
-def _rule_of(lane: Lane, result: RuleResult) -> Rule | None:
+def _rule_of(route: WebhookRoute, result: RuleResult) -> Rule | None:
     return next(
         (
             compiled.rule
-            for policy in lane.blocking.policies
+            for policy in route.blocking.policies
             if policy.policy.key == result.policy
             for compiled in policy.rules
             if compiled.rule.name == result.rule

@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from controllers.runtime.world import World
+    from controllers.runtime.cluster_cache import ClusterCache
     from engine.model import Json, Review
 
 OWN_GROUPS = frozenset({"reports.kyverno.io", "wgpolicyk8s.io", "openreports.io"})
 
 
-def is_filtered(world: World, review: Review, request: Mapping[str, Json]) -> bool:
+def is_filtered(cache: ClusterCache, review: Review, request: Mapping[str, Json]) -> bool:
     """Tell whether a request is allowed without asking any policy."""
-    configuration = world.configuration
+    configuration = cache.configuration
     if configuration.excludes_user(review) or _is_bookkeeping(review):
         return True
     namespace = str(request.get("namespace") or "")
     name = str(request.get("name") or "") or review.name
     if not configuration.filters_out(review, namespace, name):
         return False
-    return not (review.kind == "Event" and world.policies.snapshot.names_events)
+    return not (review.kind == "Event" and cache.policies.snapshot.names_events)
 
 
 def _is_bookkeeping(review: Review) -> bool:

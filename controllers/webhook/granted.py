@@ -15,7 +15,7 @@ from engine.cleanup.ttl import instant_of
 from engine.errors import EngineError
 from engine.exceptions.cover import EXPIRES_AT
 from engine.grants import exception_of, parse_grant
-from engine.grants.company import state_of
+from engine.grants.circumstances import state_of
 from engine.reach import GRANT_ANNOTATION, is_granted
 
 if TYPE_CHECKING:

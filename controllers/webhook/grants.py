@@ -17,7 +17,7 @@ from engine.codes.requests import request_key
 from engine.errors import EngineError
 from engine.grants import chosen_policy, parse_grant, parse_grant_policy
 from engine.grants.blocks import block_key, is_signed, read_block_id
-from engine.grants.company import circumstances_of, readable_policies
+from engine.grants.circumstances import circumstances_of, readable_policies
 from engine.grants.requests import is_wide
 from engine.lang import regex
 
@@ -41,7 +41,7 @@ class Refused(EngineError):  # noqa: N818 - it names the verdict
     """The object is not accepted."""
 
 
-class GrantDesk:
+class GrantValidator:
     """Decides on Grants, GrantPolicies and OneTimeCodes; `review` answers the path of both."""
 
     def __init__(
@@ -56,7 +56,7 @@ class GrantDesk:
         self._block_key, self._request_key = block_key(key), request_key(key)
 
     def __repr__(self) -> str:
-        return "<GrantDesk>"
+        return "<GrantValidator>"
 
     async def review(self, _rest: str, body: bytes, budget: float) -> bytes:
         """Answer the review of one of them."""

@@ -13,11 +13,11 @@ from engine.codes import is_code, issued_name
 from engine.codes.requests import APPROVED, CodeRequest, is_signed, read_request_id
 from engine.errors import EngineError, PolicyError
 from engine.grants import issuing_policy, parse_issued
-from engine.grants.company import readable_policies
+from engine.grants.circumstances import readable_policies
 from engine.grants.model import instant_of
 from engine.record import replace
 
-from .claims import target_of, user_of
+from .code_bindings import target_of, user_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from engine.grants import GrantPolicy
     from engine.model import Object, Review
 
-    from .claims import Claim
+    from .code_bindings import CodeBinding
 
 
 class NotIssued(EngineError):  # noqa: N818 - it names the verdict
@@ -93,7 +93,7 @@ class IssuedCodes:
         self._client, self._namespace = client, namespace
 
     async def of(
-        self, code: str, review: Review, request: Mapping[str, Any], claim: Claim, policies: Sequence[GrantPolicy], now: datetime
+        self, code: str, review: Review, request: Mapping[str, Any], claim: CodeBinding, policies: Sequence[GrantPolicy], now: datetime
     ) -> str:  # fmt: skip
         """Return the name of a canonical code's object, nothing where it is not good for this claim; raises KubeError."""
         name = issued_name(code)
@@ -118,7 +118,11 @@ class IssuedCodes:
 
 
 def _fits(
-    obj: Mapping[str, Any], code: str, review: Review, request: Mapping[str, Any], claim: Claim
+    obj: Mapping[str, Any],
+    code: str,
+    review: Review,
+    request: Mapping[str, Any],
+    claim: CodeBinding,
 ) -> bool:
     """Tell whether an issued code is for this user, policy, rules and object."""
     spec, status = obj.get("spec") or {}, obj.get("status") or {}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from .claims import Claim
+    from .code_bindings import CodeBinding
 
 MOST_PER_POLICY: Final = 5
 MOST_PER_NAMESPACE: Final = 100
@@ -33,7 +33,7 @@ class Outstanding:
     def __repr__(self) -> str:
         return f"<Outstanding {len(self._codes)}>"
 
-    def may_add(self, use: str, claim: Claim, now: datetime, used: int = 0) -> bool:
+    def may_add(self, use: str, claim: CodeBinding, now: datetime, used: int = 0) -> bool:
         """Tell whether a code may be handed out; one that was already may be again. `used` are uses on record beside."""
         self._forget(now)
         if use in self._codes:
@@ -45,7 +45,7 @@ class Outstanding:
             and len(self._codes) < _MOST_CODES
         )
 
-    def add(self, use: str, claim: Claim, ends: datetime) -> None:
+    def add(self, use: str, claim: CodeBinding, ends: datetime) -> None:
         """Remember a code that was handed out."""
         if use in self._codes:
             return

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from controllers.kube import KubeError, NotFound
 from controllers.kube.kinds import NAMESPACES
+from controllers.runtime.admission_limiter import AdmissionLimiter, Overloaded
+from controllers.runtime.bounded_evaluation import PROCESS, BoundedEvaluator
 from controllers.runtime.entropy import seed_of
 from controllers.runtime.evaluating import evaluate_with
-from controllers.runtime.gate import Gate, Overloaded
-from controllers.runtime.heavy import PROCESS, Heavy
-from controllers.runtime.lanes import FAIL, failure_policy_of
 from controllers.runtime.sink import NoSink, Verdict
+from controllers.runtime.webhook_routes import FAIL, failure_policy_of
 from controllers.store.namespaces import labels_of
 from engine.codes import carried_codes
 from engine.errors import EngineError
@@ -34,27 +34,27 @@ from .caller import is_proven
 from .counting import Counting
 from .existing import ExistingViolations
 from .filters import is_filtered
+from .grant_usage import UsageContext
 from .timing import Sample, Timing
 from .triggers import triggers_of
 from .verdicts import Ruling, blocking, rule_on_mutation, rule_on_validation
-from .waivers import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from controllers.kube import Client, Clock
-    from controllers.runtime.afterwork import Afterwork
+    from controllers.runtime.background_queue import BackgroundQueue
+    from controllers.runtime.cluster_cache import ClusterCache
     from controllers.runtime.evaluating import Resolver
-    from controllers.runtime.lanes import Lane
     from controllers.runtime.metrics import Metrics
     from controllers.runtime.sink import Sink, Stage, Trigger
-    from controllers.runtime.world import World
+    from controllers.runtime.webhook_routes import WebhookRoute
     from engine.evaluate import Evaluation, PolicySet
     from engine.manifests import Trust
     from engine.model import Json, Review, RuleResult, UserInfo
 
-    from .redeeming import Codes
-    from .waivers import Waivers
+    from .grant_usage import GrantUsage
+    from .one_time_codes import OneTimeCodes
 
 MARGIN = 0.5
 """Seconds kept back from the caller's time-out, so that our answer is there before it gives up."""
@@ -86,37 +86,37 @@ class Reviewer:
 
     def __init__(
         self,
-        world: World,
+        cache: ClusterCache,
         client: Client,
         resolver: Resolver,
         clock: Clock,
         metrics: Metrics,
-        afterwork: Afterwork,
+        background_queue: BackgroundQueue,
         *,
         key: bytes,
         sink: Sink | None = None,
         limits: Limits = Limits(),
         trust: Trust | None = None,
         background_users: frozenset[str] = frozenset(),
-        codes: Codes | None = None,
-        waivers: Waivers | None = None,
+        codes: OneTimeCodes | None = None,
+        grant_usage: GrantUsage | None = None,
         existing: ExistingViolations | None = None,
-        heavy: Heavy = PROCESS,
+        heavy: BoundedEvaluator = PROCESS,
         on_outage: Callable[[], None] = lambda: None,
     ) -> None:
-        self._world = world
+        self._cache = cache
         self._client = client
         self._resolver = resolver
         self._clock = clock
         self._metrics = metrics
-        self._afterwork = afterwork
+        self._background_queue = background_queue
         self._key = key
         self._sink: Sink = sink or NoSink()
-        self._gate = Gate(limits.running, limits.waiting)
+        self._gate = AdmissionLimiter(limits.running, limits.waiting)
         self._trust = trust
         self._background_users = background_users
         self._codes = codes
-        self._waivers = waivers
+        self._grant_usage = grant_usage
         self._existing = existing or ExistingViolations(client, clock)
         self._heavy = heavy
         self._on_outage = on_outage
@@ -155,27 +155,27 @@ class Reviewer:
         uid = request["uid"]
         if budget <= 0:
             raise Overloaded
-        if not self._world.is_ready:
+        if not self._cache.is_ready:
             return self._failed("not ready", failure_policy_of(lane_name), request, NOT_READY)
-        lane = self._world.policies.snapshot.lanes.get(lane_name)
+        route = self._cache.policies.snapshot.routes.get(lane_name)
         user = self._user(request["userInfo"])
         namespace = request.get("namespace")
-        labels = self._world.namespaces.labels(namespace) if namespace else NO_LABELS
+        labels = self._cache.namespaces.labels(namespace) if namespace else NO_LABELS
         review = envelope.review_of_request(
-            request, user, self._world.parent_kind, labels or NO_LABELS
+            request, user, self._cache.parent_kind, labels or NO_LABELS
         )
-        if lane is None or not _concerns(stage, lane, review.kind):
+        if route is None or not _concerns(stage, route, review.kind):
             return envelope.allowed(uid)
-        if is_filtered(self._world, review, request):
+        if is_filtered(self._cache, review, request):
             return envelope.allowed(uid)
         if labels is None and review.kind != "Namespace":
             review = await self._with_labels(review, request["namespace"], budget)
         act = self._mutate if stage == "mutate" else self._validate
-        return await act(lane, review, request, budget)
+        return await act(route, review, request, budget)
 
     def _user(self, info: Mapping[str, Json]) -> UserInfo:
         """Return who asks; the same few components ask most, so users are remembered while bindings stay as they are."""
-        bindings = self._world.bindings
+        bindings = self._cache.bindings
         if bindings.version != self._users_at or len(self._users) > _MOST_USERS:
             self._users, self._users_at = {}, bindings.version
         key = (info.get("username"), info.get("uid"), *(info.get("groups") or ()))
@@ -208,23 +208,23 @@ class Reviewer:
         return found
 
     async def _validate(
-        self, lane: Lane, review: Review, request: Mapping[str, Json], budget: float
+        self, route: WebhookRoute, review: Review, request: Mapping[str, Json], budget: float
     ) -> bytes:
         inputs = self._inputs(request)
-        found = await self._evaluated(lane.blocking, review, inputs, budget)
-        ruling, results = await self._ruled(lane, review, request, inputs, found.results, budget)
+        found = await self._evaluated(route.blocking, review, inputs, budget)
+        ruling, results = await self._ruled(route, review, request, inputs, found.results, budget)
         if review.dry_run:
             return self._answer(request, ruling)
         triggers: tuple[Trigger, ...] = ()
-        if not ruling.denial and lane.triggers.for_kind(review.kind):
-            triggers = triggers_of(lane.triggers, review, self._background_users)
-        audit = None if ruling.denial or not lane.audit.for_kind(review.kind) else lane.audit
+        if not ruling.denial and route.triggers.for_kind(review.kind):
+            triggers = triggers_of(route.triggers, review, self._background_users)
+        audit = None if ruling.denial or not route.audit.for_kind(review.kind) else route.audit
         if not (results or triggers or audit):
             return self._answer(request, ruling)
         verdict = Verdict(
             allowed=not ruling.denial,
             stage="validate",
-            failure_policy=lane.failure_policy,
+            failure_policy=route.failure_policy,
             at=inputs.now,
             message=ruling.denial,
             request=request,
@@ -240,7 +240,7 @@ class Reviewer:
 
     async def _ruled(
         self,
-        lane: Lane,
+        route: WebhookRoute,
         review: Review,
         request: Mapping[str, Json],
         inputs: Inputs,
@@ -248,41 +248,41 @@ class Reviewer:
         budget: float,
     ) -> tuple[Ruling, Sequence[RuleResult]]:
         """Return the ruling, with what codes and the uses of grants make of it, and the results that it stands on."""
-        waivers = self._waivers
+        grant_usage = self._grant_usage
         if review.operation == "UPDATE":
-            results = await self._existing.judge(lane, review, request, results, budget)
-        if waivers is None or not self._world.policies.snapshot.granted:
-            return await self._with_codes(lane, review, request, results, budget), results
-        asked = Asked(lane, review, request, inputs)
-        waived = await waivers.judge(asked, results, budget)
-        ruling = await self._with_codes(lane, review, request, waived.results, budget)
-        return await waivers.settle(asked, waived, ruling, budget)
+            results = await self._existing.judge(route, review, request, results, budget)
+        if grant_usage is None or not self._cache.policies.snapshot.granted:
+            return await self._with_codes(route, review, request, results, budget), results
+        asked = UsageContext(route, review, request, inputs)
+        waived = await grant_usage.judge(asked, results, budget)
+        ruling = await self._with_codes(route, review, request, waived.results, budget)
+        return await grant_usage.settle(asked, waived, ruling, budget)
 
     async def _with_codes(
         self,
-        lane: Lane,
+        route: WebhookRoute,
         review: Review,
         request: Mapping[str, Json],
         results: Sequence[RuleResult],
         budget: float,
     ) -> Ruling:
-        ruling = rule_on_validation(lane, review, results)
+        ruling = rule_on_validation(route, review, results)
         if self._codes is None or not (ruling.denial or carried_codes(review.object)):
             return ruling
-        refusing = blocking(lane, review, results) if ruling.denial else ()
+        refusing = blocking(route, review, results) if ruling.denial else ()
         return await self._codes.judge(review, request, refusing, ruling, budget)
 
     async def _mutate(
-        self, lane: Lane, review: Review, request: Mapping[str, Json], budget: float
+        self, route: WebhookRoute, review: Review, request: Mapping[str, Json], budget: float
     ) -> bytes:
         inputs = self._inputs(request)
-        found = await self._evaluated(lane.mutate, review, inputs, budget)
-        ruling = rule_on_mutation(lane, review, found.results, found.patched)
+        found = await self._evaluated(route.mutate, review, inputs, budget)
+        ruling = rule_on_mutation(route, review, found.results, found.patched)
         if not review.dry_run and found.results:
             verdict = Verdict(
                 allowed=not ruling.denial,
                 stage="mutate",
-                failure_policy=lane.failure_policy,
+                failure_policy=route.failure_policy,
                 at=inputs.now,
                 message=ruling.denial,
                 request=request,
@@ -305,7 +305,7 @@ class Reviewer:
             now=self._clock.now(),
             seed=seed,
             trust=self._trust,
-            resolve_values=self._world.resolve_values,
+            resolve_values=self._cache.resolve_values,
         )
 
     async def _with_labels(self, review: Review, namespace: str, budget: float) -> Review:
@@ -353,7 +353,7 @@ class Reviewer:
             if found and self._sink.follows(found):
                 await self._sink.results(review, found, verdict)
 
-        self._afterwork.add(work, decoded.get())
+        self._background_queue.add(work, decoded.get())
 
     def _failed(
         self, reason: str, failure_policy: str, request: Mapping[str, Json], text: str
@@ -375,10 +375,10 @@ def budget_of(timeout: float) -> float:
     return max(timeout - MARGIN, timeout / 2)
 
 
-def _concerns(stage: Stage, lane: Lane, kind: str) -> bool:
-    """Tell whether any policy of the lane can concern a kind: most requests end here."""
+def _concerns(stage: Stage, route: WebhookRoute, kind: str) -> bool:
+    """Tell whether any policy of the route can concern a kind: most requests end here."""
     if stage == "mutate":
-        return bool(lane.mutate.for_kind(kind))
+        return bool(route.mutate.for_kind(kind))
     return bool(
-        lane.blocking.for_kind(kind) or lane.audit.for_kind(kind) or lane.triggers.for_kind(kind)
+        route.blocking.for_kind(kind) or route.audit.for_kind(kind) or route.triggers.for_kind(kind)
     )

@@ -1,6 +1,6 @@
 """Warnings of CEL expressions that do not fit the kinds they are about, from the schemas that the API server publishes.
 
-For the desk, when a policy is written. A server that does not answer in time costs the warnings and never the policy.
+For the validator, when a policy is written. A server that does not answer in time costs the warnings and never the policy.
 """
 
 from __future__ import annotations

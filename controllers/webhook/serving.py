@@ -14,17 +14,17 @@ from urllib.parse import urlsplit
 
 from controllers.kube.accounts import Job
 
+from .audit_recorder import AuditRecorder
 from .caller import Callers
 from .configurations import SERVICE
-from .desk import Desk
 from .existing import ExistingViolations
-from .grants import GrantDesk
-from .noting import Notary
-from .redeeming import Codes
+from .grant_usage import GrantUsage
+from .grants import GrantValidator
+from .one_time_codes import OneTimeCodes
+from .policy_validation import PolicyValidator
 from .reviewing import Limits, Reviewer
 from .server import Routes, WebhookServer
 from .tls import ServerTls
-from .waivers import Waivers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,8 +62,8 @@ class Serving:
             frozenset(options.client_names), now=runtime.clock.now, trusts_path=options.trusts_path
         )
         self._existing = ExistingViolations(runtime.client, runtime.clock)
-        self._waivers = Waivers(
-            runtime.world,
+        self._grant_usage = GrantUsage(
+            runtime.cache,
             runtime.client,
             runtime.resolver,
             runtime.clock,
@@ -91,12 +91,12 @@ class Serving:
     @property
     def is_ready(self) -> bool:
         """Whether requests should come here."""
-        return self._runtime.world.is_ready and not self._is_leaving
+        return self._runtime.cache.is_ready and not self._is_leaving
 
     async def start(self) -> None:
         """Begin to listen; raises OSError when the port cannot be had."""
         await self._server.start()
-        self._counting = asyncio.create_task(self._waivers.run())
+        self._counting = asyncio.create_task(self._grant_usage.run())
         _log.info("webhooks are answered on port %d", self.port)
 
     def load(self, pair: Pair) -> None:
@@ -129,27 +129,27 @@ class Serving:
             self._counting.cancel()
             await asyncio.gather(self._counting, return_exceptions=True)
             self._counting = None
-            await self._waivers.flush()
+            await self._grant_usage.flush()
 
     def _routes(self, sink: Sink | None, limits: Limits) -> Routes:
         runtime = self._runtime
         reviewer = Reviewer(
-            runtime.world,
+            runtime.cache,
             runtime.client,
             runtime.resolver,
             runtime.clock,
             runtime.metrics,
-            runtime.afterwork,
+            runtime.background_queue,
             key=runtime.key,
             sink=sink,
             limits=limits,
             trust=runtime.trust,
             background_users=runtime.background_users,
-            waivers=self._waivers,
+            grant_usage=self._grant_usage,
             existing=self._existing,
             on_outage=self._on_outage,
-            codes=Codes(
-                runtime.world, runtime.client, runtime.clock, runtime.namespace, runtime.key
+            codes=OneTimeCodes(
+                runtime.cache, runtime.client, runtime.clock, runtime.namespace, runtime.key
             ),
         )
 
@@ -159,17 +159,17 @@ class Serving:
         async def mutate(rest: str, body: bytes, budget: float) -> bytes:
             return await reviewer.review("mutate", rest or "all", body, budget)
 
-        grants = GrantDesk(
+        grants = GrantValidator(
             runtime.client,
             runtime.clock,
             runtime.key,
-            runtime.world.discovery,
+            runtime.cache.discovery,
         )
-        notary = Notary(
-            runtime.client, runtime.clock, runtime.namespace, runtime.key, runtime.jobs_of, runtime.world.discovery
+        audit_recorder = AuditRecorder(
+            runtime.client, runtime.clock, runtime.namespace, runtime.key, runtime.jobs_of, runtime.cache.discovery
         )  # fmt: skip
-        desk = Desk(
-            runtime.world,
+        validator = PolicyValidator(
+            runtime.cache,
             runtime.client,
             background=runtime.connection(Job.BACKGROUND).client,
             cleanup=runtime.connection(Job.CLEANUP).client,
@@ -181,16 +181,16 @@ class Serving:
             reviews={
                 "validate": validate,
                 "mutate": mutate,
-                "policyvalidate": desk.policy,
-                "policymutate": desk.nothing,
-                "exceptionvalidate": desk.exception,
-                "celexception": desk.exception,
-                "cleanupvalidate": desk.cleanup,
+                "policyvalidate": validator.policy,
+                "policymutate": validator.nothing,
+                "exceptionvalidate": validator.exception,
+                "celexception": validator.exception,
+                "cleanupvalidate": validator.cleanup,
                 "grantvalidate": grants.review,
-                "auditnote": notary.review,
-                "globalcontextvalidate": desk.entry,
-                "verifymutate": desk.nothing,
-                "verifyttl": desk.label,
+                "auditnote": audit_recorder.review,
+                "globalcontextvalidate": validator.entry,
+                "verifymutate": validator.nothing,
+                "verifyttl": validator.label,
             },
             pages={"/health/liveness": lambda: _OK, "/health/readiness": self._readiness},
         )
@@ -198,7 +198,7 @@ class Serving:
     def _readiness(self) -> tuple[int, bytes]:
         if self._is_leaving:
             return 503, b"leaving"
-        missing = self._runtime.world.missing
+        missing = self._runtime.cache.missing
         return (503, f"not yet listed: {', '.join(missing)}".encode()) if missing else _OK
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
-from controllers.runtime.heavy import LONG_SLICE
+from controllers.runtime.bounded_evaluation import LONG_SLICE
 from controllers.runtime.metrics import bucket_of
 from controllers.runtime.slices import Slice, SliceOver
 from engine.evaluate import PolicySet, evaluate

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from controllers.runtime.lanes import FAIL
+from controllers.runtime.webhook_routes import FAIL
 from engine.model import RuleType, Status
 from engine.mutate.diff import diff
 from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
@@ -18,7 +18,7 @@ from .blocks import blocked_message, failures_of, mutation_error, refused_messag
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from controllers.runtime.lanes import Lane
+    from controllers.runtime.webhook_routes import WebhookRoute
     from engine.evaluate import PolicySet
     from engine.model import Json, Object, Review, RuleResult
 
@@ -45,49 +45,55 @@ class Ruling:
 NOTHING_WRONG = Ruling()
 
 
-def rule_on_validation(lane: Lane, review: Review, results: Sequence[RuleResult]) -> Ruling:
+def rule_on_validation(
+    route: WebhookRoute, review: Review, results: Sequence[RuleResult]
+) -> Ruling:
     """Rule on the results of a validating webhook.
 
-    A rule that enforces and fails blocks; so does an error in a policy of which some rule enforces, where the lane fails.
+    A rule that enforces and fails blocks; so does an error in a policy of which some rule enforces, where the route fails.
     """
     if all(result.status in _FINE for result in results):
         return NOTHING_WRONG
-    enforcing = _enforcing(lane.blocking, review)
-    if any(_blocks(result, lane.failure_policy, enforcing) for result in results):
-        return Ruling(denial=_denial(lane, review, results, enforcing))
-    return Ruling(warnings=_warnings(lane.blocking, results))
+    enforcing = _enforcing(route.blocking, review)
+    if any(_blocks(result, route.failure_policy, enforcing) for result in results):
+        return Ruling(denial=_denial(route, review, results, enforcing))
+    return Ruling(warnings=_warnings(route.blocking, results))
 
 
 def rule_on_mutation(
-    lane: Lane, review: Review, results: Sequence[RuleResult], patched: Object
+    route: WebhookRoute, review: Review, results: Sequence[RuleResult], patched: Object
 ) -> Ruling:
     """Rule on the results of a mutating webhook: image verification may block, mutation may fail."""
     if all(result.status in _FINE for result in results):
         return Ruling(operations=_operations(review, patched))
-    broken = [result for result in results if _stops(result, lane.failure_policy)]
+    broken = [result for result in results if _stops(result, route.failure_policy)]
     if any(result.type is RuleType.MUTATION for result in broken):
         return Ruling(denial=mutation_error([r for r in broken if r.type is RuleType.MUTATION]))
     if broken:
         policies = frozenset(result.policy for result in broken)
         return Ruling(denial=blocked_message(review, failures_of(results, policies)))
-    return Ruling(operations=_operations(review, patched), warnings=_warnings(lane.mutate, results))
+    return Ruling(
+        operations=_operations(review, patched), warnings=_warnings(route.mutate, results)
+    )
 
 
 def _denial(
-    lane: Lane, review: Review, results: Sequence[RuleResult], enforcing: frozenset[str]
+    route: WebhookRoute, review: Review, results: Sequence[RuleResult], enforcing: frozenset[str]
 ) -> str:
     """Return the text of a denial; results without a rule are those of policies written in CEL."""
     of_cel = [one for one in results if not one.rule]
     failures = failures_of([one for one in results if one.rule], enforcing)
     parts = [blocked_message(review, failures)] if failures else []
-    said = refused_message(one for one in of_cel if _blocks(one, lane.failure_policy, enforcing))
+    said = refused_message(one for one in of_cel if _blocks(one, route.failure_policy, enforcing))
     return "; ".join([*parts, said] if said else parts)
 
 
-def blocking(lane: Lane, review: Review, results: Sequence[RuleResult]) -> list[RuleResult]:
+def blocking(
+    route: WebhookRoute, review: Review, results: Sequence[RuleResult]
+) -> list[RuleResult]:
     """Return the results of a validating webhook that refuse the request."""
-    enforcing = _enforcing(lane.blocking, review)
-    return [one for one in results if _blocks(one, lane.failure_policy, enforcing)]
+    enforcing = _enforcing(route.blocking, review)
+    return [one for one in results if _blocks(one, route.failure_policy, enforcing)]
 
 
 def _blocks(result: RuleResult, failure_policy: str, enforcing: frozenset[str]) -> bool:

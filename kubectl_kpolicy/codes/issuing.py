@@ -10,7 +10,7 @@ from controllers.kube.kinds import GRANT_POLICIES, GRANTS, ONE_TIME_CODES
 from engine.codes import issued_name, verifier_of
 from engine.errors import EngineError
 from engine.grants import issuing_policy, length_of, length_text, parse_grant, parse_issued
-from engine.grants.company import readable_policies
+from engine.grants.circumstances import readable_policies
 from engine.grants.issuing import LONGEST, own_refusals
 from engine.record import record
 from kubectl_kpolicy.grants.arguments import read_rule

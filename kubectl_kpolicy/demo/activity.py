@@ -27,7 +27,7 @@ from controllers.kube.kinds import (
     POLICY_REPORTS,
 )
 from engine.errors import EngineError
-from engine.grants.company import state_of
+from engine.grants.circumstances import state_of
 from engine.lang.yaml import load_all
 from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.cluster.cleanup import LISTING as CLEANUP

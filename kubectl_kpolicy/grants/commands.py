@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
-from engine.grants.company import state_of
+from engine.grants.circumstances import state_of
 from kubectl_kpolicy.output.diagnostics import ExitCode, report, visible
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session import cluster

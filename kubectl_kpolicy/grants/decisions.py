@@ -14,7 +14,7 @@ from controllers.kube.errors import Conflict, KubeError
 from controllers.kube.kinds import GRANT_POLICIES, GRANTS
 from engine.errors import EngineError
 from engine.grants import FINAL, may_approve, parse_grant, parse_grant_policy
-from engine.grants.company import state_of
+from engine.grants.circumstances import state_of
 
 from .errors import Over, Refused, of_server
 from .requests import who_may_approve

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from engine.grants.company import state_of
+from engine.grants.circumstances import state_of
 from kubectl_kpolicy.cluster.cache import word
 from kubectl_kpolicy.output.diagnostics import visible
 from kubectl_kpolicy.output.structured import json_text, list_of, name_of, yaml_text

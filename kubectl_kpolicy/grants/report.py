@@ -9,7 +9,7 @@ from controllers.kube.errors import KubeError
 from controllers.kube.kinds import AUDIT_SEGMENTS, GRANTS
 from engine.audit import segment_of
 from engine.errors import EngineError
-from engine.grants.company import state_of
+from engine.grants.circumstances import state_of
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.structured import json_text, yaml_text
 from kubectl_kpolicy.session import cluster

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from controllers.kube.errors import Forbidden, KubeError, NotFound
 from controllers.kube.kinds import GRANT_POLICIES, GRANTS
 from engine.grants import chosen_policy, length_of, parse_grant
-from engine.grants.company import circumstances_of, readable_policies
+from engine.grants.circumstances import circumstances_of, readable_policies
 from engine.grants.model import instant_of
 from engine.record import record
 from kubectl_kpolicy.output.misuse import Misuse

@@ -10,7 +10,7 @@ from controllers.kube.errors import Gone, NotFound
 from controllers.kube.kinds import GRANTS
 from engine.errors import EngineError
 from engine.grants import FINAL
-from engine.grants.company import state_of
+from engine.grants.circumstances import state_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable

@@ -88,7 +88,7 @@ def _review(data: bytes) -> str:
 
 async def _answered(stage: Stage, data: bytes, seed: int) -> bytes:
     answer = await stage.reviewer.review(_STAGES[seed % 2], _LANES[seed // 2 % 2], data, 5.0)
-    await stage.afterwork.finish()
+    await stage.background_queue.finish()
     return answer
 
 

@@ -132,22 +132,22 @@ class Replica:
         informers = Informers(client, clock=self.clock)
         options = Options(workers=0, namespace=NAMESPACE, identity=f"replica-{self.number}", background_scan=False, client_ca=Path("ca"))  # fmt: skip
         runtime = await make_runtime(options, client, self.clock, informers, key=KEY, user=USER)
-        runtime.afterwork.start()
-        watches = Watches(informers, runtime.world, NAMESPACE)
+        runtime.background_queue.start()
+        watches = Watches(informers, runtime.cache, NAMESPACE)
         loops: Any = loops_of(runtime)
         # what policies do besides has histories of its own; these loops are those of grants, codes and the trail
         loops._loops = lambda: list(_own_kinds(loops._of(Job.GRANTS)))
         with patch.object(serving_module, "ServerTls", _tls):
             serving = serving_module.Serving(runtime, _pair(), sink=loops.sink, port=0)
         self._routes, self._runtime = serving._server._routes.reviews, runtime
-        self._waivers = serving._waivers
+        self._grant_usage = serving._grant_usage
         election = Election(client, NAMESPACE, "kyverno", f"replica-{self.number}", clock=self.clock)  # fmt: skip
-        works = (loops.run(), serving._waivers.run(), self._lead(election, loops))
+        works = (loops.run(), serving._grant_usage.run(), self._lead(election, loops))
         self._tasks = [asyncio.create_task(_quiet(work)) for work in works]
-        self._tasks += [*watches._tasks, *runtime.afterwork._workers]
+        self._tasks += [*watches._tasks, *runtime.background_queue._workers]
         self._informers = informers
         self.is_up = True
-        while not runtime.world.is_ready and not self.line.is_dead:
+        while not runtime.cache.is_ready and not self.line.is_dead:
             await asyncio.sleep(0.05)
 
     async def _lead(self, election: Election, loops: Any) -> None:
@@ -210,7 +210,7 @@ class Replica:
 
     async def flush(self) -> None:
         """Write what was counted."""
-        await self._waivers.flush()
+        await self._grant_usage.flush()
 
 
 async def _quiet(work: Any) -> None:

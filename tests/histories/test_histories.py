@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from controllers.loops.grants.keeping import GrantLoop
+from controllers.loops.grants.reconciler import GrantReconciler
 from controllers.store import uses as stored_uses
-from controllers.webhook.redeeming import Codes
-from controllers.webhook.waivers import Waivers
+from controllers.webhook.grant_usage import GrantUsage
+from controllers.webhook.one_time_codes import OneTimeCodes
 from engine.grants import approvals
 
 from .play import play
@@ -79,19 +79,19 @@ def test_a_limited_grant_that_counts_nothing_is_seen(monkeypatch):
     async def settled(self: Any, asked: Any, waived: Any, ruling: Any, budget: float) -> Any:
         return ruling, waived.results
 
-    monkeypatch.setattr(Waivers, "settle", settled)
+    monkeypatch.setattr(GrantUsage, "settle", settled)
 
     assert "I2" in found(range(1, 60))
 
 
 def test_a_failure_of_codes_that_opens_the_gate_is_seen(monkeypatch):
-    judge = Codes.judge
+    judge = OneTimeCodes.judge
 
     async def opens(self: Any, review: Any, request: Any, blocking: Any, ruling: Any, budget: float) -> Any:  # fmt: skip
         said = await judge(self, review, request, blocking, ruling, budget)
         return said if said.lead or not ruling.denial or review.dry_run else type(ruling)()
 
-    monkeypatch.setattr(Codes, "judge", opens)
+    monkeypatch.setattr(OneTimeCodes, "judge", opens)
 
     assert "I2" in found()
 
@@ -100,6 +100,6 @@ def test_a_grant_that_never_ends_is_seen(monkeypatch):
     async def stays(*_: Any) -> None:
         return None
 
-    monkeypatch.setattr(GrantLoop, "_remove_exception", stays)
+    monkeypatch.setattr(GrantReconciler, "_remove_exception", stays)
 
     assert "is there when everything is over" in found(range(1, 60))

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from controllers.store import uses as stored_uses
-from controllers.store.uses import SAME_ATTEMPT, Attempt
+from controllers.store.uses import SAME_ATTEMPT, CodeUseRecord
 from engine.codes import Binding, Key, body_digest, minting, slot_of, text, violation_of
 
 if TYPE_CHECKING:
@@ -248,8 +248,8 @@ class Redeeming:
         }
         return Binding(**{"object_uid": "", **{one.name: "" for one in fields(Binding)}, **said})
 
-    def _attempt(self, world: World, one: Request) -> Attempt:
-        return Attempt(
+    def _attempt(self, world: World, one: Request) -> CodeUseRecord:
+        return CodeUseRecord(
             name=text.use_name(one.found),
             user=one.user,
             policy=POLICY,

@@ -63,8 +63,8 @@ _REDEMPTION = Part(
     (
         "engine/codes",
         "controllers/store/uses.py",
-        "controllers/webhook/redeeming.py",
-        "controllers/webhook/claims.py",
+        "controllers/webhook/one_time_codes.py",
+        "controllers/webhook/code_bindings.py",
     ),
     (
         "tests/engine/codes",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from controllers.kube import Kind
-    from controllers.loops.surroundings import Surroundings
+    from controllers.loops.context import LoopContext
     from engine.model import Object
 
 LONGEST_SLEEP = 30.0
@@ -20,7 +20,7 @@ LONGEST_SLEEP = 30.0
 
 
 async def delete(
-    surroundings: Surroundings,
+    context: LoopContext,
     kind: Kind,
     obj: Object,
     about: Mapping[str, str],
@@ -35,7 +35,7 @@ async def delete(
     metadata = obj["metadata"]
     shown = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
     try:
-        await surroundings.client.delete(
+        await context.client.delete(
             kind,
             str(metadata["name"]),
             str(metadata.get("namespace") or ""),
@@ -46,7 +46,7 @@ async def delete(
         return False
     except KubeError as error:
         if says_failure:
-            announce(surroundings, [cleaned_up(about, shown, error.message)])
+            announce(context, [cleaned_up(about, shown, error.message)])
         raise
-    announce(surroundings, [cleaned_up(about, shown)])
+    announce(context, [cleaned_up(about, shown)])
     return True

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from controllers.kube import Kind
-    from controllers.loops.surroundings import Surroundings
-    from controllers.runtime.world import Change
+    from controllers.loops.context import LoopContext
+    from controllers.runtime.cluster_cache import Change
     from engine.model import PolicyException
     from engine.model.celpolicies import CelException
 
@@ -34,17 +34,17 @@ _log = logging.getLogger(__name__)
 class ExceptionSweep:
     """Deletes exceptions at their end. `run` it as a task on the leader."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
-        self.queue: WorkQueue[str] = WorkQueue(clock=surroundings.clock, least=1.0, most=600.0)
+    def __init__(self, context: LoopContext) -> None:
+        self._context = context
+        self.queue: WorkQueue[str] = WorkQueue(clock=context.clock, least=1.0, most=600.0)
 
     async def run(self) -> None:
         """Work until cancelled."""
-        listeners = self._surroundings.world.on_change
+        listeners = self._context.cache.on_change
         listeners.append(self._changed)
-        for key in self._surroundings.snapshot.exceptions_by_key:
+        for key in self._context.snapshot.exceptions_by_key:
             self.queue.add(key)
-        work = counted(self._surroundings.metrics, "exceptions", self.queue, self._look)
+        work = counted(self._context.metrics, "exceptions", self.queue, self._look)
         try:
             await self.queue.run(work, on_error=_failed)
         finally:
@@ -56,7 +56,7 @@ class ExceptionSweep:
 
     def _find(self, key: str) -> tuple[PolicyException | CelException, datetime | None] | None:
         """Return an exception that counts, and its end."""
-        snapshot = self._surroundings.snapshot
+        snapshot = self._context.snapshot
         plain = key.removeprefix(CEL_KEY)
         if plain == key:
             return next(
@@ -71,14 +71,14 @@ class ExceptionSweep:
         found = self._find(key)
         if found is None or found[1] in (None, NEVER_VALID):
             return
-        now = self._surroundings.clock.now()
+        now = self._context.clock.now()
         exception, end = found
         if end is not None and now < end:
             self.queue.add_after(key, min((end - now).total_seconds(), LONGEST_SLEEP))
             return
         if (exception.raw.get("metadata") or {}).get("uid"):
             await delete(
-                self._surroundings,
+                self._context,
                 await self._kind(exception),
                 exception.raw,
                 about_exception(exception),
@@ -88,7 +88,7 @@ class ExceptionSweep:
     async def _kind(self, exception: PolicyException | CelException) -> Kind:
         if not is_cel(exception.raw):
             return POLICY_EXCEPTIONS
-        return await self._surroundings.kind_of_object(exception.raw)
+        return await self._context.kind_of_object(exception.raw)
 
 
 def _failed(key: str, error: Exception) -> None:

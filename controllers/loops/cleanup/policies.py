@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from controllers.kube import Kind
     from controllers.kube.store import Change, Store
-    from controllers.loops.surroundings import Surroundings
+    from controllers.loops.context import LoopContext
     from engine.cleanup.plan import Cleanup, Plan
     from engine.model import CleanupPolicy, Object
 
@@ -43,18 +43,16 @@ _log = logging.getLogger(__name__)
 class CleanupLoop:
     """Runs cleanup policies. `run` it as a task on the leader."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
-        self.queue: WorkQueue[_Place] = WorkQueue(clock=surroundings.clock, least=1.0, most=300.0)
+    def __init__(self, context: LoopContext) -> None:
+        self._context = context
+        self.queue: WorkQueue[_Place] = WorkQueue(clock=context.clock, least=1.0, most=300.0)
 
     async def run(self) -> None:
         """Work until cancelled."""
-        informers = self._surroundings.informers
+        informers = self._context.informers
         stores = {kind: informers.acquire(kind) for kind in KINDS}
         stops = [store.on_change(self._listener(kind)) for kind, store in stores.items()]
-        work = counted(
-            self._surroundings.metrics, "cleanup", self.queue, partial(self._look, stores)
-        )
+        work = counted(self._context.metrics, "cleanup", self.queue, partial(self._look, stores))
         try:
             await self.queue.run(work, on_error=_failed)
         finally:
@@ -76,14 +74,14 @@ class CleanupLoop:
         if stores[kind].get(name, namespace) is None:
             return
         try:
-            obj = await self._surroundings.client.get(kind, name, namespace)
+            obj = await self._context.client.get(kind, name, namespace)
         except NotFound:
             return
         obj = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
         if obj["metadata"].get("deletionTimestamp"):
             return
         cleanup = compile_cleanup(parse_cleanup_policy(obj, strict=False))
-        now = self._surroundings.clock.now()
+        now = self._context.clock.now()
         run_at = run_of(cleanup, now).run_at
         hold = hold_on_run(obj, run_at, now)
         if run_at is None or (hold is not None and hold.until is None):
@@ -99,7 +97,7 @@ class CleanupLoop:
     async def _run(self, cleanup: Cleanup, obj: Object, now: datetime) -> None:
         """Delete what a policy means; raises the first error that is not one of rights, after trying everything."""
         first: EngineError | None = None
-        for kind in candidates(self._surroundings.world.discovery, cleanup.policy):
+        for kind in candidates(self._context.cache.discovery, cleanup.policy):
             try:
                 await self._run_kind(cleanup, obj, kind, now)
             except Forbidden as error:
@@ -112,23 +110,23 @@ class CleanupLoop:
             raise first
 
     async def _run_kind(self, cleanup: Cleanup, obj: Object, kind: Kind, now: datetime) -> None:
-        surroundings = self._surroundings
-        page = await surroundings.client.list_all(kind, cleanup.policy.namespace)
+        context = self._context
+        page = await context.client.list_all(kind, cleanup.policy.namespace)
         objects = [
             {"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in page.items
         ]
         labels = {
-            namespace: await surroundings.namespace_labels(namespace)
+            namespace: await context.namespace_labels(namespace)
             for namespace in {str(one["metadata"].get("namespace") or "") for one in objects}
         }
         asking = plan(
             cleanup,
             objects,
-            surroundings.inputs("cleanup", now),
+            context.inputs("cleanup", now),
             namespace_labels=labels,
-            is_filtered=surroundings.world.configuration.leaves_out,
+            is_filtered=context.cache.configuration.leaves_out,
         )
-        found = await conclude_later(asking, surroundings.resolver.resolve)
+        found = await conclude_later(asking, context.resolver.resolve)
         await self._delete_all(cleanup.policy, obj, kind, found)
 
     async def _delete_all(
@@ -136,14 +134,14 @@ class CleanupLoop:
     ) -> None:
         """Delete the objects of one kind; raises the first error when all were tried."""
         first: EngineError | None = None
-        metrics, how = self._surroundings.metrics, found.propagation
+        metrics, how = self._context.metrics, found.propagation
         for decision in found.decisions:
             labels = _labels(policy, decision.object)
             try:
                 if decision.error is not None:
                     raise decision.error
                 if decision.goes and await delete(
-                    self._surroundings, kind, decision.object, about_object(obj), propagation=how
+                    self._context, kind, decision.object, about_object(obj), propagation=how
                 ):
                     metrics.count("kyverno_cleanup_controller_deletedobjects", labels)
             except EngineError as error:
@@ -155,10 +153,8 @@ class CleanupLoop:
     def _refused(self, policy: CleanupPolicy, obj: Object, kind: Kind, error: Forbidden) -> None:
         """Say that objects of a kind stay for lack of rights; the run counts all the same (row C-02)."""
         target = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": str(kind)}}  # fmt: skip
-        self._surroundings.metrics.count(
-            "kyverno_cleanup_controller_errors", _labels(policy, target)
-        )
-        announce(self._surroundings, [cleaned_up(about_object(obj), target, error.message)])
+        self._context.metrics.count("kyverno_cleanup_controller_errors", _labels(policy, target))
+        announce(self._context, [cleaned_up(about_object(obj), target, error.message)])
 
     async def _ran(self, kind: Kind, obj: Object, now: datetime) -> None:
         """Write down that a policy ran; one that is gone or another by now needs nothing."""
@@ -168,7 +164,7 @@ class CleanupLoop:
             "status": {"lastExecutionTime": now.strftime("%Y-%m-%dT%H:%M:%SZ")},
         }
         try:
-            await self._surroundings.client.patch(
+            await self._context.client.patch(
                 kind, metadata["name"], metadata.get("namespace") or "", body, subresource="status"
             )
         except (NotFound, Conflict):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from controllers.kube import Kind
     from controllers.kube.store import Change, Store
-    from controllers.loops.surroundings import Surroundings
+    from controllers.loops.context import LoopContext
     from engine.model import Object
 
 LABELLED = Selection(labels=TTL_LABEL, metadata_only=True)
@@ -46,15 +46,15 @@ _log = logging.getLogger(__name__)
 class TtlLoop:
     """Deletes what has outlived its label. `run` it as a task on the leader."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
-        self.queue: WorkQueue[_Place] = WorkQueue(clock=surroundings.clock, least=1.0, most=600.0)
-        self.rights = Rights(surroundings.client, surroundings.clock)
+    def __init__(self, context: LoopContext) -> None:
+        self._context = context
+        self.queue: WorkQueue[_Place] = WorkQueue(clock=context.clock, least=1.0, most=600.0)
+        self.rights = Rights(context.client, context.clock)
         self._watched: dict[Kind, tuple[Store, Callable[[], None]]] = {}
 
     async def run(self) -> None:
         """Work until cancelled."""
-        work = counted(self._surroundings.metrics, "ttl", self.queue, self._look)
+        work = counted(self._context.metrics, "ttl", self.queue, self._look)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self.queue.run(work, workers=2, on_error=_failed))
@@ -71,15 +71,15 @@ class TtlLoop:
         """Look for kinds again and again."""
         while True:
             try:
-                await self._surroundings.world.discovery.refresh()
+                await self._context.cache.discovery.refresh()
                 await self._find_kinds()
             except KubeError as error:
                 _log.warning("kinds could not be looked for: %s", error.message)
-            await self._surroundings.clock.sleep(self._surroundings.options.ttl_interval)
+            await self._context.clock.sleep(self._context.options.ttl_interval)
 
     async def _find_kinds(self) -> None:
         wanted: dict[tuple[str, str], Kind] = {}
-        for kind in self._surroundings.world.discovery:
+        for kind in self._context.cache.discovery:
             if {"list", "watch", "delete"} <= set(kind.verbs):
                 wanted.setdefault((kind.group, kind.plural), kind)
         for kind in [one for one in self._watched if one not in wanted.values()]:
@@ -89,7 +89,7 @@ class TtlLoop:
             missing = await self.rights.missing(kind)
             may_watch = "list" not in missing and "watch" not in missing
             if may_watch and kind not in self._watched:
-                store = self._surroundings.informers.acquire(kind, LABELLED)
+                store = self._context.informers.acquire(kind, LABELLED)
                 self._watched[kind] = (store, store.on_change(partial(self._changed, kind)))
             elif not may_watch and kind in self._watched:
                 await self._release(kind)
@@ -97,7 +97,7 @@ class TtlLoop:
     async def _release(self, kind: Kind) -> None:
         _, stop = self._watched.pop(kind)
         stop()
-        await self._surroundings.informers.release(kind, LABELLED)
+        await self._context.informers.release(kind, LABELLED)
 
     def _changed(self, kind: Kind, change: Change) -> None:
         if change.new is not None:
@@ -115,7 +115,7 @@ class TtlLoop:
         except EvaluationError:
             # Admission has warned of it (row C-07); a label that says nothing deletes nothing.
             return
-        now = self._surroundings.clock.now()
+        now = self._context.clock.now()
         if due is None:
             return
         if due > now or hold_on_object(obj, now) is not None:
@@ -129,11 +129,11 @@ class TtlLoop:
         if out_of_reach(Effect.EXPIRE, _target(kind, obj)):
             return
         shown = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
-        metrics, says_failure = self._surroundings.metrics, not self.queue.failures(place)
+        metrics, says_failure = self._context.metrics, not self.queue.failures(place)
         try:
             await self._check_right(kind, shown, says_failure=says_failure)
             if await delete(
-                self._surroundings,
+                self._context,
                 kind,
                 obj,
                 about_object(shown),
@@ -154,7 +154,7 @@ class TtlLoop:
         if "delete" not in await self.rights.missing(kind):
             return
         if says_failure:
-            announce(self._surroundings, [cleaned_up(about_object(obj), obj, _NO_RIGHT)])
+            announce(self._context, [cleaned_up(about_object(obj), obj, _NO_RIGHT)])
         raise Forbidden(_NO_RIGHT, status=403)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from controllers.kube.store import Change, Store
-    from controllers.loops.surroundings import Surroundings
+    from controllers.loops.context import LoopContext
     from controllers.store.audit import AuditTrail
     from engine.model import Object
 
@@ -51,22 +51,22 @@ class CodeLoop:
     """Confirms uses and tells of codes. `run` it as a task on the leader."""
 
     def __init__(
-        self, surroundings: Surroundings, trail: AuditTrail, notices: Notices | None = None
+        self, context: LoopContext, trail: AuditTrail, notices: Notices | None = None
     ) -> None:
-        self._surroundings, self._trail = surroundings, trail
-        self._notices = notices or Notices(surroundings)
-        self._selection = Selection(namespace=surroundings.namespace)
+        self._context, self._trail = context, trail
+        self._notices = notices or Notices(context)
+        self._selection = Selection(namespace=context.namespace)
         self._stores: dict[str, Store] = {}
-        self.queue: WorkQueue[tuple[str, str]] = WorkQueue(clock=surroundings.clock, least=0.2, most=30.0)  # fmt: skip
+        self.queue: WorkQueue[tuple[str, str]] = WorkQueue(clock=context.clock, least=0.2, most=30.0)  # fmt: skip
 
     async def run(self) -> None:
         """Work until cancelled."""
-        informers = self._surroundings.informers
+        informers = self._context.informers
         stops = []
         for kind in (CODE_USES, ONE_TIME_CODES):
             store = self._stores[kind.plural] = informers.acquire(kind, self._selection)
             stops.append(store.on_change(self._noting(kind.plural)))
-        work = counted(self._surroundings.metrics, "codes", self.queue, self._look)
+        work = counted(self._context.metrics, "codes", self.queue, self._look)
         try:
             await self.queue.run(work, on_error=_failed)
         finally:
@@ -85,7 +85,7 @@ class CodeLoop:
     async def _look(self, place: tuple[str, str]) -> None:
         """Bring one object up to now; raises KubeError, then it is tried again."""
         plural, name = place
-        obj = self._stores[plural].get(name, self._surroundings.namespace)
+        obj = self._stores[plural].get(name, self._context.namespace)
         if obj is None:
             return
         if plural == CODE_USES.plural:
@@ -102,12 +102,12 @@ class CodeLoop:
             self._tell("CodeIssued", entry)
             await self._write_code(code["metadata"]["name"], {"state": "issued"})
         elif state == "void":
-            await self._trail.record(void_record(code, self._surroundings.clock.now()))
+            await self._trail.record(void_record(code, self._context.clock.now()))
 
     async def _look_at_use(self, place: tuple[str, str], use: Object) -> None:
         if _state(use) in FINAL:
             return
-        spec, now = use["spec"], self._surroundings.clock.now()
+        spec, now = use["spec"], self._context.clock.now()
         if spec.get(UNPROVEN) and not await self._is_seen(place, use, now):
             return
         entry = use_record(use)
@@ -144,8 +144,8 @@ class CodeLoop:
 
     async def _live(self, target: Object) -> Object | None:
         try:
-            kind = await self._surroundings.kind_of(str(target.get("apiVersion")), str(target.get("kind")))  # fmt: skip
-            found = await self._surroundings.client.get(kind, str(target.get("name")), str(target.get("namespace") or ""))  # fmt: skip
+            kind = await self._context.kind_of(str(target.get("apiVersion")), str(target.get("kind")))  # fmt: skip
+            found = await self._context.client.get(kind, str(target.get("name")), str(target.get("namespace") or ""))  # fmt: skip
         except NotFound:
             return None
         return found if (found.get("metadata") or {}).get("uid") == target.get("uid") else None
@@ -153,8 +153,8 @@ class CodeLoop:
     async def _give_back(self, use: Object) -> None:
         metadata = use["metadata"]
         try:
-            await self._surroundings.client.delete(
-                CODE_USES, str(metadata["name"]), self._surroundings.namespace, uid=str(metadata.get("uid") or "")
+            await self._context.client.delete(
+                CODE_USES, str(metadata["name"]), self._context.namespace, uid=str(metadata.get("uid") or "")
             )  # fmt: skip
         except NotFound:
             return
@@ -172,8 +172,8 @@ class CodeLoop:
         """Return whether the object of a use was stored, and why not; raises KubeError when that is not known."""
         target = spec.get("object") or {}
         try:
-            kind = await self._surroundings.kind_of(str(target.get("apiVersion")), str(target.get("kind")))  # fmt: skip
-            live = await self._surroundings.client.get(kind, str(target.get("name")), str(target.get("namespace") or ""))  # fmt: skip
+            kind = await self._context.kind_of(str(target.get("apiVersion")), str(target.get("kind")))  # fmt: skip
+            live = await self._context.client.get(kind, str(target.get("name")), str(target.get("namespace") or ""))  # fmt: skip
         except NotFound:
             return NOT_PERSISTED, "there is no such object"
         except Forbidden as error:
@@ -191,7 +191,7 @@ class CodeLoop:
     async def _write_code(self, name: str, status: Object) -> None:
         """Write a state of a code unless it is further; by what the server has, because what we have seen may be older."""
         try:
-            code = await self._surroundings.client.get(ONE_TIME_CODES, name, self._surroundings.namespace)  # fmt: skip
+            code = await self._context.client.get(ONE_TIME_CODES, name, self._context.namespace)  # fmt: skip
         except NotFound:
             return
         if _ORDER.get(_state(code), 3) < _ORDER[str(status["state"])]:
@@ -200,8 +200,8 @@ class CodeLoop:
     async def _patch(self, kind: Any, name: str, status: Object, version: str = "") -> None:
         seen = {"metadata": {"resourceVersion": version}} if version else {}
         try:
-            await self._surroundings.client.patch(
-                kind, name, self._surroundings.namespace, {**seen, "status": status}, subresource="status"
+            await self._context.client.patch(
+                kind, name, self._context.namespace, {**seen, "status": status}, subresource="status"
             )  # fmt: skip
         except NotFound:
             return

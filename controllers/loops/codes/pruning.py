@@ -16,7 +16,7 @@ from controllers.kube.kinds import CODE_CLAIMS, CODE_USES, GRANT_POLICIES, GRANT
 from controllers.store.grant_uses import GRANT_UID
 from engine.errors import EngineError
 from engine.grants import FINAL as FINAL_STATES
-from engine.grants.company import readable_policies, state_of
+from engine.grants.circumstances import readable_policies, state_of
 from engine.grants.model import instant_of
 
 from .confirming import FINAL
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from controllers.kube import Kind
-    from controllers.loops.surroundings import Surroundings
+    from controllers.loops.context import LoopContext
     from controllers.store.audit import AuditTrail
     from engine.model import Object
 
@@ -45,8 +45,8 @@ _log = logging.getLogger(__name__)
 class PruneLoop:
     """Forgets uses. `run` it as a task on the leader."""
 
-    def __init__(self, surroundings: Surroundings, trail: AuditTrail) -> None:
-        self._surroundings, self._trail = surroundings, trail
+    def __init__(self, context: LoopContext, trail: AuditTrail) -> None:
+        self._context, self._trail = context, trail
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -55,13 +55,13 @@ class PruneLoop:
                 await self.look()
             except EngineError as error:
                 _log.warning("old uses cannot be forgotten: %s", error.message)
-            await self._surroundings.clock.sleep(LOOK_EVERY)
+            await self._context.clock.sleep(LOOK_EVERY)
 
     async def look(self) -> None:
         """Forget what is old, and the oldest of what is too much; raises KubeError."""
-        now = self._surroundings.clock.now()
+        now = self._context.clock.now()
         await self._forget_claims(now)
-        uses = await self._all(CODE_USES, self._surroundings.namespace)
+        uses = await self._all(CODE_USES, self._context.namespace)
         if not uses:
             return
         over = await self._over(uses, now)
@@ -72,7 +72,7 @@ class PruneLoop:
             await self._trail.record(_record(due, now))
         for one in due:
             await self._drop(CODE_USES, one)
-            self._surroundings.metrics.count("kpolicy_code_uses_pruned")
+            self._context.metrics.count("kpolicy_code_uses_pruned")
 
     async def _forget_claims(self, now: datetime) -> None:
         """Forget claims that nobody looks at any more; raises KubeError."""
@@ -87,7 +87,7 @@ class PruneLoop:
         if problems:
             return []
         longest = max((one.code_for for one in policies), default=timedelta())
-        codes = {str(one["metadata"]["name"]): one for one in await self._all(ONE_TIME_CODES, self._surroundings.namespace)}  # fmt: skip
+        codes = {str(one["metadata"]["name"]): one for one in await self._all(ONE_TIME_CODES, self._context.namespace)}  # fmt: skip
         grants = {str(one["metadata"].get("uid")) for one in await self._all(GRANTS, "") if state_of(one) not in FINAL_STATES}  # fmt: skip
         found = [
             use
@@ -99,12 +99,12 @@ class PruneLoop:
         return sorted(found, key=lambda one: str(one["spec"].get("usedAt") or ""))
 
     async def _all(self, kind: Kind, namespace: str) -> Sequence[Object]:
-        return (await self._surroundings.client.list_all(kind, namespace)).items
+        return (await self._context.client.list_all(kind, namespace)).items
 
     async def _drop(self, kind: Kind, obj: Object) -> None:
         metadata = obj["metadata"]
         with suppress(NotFound):
-            await self._surroundings.client.delete(
+            await self._context.client.delete(
                 kind,
                 str(metadata["name"]),
                 str(metadata.get("namespace") or ""),

@@ -17,7 +17,7 @@ from engine.grants.model import instant_of
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from controllers.loops.surroundings import Surroundings
+    from controllers.loops.context import LoopContext
     from controllers.store.audit import AuditTrail, Regression
     from engine.model import Object
 
@@ -33,9 +33,9 @@ _log = logging.getLogger(__name__)
 class RotationLoop:
     """Rotates the keys of codes. `run` it as a task on the leader."""
 
-    def __init__(self, surroundings: Surroundings, trail: AuditTrail) -> None:
-        self._surroundings, self._trail = surroundings, trail
-        self._keys = CodeKeys(surroundings.client, surroundings.clock, surroundings.namespace, surroundings.key)  # fmt: skip
+    def __init__(self, context: LoopContext, trail: AuditTrail) -> None:
+        self._context, self._trail = context, trail
+        self._keys = CodeKeys(context.client, context.clock, context.namespace, context.key)  # fmt: skip
         self._regression: Regression | None = None
         self._looked_at: datetime | None = None
 
@@ -48,7 +48,7 @@ class RotationLoop:
                     await self._look()
                 except EngineError as error:
                     _log.warning("the keys of codes cannot be looked after: %s", error.message)
-                await self._surroundings.clock.sleep(LOOK_EVERY)
+                await self._context.clock.sleep(LOOK_EVERY)
         finally:
             self._trail.on_regression.remove(self._noted)
 
@@ -57,7 +57,7 @@ class RotationLoop:
 
     async def _look(self) -> None:
         """Rotate where there is a reason; raises KubeError, then it is tried again."""
-        now = self._surroundings.clock.now()
+        now = self._context.clock.now()
         if self._looked_at is None or (now - self._looked_at).total_seconds() >= TRAIL_EVERY:
             await self._trail.look()
             self._looked_at = now
@@ -77,14 +77,14 @@ class RotationLoop:
             "the audit trail was put back: it ends at record %d, record %d was seen; all codes are revoked",
             found.ends, found.seen,
         )  # fmt: skip
-        self._surroundings.metrics.count("kpolicy_audit_regressions")
+        self._context.metrics.count("kpolicy_audit_regressions")
         why = f"the trail ended at record {found.ends}, record {found.seen} had been written: the cluster was put back to an older state"  # fmt: skip
         await self._rotate("regression", why, now)
 
     async def _rotate(self, how: str, reason: str, now: datetime) -> None:
         """Take another key; where codes have to be revoked, the one before is dead at once."""
         key = await self._keys.rotate(now, revoke=how in ("revoke", "regression"))
-        self._surroundings.metrics.count("kpolicy_code_keys_rotated", (how,))
+        self._context.metrics.count("kpolicy_code_keys_rotated", (how,))
         await self._trail.record(_record(how, key.id, reason, now))
 
 

@@ -26,7 +26,7 @@ from .origin import CLONE_SOURCE, SOURCE_UID, Origin
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from controllers.loops.surroundings import Surroundings
+    from controllers.loops.context import LoopContext
     from engine.evaluate.rules import CompiledRule
     from engine.model import Object, Review, RuleResult
 
@@ -42,10 +42,10 @@ class Done:
 class Generator:
     """Carries out generate rules."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
-        self.memory = Memory(surroundings)
-        self.downstreams = Downstreams(surroundings, self.memory)
+    def __init__(self, context: LoopContext) -> None:
+        self._context = context
+        self.memory = Memory(context)
+        self.downstreams = Downstreams(context, self.memory)
 
     async def carry_out(
         self, rule: CompiledRule, review: Review, origin: Origin, now: datetime | None = None
@@ -54,12 +54,12 @@ class Generator:
 
         A synchronised rule that no longer matches takes back what it made; an exception only lets it rest.
         """
-        surroundings = self._surroundings
+        context = self._context
         found = await evaluate_with(
-            surroundings.resolver,
+            context.resolver,
             alone(rule),
             review,
-            surroundings.inputs(origin.seed, now),
+            context.inputs(origin.seed, now),
             types=(RuleType.GENERATION,),
         )
         result = found.results[0] if found.results else None
@@ -74,7 +74,7 @@ class Generator:
             await self.downstreams.delete_except(rule, origin, kept)
             await self._mark_sources(rule, wanted)
         if made:
-            announce_success(surroundings, made_notes(rule.policy, rule.rule.name, made))
+            announce_success(context, made_notes(rule.policy, rule.rule.name, made))
         return Done(result, wanted)
 
     async def reconcile(self, rule: CompiledRule, origin: Origin) -> None:
@@ -84,13 +84,13 @@ class Generator:
             if synchronizes(rule) and _follows_trigger(rule):
                 await self.downstreams.delete_except(rule, origin)
             return
-        labels = await self._surroundings.namespace_labels(origin.namespace)
+        labels = await self._context.namespace_labels(origin.namespace)
         await self.carry_out(rule, review_of(trigger, namespace_labels=labels), origin)
 
     async def trigger(self, origin: Origin) -> Object | None:
         """Return the trigger with the UID of an origin as it is now, None when it is gone or going; raises KubeError."""
-        kind = await self._surroundings.kind_of(origin.api_version, origin.kind)
-        page = await self._surroundings.client.list_all(
+        kind = await self._context.kind_of(origin.api_version, origin.kind)
+        page = await self._context.client.list_all(
             kind, origin.namespace if kind.namespaced else "", metadata_only=True
         )
         for item in page.items:
@@ -98,7 +98,7 @@ class Generator:
             if metadata.get("uid") != origin.uid or metadata.get("deletionTimestamp"):
                 continue
             name, namespace = metadata["name"], metadata.get("namespace") or ""
-            found = await self._surroundings.client.get(kind, name, namespace)
+            found = await self._context.client.get(kind, name, namespace)
             return {"apiVersion": kind.api_version, "kind": kind.kind, **found}
         return None
 
@@ -124,9 +124,9 @@ class Generator:
 
     async def _mark_source(self, uid: str, copy: Object) -> None:
         namespace = copy["metadata"]["labels"].get("generate.kyverno.io/source-namespace", "")
-        client = self._surroundings.client
+        client = self._context.client
         try:
-            kind = await self._surroundings.kind_of_object(copy)
+            kind = await self._context.kind_of_object(copy)
             page = await client.list_all(kind, namespace, metadata_only=True)
             for item in page.items:
                 metadata = item["metadata"]

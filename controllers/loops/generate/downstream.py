@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from controllers.kube import Kind
-    from controllers.loops.surroundings import Surroundings
+    from controllers.loops.context import LoopContext
     from engine.evaluate.rules import CompiledRule
     from engine.model import Object
 
@@ -43,9 +43,9 @@ def place_of(obj: Object) -> Place:
 class Downstreams:
     """What rules have made."""
 
-    def __init__(self, surroundings: Surroundings, memory: Memory) -> None:
-        self._surroundings = surroundings
-        self._client = surroundings.client
+    def __init__(self, context: LoopContext, memory: Memory) -> None:
+        self._context = context
+        self._client = context.client
         self._memory = memory
 
     async def of_rule(self, policy: str, rule: str, kinds: Iterable[KindName]) -> list[Object]:
@@ -64,7 +64,7 @@ class Downstreams:
         What is there already is left alone by a rule that does not synchronise (row U-03).
         """
         _check_place(rule, wanted)
-        kind = await self._surroundings.kind_of_object(wanted)
+        kind = await self._context.kind_of_object(wanted)
         _, _, namespace, name = place_of(wanted)
         if not kind.namespaced:
             wanted = _without_namespace(wanted)
@@ -80,7 +80,7 @@ class Downstreams:
 
     async def delete(self, obj: Object) -> None:
         """Delete an object, if it is still that very one and in reach of the policy that it says made it; raises KubeError."""
-        kind = await self._surroundings.kind_of_object(obj)
+        kind = await self._context.kind_of_object(obj)
         made_within = str((obj["metadata"].get("labels") or {}).get(POLICY_NAMESPACE) or "")
         _check_reach(made_within, kind, obj)
         _, _, namespace, name = place_of(obj)
@@ -106,7 +106,7 @@ class Downstreams:
 
     async def _has_source(self, obj: Object, labels: dict[str, str]) -> bool:
         namespace = labels.get("generate.kyverno.io/source-namespace", "")
-        kind = await self._surroundings.kind_of_object(obj)
+        kind = await self._context.kind_of_object(obj)
         page = await self._client.list_all(kind, namespace, metadata_only=True)
         return any(one["metadata"].get("uid") == labels[SOURCE_UID] for one in page.items)
 
@@ -117,7 +117,7 @@ class Downstreams:
         found: list[Object] = []
         for api_version, kind_name in kinds:
             try:
-                kind = await self._surroundings.kind_of(api_version, kind_name)
+                kind = await self._context.kind_of(api_version, kind_name)
                 if within and not kind.namespaced:
                     continue
                 page = await self._client.list_all(kind, within, label_selector=selector)

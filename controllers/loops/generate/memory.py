@@ -27,7 +27,7 @@ from controllers.loops.rules import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from controllers.loops.surroundings import Surroundings
+    from controllers.loops.context import LoopContext
     from engine.evaluate.rules import CompiledRule
     from engine.model import Json, Object
 
@@ -54,8 +54,8 @@ class Made:
 class Memory:
     """What synchronised rules made, kept in step with the cluster. `learned` is called when a rule makes a new kind."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
+    def __init__(self, context: LoopContext) -> None:
+        self._context = context
         self._rules: dict[Place, Made] = {}
         self._written: str | None = None
         self._is_recalled = False
@@ -113,9 +113,9 @@ class Memory:
     async def _recall(self) -> None:
         if self._is_recalled:
             return
-        surroundings = self._surroundings
+        context = self._context
         try:
-            found = await surroundings.client.get(CONFIG_MAPS, NAME, surroundings.namespace)
+            found = await context.client.get(CONFIG_MAPS, NAME, context.namespace)
         except NotFound:
             found = {}
         except Forbidden as error:
@@ -129,7 +129,7 @@ class Memory:
         text = _text(self._rules)
         if text == (self._written or "[]"):
             return
-        client, namespace = self._surroundings.client, self._surroundings.namespace
+        client, namespace = self._context.client, self._context.namespace
         try:
             if self._written is None:
                 await client.create(CONFIG_MAPS, _document(namespace, text))

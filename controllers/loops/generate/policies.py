@@ -17,15 +17,15 @@ from controllers.loops.counting import counted
 from controllers.loops.existing import existing_triggers
 from controllers.loops.rules import generates_existing, mutates_on_update
 from controllers.loops.work import reference_as, request_type, write_down
-from controllers.runtime.lanes import is_mutate_existing, is_trigger
+from controllers.runtime.webhook_routes import is_mutate_existing, is_trigger
 from controllers.store.policies import content_hash
 from controllers.store.update_requests import RuleWork, UpdateRequest
 from engine.errors import EngineError
 from engine.model import RuleType
 
 if TYPE_CHECKING:
-    from controllers.loops.surroundings import Surroundings
-    from controllers.runtime.world import Change
+    from controllers.loops.context import LoopContext
+    from controllers.runtime.cluster_cache import Change
     from engine.evaluate.rules import CompiledRule
 
     from .carrying_out import Generator
@@ -45,21 +45,21 @@ _log = logging.getLogger(__name__)
 class PolicyWatch:
     """Acts on changes of policies. `run` it as a task on the leader."""
 
-    def __init__(self, surroundings: Surroundings, generator: Generator, sync: SyncWatch) -> None:
-        self._surroundings = surroundings
+    def __init__(self, context: LoopContext, generator: Generator, sync: SyncWatch) -> None:
+        self._context = context
         self._generator = generator
         self._sync = sync
         self._known: _Known = {}
         self._begun: dict[str, str] = {}
-        self.queue: WorkQueue[str] = WorkQueue(clock=surroundings.clock, least=0.2, most=300.0)
+        self.queue: WorkQueue[str] = WorkQueue(clock=context.clock, least=0.2, most=300.0)
         generator.memory.learned = lambda: self.queue.add("")
 
     async def run(self) -> None:
         """Work until cancelled. All policies are taken for new at the start, because nobody knows who saw them."""
-        listeners = self._surroundings.world.on_change
+        listeners = self._context.cache.on_change
         listeners.append(self._changed)
         self.queue.add("")
-        work = counted(self._surroundings.metrics, "policies", self.queue, self._look)
+        work = counted(self._context.metrics, "policies", self.queue, self._look)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self.queue.run(work, on_error=_failed))
@@ -70,7 +70,7 @@ class PolicyWatch:
     async def _find_kinds(self) -> None:
         """Look now and then whether the server has kinds by now that rules have named for long."""
         while True:
-            await self._surroundings.clock.sleep(self._surroundings.options.kinds_interval)
+            await self._context.clock.sleep(self._context.options.kinds_interval)
             self.queue.add("")
 
     def _changed(self, change: Change) -> None:
@@ -95,7 +95,7 @@ class PolicyWatch:
     def _rules(self) -> _Known:
         return {
             (key, rule.rule.name): (content_hash(compiled.policy.raw), rule)
-            for key, compiled in self._surroundings.snapshot.compiled.items()
+            for key, compiled in self._context.snapshot.compiled.items()
             for rule in compiled.rules
             if is_trigger(rule)
         }
@@ -106,7 +106,7 @@ class PolicyWatch:
         A policy that is there and cannot be compiled has lost no rule. Copies stay when their rule is taken out of a policy
         and go when the whole policy is deleted, as upstream's.
         """
-        snapshot, gone = self._surroundings.snapshot, []
+        snapshot, gone = self._context.snapshot, []
         for place, made in self._generator.memory.rules.items():
             if place in self._known or place[0] in snapshot.problems:
                 continue
@@ -140,7 +140,7 @@ class PolicyWatch:
 
     async def _write(self, key: str, rule: CompiledRule) -> None:
         batch: list[RuleWork] = []
-        async for obj in existing_triggers(self._surroundings, rule):
+        async for obj in existing_triggers(self._context, rule):
             trigger = reference_as(obj, str(obj["apiVersion"]), str(obj["kind"]))
             batch.append(RuleWork(rule.rule.name, trigger))
             if len(batch) >= BATCH:
@@ -151,7 +151,7 @@ class PolicyWatch:
 
     async def _write_batch(self, key: str, rule: CompiledRule, batch: list[RuleWork]) -> None:
         update = UpdateRequest(request_type(rule.type), key, tuple(batch))
-        await write_down(self._surroundings, update)
+        await write_down(self._context, update)
 
 
 def _acts_on_existing(rule: CompiledRule) -> bool:

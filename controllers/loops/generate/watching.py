@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from controllers.kube import Kind
     from controllers.kube.store import Change, Store
-    from controllers.loops.surroundings import Surroundings
+    from controllers.loops.context import LoopContext
     from engine.evaluate.rules import CompiledRule
 
     from .carrying_out import Generator
@@ -45,15 +45,15 @@ _log = logging.getLogger(__name__)
 class SyncWatch:
     """Keeps what synchronised rules made as the rules say. `run` it as a task on the leader."""
 
-    def __init__(self, surroundings: Surroundings, generator: Generator) -> None:
-        self._surroundings = surroundings
+    def __init__(self, context: LoopContext, generator: Generator) -> None:
+        self._context = context
         self._generator = generator
-        self.queue: WorkQueue[Origin] = WorkQueue(clock=surroundings.clock, least=0.2, most=900.0)
+        self.queue: WorkQueue[Origin] = WorkQueue(clock=context.clock, least=0.2, most=900.0)
         self._watches: dict[_Watch, tuple[Store, Callable[[], None]]] = {}
 
     async def run(self) -> None:
         """Work until cancelled."""
-        work = counted(self._surroundings.metrics, "synchronize", self.queue, self._look)
+        work = counted(self._context.metrics, "synchronize", self.queue, self._look)
         try:
             await self.queue.run(work, workers=4, on_error=_failed)
         finally:
@@ -70,9 +70,7 @@ class SyncWatch:
             await self._release(watch)
         for watch, listener in wanted.items():
             if watch not in self._watches:
-                store = self._surroundings.informers.acquire(
-                    *watch, labels=(TRIGGER_UID, SOURCE_UID)
-                )
+                store = self._context.informers.acquire(*watch, labels=(TRIGGER_UID, SOURCE_UID))
                 self._watches[watch] = (store, store.on_change(listener))
 
     def look_again(self, rule: CompiledRule) -> None:
@@ -88,7 +86,7 @@ class SyncWatch:
         for kind in await self._kinds(self._generator.memory.kinds(rule)):
             found[kind, _MADE] = self._made_changed
         sources = await self._kinds(kinds_cloned(rule))
-        discovery = self._surroundings.world.discovery
+        discovery = self._context.cache.discovery
         for kind in (*sources, *served(discovery, kinds_named(rule), "list", "watch")):
             found[kind, _METADATA] = partial(self._other_changed, kind)
         return found
@@ -97,7 +95,7 @@ class SyncWatch:
         found = []
         for api_version, kind in names:
             try:
-                found.append(await self._surroundings.kind_of(api_version, kind))
+                found.append(await self._context.kind_of(api_version, kind))
             except KubeError as error:
                 _log.warning("a generate rule cannot be kept in step: %s", error.message)
         return found
@@ -105,7 +103,7 @@ class SyncWatch:
     async def _release(self, watch: _Watch) -> None:
         _, stop = self._watches.pop(watch)
         stop()
-        await self._surroundings.informers.release(*watch)
+        await self._context.informers.release(*watch)
 
     def _made_changed(self, change: Change) -> None:
         """Look at a generated object that was edited or deleted; what a person took the labels off counts as deleted."""
@@ -134,7 +132,7 @@ class SyncWatch:
 
     def _source_came(self, kind: str) -> None:
         """Look at lists of copies again, to which a new object of the kind may belong."""
-        for compiled in self._surroundings.snapshot.compiled.values():
+        for compiled in self._context.snapshot.compiled.values():
             for rule in compiled.rules:
                 if (
                     rule.type is RuleType.GENERATION
@@ -162,7 +160,7 @@ class SyncWatch:
     async def _look(self, origin: Origin) -> None:
         """Put right what a rule made for a trigger; raises EngineError, then it is tried again."""
         key = f"{origin.policy_namespace}/{origin.policy}" if origin.policy_namespace else origin.policy  # fmt: skip
-        compiled = self._surroundings.snapshot.compiled.get(key)
+        compiled = self._context.snapshot.compiled.get(key)
         for rule in compiled.rules if compiled is not None else ():
             if rule.type is RuleType.GENERATION and is_of(origin, rule) and synchronizes(rule):
                 await self._generator.reconcile(rule, origin)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .keeping import GrantLoop
+from .reconciler import GrantReconciler
 
-__all__ = ["GrantLoop"]
+__all__ = ["GrantReconciler"]

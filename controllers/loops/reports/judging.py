@@ -30,7 +30,7 @@ from .writer import pairs_in_force, write_rows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from controllers.loops.surroundings import Surroundings
+    from controllers.loops.context import LoopContext
     from controllers.store.reports import Row
     from engine.evaluate import CompiledPolicy, PolicySet
     from engine.model import Object, Review, RuleResult
@@ -40,34 +40,34 @@ _CHANGES = (RuleType.MUTATION,)
 
 
 async def judge(
-    surroundings: Surroundings, obj: Object, policies: PolicySet, *, is_new: bool = False
+    context: LoopContext, obj: Object, policies: PolicySet, *, is_new: bool = False
 ) -> None:
     """Judge an object by some policies and bring its report up to date; raises EngineError.
 
     Of an object that `is_new` there is no report to read first.
     """
-    review = await _review(surroundings, obj)
-    inputs = surroundings.inputs(f"scan/{obj['metadata'].get('uid')}")
+    review = await _review(context, obj)
+    inputs = context.inputs(f"scan/{obj['metadata'].get('uid')}")
     results: list[RuleResult] = []
     for types in (_CHECKS, _CHANGES):
-        found = await evaluate_with(surroundings.resolver, policies, review, inputs, types=types)
+        found = await evaluate_with(context.resolver, policies, review, inputs, types=types)
         results += found.results
-    rows = rows_of(results, surroundings.policies, inputs.now)
+    rows = rows_of(results, context.policies, inputs.now)
     new = await write_rows(
-        surroundings.client,
+        context.client,
         obj,
         rows,
         judged=_judged(policies.policies, results),
-        known=pairs_in_force(surroundings.snapshot),
+        known=pairs_in_force(context.snapshot),
         is_new=is_new,
     )
-    announce(surroundings, _notes(surroundings, review, results, new))
+    announce(context, _notes(context, review, results, new))
 
 
-async def _review(surroundings: Surroundings, obj: Object) -> Review:
+async def _review(context: LoopContext, obj: Object) -> Review:
     namespace = str((obj.get("metadata") or {}).get("namespace") or "")
-    review = review_of(obj, namespace_labels=await surroundings.namespace_labels(namespace))
-    kind = surroundings.world.discovery.find(str(obj["apiVersion"]), review.kind)
+    review = review_of(obj, namespace_labels=await context.namespace_labels(namespace))
+    kind = context.cache.discovery.find(str(obj["apiVersion"]), review.kind)
     if kind is None or kind.plural == review.resource:
         return review
     # only the server knows the plural of this kind, by which match constraints name it
@@ -85,12 +85,12 @@ def _judged(
 
 
 def _notes(
-    surroundings: Surroundings, review: Review, results: Iterable[RuleResult], new: list[Row]
+    context: LoopContext, review: Review, results: Iterable[RuleResult], new: list[Row]
 ) -> Iterator[Note]:
     """Yield Events about results that a report did not hold before (rows E-03 to E-05)."""
     said = {(row["policy"], row.get("rule", "")) for row in new}
-    policies = surroundings.policies
-    exceptions = surroundings.snapshot.exceptions_by_key
+    policies = context.policies
+    exceptions = context.snapshot.exceptions_by_key
     about = about_object(review.target)
     for result in results:
         policy = policies.get(key_of(result))
@@ -100,6 +100,6 @@ def _notes(
             yield violation_on_object(about, policy, result, SCAN)
         elif result.status is Status.SKIP and result.exceptions:
             yield from excepted(policy, review, result, exceptions, SCAN)
-        elif result.status is Status.PASS and surroundings.world.configuration.success_events:
+        elif result.status is Status.PASS and context.cache.configuration.success_events:
             text = f"{review.kind} {place_of(review)}: pass"
             yield Note(about_policy(policy), "PolicyApplied", PASSED, text, SCAN)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from controllers.loops.surroundings import Surroundings
+    from controllers.loops.context import LoopContext
     from controllers.store.reports import Row
     from engine.model import Object
 
@@ -34,11 +34,11 @@ _Waiting = dict[tuple[str, str, str], tuple["Row", str, "datetime"]]
 class PendingReports:
     """Rows by object. `run` it as a task; what comes beyond MOST_PENDING objects is dropped and counted."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
+    def __init__(self, context: LoopContext) -> None:
+        self._context = context
         self._waiting: dict[Place, _Waiting] = {}
-        self._pace = Pace(surroundings.clock)
-        self.queue: WorkQueue[Place] = WorkQueue(clock=surroundings.clock, least=0.5, most=60.0)
+        self._pace = Pace(context.clock)
+        self.queue: WorkQueue[Place] = WorkQueue(clock=context.clock, least=0.5, most=60.0)
 
     def add(self, about: Mapping[str, str], rows: Sequence[Row], at: datetime) -> None:
         """Take rows about an object, judged at an instant; later rows of a rule replace earlier ones."""
@@ -48,7 +48,7 @@ class PendingReports:
             about.get("apiVersion", ""), about.get("kind", ""), about.get("namespace", ""), about.get("name", ""),
         )  # fmt: skip
         if place not in self._waiting and len(self._waiting) >= MOST_PENDING:
-            self._surroundings.metrics.count("kyverno_breaker_drops", ("admission reports",))
+            self._context.metrics.count("kyverno_breaker_drops", ("admission reports",))
             return
         if place not in self._waiting:
             self._pace.created()
@@ -57,7 +57,7 @@ class PendingReports:
             target = str((row.get("properties") or {}).get("patched-target", ""))
             place_of_row = row["policy"], row.get("rule", ""), target
             waiting[place_of_row] = (row, about.get("uid", ""), at)
-        self.queue.add_after(place, self._surroundings.options.report_delay)
+        self.queue.add_after(place, self._context.options.report_delay)
 
     async def run(self) -> None:
         """Write rows until cancelled."""
@@ -77,11 +77,11 @@ class PendingReports:
         waiting = self._waiting.get(place)
         if not waiting:
             return
-        surroundings = self._surroundings
+        context = self._context
         taken = dict(waiting)
         try:
-            kind = await surroundings.kind_of(api_version, kind_name)
-            obj = await surroundings.client.get(kind, name, namespace)
+            kind = await context.kind_of(api_version, kind_name)
+            obj = await context.client.get(kind, name, namespace)
         except NotFound:
             if self.queue.failures(place) < _TRIES:
                 raise
@@ -89,9 +89,7 @@ class PendingReports:
             return
         rows = [row for row, uid, at in taken.values() if _is_about(obj, uid, at)]
         if rows:
-            await write_rows(
-                surroundings.client, obj, rows, known=pairs_in_force(surroundings.snapshot)
-            )
+            await write_rows(context.client, obj, rows, known=pairs_in_force(context.snapshot))
         self._forget(place, taken)
 
     def _forget(self, place: Place, written: _Waiting) -> None:

@@ -20,7 +20,7 @@ from controllers.kube.kinds import NAMESPACES
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
 from controllers.loops.rules import concerned
-from controllers.runtime.lanes import is_trigger
+from controllers.runtime.webhook_routes import is_trigger
 from controllers.store.namespaces import labels_of
 from controllers.store.policies import CEL_GROUP
 from controllers.store.reports import UNREPORTED_KINDS
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
     from controllers.kube import Kind
     from controllers.kube.store import Change, Store
-    from controllers.loops.surroundings import Surroundings
+    from controllers.loops.context import LoopContext
+    from controllers.runtime.cluster_cache import Change as WorldChange
     from controllers.runtime.policy_cache import Snapshot
-    from controllers.runtime.world import Change as WorldChange
     from engine.model import Object
 
 _OWN_GROUPS = frozenset({"wgpolicyk8s.io", "reports.kyverno.io", "openreports.io"})
@@ -68,16 +68,16 @@ class _Due:
 class BackgroundScan:
     """Judges what is there. `run` it as a task on the leader."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
-        self.queue: WorkQueue[_Place] = WorkQueue(clock=surroundings.clock, least=1.0, most=600.0)
-        self._changes: WorkQueue[str] = WorkQueue(clock=surroundings.clock, least=1.0, most=60.0)
+    def __init__(self, context: LoopContext) -> None:
+        self._context = context
+        self.queue: WorkQueue[_Place] = WorkQueue(clock=context.clock, least=1.0, most=600.0)
+        self._changes: WorkQueue[str] = WorkQueue(clock=context.clock, least=1.0, most=60.0)
         self._stores: dict[Kind, tuple[Store, Callable[[], None]]] = {}
         self._policies: dict[Kind, Mapping[str, CompiledPolicy]] = {}
         self._sets: dict[Kind, PolicySet] = {}
-        self._pace = Pace(surroundings.clock)
+        self._pace = Pace(context.clock)
         self._gathering: Gathering[_Place] = Gathering(
-            surroundings.clock, surroundings.options.scan_delay, self.queue.add
+            context.clock, context.options.scan_delay, self.queue.add
         )
         self._new: set[str] = set()
         self._writes_alone = False
@@ -91,15 +91,15 @@ class BackgroundScan:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        listeners = self._surroundings.world.on_change
+        listeners = self._context.cache.on_change
         listeners.append(self._world_changed)
         self._changes.add("")
-        scan = counted(self._surroundings.metrics, "background-scan", self.queue, self._scan)
+        scan = counted(self._context.metrics, "background-scan", self.queue, self._scan)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._changes.run(self._look, on_error=_failed))
                 group.create_task(self._gathering.run())
-                workers = self._surroundings.options.scan_workers
+                workers = self._context.options.scan_workers
                 group.create_task(self.queue.run(scan, workers=workers, on_error=_failed))
                 group.create_task(self._again())
                 group.create_task(self._find_kinds())
@@ -131,7 +131,7 @@ class BackgroundScan:
     async def _look(self, _: str) -> None:
         """Follow the policies in force: watch their kinds, and queue objects of kinds whose policies changed."""
         wanted = self._by_kind()
-        self._writes_alone = _is_all_scanned(self._surroundings.snapshot)
+        self._writes_alone = _is_all_scanned(self._context.snapshot)
         for kind in [one for one in self._stores if one not in wanted]:
             await self._release(kind)
         for kind, policies in wanted.items():
@@ -148,8 +148,8 @@ class BackgroundScan:
 
     def _by_kind(self) -> dict[Kind, dict[str, CompiledPolicy]]:
         found: dict[Kind, dict[str, CompiledPolicy]] = {}
-        discovery = self._surroundings.world.discovery
-        for key, compiled in self._surroundings.snapshot.compiled.items():
+        discovery = self._context.cache.discovery
+        for key, compiled in self._context.snapshot.compiled.items():
             narrowed = self._scanned(key, compiled)
             for kind in concerned(discovery, narrowed, "list", "watch"):
                 if kind.kind not in UNREPORTED_KINDS and kind.group not in _OWN_GROUPS:
@@ -169,7 +169,7 @@ class BackgroundScan:
         return narrowed
 
     def _acquire(self, kind: Kind) -> None:
-        store = self._surroundings.informers.acquire(kind)
+        store = self._context.informers.acquire(kind)
 
         def changed(change: Change) -> None:
             self._object_changed(kind, store, change)
@@ -183,7 +183,7 @@ class BackgroundScan:
         self._sets.pop(kind, None)
         for obj in store:
             self._forget(obj)
-        await self._surroundings.informers.release(kind)
+        await self._context.informers.release(kind)
 
     def _object_changed(self, kind: Kind, store: Store, change: Change) -> None:
         """Queue a changed object; one that is new since the start waits a little, as it is often changed at once."""
@@ -224,7 +224,7 @@ class BackgroundScan:
         self.judged += 1
         shown = {"apiVersion": kind.api_version, "kind": kind.kind, **due.object}
         is_first = is_new and self._writes_alone
-        await judge(self._surroundings, shown, due.policies, is_new=is_first)
+        await judge(self._context, shown, due.policies, is_new=is_first)
         self._seen[uid] = due.seen
 
     def _stored(self, place: _Place) -> Object | None:
@@ -237,7 +237,7 @@ class BackgroundScan:
         if obj is None or not _uid(obj) or self._is_filtered(kind, obj):
             return None
         policies = self._policies[kind]
-        now = _Seen(_digest(obj), policies, self._surroundings.clock.monotonic())
+        now = _Seen(_digest(obj), policies, self._context.clock.monotonic())
         before = self._seen.get(_uid(obj))
         if before is None or before.digest != now.digest or self._is_old(before):
             return _Due(obj, self._sets[kind], now)
@@ -250,18 +250,18 @@ class BackgroundScan:
         return None
 
     def _is_old(self, seen: _Seen) -> bool:
-        passed = self._surroundings.clock.monotonic() - seen.at
-        return passed >= self._surroundings.options.scan_interval
+        passed = self._context.clock.monotonic() - seen.at
+        return passed >= self._context.options.scan_interval
 
     def _is_filtered(self, kind: Kind, obj: Object) -> bool:
         shown = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
-        return self._surroundings.world.configuration.leaves_out(shown)
+        return self._context.cache.configuration.leaves_out(shown)
 
     async def _again(self) -> None:
         """Queue what was judged longer ago than the interval, in shares so that not everything comes at once."""
-        interval = self._surroundings.options.scan_interval
+        interval = self._context.options.scan_interval
         while True:
-            await self._surroundings.clock.sleep(interval / _SHARES)
+            await self._context.clock.sleep(interval / _SHARES)
             for kind, (store, _) in self._stores.items():
                 for obj in store:
                     seen = self._seen.get(_uid(obj))
@@ -272,7 +272,7 @@ class BackgroundScan:
     async def _find_kinds(self) -> None:
         """Look now and then whether the server has kinds by now that policies have named for long."""
         while True:
-            await self._surroundings.clock.sleep(self._surroundings.options.kinds_interval)
+            await self._context.clock.sleep(self._context.options.kinds_interval)
             self._changes.add("")
 
 

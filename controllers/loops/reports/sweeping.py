@@ -17,9 +17,9 @@ from engine.errors import EngineError
 
 if TYPE_CHECKING:
     from controllers.kube import Kind
-    from controllers.loops.surroundings import Surroundings
+    from controllers.loops.context import LoopContext
+    from controllers.runtime.cluster_cache import Change
     from controllers.runtime.policy_cache import Snapshot
-    from controllers.runtime.world import Change
     from engine.model import Object
 
     Speaking = dict[tuple[str, str], frozenset[str] | None]
@@ -31,14 +31,14 @@ _log = logging.getLogger(__name__)
 class ReportSweep:
     """Keeps reports free of rows of rules that are gone. `run` it as a task on the leader."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
-        self.queue: WorkQueue[str] = WorkQueue(clock=surroundings.clock, least=1.0, most=60.0)
+    def __init__(self, context: LoopContext) -> None:
+        self._context = context
+        self.queue: WorkQueue[str] = WorkQueue(clock=context.clock, least=1.0, most=60.0)
         self._known: Speaking | None = None
 
     async def run(self) -> None:
         """Work until cancelled."""
-        listeners = self._surroundings.world.on_change
+        listeners = self._context.cache.on_change
         listeners.append(self._changed)
         self.queue.add("")
         try:
@@ -52,14 +52,14 @@ class ReportSweep:
 
     async def _look(self, _: str) -> None:
         """Sweep when a rule is gone or is about other kinds, and once at the start."""
-        known = _speaking(self._surroundings.snapshot)
+        known = _speaking(self._context.snapshot)
         if self._known is None or not self._known.items() <= known.items():
             for kind in (POLICY_REPORTS, CLUSTER_POLICY_REPORTS):
                 await self._sweep(kind, known)
         self._known = known
 
     async def _sweep(self, kind: Kind, known: Speaking) -> None:
-        page = await self._surroundings.client.list_all(kind, label_selector=_OURS)
+        page = await self._context.client.list_all(kind, label_selector=_OURS)
         for report in page.items:
             try:
                 await self._clean(kind, report, known)
@@ -71,7 +71,7 @@ class ReportSweep:
         rows = report.get("results") or ()
         about = str((report.get("scope") or {}).get("kind") or "")
         kept = [row for row in rows if _speaks(known, row, about)]
-        client, metadata = self._surroundings.client, report["metadata"]
+        client, metadata = self._context.client, report["metadata"]
         if not kept:
             name, namespace = metadata["name"], metadata.get("namespace") or ""
             await client.delete(kind, name, namespace, uid=metadata["uid"])

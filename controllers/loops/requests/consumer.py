@@ -36,7 +36,7 @@ from .work import NeedsProof, NotYet, Worker
 
 if TYPE_CHECKING:
     from controllers.kube.store import Change
-    from controllers.loops.surroundings import Surroundings
+    from controllers.loops.context import LoopContext
     from controllers.store.update_requests import RuleWork, UpdateRequest
     from engine.model import Object
 
@@ -62,27 +62,27 @@ _log = logging.getLogger(__name__)
 class Consumer:
     """Carries out UpdateRequests. `run` it as a task on the leader."""
 
-    def __init__(self, surroundings: Surroundings, worker: Worker) -> None:
-        self._surroundings = surroundings
+    def __init__(self, context: LoopContext, worker: Worker) -> None:
+        self._context = context
         self._worker = worker
-        self.queue: WorkQueue[str] = WorkQueue(clock=surroundings.clock, least=0.2, most=900.0)
+        self.queue: WorkQueue[str] = WorkQueue(clock=context.clock, least=0.2, most=900.0)
         self._waiting_since: dict[str, tuple[float, int]] = {}
         self._attempts: dict[str, int] = {}
 
     async def run(self) -> None:
         """Work until cancelled."""
-        surroundings = self._surroundings
-        selection = Selection(namespace=surroundings.namespace)
-        self._store = surroundings.informers.acquire(UPDATE_REQUESTS, selection)
+        context = self._context
+        selection = Selection(namespace=context.namespace)
+        self._store = context.informers.acquire(UPDATE_REQUESTS, selection)
         stop = self._store.on_change(self._changed)
-        work = counted(surroundings.metrics, "update-request", self.queue, self._work)
+        work = counted(context.metrics, "update-request", self.queue, self._work)
         try:
             await self.queue.run(
-                work, workers=surroundings.options.request_workers, on_error=_unforeseen
+                work, workers=context.options.request_workers, on_error=_unforeseen
             )
         finally:
             stop()
-            await surroundings.informers.release(UPDATE_REQUESTS, selection)
+            await context.informers.release(UPDATE_REQUESTS, selection)
 
     def _changed(self, change: Change) -> None:
         """Take new requests, and those that somebody set back to Pending."""
@@ -102,7 +102,7 @@ class Consumer:
         self._worker.forget(name)
 
     async def _work(self, name: str) -> None:
-        obj = self._store.get(name, self._surroundings.namespace)
+        obj = self._store.get(name, self._context.namespace)
         if obj is None:
             return
         update = read_update_request(obj)
@@ -124,7 +124,7 @@ class Consumer:
         """Carry out every rule of a request; the first error is raised when all were tried."""
         first: EngineError | None = None
         for work in update.work:
-            rule = find_rule(self._surroundings.snapshot, update.policy, work.rule)
+            rule = find_rule(self._context.snapshot, update.policy, work.rule)
             if rule is None:
                 continue
             try:
@@ -141,7 +141,7 @@ class Consumer:
 
     async def _looks_again(self, obj: Object, update: UpdateRequest, error: NotYet) -> bool:
         """Look for the trigger again a little later; False when it took so long that it will not come."""
-        now = self._surroundings.clock.monotonic()
+        now = self._context.clock.monotonic()
         since, looks = self._waiting_since.get(update.name, (now, 0))
         if now - since >= _PATIENCE:
             return False
@@ -158,7 +158,7 @@ class Consumer:
         if not _may_pass(error):
             attempts += 1
         self._attempts[update.name] = attempts
-        self._surroundings.metrics.count("kyverno_updaterequest", (update.type, "failed"))
+        self._context.metrics.count("kyverno_updaterequest", (update.type, "failed"))
         is_last = attempts >= MOST_ATTEMPTS
         message = error.message
         if is_last:
@@ -176,7 +176,7 @@ class Consumer:
         """Write the status of a request; not being able to is no reason to do the work again."""
         body = {"status": status(state, message, attempts, self._worker.changed(update))}
         try:
-            await self._surroundings.client.patch(
+            await self._context.client.patch(
                 UPDATE_REQUESTS, update.name, obj["metadata"]["namespace"], body, subresource="status"
             )  # fmt: skip
         except KubeError as error:
@@ -184,7 +184,7 @@ class Consumer:
 
     async def _keep_for_people(self, obj: Object, update: UpdateRequest) -> None:
         """Leave a request that was given up until it is old, then delete it."""
-        now = self._surroundings.clock.now()
+        now = self._context.clock.now()
         left = KEPT - (now - (update.created_at or now)).total_seconds()
         if left > 0:
             self.queue.add_after(update.name, left)
@@ -194,13 +194,13 @@ class Consumer:
     async def _finish(self, obj: Object, update: UpdateRequest) -> None:
         self._forget(update.name)
         if await self._delete(obj, update):
-            self._surroundings.metrics.count("kyverno_updaterequest", (update.type, "completed"))
+            self._context.metrics.count("kyverno_updaterequest", (update.type, "completed"))
 
     async def _delete(self, obj: Object, update: UpdateRequest) -> bool:
         """Delete a request, if it is still that very one."""
         metadata = obj["metadata"]
         try:
-            await self._surroundings.client.delete(
+            await self._context.client.delete(
                 UPDATE_REQUESTS, update.name, metadata["namespace"], uid=metadata["uid"]
             )
         except (NotFound, Conflict):
@@ -208,13 +208,13 @@ class Consumer:
         return True
 
     def _announce(self, update: UpdateRequest, work: RuleWork, message: str) -> None:
-        policy = self._surroundings.policies.get(update.policy)
+        policy = self._context.policies.get(update.policy)
         source = GENERATE_SOURCE if update.type == GENERATE else MUTATE_SOURCE
         about = [about_policy(policy)] if policy is not None else []
         if work.trigger.get("name"):
             about.append(dict(work.trigger))
         notes = [failed(one, update.policy, work.rule, message, source) for one in about]
-        announce(self._surroundings, notes)
+        announce(self._context, notes)
 
 
 def _may_pass(error: EngineError) -> bool:

@@ -20,7 +20,7 @@ from engine.reach import Effect, out_of_reach, target_of
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from controllers.loops.surroundings import Surroundings
+    from controllers.loops.context import LoopContext
     from engine.evaluate.rules import CompiledRule
     from engine.model import Object, Review, RuleResult, Target
 
@@ -30,8 +30,8 @@ _ROUNDS = 10
 class Mutator:
     """Carries out mutate-existing rules."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
+    def __init__(self, context: LoopContext) -> None:
+        self._context = context
 
     async def carry_out(
         self,
@@ -56,12 +56,12 @@ class Mutator:
     async def _results(
         self, rule: CompiledRule, review: Review, seed: str, now: datetime | None
     ) -> list[RuleResult]:
-        surroundings = self._surroundings
+        context = self._context
         found = await evaluate_with(
-            surroundings.resolver,
+            context.resolver,
             alone(rule),
             review,
-            surroundings.inputs(seed, now),
+            context.inputs(seed, now),
             types=(RuleType.MUTATION,),
         )
         return found.results
@@ -90,16 +90,16 @@ class Mutator:
         after = _versioned(target.after, target.before)
         if not (target.before.get("metadata") or {}).get("resourceVersion"):
             raise EvaluationError("a target without a version cannot be changed safely")
-        kind = await self._surroundings.kind_of_object(after)
+        kind = await self._context.kind_of_object(after)
         states = target_of(target.before, after, is_namespaced=kind.namespaced)
         if reason := out_of_reach(Effect.MUTATE_EXISTING, states, rule.policy.namespace):
             raise EvaluationError(reason)
-        await self._surroundings.client.update(kind, after)
+        await self._context.client.update(kind, after)
 
     def _announce(self, rule: CompiledRule, target: Target) -> None:
         text = f"policy {rule.policy.key}/{rule.rule.name} applied"
         note = Note(about_object(target.after), "PolicyApplied", NONE, text, MUTATE)
-        announce_success(self._surroundings, [changed(rule.policy), note])
+        announce_success(self._context, [changed(rule.policy), note])
 
 
 def _raise_first(results: list[RuleResult]) -> None:

@@ -23,8 +23,8 @@ from .targets import Mutator
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from controllers.loops.context import LoopContext
     from controllers.loops.reports.pending import PendingReports
-    from controllers.loops.surroundings import Surroundings
     from controllers.store.update_requests import RuleWork, UpdateRequest
     from engine.evaluate.rules import CompiledRule
     from engine.model import Json, Object, Review, RuleResult
@@ -46,11 +46,11 @@ class NeedsProof(EngineError):  # noqa: N818 - it names the state
 class Worker:
     """Carries out rules of UpdateRequests."""
 
-    def __init__(self, surroundings: Surroundings, pending: PendingReports) -> None:
-        self._surroundings = surroundings
+    def __init__(self, context: LoopContext, pending: PendingReports) -> None:
+        self._context = context
         self._pending = pending
-        self.generator = Generator(surroundings)
-        self._mutator = Mutator(surroundings)
+        self.generator = Generator(context)
+        self._mutator = Mutator(context)
         self._done: dict[str, dict[str, set[str]]] = {}
 
     async def carry_out(self, rule: CompiledRule, update: UpdateRequest, work: RuleWork) -> None:
@@ -107,7 +107,7 @@ class Worker:
         is, because an older request may be carried out after a newer one.
         """
         namespace = work.trigger.get("namespace", "")
-        labels = await self._surroundings.namespace_labels(namespace)
+        labels = await self._context.namespace_labels(namespace)
         one = replace(update, work=(work,))
         review = review_of_update(one, trigger, labels)
         if not update.is_proven:
@@ -122,7 +122,7 @@ class Worker:
     def _seen_operation(self, update: UpdateRequest, trigger: Object | None) -> str:
         """Return which operation a trigger shows itself: it was made just before the work was written down, or it was changed."""
         made = instant_of(((trigger or {}).get("metadata") or {}).get("creationTimestamp"))
-        at = update.created_at or self._surroundings.clock.now()
+        at = update.created_at or self._context.clock.now()
         is_new = made is not None and at - made <= _JUST_MADE
         return "CREATE" if is_new and update.claimed == "CREATE" else "UPDATE"
 
@@ -131,9 +131,9 @@ class Worker:
         named = work.trigger
         if not named.get("name"):
             return None
-        kind = await self._surroundings.kind_of(named.get("apiVersion", ""), named.get("kind", ""))
+        kind = await self._context.kind_of(named.get("apiVersion", ""), named.get("kind", ""))
         try:
-            found = await self._surroundings.client.get(
+            found = await self._context.client.get(
                 kind, named["name"], named.get("namespace", "") if kind.namespaced else ""
             )
         except NotFound:
@@ -145,8 +145,8 @@ class Worker:
     def _report(self, work: RuleWork, results: list[RuleResult]) -> None:
         if work.trigger.get("kind") in UNREPORTED_KINDS or not work.trigger.get("uid"):
             return
-        now = self._surroundings.clock.now()
-        self._pending.add(work.trigger, rows_of(results, self._surroundings.policies, now), now)
+        now = self._context.clock.now()
+        self._pending.add(work.trigger, rows_of(results, self._context.policies, now), now)
 
 
 def _check_seen(update: UpdateRequest, work: RuleWork, trigger: Object | None) -> None:

@@ -18,7 +18,7 @@ from controllers.sandbox.objects.patches import json_patch
 from . import conditions
 from .native import NativePolicies
 from .rules import Match, match
-from .wire import Caller, CallFailed, Subject, all_of
+from .webhook_client import Caller, CallFailed, Subject, all_of
 
 if TYPE_CHECKING:
     from controllers.sandbox.call import Call

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from controllers.sandbox.errors import internal
 
-from .wire import review_of
+from .webhook_client import review_of
 
 if TYPE_CHECKING:
     from controllers.sandbox.call import Call
 
     from .rules import Match
-    from .wire import Subject
+    from .webhook_client import Subject
 
 
 def hold(call: Call, found: Match, subject: Subject) -> bool:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from controllers.sandbox.errors import ApiError, forbidden
 
-from .looking import answers_of
+from .lookups import answers_of
 from .rules import match
-from .wire import review_of
+from .webhook_client import review_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from engine.evaluate import CompiledPolicy, Evaluation
     from engine.model import Review, RuleResult
 
-    from .wire import Subject
+    from .webhook_client import Subject
 
 Object = dict[str, Any]
 GROUP = "admissionregistration.k8s.io"

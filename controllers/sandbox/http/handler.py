@@ -20,11 +20,11 @@ from controllers.sandbox.errors import (
 )
 from controllers.sandbox.objects.read import Page, selector_of, watch
 
-from . import answers, plain
-from .below import act_below
+from . import answers, nonresource
 from .bodies import decoded
 from .paths import Place, place_of, verb_of
 from .resources import Body, act
+from .subresources import act_below
 
 if TYPE_CHECKING:
     from controllers.sandbox.call import User
@@ -57,7 +57,7 @@ class Handler:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         _check_host(request)
-        if request.path in plain.HEALTH:
+        if request.path in nonresource.HEALTH:
             return web.Response(text="ok")
         user = authenticate(self.cluster, request.headers, _certificate(request))
         place = place_of(request.path)
@@ -80,12 +80,14 @@ class Handler:
     async def _plain(self, request: web.Request, user: User) -> web.Response:
         if request.method == "POST":
             body = await self._body(request)
-            return _written(plain.switch(self.cluster, user, request.path, body.value), 200)
+            return _written(nonresource.switch(self.cluster, user, request.path, body.value), 200)
         if request.method not in {"GET", "HEAD"}:
             raise method_not_allowed()
         if not request.path.startswith("/sandbox/"):
             demand(self.cluster, user, Question("get", path=request.path))
-        made, media = plain.answer(self.cluster, request.path, request.headers.get("Accept", ""))
+        made, media = nonresource.answer(
+            self.cluster, request.path, request.headers.get("Accept", "")
+        )
         raw = made if isinstance(made, bytes) else answers.encoded(made)
         return web.Response(body=raw, headers={"Content-Type": media or "application/json"})
 

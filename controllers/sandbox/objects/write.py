@@ -29,7 +29,7 @@ from controllers.sandbox.store import Stale
 from .apply import Writer, record_update
 from .checks import check
 from .defaults import with_defaults
-from .frozen import check_update
+from .immutability import check_update
 from .shapes import shape_of
 from .strategies import admit, counts_generations, prepare_create, prepare_update
 from .versions import presented, stored_form

@@ -28,12 +28,12 @@ from controllers.kube.kinds import (
 )
 from controllers.kube.selectors import text_of
 from controllers.loops.announcing import awaited_in
+from controllers.loops.context import LoopContext, Options
 from controllers.loops.generate.memory import NAME as MEMORY
 from controllers.loops.sink import LoopSink
-from controllers.loops.surroundings import Options, Surroundings
+from controllers.runtime.cluster_cache import WATCHED_IF_SERVED, ClusterCache
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.sink import Verdict
-from controllers.runtime.world import WATCHED_IF_SERVED, World
 from controllers.webhook.triggers import triggers_of
 from engine.evaluate import Answer, ConfigMapLookup, ListLookup, ObjectLookup
 from engine.lang import wildcard
@@ -83,13 +83,13 @@ class Scene:
     """The cluster, the loops that run, and short ways to use them."""
 
     client: FakeClient
-    surroundings: Surroundings
+    context: LoopContext
     sink: LoopSink
     tasks: list[asyncio.Task[Any]] = field(default_factory=list)
 
     @property
-    def world(self) -> World:
-        return self.surroundings.world
+    def cache(self) -> ClusterCache:
+        return self.context.cache
 
     @property
     def clock(self) -> ManualClock:
@@ -116,7 +116,7 @@ class Scene:
         stored = self.client.put(obj)
         kind = self._known(obj)
         if kind is not None:
-            self.world.put(kind, stored)
+            self.cache.put(kind, stored)
         return stored
 
     def take(self, obj: dict[str, Any]) -> None:
@@ -125,10 +125,10 @@ class Scene:
         self.client.take(self.client.kind_of(obj), metadata["name"], metadata.get("namespace", ""))
         kind = self._known(obj)
         if kind is not None:
-            self.world.remove(kind, obj)
+            self.cache.remove(kind, obj)
 
     def _known(self, obj: dict[str, Any]) -> Kind | None:
-        """Return the kind under which the world takes an object, if it does."""
+        """Return the kind under which the cache takes an object, if it does."""
         found = self.client.kind_of(obj)
         return found if found in WATCHED_IF_SERVED else _KNOWN.get(obj["kind"])
 
@@ -161,10 +161,10 @@ class Scene:
     ) -> None:
         """Hand the triggers of a request to the sink, as the webhook does before it answers."""
         request = request_of(stored, operation, user, **fields)
-        labels = await self.surroundings.namespace_labels(request["namespace"])
+        labels = await self.context.namespace_labels(request["namespace"])
         review = review_of_request(request, labels)
-        lane = self.surroundings.snapshot.lanes["all"]
-        triggers = triggers_of(lane.triggers, review, frozenset())
+        route = self.context.snapshot.routes["all"]
+        triggers = triggers_of(route.triggers, review, frozenset())
         verdict = Verdict(
             True, "validate", "Fail", self.clock.now(), "", request, triggers, is_proven=is_proven
         )
@@ -245,20 +245,20 @@ async def scene(*objects: dict[str, Any], kinds: tuple[Kind, ...] = (), **option
     discovery = Discovery(client)
     await discovery.refresh()
     metrics = Metrics()
-    world = World(discovery, metrics)
+    cache = ClusterCache(discovery, metrics)
     informers = Informers(client, clock=client.clock)
     recorder = Recorder(
-        client, "kpolicy-0", clock=client.clock, must_keep=awaited_in(world), counts_equal=False
+        client, "kpolicy-0", clock=client.clock, must_keep=awaited_in(cache), counts_equal=False
     )
-    surroundings = Surroundings(
-        world, client, client.clock, ClusterAnswers(client, discovery), metrics, informers, recorder,
+    context = LoopContext(
+        cache, client, client.clock, ClusterAnswers(client, discovery), metrics, informers, recorder,
         key=b"k" * 32, instance="kpolicy-0", options=Options(**options),
     )  # fmt: skip
-    made_scene = Scene(client, surroundings, LoopSink(surroundings))
+    made_scene = Scene(client, context, LoopSink(context))
     for obj in objects:
         made_scene.put(obj)
-    for kind in world.watched:
-        world.listed(kind)
+    for kind in cache.watched:
+        cache.listed(kind)
     made_scene.start(made_scene.sink.run())
     try:
         yield made_scene

@@ -9,7 +9,7 @@ from typing import Any
 from controllers.kube import Unreachable
 from controllers.kube.kinds import AUDIT_NOTES, AUDIT_SEGMENTS, POLICY_EXCEPTIONS
 from controllers.loops.auditing import NoteLoop
-from controllers.loops.grants import GrantLoop
+from controllers.loops.grants import GrantReconciler
 from controllers.store.audit import AuditTrail
 from controllers.store.audit_notes import Deed, Shown, content_of, note_key, note_of
 from engine.audit import segment_of, verify
@@ -46,8 +46,8 @@ def run(play: Any, *objects: Any) -> None:
     async def within() -> None:
         async with scene(*objects) as made:
             trail = AuditTrail(made.client, "kyverno", KEY)
-            made.start(NoteLoop(made.surroundings, trail).run())
-            made.start(GrantLoop(made.surroundings, trail).run())
+            made.start(NoteLoop(made.context, trail).run())
+            made.start(GrantReconciler(made.context, trail).run())
             await made.rest()
             await play(made)
 
@@ -184,7 +184,7 @@ def test_the_exception_of_a_grant_that_went_while_nobody_led_is_removed():
         for one in made.stored(POLICY_EXCEPTIONS):
             made.put(one)
         made.take(GRANT)
-        made.start(GrantLoop(made.surroundings, AuditTrail(made.client, "kyverno", KEY)).run())
+        made.start(GrantReconciler(made.context, AuditTrail(made.client, "kyverno", KEY)).run())
         await made.rest(5)
         assert made.stored(POLICY_EXCEPTIONS) == []
 

@@ -82,8 +82,8 @@ def play(story: Any, *objects: dict[str, Any], kinds: tuple[Kind, ...] = KINDS) 
 
     async def go() -> None:
         async with scene(*objects, kinds=kinds) as made:
-            made.start(BackgroundScan(made.surroundings).run())
-            made.start(ReportSweep(made.surroundings).run())
+            made.start(BackgroundScan(made.context).run())
+            made.start(ReportSweep(made.context).run())
             await made.rest(5)
             await story(made)
 
@@ -173,7 +173,7 @@ def test_a_changed_policy_judges_again():
 
 def test_an_exception_turns_the_row_into_a_skip_until_it_ends_and_is_deleted():
     async def story(made: Scene) -> None:
-        made.start(ExceptionSweep(made.surroundings).run())
+        made.start(ExceptionSweep(made.context).run())
         [report] = made.stored(POLICY_REPORTS)
         assert results(made) == [("team", "skip")]
         assert report["results"][0]["properties"]["exceptions"] == "e"
@@ -186,7 +186,7 @@ def test_an_exception_turns_the_row_into_a_skip_until_it_ends_and_is_deleted():
         assert len(made.stored(CEL_EXCEPTIONS)) == 1
         await made.rest(30)
         assert made.stored(CEL_EXCEPTIONS) == []
-        made.world.remove(CEL_EXCEPTIONS, exception())
+        made.cache.remove(CEL_EXCEPTIONS, exception())
         await made.rest(5)
         assert results(made) == [("team", "fail")]
 
@@ -196,7 +196,7 @@ def test_an_exception_turns_the_row_into_a_skip_until_it_ends_and_is_deleted():
 
 def test_an_exception_whose_end_cannot_be_read_stays_for_people_to_see():
     async def story(made: Scene) -> None:
-        made.start(ExceptionSweep(made.surroundings).run())
+        made.start(ExceptionSweep(made.context).run())
         await made.rest(3600)
         assert len(made.stored(CEL_EXCEPTIONS)) == 1
 
@@ -207,9 +207,9 @@ def test_admission_writes_events_in_the_form_of_policies_without_rules():
     async def story(made: Scene) -> None:
         obj = config_map("b")
         review = replace(review_of(obj), request=request_of(obj))
-        lane = made.surroundings.snapshot.lanes["all"]
-        inputs = made.surroundings.inputs("x")
-        found = await evaluate_with(made.surroundings.resolver, lane.blocking, review, inputs)
+        route = made.context.snapshot.routes["all"]
+        inputs = made.context.inputs("x")
+        found = await evaluate_with(made.context.resolver, route.blocking, review, inputs)
         verdict = Verdict(
             False, "validate", "Fail", made.clock.now(), "", request_of(obj), is_proven=True
         )
@@ -229,7 +229,7 @@ def status_of(made: Scene, kind: Kind = VALIDATING_POLICIES, ns: str = "") -> di
 def test_a_policy_is_ready_once_the_webhooks_ask_for_it_and_keeps_its_times():
     async def story(made: Scene) -> None:
         configured = Configured()
-        made.start(PolicyStatus(made.surroundings, configured).run())
+        made.start(PolicyStatus(made.context, configured).run())
         await made.rest(1)
         shown = status_of(made)["conditionStatus"]
         assert shown["ready"] is False
@@ -251,7 +251,7 @@ def test_a_policy_is_ready_once_the_webhooks_ask_for_it_and_keeps_its_times():
 
 def test_what_autogen_adds_is_shown_and_goes_with_the_pods():
     async def story(made: Scene) -> None:
-        made.start(PolicyStatus(made.surroundings).run())
+        made.start(PolicyStatus(made.context).run())
         await made.rest(1)
         configs = status_of(made)["autogen"]["configs"]
         assert sorted(configs) == ["autogen-cronjobs", "autogen-defaults"]
@@ -265,7 +265,7 @@ def test_what_autogen_adds_is_shown_and_goes_with_the_pods():
 
 def test_a_namespaced_policy_that_does_not_compile_says_why_it_is_not_ready():
     async def story(made: Scene) -> None:
-        made.start(PolicyStatus(made.surroundings).run())
+        made.start(PolicyStatus(made.context).run())
         await made.rest(1)
         shown = status_of(made, NAMESPACED_VALIDATING_POLICIES, "shop")["conditionStatus"]
         assert shown["ready"] is False
@@ -276,8 +276,8 @@ def test_a_namespaced_policy_that_does_not_compile_says_why_it_is_not_ready():
 
 def test_figures_show_policies_and_exceptions_of_cel():
     async def story(made: Scene) -> None:
-        show_world(made.surroundings.metrics, made.world, made.clock)
-        page = made.surroundings.metrics.exposition().decode()
+        show_world(made.context.metrics, made.cache, made.clock)
+        page = made.context.metrics.exposition().decode()
         assert 'kpolicy_exceptions_in_force{exception="ops/e"} 1' in page
         assert "kyverno_policy_rule_info_total{" in page
 
@@ -299,7 +299,7 @@ def refuse(made: Scene, *verbs: str) -> None:
 def test_a_policy_says_which_rights_reports_about_it_lack_and_that_they_came():
     async def story(made: Scene) -> None:
         refuse(made, "list", "watch")
-        made.start(PolicyStatus(made.surroundings).run())
+        made.start(PolicyStatus(made.context).run())
         await made.rest(1)
         missing = "list /v1, Resource=configmaps: ; watch /v1, Resource=configmaps: "
         told = f"Policy is not ready for reporting, missing permissions: {missing}."
@@ -317,7 +317,7 @@ def test_rights_for_reports_are_asked_of_the_account_that_writes_them():
     async def story(made: Scene) -> None:
         other = FakeClient()
         other.reviews["SelfSubjectAccessReview"] = lambda _: {"allowed": False, "reason": "no such binding"}  # fmt: skip
-        made.start(PolicyStatus(made.surroundings, reporting=other).run())
+        made.start(PolicyStatus(made.context, reporting=other).run())
         await made.rest(1)
         assert "get /v1, Resource=pods/status: no such binding; " in conditions_of(made)["RBACPermissionsGranted"][2]  # fmt: skip
         assert not [one for one in made.client.calls if one.verb == "review"]
@@ -328,7 +328,7 @@ def test_rights_for_reports_are_asked_of_the_account_that_writes_them():
 def test_a_policy_without_background_scans_needs_no_rights_for_reports():
     async def story(made: Scene) -> None:
         refuse(made, "get", "list", "watch")
-        made.start(PolicyStatus(made.surroundings).run())
+        made.start(PolicyStatus(made.context).run())
         await made.rest(1)
         told = "Background scanning disabled; reporting permissions not required."
         assert conditions_of(made)["RBACPermissionsGranted"] == ("True", "Succeeded", told)
@@ -338,7 +338,7 @@ def test_a_policy_without_background_scans_needs_no_rights_for_reports():
 
 def test_a_policy_that_concerns_no_requests_says_nothing_of_webhooks():
     async def story(made: Scene) -> None:
-        made.start(PolicyStatus(made.surroundings, Configured()).run())
+        made.start(PolicyStatus(made.context, Configured()).run())
         await made.rest(1)
         assert list(conditions_of(made)) == ["RBACPermissionsGranted"]
 
@@ -347,7 +347,7 @@ def test_a_policy_that_concerns_no_requests_says_nothing_of_webhooks():
 
 def test_a_policy_that_no_webhook_asks_for_says_so():
     async def story(made: Scene) -> None:
-        made.start(PolicyStatus(made.surroundings, Configured()).run())
+        made.start(PolicyStatus(made.context, Configured()).run())
         await made.rest(1)
         told = "Policy is not configured in the webhook."
         assert conditions_of(made)["WebhookConfigured"] == ("False", "Failed", told)

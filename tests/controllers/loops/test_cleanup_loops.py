@@ -56,7 +56,7 @@ def names(made: Scene) -> list[str]:
 def run(play: Any, *objects: Any, loop: Any = CleanupLoop) -> None:
     async def within() -> None:
         async with scene(*objects) as made:
-            made.start(loop(made.surroundings).run())
+            made.start(loop(made.context).run())
             await made.rest()
             await play(made)
 
@@ -164,7 +164,7 @@ def test_a_late_leader_runs_what_was_due_once():
     async def play() -> None:
         async with scene(cleaning(), config_map("a")) as made:
             await made.rest(5 * HOUR)
-            loop = CleanupLoop(made.surroundings)
+            loop = CleanupLoop(made.context)
             made.start(loop.run())
             await made.rest()
             assert names(made) == []
@@ -269,7 +269,7 @@ def test_a_labelled_object_lives_as_long_as_its_label_says(value, lasts):
         [event] = made.events
         assert event["message"] == "successfully cleaned up the target resource ConfigMap/shop/a"
         labels = ("", "v1", "configmaps", "shop")
-        assert made.surroundings.metrics.value("kyverno_ttl_controller_deletedobjects", labels) == 1
+        assert made.context.metrics.value("kyverno_ttl_controller_deletedobjects", labels) == 1
 
     run(play, labelled(value), loop=TtlLoop)
 
@@ -335,7 +335,7 @@ def test_kinds_that_we_may_not_watch_are_shown_and_watched_once_we_may():
             made.client.reviews["SelfSubjectAccessReview"] = lambda spec: {
                 "allowed": spec["resourceAttributes"]["resource"] not in refused
             }
-            loop = TtlLoop(made.surroundings)
+            loop = TtlLoop(made.context)
             made.start(loop.run())
             await made.rest(60)
             assert names(made) == ["a"]
@@ -395,7 +395,7 @@ def test_only_rights_that_were_given_for_clean_ups_count_for_a_label():
                 return {"allowed": may or spec["resourceAttributes"]["verb"] != "delete"}
 
             made.client.reviews["SelfSubjectAccessReview"] = decide
-            made.start(TtlLoop(made.surroundings).run())
+            made.start(TtlLoop(made.context).run())
             await made.rest(60)
             await made.rest(300)
             assert names(made) == ["a"]

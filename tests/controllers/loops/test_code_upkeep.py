@@ -25,7 +25,7 @@ def run(play: Any, *objects: Any, loop: Any = RotationLoop) -> None:
         async with scene(*objects) as made:
             trail = AuditTrail(made.client, "kyverno", KEY)
             made.trail = trail
-            made.start(loop(made.surroundings, trail).run())
+            made.start(loop(made.context, trail).run())
             await made.rest()
             await play(made)
 
@@ -39,7 +39,7 @@ def told(made: Scene) -> list[tuple[str, str]]:
 
 
 async def live(made: Scene) -> tuple[int, ...]:
-    keys = CodeKeys(made.client, made.clock, "kyverno", made.surroundings.key)
+    keys = CodeKeys(made.client, made.clock, "kyverno", made.context.key)
     return tuple(one.id for one in await keys.current())
 
 
@@ -104,7 +104,7 @@ def test_a_cluster_that_was_put_back_gets_a_key_that_never_was_and_all_codes_die
         await made.rest(6)
         assert await live(made) == (2,)
         assert told(made)[-1] == ("revoke-codes", "kpolicy")
-        assert made.surroundings.metrics.value("kpolicy_audit_regressions") == 1
+        assert made.context.metrics.value("kpolicy_audit_regressions") == 1
         await made.rest(120)
         assert await live(made) == (2,)
 
@@ -145,7 +145,7 @@ def test_a_trail_that_goes_on_is_no_regression():
         for number in range(5):
             await made.trail.record({"id": str(number), "verb": "a", "actor": "x"})
             await made.rest(61)
-        assert made.surroundings.metrics.value("kpolicy_audit_regressions") == 0
+        assert made.context.metrics.value("kpolicy_audit_regressions") == 0
 
     run(play)
 

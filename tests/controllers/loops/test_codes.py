@@ -41,7 +41,7 @@ def code(name: str = "code-a", **spec: Any) -> dict[str, Any]:
 def run(play: Any, *objects: Any) -> None:
     async def within() -> None:
         async with scene(*objects) as made:
-            made.start(CodeLoop(made.surroundings, AuditTrail(made.client, "kyverno", KEY)).run())
+            made.start(CodeLoop(made.context, AuditTrail(made.client, "kyverno", KEY)).run())
             await made.rest()
             await play(made)
 
@@ -160,7 +160,7 @@ def test_a_new_leader_confirms_what_the_old_one_left():
     async def play(made: Scene) -> None:
         made.tasks.pop().cancel()
         await made.rest(91)
-        made.start(CodeLoop(made.surroundings, AuditTrail(made.client, "kyverno", KEY)).run())
+        made.start(CodeLoop(made.context, AuditTrail(made.client, "kyverno", KEY)).run())
         await made.rest()
         assert status(made)["state"] == "Confirmed"
         assert [verb for verb, _, _ in told(made)] == ["use", "confirm"]

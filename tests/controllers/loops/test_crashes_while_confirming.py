@@ -21,7 +21,7 @@ MOST_STEPS = 40
 
 
 def loop(made: Scene, client: Any) -> CodeLoop:
-    return CodeLoop(replace(made.surroundings, client=client), AuditTrail(client, "kyverno", KEY))
+    return CodeLoop(replace(made.context, client=client), AuditTrail(client, "kyverno", KEY))
 
 
 async def played(at: int, *, after: bool, is_stored: bool) -> bool:

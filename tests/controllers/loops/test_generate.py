@@ -42,11 +42,11 @@ def secret(name: str = "pull", **data: str) -> dict[str, Any]:
 
 
 def leading(made: Scene) -> None:
-    worker = Worker(made.surroundings, made.sink.pending)
-    sync = SyncWatch(made.surroundings, worker.generator)
-    made.start(Consumer(made.surroundings, worker).run())
+    worker = Worker(made.context, made.sink.pending)
+    sync = SyncWatch(made.context, worker.generator)
+    made.start(Consumer(made.context, worker).run())
     made.start(sync.run())
-    made.start(PolicyWatch(made.surroundings, worker.generator, sync).run())
+    made.start(PolicyWatch(made.context, worker.generator, sync).run())
 
 
 def test_a_request_makes_the_object_with_its_labels_and_the_work_is_forgotten():
@@ -57,7 +57,7 @@ def test_a_request_makes_the_object_with_its_labels_and_the_work_is_forgotten():
             assert len(made.requests) == 1
             await made.rest()
             found = made.stored(CONFIG_MAPS, "quota", "dev")
-            trigger = made.surroundings.client.stored(made.client.kind_of(namespace("dev")))[0]
+            trigger = made.context.client.stored(made.client.kind_of(namespace("dev")))[0]
             assert found["data"] == {"cpu": "4"}
             assert found["metadata"]["labels"] == {
                 "app.kubernetes.io/managed-by": "kyverno",
@@ -597,7 +597,7 @@ def test_what_a_policy_made_that_cannot_be_compiled_any_more_stays():
             await resigned(made)
             made.take(policy)
             made.put({**cluster_policy("quotas"), "spec": {"rules": "broken"}})
-            assert "quotas" in made.surroundings.snapshot.problems
+            assert "quotas" in made.context.snapshot.problems
             leading(made)
             await made.rest()
             assert made.stored(CONFIG_MAPS, "quota", "dev") is not None

@@ -12,7 +12,7 @@ import pytest
 
 from controllers.kube import Unreachable
 from controllers.kube.kinds import AUDIT_SEGMENTS, GRANTS, POLICY_EXCEPTIONS
-from controllers.loops.grants import GrantLoop
+from controllers.loops.grants import GrantReconciler
 from controllers.store.audit import AuditTrail, seal_key, size_of
 from engine.audit import segment_of, verify
 from engine.audit.chain import MAX_BYTES
@@ -57,7 +57,7 @@ def run(play: Any, *objects: Any) -> None:
 
 def start(made: Scene) -> None:
     trail = AuditTrail(made.client, "kyverno", KEY)
-    made.start(GrantLoop(made.surroundings, trail).run())
+    made.start(GrantReconciler(made.context, trail).run())
 
 
 def state(made: Scene, name: str = "web") -> str:

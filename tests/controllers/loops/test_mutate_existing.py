@@ -35,10 +35,10 @@ def pod(name: str) -> dict[str, Any]:
 
 
 def leading(made: Scene) -> None:
-    worker = Worker(made.surroundings, made.sink.pending)
-    sync = SyncWatch(made.surroundings, worker.generator)
-    made.start(Consumer(made.surroundings, worker).run())
-    made.start(PolicyWatch(made.surroundings, worker.generator, sync).run())
+    worker = Worker(made.context, made.sink.pending)
+    sync = SyncWatch(made.context, worker.generator)
+    made.start(Consumer(made.context, worker).run())
+    made.start(PolicyWatch(made.context, worker.generator, sync).run())
 
 
 def journal(made: Scene) -> str:
@@ -176,7 +176,7 @@ def test_a_written_policy_acts_for_what_is_there_only_when_it_says_so(wish, expe
 def test_events_about_success_are_written_where_they_are_asked_for():
     async def play():
         async with scene(cluster_policy("p", adding()), config_map("journal", data={"names": ""})) as made:  # fmt: skip
-            made.world.put(CONFIG_MAPS, {"kind": "ConfigMap", "metadata": {"name": "kyverno"}, "data": {"generateSuccessEvents": "true"}})  # fmt: skip
+            made.cache.put(CONFIG_MAPS, {"kind": "ConfigMap", "metadata": {"name": "kyverno"}, "data": {"generateSuccessEvents": "true"}})  # fmt: skip
             leading(made)
             await made.request(pod("a"))
             await made.rest()
@@ -215,7 +215,7 @@ def test_the_journal_of_one_time_codes_is_kept_as_published():
             text = 'Deployment default/busybox: [host-namespaces-otp] fail (blocked); … a one-time pass code "4y4jwr3j" assigned'  # fmt: skip
             from controllers.loops.announcing import announce
 
-            announce(made.surroundings, [Note(about, VIOLATION, BLOCKED, text, "kyverno-admission")])  # fmt: skip
+            announce(made.context, [Note(about, VIOLATION, BLOCKED, text, "kyverno-admission")])  # fmt: skip
             await made.rest()
             [event] = made.events
             await made.admit(event)

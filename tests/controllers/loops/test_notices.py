@@ -13,7 +13,7 @@ import pytest
 
 from controllers.kube import Unreachable
 from controllers.kube.kinds import GRANTS
-from controllers.loops.grants import GrantLoop
+from controllers.loops.grants import GrantReconciler
 from controllers.loops.notices import MOST_TRIES, Notices, target_in
 from controllers.store.audit import AuditTrail
 
@@ -61,10 +61,10 @@ class Receiver:
 def run(play: Any, *objects: Any, receiver: Receiver | None = None) -> None:
     async def within() -> None:
         async with scene(*objects) as made:
-            surroundings = replace(made.surroundings, post=receiver)
-            notices = Notices(surroundings)
+            context = replace(made.context, post=receiver)
+            notices = Notices(context)
             trail = AuditTrail(made.client, "kyverno", KEY)
-            made.loop = GrantLoop(surroundings, trail, notices)
+            made.loop = GrantReconciler(context, trail, notices)
             made.start(notices.run())
             made.start(made.loop.run())
             await made.rest()
@@ -111,7 +111,7 @@ def test_a_new_leader_does_not_warn_again():
         await made.rest(4 * HOUR - 40 * 60)
         before = reasons(made)
         made.tasks.pop().cancel()
-        made.start(GrantLoop(made.surroundings, AuditTrail(made.client, "kyverno", KEY)).run())
+        made.start(GrantReconciler(made.context, AuditTrail(made.client, "kyverno", KEY)).run())
         await made.rest(60)
         assert reasons(made) == before
         assert made.stored(GRANTS, "web", "shop")["status"]["warnedAt"] == "2026-11-21T13:30:00Z"

@@ -90,10 +90,10 @@ def changing(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
 
 
 def leading(made: Scene) -> None:
-    worker = Worker(made.surroundings, made.sink.pending)
-    sync = SyncWatch(made.surroundings, worker.generator)
-    made.start(Consumer(made.surroundings, worker).run())
-    made.start(PolicyWatch(made.surroundings, worker.generator, sync).run())
+    worker = Worker(made.context, made.sink.pending)
+    sync = SyncWatch(made.context, worker.generator)
+    made.start(Consumer(made.context, worker).run())
+    made.start(PolicyWatch(made.context, worker.generator, sync).run())
 
 
 async def played(made: Scene) -> None:
@@ -257,7 +257,7 @@ def test_nothing_out_of_reach_is_cleaned_up(kind: str, there: dict[str, Any], na
         kinds = (there["kind"],) if named else ("*",)
         stray = config_map("stray")
         async with scene(there, stray, cleaning(kind, "ConfigMap", *kinds), kinds=KINDS) as made:
-            made.start(CleanupLoop(made.surroundings).run())
+            made.start(CleanupLoop(made.context).run())
             await made.rest(120)
             assert made.stored(CONFIG_MAPS, "stray", "shop") is None
             assert len(made.client.stored(made.client.kind_of(there))) == 1
@@ -271,7 +271,7 @@ def test_a_ttl_label_ends_nothing_that_people_decide_about() -> None:
         for one in labelled:
             one["metadata"] |= {"labels": {"cleanup.kyverno.io/ttl": "1s"}}
         async with scene(*labelled, kinds=KINDS) as made:
-            made.start(TtlLoop(made.surroundings).run())
+            made.start(TtlLoop(made.context).run())
             await made.rest(120)
             assert made.stored(CONFIG_MAPS, "plain", "shop") is None
             assert len(made.client.stored(GRANTS)) == 1

@@ -13,7 +13,7 @@ from controllers.kube.kinds import (
     POLICY_REPORTS,
 )
 from controllers.loops.policy_status import PolicyStatus
-from controllers.runtime.afterwork import Afterwork
+from controllers.runtime.background_queue import BackgroundQueue
 from controllers.runtime.options import Options
 from controllers.runtime.process import Configured, Runtime
 from controllers.store.policies import content_hash
@@ -39,7 +39,7 @@ def ready(made: Scene, name: str = "ask-team") -> tuple[str, str]:
 def test_a_policy_in_force_says_so_with_the_rules_that_autogen_adds():
     async def play():
         async with scene(needs("team", "Pod")) as made:
-            made.start(PolicyStatus(made.surroundings).run())
+            made.start(PolicyStatus(made.context).run())
             await made.rest()
             found = status(made)
             assert found["ready"] is True
@@ -63,7 +63,7 @@ def test_a_policy_in_force_says_so_with_the_rules_that_autogen_adds():
 def test_rules_that_autogen_no_longer_adds_leave_the_status():
     async def play():
         async with scene(needs("team", "Pod")) as made:
-            made.start(PolicyStatus(made.surroundings).run())
+            made.start(PolicyStatus(made.context).run())
             await made.rest(60)
             old = made.stored(CLUSTER_POLICIES, "ask-team")
             made.put({**old, "spec": needs("team")["spec"]})
@@ -78,7 +78,7 @@ def test_a_policy_is_ready_only_when_the_webhooks_ask_for_it_as_it_stands():
     async def play():
         configured = Configured()
         async with scene(needs("team")) as made:
-            made.start(PolicyStatus(made.surroundings, configured).run())
+            made.start(PolicyStatus(made.context, configured).run())
             await made.rest()
             assert ready(made) == ("False", "Not Ready")
             old = made.stored(CLUSTER_POLICIES, "ask-team")
@@ -95,7 +95,7 @@ def test_a_policy_is_ready_only_when_the_webhooks_ask_for_it_as_it_stands():
 def test_a_policy_that_does_not_compile_says_why():
     async def play():
         async with scene(broken()) as made:
-            made.start(PolicyStatus(made.surroundings).run())
+            made.start(PolicyStatus(made.context).run())
             await made.rest()
             [condition] = status(made)["conditions"]
             assert (condition["status"], condition["reason"]) == ("False", "Failed")
@@ -110,10 +110,10 @@ def test_a_policy_that_does_not_compile_says_why():
 @asynccontextmanager
 async def replica(made: Scene, **options: Any):
     """Yield the loops of a process on a scene, running; the leader's part is started by the test."""
-    given = made.surroundings
+    given = made.context
     runtime = Runtime(
-        client=made.client, clock=made.clock, world=made.world, metrics=given.metrics,
-        resolver=given.resolver, informers=given.informers, afterwork=Afterwork(given.metrics),
+        client=made.client, clock=made.clock, cache=made.cache, metrics=given.metrics,
+        resolver=given.resolver, informers=given.informers, background_queue=BackgroundQueue(given.metrics),
         key=given.key, options=Options(**{"observe_only": True, **options}),
     )  # fmt: skip
     found = loops.start(runtime)
@@ -152,7 +152,7 @@ def test_the_loops_of_a_process_do_all_their_work_together():
             assert ready(made) == ("True", "Ready")
             await made.rest(3700)
             assert made.stored(CONFIG_MAPS, "a", "shop") is None
-            page = made.surroundings.metrics.exposition().decode()
+            page = made.context.metrics.exposition().decode()
             for name in (
                 'kyverno_ttl_controller_info{resource_group="",resource_resource="configmaps"',
                 'kyverno_controller_reconcile_total{controller_name="background-scan"}',
@@ -176,8 +176,8 @@ def test_who_leads_again_takes_up_what_was_left():
             leading = asyncio.ensure_future(found.lead())
             await made.rest(10)
             assert made.stored(CONFIG_MAPS, "quota", "dev")
-            assert made.world.on_change
+            assert made.cache.on_change
             await ended(leading)
-            assert made.world.on_change == []
+            assert made.cache.on_change == []
 
     asyncio.run(play())

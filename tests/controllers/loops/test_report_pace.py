@@ -28,7 +28,7 @@ def asked_for_reports(made: Scene, verb: str) -> int:
 
 
 async def scanning(made: Scene) -> BackgroundScan:
-    scan = BackgroundScan(made.surroundings)
+    scan = BackgroundScan(made.context)
     made.start(scan.run())
     await made.rest(5)
     return scan

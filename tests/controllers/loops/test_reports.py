@@ -27,9 +27,9 @@ def needs(label: str, kind: str = "ConfigMap", **spec: Any) -> dict[str, Any]:
 
 
 def scanning(made: Scene) -> BackgroundScan:
-    scan = BackgroundScan(made.surroundings)
+    scan = BackgroundScan(made.context)
     made.start(scan.run())
-    made.start(ReportSweep(made.surroundings).run())
+    made.start(ReportSweep(made.context).run())
     return scan
 
 
@@ -43,11 +43,11 @@ async def admitted(
     """Hand the results of all rules about an object to the sink, as the webhook does after its answer."""
     request = request_of(obj)
     review = replace(review_of(obj), request=request, **fields)
-    lane = made.surroundings.snapshot.lanes["all"]
+    route = made.context.snapshot.routes["all"]
     found = []
-    for policies in (lane.mutate, lane.blocking, lane.audit):
-        inputs = made.surroundings.inputs("x")
-        done = await evaluate_with(made.surroundings.resolver, policies, review, inputs)
+    for policies in (route.mutate, route.blocking, route.audit):
+        inputs = made.context.inputs("x")
+        done = await evaluate_with(made.context.resolver, policies, review, inputs)
         found += done.results
     verdict = Verdict(allowed, "validate", "Fail", made.clock.now(), "", request, is_proven=True)
     if made.sink.follows(found):
@@ -300,7 +300,7 @@ def test_the_sink_is_told_only_what_makes_an_event_or_a_row():
             assert told_about(made, status=Status.PASS)
         async with scene(needs("team")) as made:
             data = {"generateSuccessEvents": "true"}
-            made.world.configuration = read_configuration({"data": data})
+            made.cache.configuration = read_configuration({"data": data})
             assert told_about(made, status=Status.PASS)
 
     asyncio.run(play())
@@ -392,7 +392,7 @@ def test_a_kind_that_comes_to_the_server_later_is_scanned_then():
             scanning(made)
             await made.rest(5)
             made.put(thing)
-            await made.world.discovery.refresh()
+            await made.cache.discovery.refresh()
             await made.rest(70)
             assert rows(made.stored(POLICY_REPORTS)[0]) == [("ask-team", "needs-team", "fail")]
 

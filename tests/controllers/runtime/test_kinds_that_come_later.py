@@ -10,10 +10,10 @@ from controllers.kube.clock import settle
 from controllers.kube.fake import FakeClient
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import CEL_EXCEPTIONS, VALIDATING_POLICIES, WELL_KNOWN, Kind
+from controllers.runtime.cluster_cache import WATCHED, ClusterCache
 from controllers.runtime.feed import everything, take_over
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.watching import Watches
-from controllers.runtime.world import WATCHED, World
 
 OLDER = Kind("policies.kyverno.io", "v1beta1", "validatingpolicies", "ValidatingPolicy", False)
 POLICY = {
@@ -24,14 +24,14 @@ POLICY = {
 }
 
 
-def world(*kinds: Kind) -> World:
-    return World(Discovery(FakeClient(), (*WELL_KNOWN, *kinds)), Metrics())
+def cache(*kinds: Kind) -> ClusterCache:
+    return ClusterCache(Discovery(FakeClient(), (*WELL_KNOWN, *kinds)), Metrics())
 
 
 def test_what_the_server_has_is_waited_for_in_the_version_that_it_has() -> None:
-    assert world().watched == WATCHED
-    assert world(OLDER).watched == (*WATCHED, OLDER)
-    made = world(OLDER, CEL_EXCEPTIONS)
+    assert cache().watched == WATCHED
+    assert cache(OLDER).watched == (*WATCHED, OLDER)
+    made = cache(OLDER, CEL_EXCEPTIONS)
     for kind in WATCHED:
         made.listed(kind)
     assert made.missing == (
@@ -48,7 +48,7 @@ def run(story: Any) -> None:
         client = FakeClient(clock=ManualClock())
         discovery = Discovery(client)
         await discovery.refresh()
-        made = World(discovery, Metrics())
+        made = ClusterCache(discovery, Metrics())
         informers = Informers(client, clock=client.clock)
         watches = Watches(informers, made, "kyverno")
         try:
@@ -62,7 +62,7 @@ def run(story: Any) -> None:
 
 
 def test_a_kind_that_comes_later_is_followed_and_keeps_nobody_waiting() -> None:
-    async def story(client: FakeClient, made: World, watches: Watches) -> None:
+    async def story(client: FakeClient, made: ClusterCache, watches: Watches) -> None:
         told: list[Kind] = []
         made.on_listed.append(told.append)
         assert made.is_ready
@@ -79,8 +79,8 @@ def test_a_kind_that_comes_later_is_followed_and_keeps_nobody_waiting() -> None:
 
 
 def test_a_worker_takes_over_kinds_that_its_parent_came_to_know_later() -> None:
-    worker = world(OLDER)
-    parent = world()
+    worker = cache(OLDER)
+    parent = cache()
     for kind in WATCHED:
         parent.listed(kind)
         worker.listed(kind)

@@ -12,10 +12,10 @@ from controllers.kube import KubeError
 from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import SECRETS
 from controllers.runtime import metrics as figures
-from controllers.runtime.afterwork import Afterwork
+from controllers.runtime.admission_limiter import AdmissionLimiter, Overloaded
+from controllers.runtime.background_queue import BackgroundQueue
 from controllers.runtime.entropy import SECRET_NAME, fixed_key, seed_of, shared_key
 from controllers.runtime.evaluating import evaluate_with
-from controllers.runtime.gate import Gate, Overloaded
 from controllers.runtime.metrics import Metrics
 from controllers.store.policies import read_policy
 from engine.errors import LimitError
@@ -27,7 +27,7 @@ ADMISSION = ("Pod", "shop", "create", "true", "validate")
 
 def test_a_gate_lets_some_run_some_wait_and_refuses_the_rest() -> None:
     async def go() -> None:
-        gate, release = Gate(1, 1), asyncio.Event()
+        gate, release = AdmissionLimiter(1, 1), asyncio.Event()
 
         async def work() -> None:
             async with gate:
@@ -52,8 +52,8 @@ def test_a_gate_lets_some_run_some_wait_and_refuses_the_rest() -> None:
 def test_work_goes_on_after_one_piece_of_it_broke() -> None:
     async def go() -> None:
         done = []
-        afterwork = Afterwork(Metrics(), workers=1)
-        afterwork.start()
+        background_queue = BackgroundQueue(Metrics(), workers=1)
+        background_queue.start()
 
         async def broken() -> None:
             raise RuntimeError
@@ -61,10 +61,10 @@ def test_work_goes_on_after_one_piece_of_it_broke() -> None:
         async def fine() -> None:
             done.append(1)
 
-        assert afterwork.add(broken)
-        assert afterwork.add(fine)
-        await afterwork.finish()
-        await afterwork.stop()
+        assert background_queue.add(broken)
+        assert background_queue.add(fine)
+        await background_queue.finish()
+        await background_queue.stop()
         assert done == [1]
 
     asyncio.run(go())

@@ -1,4 +1,4 @@
-"""The policy cache and the world: changes are seen whole, broken ones leave what works in force, readiness is everything."""
+"""The policy cache and the cluster: changes are seen whole, broken ones leave what works in force, readiness is everything."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from controllers.kube.kinds import (
     POLICIES,
     ROLE_BINDINGS,
 )
+from controllers.runtime.cluster_cache import WATCHED, ClusterCache
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.policy_cache import PolicyCache
 from controllers.runtime.watching import KindsInStep, Watches
-from controllers.runtime.world import WATCHED, World
 from controllers.store.exceptions import ExceptionRules
 
 
@@ -142,23 +142,23 @@ def test_lanes_follow_failure_policies_and_what_overrides_them() -> None:
     cache.put_policy(policy())
     cache.put_policy(policy("q", failurePolicy="Ignore"))
     cache.put_policy(policy("z", admission=False, background=True))
-    lanes = cache.snapshot.lanes
-    assert [one.policy.name for one in lanes["fail"].blocking.policies] == ["p"]
-    assert [one.policy.name for one in lanes["ignore"].blocking.policies] == ["q"]
-    assert [one.policy.name for one in lanes["all"].blocking.policies] == ["p", "q"]
+    routes = cache.snapshot.routes
+    assert [one.policy.name for one in routes["fail"].blocking.policies] == ["p"]
+    assert [one.policy.name for one in routes["ignore"].blocking.policies] == ["q"]
+    assert [one.policy.name for one in routes["all"].blocking.policies] == ["p", "q"]
 
     forced = PolicyCache(force_ignore=True)
     forced.put_policy(policy())
-    assert [one.policy.name for one in forced.snapshot.lanes["ignore"].blocking.policies] == ["p"]
-    assert forced.snapshot.lanes["fail"].blocking.policies == ()
+    assert [one.policy.name for one in forced.snapshot.routes["ignore"].blocking.policies] == ["p"]
+    assert forced.snapshot.routes["fail"].blocking.policies == ()
 
 
-def world(client: FakeClient | None = None) -> World:
-    return World(Discovery(client or FakeClient()), Metrics())
+def cluster(client: FakeClient | None = None) -> ClusterCache:
+    return ClusterCache(Discovery(client or FakeClient()), Metrics())
 
 
 def test_a_world_is_ready_when_every_kind_was_listed() -> None:
-    made, told = world(), []
+    made, told = cluster(), []
     made.on_listed.append(told.append)
     for kind in WATCHED:
         assert not made.is_ready
@@ -171,7 +171,7 @@ def test_a_world_is_ready_when_every_kind_was_listed() -> None:
 
 
 def test_a_world_tells_of_changes_that_mean_something() -> None:
-    made, told = world(), []
+    made, told = cluster(), []
     made.on_change.append(told.append)
     made.put(CLUSTER_POLICIES, policy())
     made.put(CLUSTER_POLICIES, policy())
@@ -195,7 +195,7 @@ def test_a_world_tells_of_changes_that_mean_something() -> None:
 
 
 def test_roles_come_from_both_kinds_of_bindings() -> None:
-    made = world()
+    made = cluster()
     subject = {"kind": "User", "name": "jane"}
     made.put(ROLE_BINDINGS, {"metadata": {"name": "a", "namespace": "shop"}, "roleRef": {"kind": "Role", "name": "dev"}, "subjects": [subject]})  # fmt: skip
     made.put(CLUSTER_ROLE_BINDINGS, {"metadata": {"name": "a"}, "roleRef": {"kind": "ClusterRole", "name": "admin"}, "subjects": [subject]})  # fmt: skip
@@ -210,7 +210,7 @@ def test_roles_come_from_both_kinds_of_bindings() -> None:
 def test_a_subresource_is_known_by_its_parents_kind() -> None:
     scale = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
     deployments = Kind("apps", "v1", "deployments", "Deployment")
-    made = World(Discovery(FakeClient(), (deployments,)), Metrics())
+    made = ClusterCache(Discovery(FakeClient(), (deployments,)), Metrics())
     request = {"resource": {"group": "apps", "version": "v1", "resource": "deployments"}, "kind": scale}  # fmt: skip
 
     assert made.parent_kind(request) == {"group": "apps", "version": "v1", "kind": "Deployment"}
@@ -223,7 +223,7 @@ def run_watching(test: Any) -> None:
         client = FakeClient(clock=clock)
         client.put(policy("early"))
         informers = Informers(client, clock=clock)
-        made = world(client)
+        made = cluster(client)
         watches = Watches(informers, made, "kyverno")
         await settle()
         try:
@@ -236,7 +236,7 @@ def run_watching(test: Any) -> None:
 
 
 def test_watches_fill_a_world_and_make_it_ready() -> None:
-    async def test(client: FakeClient, made: World, *_: Any) -> None:
+    async def test(client: FakeClient, made: ClusterCache, *_: Any) -> None:
         assert made.is_ready
         assert sorted(made.policies.snapshot.compiled) == ["early"]
         client.put(policy("later", kind="Policy"))
@@ -256,7 +256,7 @@ def test_watches_fill_a_world_and_make_it_ready() -> None:
 
 
 def test_kinds_are_read_again_when_definitions_change() -> None:
-    async def test(client: FakeClient, made: World, _w: Any, informers: Informers, clock: ManualClock) -> None:  # fmt: skip
+    async def test(client: FakeClient, made: ClusterCache, _w: Any, informers: Informers, clock: ManualClock) -> None:  # fmt: skip
         told: list[int] = []
         kinds = KindsInStep(made.discovery, clock)
         kinds.on_change.append(lambda: told.append(1))

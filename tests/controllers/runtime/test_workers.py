@@ -16,11 +16,11 @@ from controllers.kube.fake import FakeClient
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import NAMESPACES
 from controllers.runtime import workers as module
+from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.feed import packed, unpacked
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.watching import Watches
 from controllers.runtime.workers import Workers, reserved_port
-from controllers.runtime.world import World
 
 TINY = """
 import json, os, socket, sys, time
@@ -59,10 +59,10 @@ async def workers(tmp_path: Path, how: str, count: int = 1):
     client = FakeClient()
     client.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "early"}})
     informers, metrics = Informers(client), Metrics()
-    world = World(Discovery(client), metrics)
-    watches = Watches(informers, world, "kyverno")
+    cache = ClusterCache(Discovery(client), metrics)
+    watches = Watches(informers, cache, "kyverno")
     made = Workers(
-        count, world, watches.stores, metrics, SystemClock(), dict,
+        count, cache, watches.stores, metrics, SystemClock(), dict,
         command=(sys.executable, str(script), how, str(record)),
     )  # fmt: skip
     task = asyncio.create_task(made.run())

@@ -12,7 +12,7 @@ import orjson
 
 from controllers.kube.kinds import CODE_USES, GRANT_POLICIES, NAMESPACES, ONE_TIME_CODES
 from controllers.webhook.caller import Caller, current_caller
-from controllers.webhook.redeeming import Codes
+from controllers.webhook.one_time_codes import OneTimeCodes
 from controllers.webhook.reviewing import Reviewer
 
 from .staging import Stage, body, hesitating, pod, policy, staged
@@ -41,14 +41,14 @@ class Gate:
     replicas: tuple[Reviewer, Reviewer]
     may_redeem: bool = True
     asked: int = 0
-    lane: str = "fail"
+    route: str = "fail"
 
     async def ask(self, obj: dict[str, Any], *, replica: int = 0, user: Any = CHIP, **fields: Any) -> Any:  # fmt: skip
         made = orjson.loads(orjson.dumps(obj))
         self.asked += 1
         made["metadata"].setdefault("uid", f"object-{self.asked}")
         sent = body(made, userInfo=user, **fields)
-        return orjson.loads(await self.replicas[replica].review("validate", self.lane, sent, 5.0))["response"]  # fmt: skip
+        return orjson.loads(await self.replicas[replica].review("validate", self.route, sent, 5.0))["response"]  # fmt: skip
 
     async def offered(self, obj: dict[str, Any] | None = None, **fields: Any) -> str:
         """Return the code that a denial offers."""
@@ -83,9 +83,9 @@ async def gate(*objects: dict[str, Any], policies: tuple[dict[str, Any], ...] = 
 
 
 def reviewer_of(stage: Stage) -> Reviewer:
-    codes = Codes(stage.world, stage.client, stage.client.clock, "kyverno", KEY)
+    codes = OneTimeCodes(stage.cache, stage.client, stage.client.clock, "kyverno", KEY)
     return Reviewer(
-        stage.world, stage.client, stage.resolver, stage.client.clock, stage.metrics, stage.afterwork,
+        stage.cache, stage.client, stage.resolver, stage.client.clock, stage.metrics, stage.background_queue,
         key=KEY, sink=stage.sink, codes=codes,
     )  # fmt: skip
 

@@ -16,11 +16,11 @@ from controllers.kube import Discovery, SystemClock
 from controllers.kube.fake import FakeClient
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import CLUSTER_POLICIES, NAMESPACES
-from controllers.runtime.afterwork import Afterwork
+from controllers.runtime.background_queue import BackgroundQueue
+from controllers.runtime.cluster_cache import WATCHED, ClusterCache
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.options import Options
 from controllers.runtime.process import Runtime
-from controllers.runtime.world import WATCHED, World
 from controllers.starting import settle_memory
 from controllers.webhook.certificates import first_certificates
 from controllers.webhook.serving import Serving
@@ -57,21 +57,21 @@ class _NobodyToAsk:
 async def main() -> None:
     """Serve until standard input ends."""
     client, clock, metrics = FakeClient(), SystemClock(), Metrics()
-    world = World(Discovery(client), metrics)
+    cache = ClusterCache(Discovery(client), metrics)
     for policy in policies():
-        world.put(CLUSTER_POLICIES, policy)
+        cache.put(CLUSTER_POLICIES, policy)
     for name in ("attacker", "other"):
-        world.put(NAMESPACES, {"metadata": {"name": name, "labels": {}}})
+        cache.put(NAMESPACES, {"metadata": {"name": name, "labels": {}}})
     for one in WATCHED:
-        world.listed(one)
-    assert not world.policies.snapshot.problems, world.policies.snapshot.problems
+        cache.listed(one)
+    assert not cache.policies.snapshot.problems, cache.policies.snapshot.problems
     certificates = first_certificates(["127.0.0.1", "localhost"], datetime.now(UTC))
     Path(sys.argv[1]).write_bytes(certificates.bundle)
     runtime = Runtime(
-        client, clock, world, metrics, _NobodyToAsk(), Informers(client), Afterwork(metrics),
+        client, clock, cache, metrics, _NobodyToAsk(), Informers(client), BackgroundQueue(metrics),
         b"k" * 32, options=Options(host="127.0.0.1", port=0),
     )  # fmt: skip
-    runtime.afterwork.start()
+    runtime.background_queue.start()
     serving = Serving(runtime, certificates.leaf, sink=None)
     await serving.start()
     settle_memory()

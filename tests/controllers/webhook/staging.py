@@ -1,4 +1,4 @@
-"""A webhook with its world fed by hand: what the tests of this folder stand on."""
+"""A webhook with its cache fed by hand: what the tests of this folder stand on."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from controllers.kube.kinds import (
     POLICIES,
     POLICY_EXCEPTIONS,
 )
-from controllers.runtime.afterwork import Afterwork
+from controllers.runtime.background_queue import BackgroundQueue
+from controllers.runtime.cluster_cache import WATCHED_IF_SERVED, ClusterCache
 from controllers.runtime.metrics import Metrics
-from controllers.runtime.world import WATCHED_IF_SERVED, World
 from controllers.webhook.certificates import Certificates, first_certificates
 from controllers.webhook.reviewing import Limits, Reviewer
 from controllers.webhook.server import Routes, WebhookServer
@@ -139,53 +139,53 @@ class Stage:
     """Everything of one webhook, and short ways to use it."""
 
     client: FakeClient
-    world: World
+    cache: ClusterCache
     resolver: Answers
     sink: Noted
     metrics: Metrics
-    afterwork: Afterwork
+    background_queue: BackgroundQueue
     reviewer: Reviewer
 
     async def ask(
-        self, stage: str, sent: bytes, lane: str = "fail", budget: float = 5.0
+        self, stage: str, sent: bytes, route: str = "fail", budget: float = 5.0
     ) -> dict[str, Any]:
         """Return the response of a review."""
-        answer = await self.reviewer.review(stage, lane, sent, budget)  # type: ignore[arg-type] # - short names in tests
+        answer = await self.reviewer.review(stage, route, sent, budget)  # type: ignore[arg-type] # - short names in tests
         return orjson.loads(answer)["response"]
 
     def listed(self) -> None:
         """Let everything count as listed."""
-        for kind in self.world.watched:
-            self.world.listed(kind)
+        for kind in self.cache.watched:
+            self.cache.listed(kind)
 
 
 @asynccontextmanager
 async def staged(
     *objects: dict[str, Any], ready: bool = True, limits: Limits | None = None, queue: int = 100
 ):
-    """Yield a Stage whose world holds some objects."""
+    """Yield a Stage whose cache holds some objects."""
     client = FakeClient(kinds=[PODS, DEPLOYMENTS], clock=ManualClock(NOW))
     discovery = Discovery(client)
     await discovery.refresh()
     metrics, resolver, sink = Metrics(), Answers(), Noted()
-    world = World(discovery, metrics)
+    cache = ClusterCache(discovery, metrics)
     for obj in [
         {"kind": "Namespace", "metadata": {"name": "shop", "labels": {"env": "prod"}}},
         *objects,
     ]:
-        world.put(kind_of(obj), obj)
-    afterwork = Afterwork(metrics, size=queue, workers=1)
+        cache.put(kind_of(obj), obj)
+    background_queue = BackgroundQueue(metrics, size=queue, workers=1)
     reviewer = Reviewer(
-        world, client, resolver, client.clock, metrics, afterwork, key=b"k" * 32, sink=sink, limits=limits or Limits()
+        cache, client, resolver, client.clock, metrics, background_queue, key=b"k" * 32, sink=sink, limits=limits or Limits()
     )  # fmt: skip
-    stage = Stage(client, world, resolver, sink, metrics, afterwork, reviewer)
+    stage = Stage(client, cache, resolver, sink, metrics, background_queue, reviewer)
     if ready:
         stage.listed()
-    afterwork.start()
+    background_queue.start()
     try:
         yield stage
     finally:
-        await afterwork.stop()
+        await background_queue.stop()
 
 
 def hesitating(client: Any) -> None:
@@ -206,7 +206,7 @@ def hesitating(client: Any) -> None:
 
 
 def kind_of(obj: dict[str, Any]) -> Kind:
-    """Return the kind under which the world takes an object."""
+    """Return the kind under which the cache takes an object."""
     if obj.get("apiVersion", "").startswith("policies.kyverno.io/"):
         return next(one for one in WATCHED_IF_SERVED if one.kind == obj["kind"])
     kinds = {

@@ -12,9 +12,9 @@ from controllers.kube import Discovery, Kind, Unreachable
 from controllers.kube.accounts import ACCOUNTS, Job, account_user
 from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import PODS, WELL_KNOWN
+from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.metrics import Metrics
-from controllers.runtime.world import World
-from controllers.webhook.desk import Desk
+from controllers.webhook.policy_validation import PolicyValidator
 
 from .staging import body, policy
 
@@ -78,12 +78,14 @@ def ask(
         made.reviews["SubjectAccessReview"] = rules or Rules(*rights)
         discovery = Discovery(made, (*WELL_KNOWN, PODS, DEPLOYMENTS, NODES))
         jobs = {account_user("kyverno", job): [job] for job in Job}
-        desk = Desk(World(discovery, Metrics()), made, jobs_of=lambda who: jobs.get(who, ()))
+        validator = PolicyValidator(
+            ClusterCache(discovery, Metrics()), made, jobs_of=lambda who: jobs.get(who, ())
+        )
         group, _, version = obj["apiVersion"].rpartition("/")
         kind = next((one for one in WELL_KNOWN if (one.group, one.kind) == (group, obj["kind"])), None)  # fmt: skip
         resource = {"group": group, "version": version, "resource": plural or (kind.plural if kind else "")}  # fmt: skip
         fields = {"operation": "UPDATE" if old else "CREATE", "oldObject": old, "userInfo": user, "resource": resource}  # fmt: skip
-        answer = await getattr(desk, path)("", body(obj, **fields), 5.0)
+        answer = await getattr(validator, path)("", body(obj, **fields), 5.0)
         return orjson.loads(answer)["response"]
 
     return asyncio.run(go())

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import orjson
 import pytest
 
-from controllers.runtime.afterwork import Afterwork
+from controllers.runtime.background_queue import BackgroundQueue
 from controllers.runtime.metrics import Metrics
 from controllers.webhook.bodies import SMALL_BODY, BodyLimits, decoded_size
 from controllers.webhook.caller import Callers
@@ -37,11 +37,13 @@ class Desk:
 
 
 @asynccontextmanager
-async def listening(desk: Desk, limits: BodyLimits | None = None, callers: Callers | None = None):
+async def listening(
+    validator: Desk, limits: BodyLimits | None = None, callers: Callers | None = None
+):
     """Yield a way to open connections to a server."""
     certificates = made_certificates()
     server = WebhookServer(
-        Routes({"validate": desk.review}),
+        Routes({"validate": validator.review}),
         host="127.0.0.1",
         tls=ServerTls(certificates.leaf).context,
         body_limits=limits or BodyLimits(),
@@ -60,7 +62,7 @@ async def listening(desk: Desk, limits: BodyLimits | None = None, callers: Calle
     try:
         yield connect
     finally:
-        desk.release.set()
+        validator.release.set()
         await server.stop()
 
 
@@ -77,15 +79,15 @@ def post(body: bytes, *headers: str) -> bytes:
 
 def test_who_may_not_ask_is_refused_before_a_byte_of_the_body_has_come() -> None:
     async def go() -> None:
-        desk = Desk()
+        validator = Desk()
         callers = Callers(now=lambda: NOW)
         callers.take(Shared(current=b"k" * 32, was_written=True, written_at=NOW))
-        async with listening(desk, callers=callers) as connect:
+        async with listening(validator, callers=callers) as connect:
             reader, writer = await connect(post(b"", "x: y").replace(b"length: 0", b"length: 1000000"))  # fmt: skip
             head = await answer(reader)
             assert b" 403 " in head
             assert CLOSED in head
-            assert desk.sizes == []
+            assert validator.sizes == []
             writer.transport.abort()
 
     asyncio.run(go())
@@ -93,8 +95,8 @@ def test_who_may_not_ask_is_refused_before_a_byte_of_the_body_has_come() -> None
 
 def test_a_body_of_unknown_length_is_read_only_as_far_as_bodies_may_go() -> None:
     async def go() -> None:
-        desk = Desk()
-        async with listening(desk, BodyLimits(read=1 << 20)) as connect:
+        validator = Desk()
+        async with listening(validator, BodyLimits(read=1 << 20)) as connect:
             reader, writer = await connect(
                 b"POST /validate HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
             )
@@ -104,7 +106,7 @@ def test_a_body_of_unknown_length_is_read_only_as_far_as_bodies_may_go() -> None
             head = await answer(reader)
             assert b" 413 " in head
             assert CLOSED in head
-            assert desk.sizes == []
+            assert validator.sizes == []
             writer.transport.abort()
 
     asyncio.run(go())
@@ -112,14 +114,14 @@ def test_a_body_of_unknown_length_is_read_only_as_far_as_bodies_may_go() -> None
 
 def test_a_body_that_would_take_too_much_memory_when_decoded_is_not_decoded() -> None:
     async def go() -> None:
-        desk = Desk()
-        async with listening(desk, BodyLimits(decoded=8 << 20)) as connect:
+        validator = Desk()
+        async with listening(validator, BodyLimits(decoded=8 << 20)) as connect:
             reader, writer = await connect(post(b"[" + b"[]," * 100_000 + b"0]"))
             assert b" 413 " in await answer(reader)
-            desk.release.set()
+            validator.release.set()
             reader, writer_2 = await connect(post(b'["' + b"x" * 300_000 + b'"]'))
             assert b" 200 " in await answer(reader)
-            assert desk.sizes == [300_004]
+            assert validator.sizes == [300_004]
             writer.transport.abort()
             writer_2.transport.abort()
 
@@ -128,16 +130,16 @@ def test_a_body_that_would_take_too_much_memory_when_decoded_is_not_decoded() ->
 
 def test_large_bodies_wait_for_each_other_and_small_ones_do_not_wait_for_them() -> None:
     async def go() -> None:
-        desk, large = Desk(), post(b'["' + b"x" * (600 << 10) + b'"]')
-        async with listening(desk, BodyLimits(decoded=1 << 20)) as connect:
+        validator, large = Desk(), post(b'["' + b"x" * (600 << 10) + b'"]')
+        async with listening(validator, BodyLimits(decoded=1 << 20)) as connect:
             first, writer = await connect(large)
-            await desk.entered.wait()
-            desk.entered.clear()
+            await validator.entered.wait()
+            validator.entered.clear()
             second, writer_2 = await connect(large)
             small, writer_3 = await connect(post(b"{}"))
-            await desk.entered.wait()
-            assert desk.sizes == [(600 << 10) + 4, 2]
-            desk.release.set()
+            await validator.entered.wait()
+            assert validator.sizes == [(600 << 10) + 4, 2]
+            validator.release.set()
             for reader in (first, second, small):
                 assert b" 200 " in await answer(reader)
             for one in (writer, writer_2, writer_3):
@@ -150,17 +152,17 @@ def test_a_large_body_for_which_there_is_no_room_in_time_is_refused_in_words(mon
     monkeypatch.setattr("controllers.webhook.bodies.WAIT_SECONDS", 0.0)
 
     async def go() -> None:
-        desk, large = Desk(), post(b'["' + b"x" * (600 << 10) + b'"]')
-        async with listening(desk, BodyLimits(decoded=1 << 20)) as connect:
+        validator, large = Desk(), post(b'["' + b"x" * (600 << 10) + b'"]')
+        async with listening(validator, BodyLimits(decoded=1 << 20)) as connect:
             first, writer = await connect(large)
-            await desk.entered.wait()
+            await validator.entered.wait()
             second, writer_2 = await connect(large)
             head = await answer(second)
             assert b" 503 " in head
             assert b"retry-after" not in head
             text = await second.readexactly(len(b"too many large bodies are being read"))
             assert text == b"too many large bodies are being read"
-            desk.release.set()
+            validator.release.set()
             assert b" 200 " in await answer(first)
             for one in (writer, writer_2):
                 one.transport.abort()
@@ -172,8 +174,8 @@ def test_a_body_that_does_not_arrive_is_given_up(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("controllers.webhook.bodies.BODY_SECONDS", 0.0)
 
     async def go() -> None:
-        desk = Desk()
-        async with listening(desk) as connect:
+        validator = Desk()
+        async with listening(validator) as connect:
             reader, writer = await connect(post(b"{}")[:-1])
             head = await answer(reader)
             assert b" 408 " in head
@@ -207,20 +209,20 @@ def test_an_ordinary_review_counts_as_small() -> None:
 def test_work_after_requests_is_dropped_when_it_holds_too_much_and_counted() -> None:
     async def go() -> None:
         metrics = Metrics()
-        afterwork = Afterwork(metrics, workers=1, most_bytes=100)
+        background_queue = BackgroundQueue(metrics, workers=1, most_bytes=100)
         done = []
 
         async def work() -> None:
             done.append(1)
 
-        assert afterwork.add(work, 90)
-        assert not afterwork.add(work, 90)
-        assert afterwork.add(work, 10)
-        afterwork.start()
-        await afterwork.finish()
-        assert afterwork.add(work, 1000)
-        await afterwork.finish()
-        await afterwork.stop()
+        assert background_queue.add(work, 90)
+        assert not background_queue.add(work, 90)
+        assert background_queue.add(work, 10)
+        background_queue.start()
+        await background_queue.finish()
+        assert background_queue.add(work, 1000)
+        await background_queue.finish()
+        await background_queue.stop()
         assert len(done) == 3
         assert "kyverno_breaker_drops" in str(metrics.dump())
 

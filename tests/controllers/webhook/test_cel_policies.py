@@ -11,13 +11,13 @@ import orjson
 from controllers.kube import Discovery
 from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import PODS, VALIDATING_POLICIES, WELL_KNOWN
+from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.configuration import read_configuration
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.policy_cache import PolicyCache
-from controllers.runtime.world import World
 from controllers.store.exceptions import ExceptionRules
 from controllers.webhook.configurations import Address, configurations
-from controllers.webhook.desk import Desk
+from controllers.webhook.policy_validation import PolicyValidator
 
 from .staging import DEPLOYMENTS, NOW, body, pod, policy, staged
 
@@ -52,13 +52,13 @@ def exception(name: str = "e", policy_name: str = "team", kind: str = "Validatin
     }
 
 
-def answer(*objects: dict[str, Any], lane: str = LANE, obj: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:  # fmt: skip
+def answer(*objects: dict[str, Any], route: str = LANE, obj: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:  # fmt: skip
     """Return the response to the creation of a Pod."""
 
     async def go() -> dict[str, Any]:
         async with staged(*objects) as stage:
-            response = await stage.ask("validate", body(obj or pod(), **fields), lane)
-            await stage.afterwork.finish()
+            response = await stage.ask("validate", body(obj or pod(), **fields), route)
+            await stage.background_queue.finish()
             response["said"] = [one for _, found, _ in stage.sink.results_ for one in found]
             return response
 
@@ -110,8 +110,8 @@ def test_an_error_denies_where_the_policy_fails_closed_and_only_there() -> None:
     assert response["status"]["message"].startswith("Policy team error: expression")
 
     broken["spec"]["failurePolicy"] = "Ignore"
-    assert answer(broken, lane=OPEN)["allowed"] is True
-    assert answer(vpol(failurePolicy="Ignore"), lane=OPEN)["allowed"] is False
+    assert answer(broken, route=OPEN)["allowed"] is True
+    assert answer(vpol(failurePolicy="Ignore"), route=OPEN)["allowed"] is False
 
 
 def test_match_conditions_leave_objects_out() -> None:
@@ -140,7 +140,7 @@ def test_classic_policies_of_the_same_name_are_kept_apart() -> None:
     response = answer(vpol(), policy("team"))
     assert response["status"]["message"] == "Policy team failed: a team is needed"
 
-    response = answer(vpol(), policy("team"), lane="fail")
+    response = answer(vpol(), policy("team"), route="fail")
     assert "team:\n  needs-team: " in response["status"]["message"]
 
 
@@ -221,7 +221,7 @@ def webhooks(*policies: dict[str, Any]) -> dict[str, Any]:
     assert not cache.snapshot.problems
     discovery = Discovery(FakeClient(), (*WELL_KNOWN, PODS, DEPLOYMENTS))
     documents = configurations(
-        cache.snapshot.lanes, discovery, read_configuration(None), Address(b"CA")
+        cache.snapshot.routes, discovery, read_configuration(None), Address(b"CA")
     )
     return {
         one["name"]: one
@@ -294,9 +294,11 @@ def test_policies_that_no_request_can_concern_have_no_webhook() -> None:
 def at_desk(path: str, obj: dict[str, Any], old: dict[str, Any] | None = None, rules: ExceptionRules | None = None) -> dict[str, Any]:  # fmt: skip
     async def go() -> dict[str, Any]:
         discovery = Discovery(FakeClient(), (*WELL_KNOWN, PODS, VALIDATING_POLICIES))
-        desk = Desk(World(discovery, Metrics(), exceptions=rules), FakeClient())
+        validator = PolicyValidator(
+            ClusterCache(discovery, Metrics(), exceptions=rules), FakeClient()
+        )
         sent = body(obj, operation="UPDATE" if old else "CREATE", oldObject=old)
-        return orjson.loads(await getattr(desk, path)("", sent, 5.0))["response"]
+        return orjson.loads(await getattr(validator, path)("", sent, 5.0))["response"]
 
     return asyncio.run(go())
 

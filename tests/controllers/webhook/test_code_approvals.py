@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from controllers.kube.kinds import CODE_USES, ONE_TIME_CODES
-from controllers.webhook.redeeming import NOT_ACCEPTED
+from controllers.webhook.one_time_codes import NOT_ACCEPTED
 from engine.codes.requests import (
     approval_name,
     approval_of,
@@ -188,7 +188,7 @@ def test_an_approved_code_is_good_for_nothing_else(kind: str):
             from controllers.kube.kinds import CLUSTER_POLICIES
 
             changed = policy(background=True)
-            made.stage.world.put(
+            made.stage.cache.put(
                 CLUSTER_POLICIES,
                 {**changed, "metadata": {**changed["metadata"], "uid": "uid-of-policy"}},
             )
@@ -253,7 +253,7 @@ CEL = {**vpol(), "metadata": {"name": "team"}}
 
 def with_cel(play: Any, *objects: Any, policies: Any = (CEL,)) -> None:
     async def within(made: Gate) -> None:
-        made.lane = "fail/vpol"
+        made.route = "fail/vpol"
         await play(made)
 
     run(within, *objects, policies=policies)
@@ -281,7 +281,7 @@ def test_a_code_for_a_cel_policy_is_good_for_nothing_else():
         miner["spec"]["containers"][0]["image"] = "miner"
         for obj, fields in ((miner, {}), (pod("db"), {}), (pod(), {"user": {"username": "eve"}})):
             assert not (await made.ask(with_code(code, obj=obj), **fields))["allowed"]
-        made.lane = "fail"
+        made.route = "fail"
         assert not (await made.ask(with_code(code)))["allowed"]
 
     with_cel(play, policies=(CEL, policy()))

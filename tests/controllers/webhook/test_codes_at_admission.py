@@ -12,7 +12,7 @@ import pytest
 from controllers.kube import Unreachable
 from controllers.kube.kinds import NAMESPACES
 from controllers.webhook.caller import Caller, current_caller
-from controllers.webhook.redeeming import LOCKED, NOT_ACCEPTED
+from controllers.webhook.one_time_codes import LOCKED, NOT_ACCEPTED
 from controllers.webhook.reviewing import Reviewer
 from engine.codes import issued_code, issued_name, shown, verifier_of
 
@@ -132,13 +132,13 @@ def image(name: str) -> dict[str, Any]:
 
 async def _another_policy(made: Gate) -> None:
     changed = policy(background=True)
-    made.stage.world.put(_kind(), {**changed, "metadata": {**changed["metadata"], "uid": "uid-of-policy"}})  # fmt: skip
+    made.stage.cache.put(_kind(), {**changed, "metadata": {**changed["metadata"], "uid": "uid-of-policy"}})  # fmt: skip
 
 
 async def _recreated_policy(made: Gate) -> None:
     changed = policy()
-    made.stage.world.remove(_kind(), changed)
-    made.stage.world.put(_kind(), {**changed, "metadata": {**changed["metadata"], "uid": "another"}})  # fmt: skip
+    made.stage.cache.remove(_kind(), changed)
+    made.stage.cache.put(_kind(), {**changed, "metadata": {**changed["metadata"], "uid": "another"}})  # fmt: skip
 
 
 async def _recreated_namespace(made: Gate) -> None:
@@ -255,8 +255,8 @@ def test_codes_are_off_where_no_grant_policy_turns_them_on(objects: Any):
 def test_without_grant_policies_every_answer_is_as_if_there_were_no_codes():
     async def play(made: Gate) -> None:
         plain = Reviewer(
-            made.stage.world, made.stage.client, made.stage.resolver, made.stage.client.clock, made.stage.metrics,
-            made.stage.afterwork, key=KEY, sink=made.stage.sink,
+            made.stage.cache, made.stage.client, made.stage.resolver, made.stage.client.clock, made.stage.metrics,
+            made.stage.background_queue, key=KEY, sink=made.stage.sink,
         )  # fmt: skip
         for obj in (pod(), with_code("0" * 20), pod(labels={"team": "a"})):
             sent = body(obj, userInfo=CHIP)
@@ -433,7 +433,7 @@ def test_no_code_leaves_the_answer_to_whoever_asked(caplog: pytest.LogCaptureFix
         assert len({*codes}) == 25
         passed = await made.ask(with_code(codes[0], obj=pod("chip-0")), user=people[0])
         assert passed["allowed"]
-        await made.stage.afterwork.finish()
+        await made.stage.background_queue.finish()
         told = [(results, verdict.message) for _, results, verdict in made.stage.sink.results_]
         figures = made.stage.metrics.exposition().decode()
         sinks = "\n".join([caplog.text, repr(told), figures, repr(made.uses()), repr(made.replicas), repr(passed)])  # fmt: skip

@@ -8,7 +8,7 @@ from controllers.kube import Discovery, Kind
 from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import WELL_KNOWN
 from controllers.runtime.configuration import read_configuration
-from controllers.runtime.lanes import build_lanes
+from controllers.runtime.webhook_routes import build_routes
 from controllers.store.policies import read_policy
 from controllers.webhook.admission_rules import unknown_kinds
 from controllers.webhook.configurations import OWNER, Address, configurations
@@ -53,10 +53,10 @@ def namespaced(made: dict[str, Any], namespace: str = "shop") -> dict[str, Any]:
 
 
 def made(*policies: dict[str, Any], settings: dict[str, str] | None = None, url: str = "") -> dict[str, dict[str, Any]]:  # fmt: skip
-    lanes = build_lanes([compile_policy(read_policy(one)) for one in policies])
+    routes = build_routes([compile_policy(read_policy(one)) for one in policies])
     config_map = None if settings is None else {"data": settings}
     documents = configurations(
-        lanes, discovery(), read_configuration(config_map), Address(b"CA", url=url)
+        routes, discovery(), read_configuration(config_map), Address(b"CA", url=url)
     )
     return {one["metadata"]["name"]: one for one in documents}
 

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from controllers.kube.kinds import PODS
-from controllers.webhook.redeeming import Codes
+from controllers.webhook.one_time_codes import OneTimeCodes
 from controllers.webhook.reviewing import Reviewer
 from tests.controllers.dying import Died, DyingClient
 
@@ -26,9 +26,9 @@ def dying_reviewer(
     """Return a replica whose process dies at one of its calls."""
     stage = made.stage
     client: Any = DyingClient(stage.client, at, after=after, chance=chance)
-    codes = Codes(stage.world, client, stage.client.clock, "kyverno", KEY)
+    codes = OneTimeCodes(stage.cache, client, stage.client.clock, "kyverno", KEY)
     return Reviewer(
-        stage.world, client, stage.resolver, stage.client.clock, stage.metrics, stage.afterwork,
+        stage.cache, client, stage.resolver, stage.client.clock, stage.metrics, stage.background_queue,
         key=KEY, sink=stage.sink, codes=codes,
     )  # fmt: skip
 

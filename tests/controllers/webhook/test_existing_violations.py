@@ -10,12 +10,12 @@ import pytest
 from controllers.kube import Unreachable
 from controllers.kube.kinds import CODE_USES, GRANT_POLICIES, POLICY_EXCEPTIONS
 from controllers.webhook.existing import NOT_FORGIVEN
+from controllers.webhook.grant_usage import GrantUsage
 from controllers.webhook.reviewing import Reviewer
-from controllers.webhook.waivers import Waivers
 
 from .code_gate import CHIP, CODE, KEY, Gate, grant_policy, message, run, with_code
 from .staging import pod, policy
-from .test_waivers import END, exception, grant
+from .test_grant_usage import END, exception, grant
 
 EVE = {"username": "eve", "groups": ["dev", "system:authenticated"]}
 SYNC = {"username": "system:serviceaccount:argocd:argocd", "groups": ["system:serviceaccounts"]}
@@ -289,7 +289,7 @@ def test_a_rule_that_left_the_object_alone_for_a_while_does_not_forgive_what_cha
 @pytest.mark.parametrize("uses", [0, 2])
 def test_after_the_end_of_a_grant_the_object_stays_as_it_was_let_in(uses: int):
     async def play(made: Gate) -> None:
-        waivers = _waiving(made)
+        grant_usage = _waiving(made)
         new = stored()
         assert (await made.ask(new))["allowed"]
         for _ in range(3):
@@ -297,7 +297,7 @@ def test_after_the_end_of_a_grant_the_object_stays_as_it_was_let_in(uses: int):
         assert len(made.uses()) == min(uses, 1)
         assert (await updated(made, new, changed(new, **image("nginx:2"))))["allowed"]
         assert len(made.uses()) == uses
-        await waivers.flush()
+        await grant_usage.flush()
         await made.stage.client.clock.advance((END - made.stage.client.clock.now()).total_seconds())
         answer = await updated(made, new, changed(new, **image("miner")))
         assert not answer["allowed"]
@@ -317,15 +317,17 @@ def test_an_update_of_an_object_let_in_before_is_a_use_of_the_grant_that_lets_it
     run(play, grant_policy("off"), grant(uses=1), exception(grant(uses=1)))
 
 
-def _waiving(made: Gate) -> Waivers:
+def _waiving(made: Gate) -> GrantUsage:
     """Let the first replica count the uses of grants."""
     stage = made.stage
     for one in stage.client.stored(POLICY_EXCEPTIONS):
-        stage.world.put(POLICY_EXCEPTIONS, one)
-    waivers = Waivers(stage.world, stage.client, stage.resolver, stage.client.clock, "kyverno", KEY)
+        stage.cache.put(POLICY_EXCEPTIONS, one)
+    grant_usage = GrantUsage(
+        stage.cache, stage.client, stage.resolver, stage.client.clock, "kyverno", KEY
+    )
     reviewer = Reviewer(
-        stage.world, stage.client, stage.resolver, stage.client.clock, stage.metrics, stage.afterwork,
-        key=KEY, sink=stage.sink, waivers=waivers,
+        stage.cache, stage.client, stage.resolver, stage.client.clock, stage.metrics, stage.background_queue,
+        key=KEY, sink=stage.sink, grant_usage=grant_usage,
     )  # fmt: skip
     made.replicas = (reviewer, reviewer)
-    return waivers
+    return grant_usage

@@ -12,7 +12,7 @@ import pytest
 from controllers.kube import Discovery, Forbidden, ManualClock
 from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import PODS
-from controllers.webhook.grants import GrantDesk
+from controllers.webhook.grants import GrantValidator
 from engine.codes.requests import CodeRequest, approval_of, request_id, request_key
 from engine.grants.blocks import Block, block_id, block_key
 from engine.record import replace
@@ -44,9 +44,9 @@ def ask(obj: Any, old: Any = None, *, user: Any = ADA, client: FakeClient | None
 
     async def go() -> Any:
         there = client or FakeClient(POLICY)
-        desk = GrantDesk(there, ManualClock(NOW), KEY, await known(there))
+        validator = GrantValidator(there, ManualClock(NOW), KEY, await known(there))
         fields = {"operation": "UPDATE" if old else "CREATE", "oldObject": old, "userInfo": user}
-        return orjson.loads(await desk.review("", body(obj, **fields), 5.0))["response"]
+        return orjson.loads(await validator.review("", body(obj, **fields), 5.0))["response"]
 
     return asyncio.run(go())
 

@@ -11,7 +11,7 @@ import pytest
 from controllers.kube import ManualClock, Unreachable
 from controllers.kube.accounts import ALL, Job
 from controllers.kube.kinds import GRANTS
-from controllers.webhook.desk import Desk
+from controllers.webhook.policy_validation import PolicyValidator
 from engine.grants import exception_of, parse_grant
 from engine.grants.model import instant_of
 
@@ -42,8 +42,10 @@ def ask(obj: dict[str, Any], *there: Any, fails: bool = False, jobs: Any = (Job.
                 stage.client.put(one)
             if fails:
                 stage.client.fail("get", Unreachable("gone"))
-            desk = Desk(stage.world, stage.client, clock=ManualClock(NOW), jobs_of=lambda _: jobs)
-            return orjson.loads(await desk.exception("", body(obj, **fields), 5.0))["response"]
+            validator = PolicyValidator(
+                stage.cache, stage.client, clock=ManualClock(NOW), jobs_of=lambda _: jobs
+            )
+            return orjson.loads(await validator.exception("", body(obj, **fields), 5.0))["response"]
 
     return asyncio.run(go())
 

@@ -27,7 +27,7 @@ def routes_of(stage, seen=None) -> Routes:
 
     return Routes(
         reviews={"validate": validate},
-        pages={"/health/readiness": lambda: (200 if stage.world.is_ready else 503, b"")},
+        pages={"/health/readiness": lambda: (200 if stage.cache.is_ready else 503, b"")},
     )
 
 

@@ -12,11 +12,11 @@ import pytest
 from controllers.kube import Discovery
 from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import PODS, WELL_KNOWN
-from controllers.runtime.heavy import Heavy
+from controllers.runtime.bounded_evaluation import BoundedEvaluator
+from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.metrics import Metrics
-from controllers.runtime.world import World
-from controllers.webhook import desk as desks
-from controllers.webhook.desk import Desk
+from controllers.webhook import policy_validation as desks
+from controllers.webhook.policy_validation import PolicyValidator
 
 from .staging import body
 
@@ -61,14 +61,16 @@ def small(namespace: str) -> dict[str, Any]:
 
 
 def answers(*objects: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Return the responses of one desk, asked one after the other."""
-    monkeypatch.setattr(desks, "PROCESS", Heavy(now=lambda: 0.0))
+    """Return the responses of one validator, asked one after the other."""
+    monkeypatch.setattr(desks, "PROCESS", BoundedEvaluator(now=lambda: 0.0))
 
     async def go() -> list[dict[str, Any]]:
         client = FakeClient()
-        world = World(Discovery(client, (*WELL_KNOWN, PODS)), Metrics())
-        desk = Desk(world, client, user="us")
-        return [orjson.loads(await desk.policy("", body(one), 30.0))["response"] for one in objects]
+        cache = ClusterCache(Discovery(client, (*WELL_KNOWN, PODS)), Metrics())
+        validator = PolicyValidator(cache, client, user="us")
+        return [
+            orjson.loads(await validator.policy("", body(one), 30.0))["response"] for one in objects
+        ]
 
     return asyncio.run(go())
 

@@ -11,10 +11,10 @@ import pytest
 from controllers.kube import Discovery, Forbidden, Invalid, Kind, Unreachable
 from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import PODS, WELL_KNOWN
+from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.metrics import Metrics
-from controllers.runtime.world import World
 from controllers.store.exceptions import ExceptionRules
-from controllers.webhook.desk import Desk
+from controllers.webhook.policy_validation import PolicyValidator
 from controllers.webhook.rights import needs_of_policy
 from engine.parse import parse_policy
 
@@ -43,9 +43,11 @@ def ask(
         made = client or FakeClient()
         made.reviews["SelfSubjectAccessReview"] = decide
         discovery = Discovery(made, (*WELL_KNOWN, PODS, CLUSTER_KIND, EVENTUALLY))
-        desk = Desk(World(discovery, Metrics(), exceptions=rules), made, user="us")
+        validator = PolicyValidator(
+            ClusterCache(discovery, Metrics(), exceptions=rules), made, user="us"
+        )
         fields = {"operation": "UPDATE" if old else "CREATE", "oldObject": old}
-        answer = await getattr(desk, path)("", body(obj, **fields), 5.0)
+        answer = await getattr(validator, path)("", body(obj, **fields), 5.0)
         return orjson.loads(answer)["response"]
 
     return asyncio.run(go())

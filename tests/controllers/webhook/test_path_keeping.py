@@ -14,7 +14,13 @@ from controllers.kube.fake import FakeClient
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import SECRETS
 from controllers.runtime.options import Options
-from controllers.webhook.path_keeping import FILE_CHECK, HOUR, SECRET_NAME, SPREAD, PathKeeper
+from controllers.webhook.path_controller import (
+    FILE_CHECK,
+    HOUR,
+    SECRET_NAME,
+    SPREAD,
+    PathController,
+)
 from controllers.webhook.secret_path import OVERLAP
 from engine.errors import EngineError
 from tests.e2e.server.keys import Authority
@@ -38,24 +44,26 @@ class Replicas:
         self._tasks: list[asyncio.Task[None]] = []
         self._informers: list[Informers] = []
 
-    async def start(self, **options: Any) -> tuple[PathKeeper, list[Shared]]:
+    async def start(self, **options: Any) -> tuple[PathController, list[Shared]]:
         told: list[Shared] = []
         informers = Informers(self.client, clock=self.clock)
         self._informers.append(informers)
-        keeper = PathKeeper(self.client, self.clock, informers, Options(**options), told.append)
-        await keeper.start()
-        self._tasks.append(asyncio.create_task(keeper.run()))
+        webhook_controller = PathController(
+            self.client, self.clock, informers, Options(**options), told.append
+        )
+        await webhook_controller.start()
+        self._tasks.append(asyncio.create_task(webhook_controller.run()))
         await settle(40)
-        return keeper, told
+        return webhook_controller, told
 
     async def pass_(self, seconds: float) -> None:
         await self.clock.advance(seconds)
         await settle(40)
 
-    async def follow(self, keeper: PathKeeper) -> bytes:
+    async def follow(self, webhook_controller: PathController) -> bytes:
         """Write the configurations, as a leader does."""
-        seed = keeper.to_write().current
-        await keeper.written(seed)
+        seed = webhook_controller.to_write().current
+        await webhook_controller.written(seed)
         await settle(40)
         return seed
 

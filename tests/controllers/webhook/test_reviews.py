@@ -58,8 +58,8 @@ def test_a_good_pod_is_allowed_without_a_word() -> None:
 
 def test_policies_of_the_other_lane_are_not_asked() -> None:
     async def test(stage: Stage) -> None:
-        assert (await stage.ask("validate", body(pod()), lane="ignore"))["allowed"] is True
-        assert (await stage.ask("validate", body(pod()), lane="all"))["allowed"] is False
+        assert (await stage.ask("validate", body(pod()), route="ignore"))["allowed"] is True
+        assert (await stage.ask("validate", body(pod()), route="all"))["allowed"] is False
 
     run(test, policy())
 
@@ -76,7 +76,7 @@ def test_nothing_is_allowed_before_everything_is_listed() -> None:
     async def test(stage: Stage) -> None:
         response = await stage.ask("validate", body(pod(labels={"team": "blue"})))
         assert (response["allowed"], response["status"]["message"]) == (False, NOT_READY)
-        ignoring = await stage.ask("validate", body(pod()), lane="ignore")
+        ignoring = await stage.ask("validate", body(pod()), route="ignore")
         assert ignoring["allowed"] is True
         assert ignoring["warnings"]
         stage.listed()
@@ -90,7 +90,7 @@ def test_audit_policies_are_answered_after_the_verdict() -> None:
         response = await stage.ask("validate", body(pod()))
         assert response == {"uid": response["uid"], "allowed": True}
         assert stage.sink.results_ == []
-        await stage.afterwork.finish()
+        await stage.background_queue.finish()
         _, results, verdict = stage.sink.results_[0]
         assert [(r.policy, r.status.value) for r in results] == [("team", "fail")]
         assert verdict.allowed
@@ -113,7 +113,7 @@ def test_an_audit_policy_that_warns_is_answered_with_warnings() -> None:
 def test_a_denied_request_is_told_but_audits_nothing() -> None:
     async def test(stage: Stage) -> None:
         await stage.ask("validate", body(pod()))
-        await stage.afterwork.finish()
+        await stage.background_queue.finish()
         _, results, verdict = stage.sink.results_[0]
         assert [result.policy for result in results] == ["team"]
         assert (verdict.allowed, verdict.message) == (False, BLOCK)
@@ -126,7 +126,7 @@ def test_nothing_is_handed_over_from_which_nothing_follows() -> None:
         stage.sink.silent = {"pass"}
         for labels in ({"team": "blue"}, None):
             await stage.ask("validate", body(pod(labels=labels)))
-            await stage.afterwork.finish()
+            await stage.background_queue.finish()
         [(_, results, _)] = stage.sink.results_
         assert [(one.policy, one.status.value) for one in results] == [("soft", "fail")]
 
@@ -137,10 +137,10 @@ def test_nothing_is_handed_over_from_which_nothing_follows() -> None:
 def test_a_dry_run_is_answered_alike_and_leaves_nothing(labels) -> None:
     async def test(stage: Stage) -> None:
         real = await stage.ask("validate", body(pod(labels=labels)))
-        await stage.afterwork.finish()
+        await stage.background_queue.finish()
         stage.sink.results_.clear()
         dry = await stage.ask("validate", body(pod(labels=labels), dryRun=True))
-        await stage.afterwork.finish()
+        await stage.background_queue.finish()
         assert dry == real
         assert stage.sink.results_ == []
         assert stage.sink.triggered_[1:] == []
@@ -220,7 +220,7 @@ def test_an_answer_that_fails_blocks_where_the_policy_fails() -> None:
 
 def test_an_answer_that_fails_does_not_block_where_the_policy_ignores() -> None:
     async def test(stage: Stage) -> None:
-        response = await stage.ask("validate", body(pod()), lane="ignore")
+        response = await stage.ask("validate", body(pod()), route="ignore")
         assert response["allowed"] is True
 
     run(test, with_context(failurePolicy="Ignore"))
@@ -231,7 +231,7 @@ def test_the_deadline_is_kept_when_an_answer_never_comes(failure_policy, is_allo
     async def test(stage: Stage) -> None:
         stage.resolver.hangs = True
         response = await stage.ask(
-            "validate", body(pod()), lane=failure_policy.lower(), budget=0.05
+            "validate", body(pod()), route=failure_policy.lower(), budget=0.05
         )
         assert response["allowed"] is is_allowed
 
@@ -374,7 +374,7 @@ def test_whose_requests_are_left_out_follows_the_configuration_at_once() -> None
         user = {"username": "ada", "groups": ["dev"]}
         for excluded, allowed in (("", False), ("ada", True), ("eve", False), ("!ada,*", False)):
             settings = {"metadata": {"name": "kyverno"}, "data": {"excludeUsernames": excluded}}
-            stage.world.put(CONFIG_MAPS, settings)
+            stage.cache.put(CONFIG_MAPS, settings)
             for _ in range(2):
                 response = await stage.ask("validate", body(pod(), userInfo=user))
                 assert response["allowed"] is allowed, excluded
@@ -391,6 +391,6 @@ def test_whose_requests_are_left_out_follows_the_configuration_at_once() -> None
 def test_a_request_with_names_that_are_no_texts_is_no_review(fields) -> None:
     async def test(stage: Stage) -> None:
         with pytest.raises(DocumentError):
-            await stage.ask("validate", body(pod(), **fields), lane="ignore")
+            await stage.ask("validate", body(pod(), **fields), route="ignore")
 
     run(test, policy())

@@ -14,7 +14,7 @@ from controllers.kube import ManualClock
 from controllers.kube.fake import FakeClient
 from controllers.webhook.caller import Caller, Callers, current_caller
 from controllers.webhook.configurations import Address
-from controllers.webhook.grants import GrantDesk
+from controllers.webhook.grants import GrantValidator
 from controllers.webhook.secret_path import OVERLAP, PLACES, Paths, Shared, unpacked
 from controllers.webhook.server import Routes, WebhookServer
 
@@ -170,8 +170,8 @@ def test_codes_that_objects_carry_are_not_turned_on_where_the_api_server_proves_
 
     async def go() -> Any:
         current_caller.set(caller)
-        desk = GrantDesk(FakeClient(), ManualClock(NOW), b"k" * 32)
-        return orjson.loads(await desk.review("", body(obj), 5.0))["response"]
+        validator = GrantValidator(FakeClient(), ManualClock(NOW), b"k" * 32)
+        return orjson.loads(await validator.review("", body(obj), 5.0))["response"]
 
     answer = asyncio.run(go())
     assert answer["allowed"] is allowed

@@ -19,7 +19,7 @@ def test_what_follows_from_a_review_knows_whether_its_caller_was_proven(caller: 
             for asked in ("validate", "mutate"):
                 answer = await stage.ask(asked, body(pod()))
                 assert answer["allowed"] is (asked == "mutate")
-            await stage.afterwork.finish()
+            await stage.background_queue.finish()
             told = [verdict.is_proven for _, _, verdict in stage.sink.results_]
             assert told == [caller.is_proven] * 2
 

@@ -15,7 +15,7 @@ from controllers.kube.kinds import (
     UPDATE_REQUESTS,
     VALIDATING_WEBHOOKS,
 )
-from controllers.webhook.path_keeping import SECRET_NAME
+from controllers.webhook.path_controller import SECRET_NAME
 from tests.e2e import engine
 
 from .stage import CODE, Stage, hold, pod, posting, review, staged, tried, until

@@ -1,6 +1,6 @@
 """One-time codes at admission: a denial that offers one, a request that uses one (security.md 4.1).
 
-Asked in the validating stage only, after policies have denied; what goes wrong here leaves the denial as it was. Codes are off
+Asked in the validating stage only, after policies have denied; what goes wrong here leaves the denial as it was. OneTimeCodes are off
 unless a GrantPolicy turns them on for the rules that block, and then for people only, through an API server that proved to be
 one. Nothing is written but the use of a code, and on dry runs not even that.
 """
@@ -18,7 +18,7 @@ from controllers.store.code_keys import CodeKeys
 from controllers.store.grants import GrantPolicies
 from controllers.store.policies import CEL_GROUP, CEL_KEY
 from controllers.store.throttles import MINTED, WRONG
-from controllers.store.uses import Attempt, Uses, use_key
+from controllers.store.uses import CodeUseRecord, Uses, use_key
 from engine.codes import (  # fmt: skip
     Key,
     canonical,
@@ -38,7 +38,7 @@ from engine.grants.requests import covers, lets_ask
 
 from .approvals import Approvals
 from .caller import is_proven
-from .claims import (
+from .code_bindings import (
     CLUSTER_NAMESPACE,
     Places,
     body_of,
@@ -60,11 +60,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from controllers.kube import Client, Clock
-    from controllers.runtime.world import World
+    from controllers.runtime.cluster_cache import ClusterCache
     from engine.grants import GrantPolicy
     from engine.model import Review, RuleResult
 
-    from .claims import Claim
+    from .code_bindings import CodeBinding
     from .verdicts import Ruling
 
 SUBJECT_ACCESS: Final = Kind("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", False)  # fmt: skip
@@ -79,16 +79,16 @@ _log = logging.getLogger(__name__)
 class Found:
     """A code that an object carries and that a claim accepts; `source` says where it comes from."""
 
-    claim: Claim
+    claim: CodeBinding
     code: str
     source: str
 
 
-class Codes:
+class OneTimeCodes:
     """Offers and takes codes for denied requests. `key` is the one that all replicas share."""
 
-    def __init__(self, world: World, client: Client, clock: Clock, namespace: str, key: bytes) -> None:  # fmt: skip
-        self._world, self._client, self._clock = world, client, clock
+    def __init__(self, cache: ClusterCache, client: Client, clock: Clock, namespace: str, key: bytes) -> None:  # fmt: skip
+        self._cache, self._client, self._clock = cache, client, clock
         self._namespace = namespace
         self._keys = CodeKeys(client, clock, namespace, key)
         self._uses = Uses(client, namespace, use_key(key))
@@ -100,10 +100,10 @@ class Codes:
         self._policies = GrantPolicies(client, clock)
         self.throttle = Throttle(client, clock, namespace)
         self._outstanding = Outstanding()
-        self._live = Live(client, world.discovery)
+        self._live = Live(client, cache.discovery)
 
     def __repr__(self) -> str:
-        return f"<Codes in {self._namespace}>"
+        return f"<OneTimeCodes in {self._namespace}>"
 
     async def judge(
         self, review: Review, request: Mapping[str, Any], blocking: Sequence[RuleResult], ruling: Ruling, budget: float
@@ -137,14 +137,14 @@ class Codes:
             return ruling
         if not is_proven() and not all(one.strict_codes for one in modes.values()):
             return ruling
-        claims = await claims_of(review, request, by_policy, self._world.policies.snapshot, self._places)  # fmt: skip
+        claims = await claims_of(review, request, by_policy, self._cache.policies.snapshot, self._places)  # fmt: skip
         return await self._with_claims(review, request, claims, modes, ruling)
 
     async def _with_claims(
         self,
         review: Review,
         request: Mapping[str, Any],
-        claims: Sequence[Claim],
+        claims: Sequence[CodeBinding],
         modes: Mapping[str, GrantPolicy],
         ruling: Ruling,
     ) -> Ruling:
@@ -172,7 +172,7 @@ class Codes:
         self,
         review: Review,
         request: Mapping[str, Any],
-        claims: Sequence[Claim],
+        claims: Sequence[CodeBinding],
         modes: Mapping[str, GrantPolicy],
         carried: Sequence[str],
         keys: Sequence[Key],
@@ -200,7 +200,7 @@ class Codes:
         )
 
     async def _claimed_for(
-        self, claim: Claim, policy: GrantPolicy, keys: Sequence[Key], claimed: frozenset[str]
+        self, claim: CodeBinding, policy: GrantPolicy, keys: Sequence[Key], claimed: frozenset[str]
     ) -> Found | None:
         """Return the code for a claim whose use was claimed by its owner; raises KubeError."""
         now, source = self._clock.now(), "minted"
@@ -216,7 +216,7 @@ class Codes:
         )
 
     async def _minted_among(
-        self, claim: Claim, policy: GrantPolicy, carried: Sequence[str], keys: Sequence[Key]
+        self, claim: CodeBinding, policy: GrantPolicy, carried: Sequence[str], keys: Sequence[Key]
     ) -> Found | None:
         now = self._clock.now()
         if policy.codes == "approve":
@@ -231,7 +231,7 @@ class Codes:
         self,
         review: Review,
         request: Mapping[str, Any],
-        claim: Claim,
+        claim: CodeBinding,
         carried: Sequence[str],
         policies: Sequence[GrantPolicy],
     ) -> Found | None:
@@ -263,8 +263,8 @@ class Codes:
             for one in attempts
         )
 
-    def _attempt(self, review: Review, request: Mapping[str, Any], found: Found) -> Attempt:
-        return Attempt(
+    def _attempt(self, review: Review, request: Mapping[str, Any], found: Found) -> CodeUseRecord:
+        return CodeUseRecord(
             name=use_name(found.code),
             user=user_of(request),
             policy=found.claim.policy,
@@ -280,7 +280,7 @@ class Codes:
         self,
         review: Review,
         request: Mapping[str, Any],
-        claims: Sequence[Claim],
+        claims: Sequence[CodeBinding],
         modes: Mapping[str, GrantPolicy],
         keys: Sequence[Key],
     ) -> str:
@@ -297,7 +297,7 @@ class Codes:
         return "".join(lines)
 
     async def _offer(
-        self, request: Mapping[str, Any], claim: Claim, policy: GrantPolicy, key: Key
+        self, request: Mapping[str, Any], claim: CodeBinding, policy: GrantPolicy, key: Key
     ) -> str:
         if is_proven() and not await self.throttle.may_mint(user_of(request)):
             return f"no one-time code for {claim.name}: {TOO_OFTEN}\n"
@@ -312,7 +312,7 @@ class Codes:
         self,
         review: Review,
         request: Mapping[str, Any],
-        claim: Claim,
+        claim: CodeBinding,
         policy: GrantPolicy,
         key: Key,
     ) -> str:
@@ -326,7 +326,9 @@ class Codes:
             return f"no one-time code for {claim.name}: the approved one was used\n"
         return _offered(claim, code, approval.ends, is_strict=policy.strict_codes)
 
-    async def _fresh(self, claim: Claim, policy: GrantPolicy, key: Key) -> tuple[str, datetime]:
+    async def _fresh(
+        self, claim: CodeBinding, policy: GrantPolicy, key: Key
+    ) -> tuple[str, datetime]:
         """Return the first code of this slot that was not used, and when it ends; empty where there may be none."""
         now = self._clock.now()
         slot = slot_of(now, policy.code_for)
@@ -348,7 +350,7 @@ class Codes:
         """Ask whether somebody holds the verb `redeem` on every policy that codes are brought for; raises KubeError."""
         return all([await self._may_redeem(request, one.claim) for one in found])
 
-    async def _may_redeem(self, request: Mapping[str, Any], claim: Claim) -> bool:
+    async def _may_redeem(self, request: Mapping[str, Any], claim: CodeBinding) -> bool:
         """Ask whether somebody holds the verb `redeem` on a policy; raises KubeError."""
         info = request.get("userInfo") or {}
         is_cel = claim.policy.startswith(CEL_KEY)
@@ -366,7 +368,7 @@ class Codes:
         return status.get("allowed") is True
 
 
-def _offered(claim: Claim, code: str, ends: datetime, *, is_strict: bool) -> str:
+def _offered(claim: CodeBinding, code: str, ends: datetime, *, is_strict: bool) -> str:
     if not is_proven():
         # INVARIANT: no code is told to somebody who did not prove to be the API server
         return f"one-time code for {claim.name}: kubectl kpolicy otp claim {use_name(code)} (until {ends:%H:%M:%S} UTC)\n"

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from controllers.kube import Client, Clock, Kind
     from controllers.kube.events import Recorder
     from controllers.kube.informers import Informers
+    from controllers.runtime.cluster_cache import ClusterCache
     from controllers.runtime.evaluating import Resolver
     from controllers.runtime.metrics import Metrics
     from controllers.runtime.policy_cache import Snapshot
     from controllers.runtime.process import Post
-    from controllers.runtime.world import World
     from engine.manifests import Trust
     from engine.model import Object, Policy
 
@@ -47,13 +47,13 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class LoopContext:
     """What loops stand in.
 
     `key` is what chance follows from, `instance` how this process signs its Events, `post` sends to addresses outside.
     """
 
-    world: World
+    cache: ClusterCache
     client: Client
     clock: Clock
     resolver: Resolver
@@ -70,7 +70,7 @@ class Surroundings:
     @property
     def snapshot(self) -> Snapshot:
         """The policies in force now."""
-        return self.world.policies.snapshot
+        return self.cache.policies.snapshot
 
     @property
     def policies(self) -> Mapping[str, Policy]:
@@ -83,12 +83,12 @@ class Surroundings:
             now=now or self.clock.now(),
             seed=seed_of(self.key, seed),
             trust=self.trust,
-            resolve_values=self.world.resolve_values,
+            resolve_values=self.cache.resolve_values,
         )
 
     async def kind_of(self, api_version: str, kind: str) -> Kind:
         """Return where objects of a kind are kept, asking the server again for one that is new; raises NotFound."""
-        discovery = self.world.discovery
+        discovery = self.cache.discovery
         found = discovery.find(api_version, kind)
         if found is None:
             await discovery.refresh()
@@ -105,7 +105,7 @@ class Surroundings:
         """Return the labels of a namespace, asked for when it is not known; of one that is gone, none."""
         if not name:
             return {}
-        labels = self.world.namespaces.labels(name)
+        labels = self.cache.namespaces.labels(name)
         if labels is not None:
             return labels
         try:

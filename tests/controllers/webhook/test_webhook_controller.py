@@ -20,20 +20,25 @@ from controllers.kube.kinds import (
     SECRETS,
     VALIDATING_WEBHOOKS,
 )
-from controllers.runtime.afterwork import Afterwork
+from controllers.runtime.background_queue import BackgroundQueue
+from controllers.runtime.cluster_cache import WATCHED, ClusterCache
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.options import Options
 from controllers.runtime.process import Runtime
-from controllers.runtime.world import WATCHED, World
 from controllers.store.policies import content_hash
-from controllers.webhook import keeping
+from controllers.webhook import webhook_controller
 from controllers.webhook.certificates import expiry, is_usable, trusts
-from controllers.webhook.keeping import OVERLAP, SETTLE, Keeper, foreign_webhooks
 from controllers.webhook.secrets import (
     ensure_certificates,
     secret_name,
     stored_certificates,
     watch_certificates,
+)
+from controllers.webhook.webhook_controller import (
+    OVERLAP,
+    SETTLE,
+    WebhookController,
+    foreign_webhooks,
 )
 
 from .staging import NOW, policy
@@ -43,31 +48,31 @@ NAMES = ["kyverno-svc.kyverno.svc"]
 
 
 class Kept:
-    """A keeper on a client in memory, and what it loaded."""
+    """A webhook_controller on a client in memory, and what it loaded."""
 
     def __init__(self) -> None:
         self.clock = ManualClock(NOW)
         self.client = FakeClient(clock=self.clock)
         metrics = Metrics()
         discovery = Discovery(self.client)
-        self.world = World(discovery, metrics)
+        self.cache = ClusterCache(discovery, metrics)
         self.informers = Informers(self.client, clock=self.clock)
         self.runtime = Runtime(
             self.client,
             self.clock,
-            self.world,
+            self.cache,
             metrics,
             None,
             self.informers,
-            Afterwork(metrics),
+            BackgroundQueue(metrics),
             b"k" * 32,
             options=Options(),
         )  # type: ignore[arg-type] # fmt: skip - nothing is looked up here
         self.loaded: list[Any] = []
-        self.keeper = Keeper(self.runtime, NAMES, "", self.loaded.append)
+        self.webhook_controller = WebhookController(self.runtime, NAMES, "", self.loaded.append)
 
     def put(self, obj: dict[str, Any]) -> None:
-        self.world.put(CLUSTER_POLICIES, obj)
+        self.cache.put(CLUSTER_POLICIES, obj)
 
     async def webhooks(self) -> list[str]:
         found = await self.client.get(VALIDATING_WEBHOOKS, VALIDATING)
@@ -81,11 +86,11 @@ class Kept:
 @asynccontextmanager
 async def kept(*, ready: bool = True, leads: bool = True):
     stage = Kept()
-    await stage.world.discovery.refresh()
+    await stage.cache.discovery.refresh()
     if ready:
         for kind in WATCHED:
-            stage.world.listed(kind)
-    task = asyncio.create_task(stage.keeper.lead()) if leads else None
+            stage.cache.listed(kind)
+    task = asyncio.create_task(stage.webhook_controller.lead()) if leads else None
     try:
         yield stage
     finally:
@@ -112,7 +117,7 @@ def test_policies_are_asked_for_and_that_is_told() -> None:
         await stage.clock.advance(1)
         assert await stage.webhooks() == ["validate.kyverno.svc-fail"]
         assert stage.runtime.configured.policies == {"team": content_hash(policy())}
-        stage.world.remove(CLUSTER_POLICIES, policy())
+        stage.cache.remove(CLUSTER_POLICIES, policy())
         await stage.clock.advance(1)
         assert await stage.webhooks() == []
         assert stage.runtime.configured.policies == {}
@@ -143,7 +148,7 @@ def test_nothing_is_written_before_all_policies_are_known() -> None:
         await stage.clock.advance(10)
         assert stage.client.stored(VALIDATING_WEBHOOKS) == []
         for kind in WATCHED:
-            stage.world.listed(kind)
+            stage.cache.listed(kind)
         await stage.clock.advance(1)
         assert len(stage.client.stored(VALIDATING_WEBHOOKS)) == 8
 
@@ -156,7 +161,7 @@ def test_nothing_is_written_twice() -> None:
         await stage.clock.advance(1)
         await settle()
         stage.client.calls.clear()
-        stage.keeper.mark()
+        stage.webhook_controller.mark()
         await stage.clock.advance(1)
         assert {call.verb for call in stage.client.calls} <= {"get", "watch"}
 
@@ -243,7 +248,7 @@ def test_certificates_nobody_can_use_are_made_anew() -> None:
 def test_through_years_of_renewals_whoever_trusts_the_configurations_trusts_the_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(keeping, "RENEWAL_CHECK", 3600.0 * 24 * 5)
+    monkeypatch.setattr(webhook_controller, "RENEWAL_CHECK", 3600.0 * 24 * 5)
 
     async def test(stage: Kept) -> None:
         stage.put(policy())
@@ -251,7 +256,7 @@ def test_through_years_of_renewals_whoever_trusts_the_configurations_trusts_the_
         for _ in range(75):
             for pause in (3600 * 24 * 10, OVERLAP / 2, OVERLAP, OVERLAP):
                 await stage.clock.advance(pause)
-                stage.keeper.mark()
+                stage.webhook_controller.mark()
                 await stage.clock.advance(0.3)
                 leaf = stage.loaded[-1].leaf.certificate
                 assert trusts(await stage.bundle(), leaf)
@@ -279,7 +284,7 @@ def test_a_new_pair_reaches_replicas_that_only_watch() -> None:
 
 def test_webhooks_of_kyverno_itself_are_noticed_and_ours_are_not() -> None:
     async def test(stage: Kept) -> None:
-        await stage.keeper.bring_in_step()
+        await stage.webhook_controller.bring_in_step()
         assert await foreign_webhooks(stage.client) == []
         foreign = {
             "apiVersion": "admissionregistration.k8s.io/v1",
@@ -295,11 +300,11 @@ def test_webhooks_of_kyverno_itself_are_noticed_and_ours_are_not() -> None:
 
 def test_a_conflict_ends_the_round_and_says_so() -> None:
     async def test(stage: Kept) -> None:
-        await stage.keeper.bring_in_step()
+        await stage.webhook_controller.bring_in_step()
         stage.put(policy())
         stage.client.fail("update", Conflict("somebody was quicker"))
         with pytest.raises(Conflict):
-            await stage.keeper.bring_in_step()
+            await stage.webhook_controller.bring_in_step()
         assert stage.runtime.configured.policies == {}
 
     run(test, leads=False)

@@ -44,7 +44,7 @@ _TRIES: Final = 5
 _log = logging.getLogger(__name__)
 
 
-class PathKeeper:
+class PathController:
     """Shares paths and authority. `start` it, `run` it as a task.
 
     `changed` is called with everything new, and again once configurations are to carry it; it must not wait.
@@ -70,7 +70,7 @@ class PathKeeper:
         self.shared = Shared()
 
     def __repr__(self) -> str:
-        return f"<PathKeeper in {self._namespace}>"
+        return f"<PathController in {self._namespace}>"
 
     def outage(self) -> None:
         """Have the paths changed soon, because a caller may have printed one."""

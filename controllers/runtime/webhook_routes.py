@@ -1,6 +1,6 @@
-"""Compiled policies sorted by when the webhook asks them: one lane for each webhook path.
+"""Compiled policies sorted by when the webhook asks them: one route for each webhook path.
 
-A lane is what one path serves: the classic policies of one failure policy, those written in CEL, or a single policy with
+A route is what one path serves: the classic policies of one failure policy, those written in CEL, or a single policy with
 match conditions of its own (row W-03). Within it rules are told apart once, here, so that nothing is sorted while a request waits.
 """
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 FAIL, IGNORE = "Fail", "Ignore"
 CEL = "vpol"
-"""What ends the lanes of policies written in CEL, which upstream answers under names of their own."""
+"""What ends the routes of policies written in CEL, which upstream answers under names of their own."""
 
 _ENFORCE = "enforce"
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class WebhookRoute:
     """The policies of one path.
 
     `mutate` changes the object (images included), `blocking` may deny or warn, `audit` is asked after the answer,
@@ -50,12 +50,12 @@ def lane_name(policy: Policy, failure_policy: str = "") -> str:
     return f"{plain}/finegrained/{policy.key}" if fine_grained(policy) else plain
 
 
-def build_lanes(
+def build_routes(
     compiled: Iterable[CompiledPolicy], *, force_ignore: bool = False
-) -> dict[str, Lane]:
-    """Sort policies into lanes by path; policies that are not for admission are left out (row A-17).
+) -> dict[str, WebhookRoute]:
+    """Sort policies into routes by path; policies that are not for admission are left out (row A-17).
 
-    The lanes `fail`, `ignore` and `all` (of the plain path, which fails) are always there. Order is by policy key, which
+    The routes `fail`, `ignore` and `all` (of the plain path, which fails) are always there. Order is by policy key, which
     upstream leaves to chance (row W-13).
     """
     sorted_in: dict[str, list[CompiledPolicy]] = {"fail": [], "ignore": [], "all": []}
@@ -65,13 +65,13 @@ def build_lanes(
             sorted_in.setdefault(lane_name(one.policy, forced), []).append(one)
             sorted_in["all"].append(one)
     return {
-        name: build_lane(failure_policy_of(name), policies) for name, policies in sorted_in.items()
+        name: build_route(failure_policy_of(name), policies) for name, policies in sorted_in.items()
     }
 
 
-def build_lane(failure_policy: str, policies: list[CompiledPolicy]) -> Lane:
-    """Make the lane of some policies."""
-    return Lane(
+def build_route(failure_policy: str, policies: list[CompiledPolicy]) -> WebhookRoute:
+    """Make the route of some policies."""
+    return WebhookRoute(
         failure_policy,
         mutate=PolicySet(_only(policies, changes_object)),
         blocking=PolicySet(_only(filter(answers_at_once, policies), is_verdict)),
@@ -132,6 +132,6 @@ def _only(
     return tuple(one for one in narrowed if one.rules)
 
 
-def failure_policy_of(lane: str) -> str:
+def failure_policy_of(route: str) -> str:
     """Return the failure policy of what a path serves; the plain path fails."""
-    return IGNORE if lane.partition("/")[0] == "ignore" else FAIL
+    return IGNORE if route.partition("/")[0] == "ignore" else FAIL

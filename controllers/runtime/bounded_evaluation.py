@@ -51,7 +51,7 @@ _TOO_OFTEN: Final = (
 _TOO_MANY: Final = "too many evaluations take long at this moment; try again later"
 
 
-class Heavy:
+class BoundedEvaluator:
     """The bounds of one process; `now` is a monotonic clock, `most` is how many children there may be at once."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic, most: int = 0) -> None:
@@ -183,5 +183,5 @@ def over(review: Review) -> LimitError:
     )
 
 
-PROCESS: Final = Heavy()
+PROCESS: Final = BoundedEvaluator()
 """The bounds of this process: it has one main thread, and one set of cores."""

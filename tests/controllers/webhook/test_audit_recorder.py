@@ -13,8 +13,8 @@ from controllers.kube.accounts import Accounts, Job, account_user
 from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import AUDIT_NOTES
 from controllers.store.audit_notes import entry_of, is_ours, note_key
+from controllers.webhook.audit_recorder import NOT_NOTED, AuditRecorder
 from controllers.webhook.caller import Caller, current_caller
-from controllers.webhook.noting import NOT_NOTED, Notary
 
 from .staging import NOW, body
 
@@ -48,7 +48,7 @@ def _by_certificate():
 class Desk:
     def __init__(self) -> None:
         self.client = FakeClient(clock=ManualClock(NOW))
-        self.notary = Notary(
+        self.audit_recorder = AuditRecorder(
             self.client, self.client.clock, "kyverno", KEY, Accounts.one(self.client).jobs_of
         )
 
@@ -57,7 +57,7 @@ class Desk:
         group, _, version = shown["apiVersion"].rpartition("/")
         resource = {"group": group, "version": version, "resource": PLURALS[shown["kind"]]}
         sent = body(new, oldObject=old, operation=operation, userInfo=user, resource=resource, **fields)  # fmt: skip
-        answer = orjson.loads(asyncio.run(self.notary.review("", sent, 5.0)))["response"]
+        answer = orjson.loads(asyncio.run(self.audit_recorder.review("", sent, 5.0)))["response"]
         assert answer["allowed"] is True
         return answer
 
@@ -71,41 +71,41 @@ class Desk:
     [(GRANT, "it was active"), (obj("GrantPolicy"), ""), (EXCEPTION, ""), (obj("CodeUse", status={"state": "Confirmed"}), "it was Confirmed"), (obj("OneTimeCode"), ""), (obj("AuditSegment"), "")],
 )  # fmt: skip
 def test_a_deletion_is_noted_with_who_did_it(gone: Any, reason: str):
-    desk = Desk()
-    desk.ask("DELETE", None, gone)
-    assert desk.told() == [("delete", "eve", gone["kind"], reason)]
+    validator = Desk()
+    validator.ask("DELETE", None, gone)
+    assert validator.told() == [("delete", "eve", gone["kind"], reason)]
 
 
 def test_a_request_that_is_run_again_leaves_one_note():
-    desk = Desk()
+    validator = Desk()
     for _ in range(3):
-        answer = desk.ask("DELETE", None, GRANT)
+        answer = validator.ask("DELETE", None, GRANT)
         assert "warnings" not in answer
-    assert len(desk.told()) == 1
+    assert len(validator.told()) == 1
 
 
 def test_a_deletion_that_is_asked_for_again_later_leaves_another_note():
-    desk = Desk()
-    desk.ask("DELETE", None, GRANT)
-    asyncio.run(desk.client.clock.advance(20))
-    desk.ask("DELETE", None, GRANT)
-    first, second = (entry_of(one, "failed") for one in desk.client.stored(AUDIT_NOTES))
+    validator = Desk()
+    validator.ask("DELETE", None, GRANT)
+    asyncio.run(validator.client.clock.advance(20))
+    validator.ask("DELETE", None, GRANT)
+    first, second = (entry_of(one, "failed") for one in validator.client.stored(AUDIT_NOTES))
     assert first["id"] != second["id"]
-    done, same = (entry_of(one, "ok") for one in desk.client.stored(AUDIT_NOTES))
+    done, same = (entry_of(one, "ok") for one in validator.client.stored(AUDIT_NOTES))
     assert done["id"] == same["id"] != first["id"]
 
 
 def test_who_asks_again_for_what_is_being_deleted_has_not_deleted_it():
-    desk = Desk()
+    validator = Desk()
     going = {"deletionTimestamp": "2026-11-21T10:00:00Z", "finalizers": ["example.org/hold"]}
-    desk.ask("DELETE", None, {**GRANT, "metadata": {**GRANT["metadata"], **going}})
-    assert desk.told() == []
+    validator.ask("DELETE", None, {**GRANT, "metadata": {**GRANT["metadata"], **going}})
+    assert validator.told() == []
 
 
 def test_a_dry_run_leaves_no_note():
-    desk = Desk()
-    desk.ask("DELETE", None, GRANT, dryRun=True)
-    assert desk.told() == []
+    validator = Desk()
+    validator.ask("DELETE", None, GRANT, dryRun=True)
+    assert validator.told() == []
 
 
 @pytest.mark.parametrize(
@@ -123,36 +123,38 @@ def test_a_dry_run_leaves_no_note():
     ],
 )  # fmt: skip
 def test_changes_of_who_may_do_what_and_of_clean_ups_are_noted(new: Any, old: Any, verb: str):
-    desk = Desk()
-    desk.ask("UPDATE" if old else "CREATE", new, old)
-    [told] = desk.told()
+    validator = Desk()
+    validator.ask("UPDATE" if old else "CREATE", new, old)
+    [told] = validator.told()
     assert told[:3] == (verb, "eve", new["kind"])
 
 
 def test_the_reason_of_a_postponement_is_in_the_note():
-    desk = Desk()
+    validator = Desk()
     value = "2027-01-01T00:00:00Z eve: the migration runs"
-    desk.ask("UPDATE", obj("Pod", "v1", metadata={"annotations": {"kpolicy.io/cleanup-after": value}}), obj("Pod", "v1"))  # fmt: skip
-    assert desk.told()[0][3] == value
+    validator.ask("UPDATE", obj("Pod", "v1", metadata={"annotations": {"kpolicy.io/cleanup-after": value}}), obj("Pod", "v1"))  # fmt: skip
+    assert validator.told()[0][3] == value
 
 
 def test_a_run_by_hand_and_the_reason_of_a_resumption_are_in_the_note():
-    desk = Desk()
+    validator = Desk()
     plain = obj("CleanupPolicy", "kyverno.io/v2")
     ran = {"kpolicy.io/cleanup-run": "2026-11-21T10:18:00Z eve: quota is full"}
-    desk.ask("UPDATE", obj("CleanupPolicy", "kyverno.io/v2", metadata={"annotations": ran}), plain)
+    validator.ask(
+        "UPDATE", obj("CleanupPolicy", "kyverno.io/v2", metadata={"annotations": ran}), plain
+    )
     paused = obj("CleanupPolicy", "kyverno.io/v2", metadata={"annotations": {"kpolicy.io/cleanup-pause": "true eve: wait"}})  # fmt: skip
     resumed = obj("CleanupPolicy", "kyverno.io/v2", metadata={"annotations": {"kpolicy.io/cleanup-reason": "done"}, "resourceVersion": "8"})  # fmt: skip
-    desk.ask("UPDATE", resumed, paused)
-    assert sorted((told[0], told[3]) for told in desk.told()) == [("resume", "done"), ("run", "2026-11-21T10:18:00Z eve: quota is full")]  # fmt: skip
+    validator.ask("UPDATE", resumed, paused)
+    assert sorted((told[0], told[3]) for told in validator.told()) == [("resume", "done"), ("run", "2026-11-21T10:18:00Z eve: quota is full")]  # fmt: skip
 
 
 def test_the_same_change_made_again_later_is_another_note():
-    desk = Desk()
+    validator = Desk()
     for version in ("7", "9"):
         old = obj("GrantPolicy", spec={"maxDuration": "8h"}, metadata={"resourceVersion": version})
-        desk.ask("UPDATE", obj("GrantPolicy", spec={"maxDuration": "8d"}), old)
-    assert len(desk.told()) == 2
+        validator.ask("UPDATE", obj("GrantPolicy", spec={"maxDuration": "8d"}), old)
+    assert len(validator.told()) == 2
 
 
 @pytest.mark.parametrize(
@@ -166,15 +168,15 @@ def test_the_same_change_made_again_later_is_another_note():
     ],
 )  # fmt: skip
 def test_what_other_records_tell_or_what_changes_nothing_is_not_noted(new: Any, old: Any):
-    desk = Desk()
-    desk.ask("UPDATE" if old else "CREATE", new, old)
-    assert desk.told() == []
+    validator = Desk()
+    validator.ask("UPDATE" if old else "CREATE", new, old)
+    assert validator.told() == []
 
 
 def test_a_pod_that_is_deleted_is_nobody_s_business_here():
-    desk = Desk()
-    desk.ask("DELETE", None, obj("Pod", "v1"))
-    assert desk.told() == []
+    validator = Desk()
+    validator.ask("DELETE", None, obj("Pod", "v1"))
+    assert validator.told() == []
 
 
 def _ending(text: str, **more: str) -> dict[str, Any]:
@@ -204,46 +206,48 @@ OVER, LATER = "2026-11-21T10:17:59Z", "2026-11-21T10:18:01Z"
     ],
 )  # fmt: skip
 def test_a_deletion_by_an_account_of_ours_is_noted_unless_records_of_that_account_tell_of_it(job: Job, gone: Any, verb: str):  # fmt: skip
-    desk = Desk()
-    desk.ask("DELETE", None, gone, user={"username": OWN[job]})
-    assert desk.told() == ([(verb, OWN[job], gone["kind"], desk.told()[0][3])] if verb else [])
+    validator = Desk()
+    validator.ask("DELETE", None, gone, user={"username": OWN[job]})
+    assert validator.told() == (
+        [(verb, OWN[job], gone["kind"], validator.told()[0][3])] if verb else []
+    )
 
 
 def test_the_end_of_an_exception_by_its_label_is_one():
-    desk = Desk()
+    validator = Desk()
     metadata = {**EXCEPTION["metadata"], "labels": {"cleanup.kyverno.io/ttl": "1h"}}
     for uid, created in (("a", "2026-11-21T09:00:00Z"), ("b", "2026-11-21T10:00:00Z")):
         gone = {**EXCEPTION, "metadata": {**metadata, "uid": uid, "creationTimestamp": created}}
-        desk.ask("DELETE", None, gone, user={"username": OWN[Job.CLEANUP]})
-    assert sorted(told[0] for told in desk.told()) == ["delete", "expired"]
+        validator.ask("DELETE", None, gone, user={"username": OWN[Job.CLEANUP]})
+    assert sorted(told[0] for told in validator.told()) == ["delete", "expired"]
 
 
 @pytest.mark.parametrize("job", list(Job))
 @pytest.mark.parametrize("old", [None, {**EXCEPTION, "spec": {}}])
 def test_an_exception_that_an_account_of_ours_writes_is_noted(job: Job, old: Any):
-    desk = Desk()
-    desk.ask("UPDATE" if old else "CREATE", EXCEPTION, old, user={"username": OWN[job]})
-    [told] = desk.told()
+    validator = Desk()
+    validator.ask("UPDATE" if old else "CREATE", EXCEPTION, old, user={"username": OWN[job]})
+    [told] = validator.told()
     assert told[1] == OWN[job]
 
 
 @pytest.mark.parametrize("job", list(Job))
 def test_only_the_grants_account_s_own_exceptions_are_told_by_their_grants(job: Job):
-    desk = Desk()
-    desk.ask("CREATE", _ending(LATER, **GRANTED), user={"username": OWN[job]})
-    assert len(desk.told()) == (job is not Job.GRANTS)
+    validator = Desk()
+    validator.ask("CREATE", _ending(LATER, **GRANTED), user={"username": OWN[job]})
+    assert len(validator.told()) == (job is not Job.GRANTS)
 
 
 def test_when_a_note_cannot_be_written_the_request_is_let_through_with_a_warning():
-    desk = Desk()
-    desk.client.fail("create", Unreachable("gone"))
-    assert desk.ask("DELETE", None, GRANT)["warnings"] == [NOT_NOTED]
+    validator = Desk()
+    validator.client.fail("create", Unreachable("gone"))
+    assert validator.ask("DELETE", None, GRANT)["warnings"] == [NOT_NOTED]
 
 
 def test_a_note_is_signed_in_every_part():
-    desk = Desk()
-    desk.ask("DELETE", None, EXCEPTION)
-    [note] = desk.client.stored(AUDIT_NOTES)
+    validator = Desk()
+    validator.ask("DELETE", None, EXCEPTION)
+    [note] = validator.client.stored(AUDIT_NOTES)
     key = note_key(KEY)
     assert is_ours(note, key)
     assert not is_ours(note, note_key(b"another"))
@@ -254,7 +258,7 @@ def test_a_note_is_signed_in_every_part():
 
 
 class UnprovenDesk(Desk):
-    """A desk on a cluster that holds some objects, asked by somebody who proved nothing."""
+    """A validator on a cluster that holds some objects, asked by somebody who proved nothing."""
 
     def __init__(self, *objects: Any) -> None:
         super().__init__()
@@ -262,7 +266,7 @@ class UnprovenDesk(Desk):
             self.client.put(one)
         discovery = Discovery(self.client)
         asyncio.run(discovery.refresh())
-        self.notary = Notary(
+        self.audit_recorder = AuditRecorder(
             self.client,
             self.client.clock,
             "kyverno",
@@ -287,29 +291,29 @@ WIDER = {**EXCEPTION, "spec": {"exceptions": []}}
 
 
 def test_what_nobody_proved_is_noted_only_as_far_as_the_cluster_is_as_it_says():
-    desk = UnprovenDesk(EXCEPTION)
-    desk.ask("DELETE", None, GRANT)
-    desk.ask("UPDATE", EXCEPTION, WIDER)
-    desk.ask("UPDATE", EXCEPTION, EXCEPTION)
-    desk.ask("CREATE", EXCEPTION)
+    validator = UnprovenDesk(EXCEPTION)
+    validator.ask("DELETE", None, GRANT)
+    validator.ask("UPDATE", EXCEPTION, WIDER)
+    validator.ask("UPDATE", EXCEPTION, EXCEPTION)
+    validator.ask("CREATE", EXCEPTION)
     other = {**EXCEPTION, "metadata": {**EXCEPTION["metadata"], "uid": "other"}}
-    desk.ask("DELETE", None, other)
-    assert desk.told() == []
-    desk.ask("UPDATE", WIDER, EXCEPTION)
-    desk.ask("DELETE", None, EXCEPTION)
-    desk.ask("CREATE", other)
-    assert sorted(desk.shown()) == [("change", True, "changed"), ("delete", True, "gone"), ("except", True, "made")]  # fmt: skip
+    validator.ask("DELETE", None, other)
+    assert validator.told() == []
+    validator.ask("UPDATE", WIDER, EXCEPTION)
+    validator.ask("DELETE", None, EXCEPTION)
+    validator.ask("CREATE", other)
+    assert sorted(validator.shown()) == [("change", True, "changed"), ("delete", True, "gone"), ("except", True, "made")]  # fmt: skip
 
 
 def test_the_reason_of_an_unproven_deletion_is_what_the_cluster_shows():
-    desk = UnprovenDesk({**GRANT, "status": {"state": "revoked"}})
-    desk.ask("DELETE", None, GRANT)
-    assert desk.told() == [("delete", "eve", "Grant", "it was revoked")]
+    validator = UnprovenDesk({**GRANT, "status": {"state": "revoked"}})
+    validator.ask("DELETE", None, GRANT)
+    assert validator.told() == [("delete", "eve", "Grant", "it was revoked")]
 
 
 def test_a_kind_that_the_server_does_not_have_is_looked_for_nowhere():
-    desk = UnprovenDesk()
-    before = len(desk.client.calls)
+    validator = UnprovenDesk()
+    before = len(validator.client.calls)
     strange = obj("PolicyException", "kyverno.io/v2", metadata={"name": "../../secrets"})
-    desk.ask("DELETE", None, {**strange, "kind": "PolicyException"}, kind={"group": "x", "version": "y", "kind": "../z"})  # fmt: skip
-    assert [call.verb for call in desk.client.calls[before:]] == []
+    validator.ask("DELETE", None, {**strange, "kind": "PolicyException"}, kind={"group": "x", "version": "y", "kind": "../z"})  # fmt: skip
+    assert [call.verb for call in validator.client.calls[before:]] == []

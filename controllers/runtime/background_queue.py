@@ -23,7 +23,7 @@ MOST_BYTES = 16 * 1024 * 1024
 """Bytes of objects that waiting work keeps alive."""
 
 
-class Afterwork:
+class BackgroundQueue:
     """A bounded queue of work with a few workers."""
 
     def __init__(

@@ -16,7 +16,7 @@ class Overloaded(Exception):  # noqa: N818 - it names the state, as asyncio's ow
     """There is no room to wait."""
 
 
-class Gate:
+class AdmissionLimiter:
     """A semaphore with a bounded queue."""
 
     def __init__(self, running: int, waiting: int) -> None:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from controllers.runtime import children, evaluations, heavy
+from controllers.runtime import bounded_evaluation, children, evaluations
 from controllers.runtime.allowances import CAPACITY, FLOOR, REFILL, Allowances
+from controllers.runtime.bounded_evaluation import BoundedEvaluator
 from controllers.runtime.children import in_child
-from controllers.runtime.heavy import Heavy
 from controllers.runtime.slices import TICK, Slice, SliceOver
 from engine.errors import LimitError
 from engine.evaluate import Evaluation, Inputs, PolicySet
@@ -130,8 +130,8 @@ def test_allowances_do_not_fill_the_memory() -> None:
 
 
 def test_an_evaluation_that_ends_in_time_is_done_in_place_and_costs_nothing(monkeypatch) -> None:
-    monkeypatch.setattr(heavy, "evaluate", for_some_ticks(0))
-    bounds = Heavy(Hand())
+    monkeypatch.setattr(bounded_evaluation, "evaluate", for_some_ticks(0))
+    bounds = BoundedEvaluator(Hand())
     assert bounds.attempt(NOTHING, review(), Inputs()) is not None
     assert bounds._allowances.are_untouched
 
@@ -146,10 +146,10 @@ def test_one_that_does_not_is_finished_in_a_child(monkeypatch) -> None:
         found.results = [RuleResult("p", "r", RuleType.VALIDATION, Status.FAIL, str(os.getpid()))]
         return found
 
-    monkeypatch.setattr(heavy, "evaluate", there)
+    monkeypatch.setattr(bounded_evaluation, "evaluate", there)
 
     async def go() -> None:
-        bounds = Heavy(most=1)
+        bounds = BoundedEvaluator(most=1)
         assert bounds.attempt(NOTHING, review(), Inputs()) is None
         found = await bounds.finish(NOTHING, review(), Inputs())
         assert found.results[0].message != str(me)
@@ -160,11 +160,11 @@ def test_one_that_does_not_is_finished_in_a_child(monkeypatch) -> None:
 
 def test_one_that_never_ends_is_killed_and_the_error_says_so(monkeypatch) -> None:
     monkeypatch.setattr(children, "WALL_SECONDS", 0.3)
-    monkeypatch.setattr(heavy, "evaluate", spin)
+    monkeypatch.setattr(bounded_evaluation, "evaluate", spin)
 
     async def go() -> None:
         with pytest.raises(LimitError, match="take too much time or memory"):
-            await Heavy().evaluate(NOTHING, review(), Inputs())
+            await BoundedEvaluator().evaluate(NOTHING, review(), Inputs())
 
     asyncio.run(go())
     with pytest.raises(ChildProcessError):
@@ -173,9 +173,9 @@ def test_one_that_never_ends_is_killed_and_the_error_says_so(monkeypatch) -> Non
 
 def test_a_tenant_without_allowance_is_refused_at_once_and_others_are_not(monkeypatch) -> None:
     now = Hand()
-    bounds = Heavy(now)
+    bounds = BoundedEvaluator(now)
     bounds._allowances.take("shop", CAPACITY - FLOOR)
-    monkeypatch.setattr(heavy, "evaluate", for_some_ticks(0))
+    monkeypatch.setattr(bounded_evaluation, "evaluate", for_some_ticks(0))
     with pytest.raises(LimitError, match="namespace `shop` have taken more time"):
         bounds.attempt(NOTHING, review(), Inputs())
     assert bounds.attempt(NOTHING, review("bank"), Inputs()) is not None
@@ -184,21 +184,21 @@ def test_a_tenant_without_allowance_is_refused_at_once_and_others_are_not(monkey
 
 
 def test_a_tenant_in_debt_gets_its_ordinary_reviews_decided_and_no_child(monkeypatch) -> None:
-    bounds = Heavy(Hand())
+    bounds = BoundedEvaluator(Hand())
     bounds._allowances.take("user eve", CAPACITY)
-    monkeypatch.setattr(heavy, "evaluate", for_some_ticks(0))
+    monkeypatch.setattr(bounded_evaluation, "evaluate", for_some_ticks(0))
     assert bounds.attempt(NOTHING, review("", "eve"), Inputs()) is not None
-    monkeypatch.setattr(heavy, "evaluate", spin)
+    monkeypatch.setattr(bounded_evaluation, "evaluate", spin)
     with pytest.raises(LimitError, match="user `eve`"):
         bounds.attempt(NOTHING, review("", "eve"), Inputs())
 
 
 def test_no_more_wait_for_a_child_than_may(monkeypatch) -> None:
-    monkeypatch.setattr(heavy, "MOST_WAITING", 0)
+    monkeypatch.setattr(bounded_evaluation, "MOST_WAITING", 0)
 
     async def go() -> None:
         with pytest.raises(LimitError, match="too many evaluations"):
-            await Heavy().finish(NOTHING, review(), Inputs())
+            await BoundedEvaluator().finish(NOTHING, review(), Inputs())
 
     asyncio.run(go())
 

@@ -17,7 +17,7 @@ from controllers.kube import Invalid, KubeError
 from controllers.kube.accounts import Job
 from controllers.kube.clock import SystemClock
 from controllers.kube.kinds import VALIDATING_WEBHOOKS
-from controllers.runtime.heavy import PROCESS
+from controllers.runtime.bounded_evaluation import PROCESS
 from controllers.store.exceptions import read_cel_exception
 from controllers.store.policies import is_cel, match_conditions, read_policy
 from engine.autogen import ANNOTATION
@@ -51,13 +51,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from controllers.kube import Client, Clock
-    from controllers.runtime.world import World
+    from controllers.runtime.cluster_cache import ClusterCache
     from engine.lint import Finding
     from engine.model import CleanupPolicy, Json, Object, Policy
 
     from .rights import Need
 
-    Check = Callable[["Asked"], Awaitable[list[str]]]
+    Check = Callable[["ReviewContext"], Awaitable[list[str]]]
 
 _T = TypeVar("_T")
 
@@ -69,7 +69,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReviewContext:
     """What is asked for: the object as it is to be and as it is, who asks, and the resource it is kept under."""
 
     obj: Object
@@ -98,12 +98,12 @@ def _nobodys(_user: str) -> Collection[Job]:
     return ()
 
 
-class Desk:
+class PolicyValidator:
     """Decides on objects of our own kinds. Each method answers one path: rest of the path, body and seconds in, answer out."""
 
     def __init__(
         self,
-        world: World,
+        cache: ClusterCache,
         client: Client,
         *,
         background: Client | None = None,
@@ -112,11 +112,11 @@ class Desk:
         clock: Clock | None = None,
         jobs_of: Callable[[str], Collection[Job]] = _nobodys,
     ) -> None:
-        """Make a desk; `background` (whose name is `user`) and `cleanup` are who will carry out policies, else `client`.
+        """Make a validator; `background` (whose name is `user`) and `cleanup` are who will carry out policies, else `client`.
 
         `jobs_of` tells our own accounts.
         """
-        self._world = world
+        self._cache = cache
         self._now = (clock or SystemClock()).now
         self._client = client
         self._background, self._cleanup = background or client, cleanup or client
@@ -155,7 +155,9 @@ class Desk:
             return envelope.allowed(uid)
         resource = request.get("resource") or {}
         plural, group = (str(resource.get(name) or "") for name in ("resource", "group"))
-        asked = Asked(obj, request.get("oldObject"), request.get("userInfo") or {}, plural, group)
+        asked = ReviewContext(
+            obj, request.get("oldObject"), request.get("userInfo") or {}, plural, group
+        )
         # What is going counts until it is gone, so only what leaves it as it is may be passed over.
         if asked.is_as_it_was and (obj.get("metadata") or {}).get("deletionTimestamp"):
             return envelope.allowed(uid)
@@ -170,7 +172,7 @@ class Desk:
             _log.exception("the check of an object failed")
             return envelope.denied(uid, "the object could not be checked")
 
-    async def _check_policy(self, asked: Asked) -> list[str]:
+    async def _check_policy(self, asked: ReviewContext) -> list[str]:
         obj, old = asked.obj, asked.old
         if is_cel(obj):
             return await self._check_cel_policy(asked)
@@ -178,11 +180,11 @@ class Desk:
         if asked.is_as_it_was:
             return warnings
         await self._know_kinds(policy)
-        warnings += _passed(cluster_findings(policy, self._world.discovery))
-        warnings += await type_warnings(self._client, self._world.discovery, policy)
+        warnings += _passed(cluster_findings(policy, self._cache.discovery))
+        warnings += await type_warnings(self._client, self._cache.discovery, policy)
         await self._check_conditions(policy)
-        await self._require(needs_of_policy(policy, self._world.discovery))
-        needs = needs_of_author(policy, self._world.discovery)
+        await self._require(needs_of_policy(policy, self._cache.discovery))
+        needs = needs_of_author(policy, self._cache.discovery)
         await self._authors.check(asked.user, asked.written, needs)
         if old is not None and _clone_changed(old, obj):
             warnings.append(_CLONE_CHANGED)
@@ -190,26 +192,26 @@ class Desk:
 
     async def _know_kinds(self, policy: Policy) -> None:
         """Ask the server for kinds that a policy makes or changes and that are not known: those of a new CRD are checked, too."""
-        discovery = self._world.discovery
+        discovery = self._cache.discovery
         if any(discovery.find(*pair) is None for pair in target_kinds(policy)):
             with suppress(KubeError):
                 await discovery.refresh()
 
-    async def _check_cel_policy(self, asked: Asked) -> list[str]:
+    async def _check_cel_policy(self, asked: ReviewContext) -> list[str]:
         """Check a policy written in CEL; one that stays as it is is not refused for what is wrong with it."""
         policy, warnings = _bounded(asked, _read_cel)
         if asked.is_as_it_was:
             return warnings
-        warnings += _passed(unknown_resources(policy, self._world.discovery))
-        needs = needs_of_author(policy, self._world.discovery)
+        warnings += _passed(unknown_resources(policy, self._cache.discovery))
+        needs = needs_of_author(policy, self._cache.discovery)
         await self._authors.check(asked.user, asked.written, needs)
-        return warnings + await cel_policy_warnings(self._client, self._world.discovery, policy)
+        return warnings + await cel_policy_warnings(self._client, self._cache.discovery, policy)
 
-    async def _check_exception(self, asked: Asked) -> list[str]:
+    async def _check_exception(self, asked: ReviewContext) -> list[str]:
         obj, old = asked.obj, asked.old
         namespace = str((obj.get("metadata") or {}).get("namespace") or "")
         ends, warnings = _bounded(asked, _read_exception)
-        if doubt := self._world.exception_rules.warning(namespace):
+        if doubt := self._cache.exception_rules.warning(namespace):
             warnings.append(doubt)
         check_maker(obj, old, self._jobs_of(str(asked.user.get("username") or "")))
         if old is None:
@@ -217,32 +219,32 @@ class Desk:
             warnings += ended(ends, self._now())
         return warnings
 
-    async def _check_cleanup(self, asked: Asked) -> list[str]:
+    async def _check_cleanup(self, asked: ReviewContext) -> list[str]:
         policy, warnings = _bounded(asked, _read_cleanup)
         if asked.is_as_it_was:
             return warnings
-        warnings += _passed(cleanup_findings(policy, self._world.discovery))
-        needs = needs_of_cleanup(kinds_in(policy.match), self._world.discovery, policy.namespace)
+        warnings += _passed(cleanup_findings(policy, self._cache.discovery))
+        needs = needs_of_cleanup(kinds_in(policy.match), self._cache.discovery, policy.namespace)
         for need in needs:
             if missing := await missing_verbs(self._cleanup, need):
                 verbs = ", ".join(missing)
                 raise Refused(f"cleanup controller has no permission to {verbs} kind {need.kind}")
-        rights = needs_of_cleanup_author(policy, self._world.discovery)
+        rights = needs_of_cleanup_author(policy, self._cache.discovery)
         await self._authors.check(asked.user, asked.written, rights)
         return warnings
 
-    async def _check_entry(self, asked: Asked) -> list[str]:
+    async def _check_entry(self, asked: ReviewContext) -> list[str]:
         if not asked.is_as_it_was:
             spec = asked.obj.get("spec") or {}
             await self._authors.check(asked.user, asked.written, list(needs_of_entry(spec, "spec")))
         return []
 
-    async def _check_label(self, asked: Asked) -> list[str]:
+    async def _check_label(self, asked: ReviewContext) -> list[str]:
         await self._may_delete(asked)
         doubt = ttl.warning(asked.obj)
         return [doubt] if doubt else []
 
-    async def _may_delete(self, asked: Asked) -> None:
+    async def _may_delete(self, asked: ReviewContext) -> None:
         """Refuse a new or another TTL label to somebody who may not delete the object himself."""
         now, before = (_ttl_of(one) for one in (asked.obj, asked.old or {}))
         jobs = self._jobs_of(str(asked.user.get("username") or ""))
@@ -290,14 +292,16 @@ class Desk:
         )
 
 
-def _bounded(asked: Asked, read: Callable[[Asked], tuple[_T, list[str]]]) -> tuple[_T, list[str]]:
+def _bounded(
+    asked: ReviewContext, read: Callable[[ReviewContext], tuple[_T, list[str]]]
+) -> tuple[_T, list[str]]:
     """Return what is read of an object, with warnings, within the time that its tenant has for that; raises EngineError."""
     namespace = str((asked.obj.get("metadata") or {}).get("namespace") or "")
     user = str(asked.user.get("username") or "")
     return PROCESS.read(namespace or f"user {user}", partial(read, asked))
 
 
-def _read_classic(asked: Asked) -> tuple[Policy, list[str]]:
+def _read_classic(asked: ReviewContext) -> tuple[Policy, list[str]]:
     policy = parse_policy(asked.obj, strict=False)
     warnings = _passed(lint_policy(policy))
     if not asked.is_as_it_was:
@@ -305,7 +309,7 @@ def _read_classic(asked: Asked) -> tuple[Policy, list[str]]:
     return policy, warnings
 
 
-def _read_cel(asked: Asked) -> tuple[Policy, list[str]]:
+def _read_cel(asked: ReviewContext) -> tuple[Policy, list[str]]:
     from engine.evaluate.cel.policies import compile_cel_policy
 
     policy = read_policy(asked.obj)
@@ -317,7 +321,7 @@ def _read_cel(asked: Asked) -> tuple[Policy, list[str]]:
     return policy, warnings
 
 
-def _read_exception(asked: Asked) -> tuple[datetime | None, list[str]]:
+def _read_exception(asked: ReviewContext) -> tuple[datetime | None, list[str]]:
     """Return when an exception ends, with warnings."""
     if is_cel(asked.obj):
         from engine.evaluate.cel.exceptions import compile_cel_exception
@@ -330,7 +334,7 @@ def _read_exception(asked: Asked) -> tuple[datetime | None, list[str]]:
     return compile_exception(exception).expires_at, warnings
 
 
-def _read_cleanup(asked: Asked) -> tuple[CleanupPolicy, list[str]]:
+def _read_cleanup(asked: ReviewContext) -> tuple[CleanupPolicy, list[str]]:
     policy = parse_cleanup_policy(asked.obj, strict=False)
     return policy, _passed(lint_cleanup(policy))
 

@@ -22,7 +22,7 @@ OPERATIONS = frozenset({"CREATE", "UPDATE"})
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class CodeBinding:
     """A policy (by key) that blocks a request with its rules, and what a code for that is bound to.
 
     One written in CEL is one rule without a name.
@@ -89,13 +89,13 @@ async def claims_of(
     blocking: Mapping[str, Sequence[RuleResult]],
     snapshot: Snapshot,
     places: Places,
-) -> list[Claim]:
+) -> list[CodeBinding]:
     """Return a claim for each policy that blocks; raises KubeError, and KeyError for a policy that is gone meanwhile."""
     obj = review.object
     assert obj is not None, "can_carry was asked"
     cluster, namespace_uid = await places.cluster(), await places.namespace(review.namespace)
     return [
-        Claim(
+        CodeBinding(
             policy=key,
             rules=tuple(sorted({one.rule for one in results if one.rule})),
             binding=_binding(

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from controllers.runtime.evaluating import evaluate_with
 from controllers.store.grant_uses import SOURCE, GrantUses, Tally
-from controllers.store.uses import Attempt, use_key
+from controllers.store.uses import CodeUseRecord, use_key
 from engine.errors import EngineError
 from engine.evaluate import PolicySet
 from engine.evaluate.policy_set import CompiledPolicy
 from engine.record import replace
 
 from .caller import is_proven
-from .claims import body_of, target_of, user_of
+from .code_bindings import body_of, target_of, user_of
 from .existing import ExistingViolations
 from .live import Live
 from .verdicts import Ruling, blocking, rule_on_validation
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from controllers.kube import Client, Clock
+    from controllers.runtime.cluster_cache import ClusterCache
     from controllers.runtime.evaluating import Resolver
-    from controllers.runtime.lanes import Lane
-    from controllers.runtime.world import World
+    from controllers.runtime.webhook_routes import WebhookRoute
     from engine.evaluate import Inputs
     from engine.grants.uses import Granted
     from engine.model import Review, RuleResult
@@ -44,21 +44,21 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One request as the lane was asked about it."""
+class UsageContext:
+    """One request as the route was asked about it."""
 
-    lane: Lane
+    route: WebhookRoute
     review: Review
     request: Mapping[str, Any]
     inputs: Inputs
 
 
 @dataclass(frozen=True, slots=True)
-class Waived:
+class UsedGrants:
     """The results of a request without exhausted grants, the limited grants that it needs, and the others that it used."""
 
     results: Sequence[RuleResult]
-    needs: tuple[tuple[Granted, Attempt], ...] = ()
+    needs: tuple[tuple[Granted, CodeUseRecord], ...] = ()
     used: tuple[Granted, ...] = ()
     spent: frozenset[str] = frozenset()
 
@@ -67,12 +67,12 @@ class Waived:
 class _Plan:
     """What is found out about a request: which grants let it pass, and which could not."""
 
-    needs: dict[str, tuple[Granted, Attempt]] = field(default_factory=dict)
+    needs: dict[str, tuple[Granted, CodeUseRecord]] = field(default_factory=dict)
     used: dict[str, Granted] = field(default_factory=dict)
     spent: set[str] = field(default_factory=set)
 
 
-class Waivers:
+class GrantUsage:
     """Counts what granted exceptions let through. `run` it as a task; `key` is the one that all replicas share.
 
     `counting` writes the status of Grants, where another account than `client` does.
@@ -80,7 +80,7 @@ class Waivers:
 
     def __init__(
         self,
-        world: World,
+        cache: ClusterCache,
         client: Client,
         resolver: Resolver,
         clock: Clock,
@@ -90,15 +90,15 @@ class Waivers:
         counting: Client | None = None,
         existing: ExistingViolations | None = None,
     ) -> None:
-        self._world, self._resolver, self._clock = world, resolver, clock
+        self._cache, self._resolver, self._clock = cache, resolver, clock
         self._existing = existing or ExistingViolations(client, clock)
-        self._live = Live(client, world.discovery)
+        self._live = Live(client, cache.discovery)
         self._uses = GrantUses(client, namespace, use_key(key))
         self._tally = Tally(counting or client)
         self._counted = asyncio.Event()
 
     def __repr__(self) -> str:
-        return "<Waivers>"
+        return "<GrantUsage>"
 
     async def run(self) -> None:
         """Write counts until cancelled."""
@@ -117,28 +117,30 @@ class Waivers:
             _log.warning("uses of grants could not be counted: %s", type(error).__name__)
             self._counted.set()
 
-    async def judge(self, asked: Asked, results: Sequence[RuleResult], budget: float) -> Waived:
+    async def judge(
+        self, asked: UsageContext, results: Sequence[RuleResult], budget: float
+    ) -> UsedGrants:
         """Return what the grants among the exceptions of some results make of them."""
-        granted = self._world.policies.snapshot.granted
+        granted = self._cache.policies.snapshot.granted
         covered = {
             (one.policy, one.rule): [granted[key] for key in one.exceptions if key in granted]
             for one in results
             if one.exceptions
         }
         if not any(covered.values()):
-            return Waived(results)
+            return UsedGrants(results)
         async with asyncio.timeout(budget):
             without = await self._without(asked, results, granted.keys(), budget)
-            refused = blocking(asked.lane, asked.review, without)
+            refused = blocking(asked.route, asked.review, without)
             plan = _Plan()
             for result in refused:
                 await self._choose(asked, result, covered.get((result.policy, result.rule)), plan)
             if plan.spent:
                 results = await self._without(asked, results, plan.spent, budget)
-        return Waived(results, tuple(plan.needs.values()), tuple(plan.used.values()), frozenset(plan.spent))  # fmt: skip
+        return UsedGrants(results, tuple(plan.needs.values()), tuple(plan.used.values()), frozenset(plan.spent))  # fmt: skip
 
     async def settle(
-        self, asked: Asked, waived: Waived, ruling: Ruling, budget: float
+        self, asked: UsageContext, waived: UsedGrants, ruling: Ruling, budget: float
     ) -> tuple[Ruling, Sequence[RuleResult]]:
         """Take and count what an allowed request used; it is refused after all where somebody else was quicker.
 
@@ -152,7 +154,7 @@ class Waivers:
             if not number:
                 spent = {*waived.spent, granted.exception}
                 results = await self._without(asked, waived.results, spent, budget)
-                return rule_on_validation(asked.lane, asked.review, results), results
+                return rule_on_validation(asked.route, asked.review, results), results
             told.append(f"grant {granted.grant} was used: {number} of {granted.most}")
         now = self._clock.now()
         for granted in waived.used if is_proven() else ():
@@ -168,7 +170,11 @@ class Waivers:
         return ruling, waived.results
 
     async def _choose(
-        self, asked: Asked, result: RuleResult, granted: Sequence[Granted] | None, plan: _Plan
+        self,
+        asked: UsageContext,
+        result: RuleResult,
+        granted: Sequence[Granted] | None,
+        plan: _Plan,
     ) -> None:
         """Find the grant by which a refused rule passes: one that is not limited, else the first that has a use left."""
         for one in sorted(granted or (), key=lambda each: (each.is_limited, each.exception)):
@@ -184,14 +190,16 @@ class Waivers:
                     return
                 plan.spent.add(one.exception)
 
-    async def _is_left(self, granted: Granted, attempt: Attempt) -> bool:
+    async def _is_left(self, granted: Granted, attempt: CodeUseRecord) -> bool:
         try:
             return await self._uses.could_take(granted, attempt)
         except EngineError as error:
             _log.warning("uses of grant %s cannot be read: %s", granted.grant, error.message)
             return False
 
-    async def _take(self, asked: Asked, granted: Granted, attempt: Attempt, budget: float) -> int:
+    async def _take(
+        self, asked: UsageContext, granted: Granted, attempt: CodeUseRecord, budget: float
+    ) -> int:
         try:
             async with asyncio.timeout(budget):
                 if not is_proven():
@@ -205,24 +213,28 @@ class Waivers:
             return 0
 
     async def _without(
-        self, asked: Asked, results: Sequence[RuleResult], spent: Collection[str], budget: float
+        self,
+        asked: UsageContext,
+        results: Sequence[RuleResult],
+        spent: Collection[str],
+        budget: float,
     ) -> Sequence[RuleResult]:
         """Return the results as they are when some exceptions (by key) do not count."""
         concerned = {one.policy for one in results if any(key in spent for key in one.exceptions)}
         policies = tuple(
             _narrowed(one, spent)
-            for one in asked.lane.blocking.policies
+            for one in asked.route.blocking.policies
             if one.policy.key in concerned
         )
         found = await evaluate_with(self._resolver, PolicySet(policies), asked.review, asked.inputs)
         others = (one for one in results if one.policy not in concerned)
         return await self._existing.judge(
-            asked.lane, asked.review, asked.request, [*others, *found.results], budget
+            asked.route, asked.review, asked.request, [*others, *found.results], budget
         )
 
-    def _attempt(self, asked: Asked, result: RuleResult) -> Attempt:
+    def _attempt(self, asked: UsageContext, result: RuleResult) -> CodeUseRecord:
         review, request = asked.review, asked.request
-        return Attempt(
+        return CodeUseRecord(
             name="",
             user=user_of(request),
             policy=result.policy,

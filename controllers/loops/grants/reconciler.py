@@ -34,8 +34,8 @@ from engine.grants.lifecycle import OPEN, exhaustion_of, idle_at, status_of, war
 from engine.grants.model import instant_of
 from engine.reach import GRANT_ANNOTATION
 
+from .notifications import tell_expiring, tell_state
 from .records import records_of
-from .telling import tell_expiring, tell_state
 from .uses import Uses
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from controllers.kube.store import Change, Store
-    from controllers.loops.surroundings import Surroundings
-    from controllers.runtime.world import Change as WorldChange
+    from controllers.loops.context import LoopContext
+    from controllers.runtime.cluster_cache import Change as WorldChange
     from controllers.store.audit import AuditTrail
     from engine.grants import Grant, GrantPolicy, GrantStatus, Refusal
     from engine.model import Object
@@ -53,18 +53,18 @@ _Place = tuple[str, str]
 _log = logging.getLogger(__name__)
 
 
-class GrantLoop:
+class GrantReconciler:
     """Keeps all grants. `run` it as a task on the leader."""
 
     def __init__(
-        self, surroundings: Surroundings, trail: AuditTrail, notices: Notices | None = None
+        self, context: LoopContext, trail: AuditTrail, notices: Notices | None = None
     ) -> None:
-        self._surroundings, self._trail = surroundings, trail
-        self._notices = notices or Notices(surroundings)
+        self._context, self._trail = context, trail
+        self._notices = notices or Notices(context)
         self._grants: Store | None = None
         self._policies: Store | None = None
         self._uses = Uses()
-        self.queue: WorkQueue[_Place] = WorkQueue(clock=surroundings.clock, least=0.2, most=60.0)
+        self.queue: WorkQueue[_Place] = WorkQueue(clock=context.clock, least=0.2, most=60.0)
 
     def states(self) -> Iterator[tuple[tuple[str], float]]:
         """Yield how many grants are in each state that is not over, for the gauge."""
@@ -81,8 +81,8 @@ class GrantLoop:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        informers = self._surroundings.informers
-        selection = Selection(namespace=self._surroundings.namespace)
+        informers = self._context.informers
+        selection = Selection(namespace=self._context.namespace)
         uses = informers.acquire(CODE_USES, selection)
         self._grants, self._policies = informers.acquire(GRANTS), informers.acquire(GRANT_POLICIES)
         stops = [
@@ -90,12 +90,12 @@ class GrantLoop:
             self._policies.on_change(lambda _: self._open_ones()),
             uses.on_change(self._used),
         ]
-        listeners = self._surroundings.world.on_change
+        listeners = self._context.cache.on_change
         listeners.append(self._excepted)
-        for granted in self._surroundings.snapshot.granted.values():
+        for granted in self._context.snapshot.granted.values():
             # Those of grants that went while nobody led.
             self.queue.add((granted.grant.rpartition("/")[0], granted.grant.rpartition("/")[2]))
-        work = counted(self._surroundings.metrics, "grants", self.queue, self._look)
+        work = counted(self._context.metrics, "grants", self.queue, self._look)
         try:
             await self.queue.run(work, on_error=_failed)
         finally:
@@ -146,7 +146,7 @@ class GrantLoop:
             await self._remove_orphan(namespace, name)
             return
         grant = parse_grant(obj)
-        before, now = status_of(grant), self._surroundings.clock.now()
+        before, now = status_of(grant), self._context.clock.now()
         policy, refusals = self._policy_of(grant, now)
         uses, used_at = self._uses.of(grant)
         facts = Facts(now, uses, used_at, refusals)
@@ -204,7 +204,7 @@ class GrantLoop:
         metadata = obj["metadata"]
         seen = {"resourceVersion": metadata["resourceVersion"]}
         with suppress(NotFound):
-            await self._surroundings.client.patch(
+            await self._context.client.patch(
                 GRANTS, metadata["name"], metadata["namespace"], {"metadata": seen, "status": fields}, subresource="status"
             )  # fmt: skip
 
@@ -216,7 +216,7 @@ class GrantLoop:
             return
         tell_expiring(self._notices, grant, status, now)
         with suppress(NotFound):
-            await self._surroundings.client.patch(
+            await self._context.client.patch(
                 GRANTS, grant.name, grant.namespace, {"status": {"warnedAt": _text(due[-1])}}, subresource="status"
             )  # fmt: skip
 
@@ -226,7 +226,7 @@ class GrantLoop:
             return
         told = {"uses": facts.uses, "lastUsedAt": _text(facts.last_used_at)}
         with suppress(NotFound):
-            await self._surroundings.client.patch(
+            await self._context.client.patch(
                 GRANTS, grant.name, grant.namespace, {"status": told}, subresource="status"
             )
 
@@ -234,7 +234,7 @@ class GrantLoop:
         """Let the exception be there exactly while the grant is active."""
         if status.state == "active" and status.expires_at is not None:
             try:
-                await self._surroundings.client.create(
+                await self._context.client.create(
                     POLICY_EXCEPTIONS, exception_of(grant, status.expires_at)
                 )
             except AlreadyExists:
@@ -245,22 +245,22 @@ class GrantLoop:
     async def _remove_orphan(self, namespace: str, name: str) -> None:
         """Remove the exception of a grant that is gone; on most clusters the garbage collector is quicker."""
         with suppress(NotFound):
-            found = await self._surroundings.client.get(POLICY_EXCEPTIONS, f"grant-{name}", namespace)  # fmt: skip
+            found = await self._context.client.get(POLICY_EXCEPTIONS, f"grant-{name}", namespace)  # fmt: skip
             annotations = found["metadata"].get("annotations") or {}
             if annotations.get(GRANT_ANNOTATION) == f"{namespace}/{name}":
                 about = about_object({"apiVersion": POLICY_EXCEPTIONS.api_version, "kind": POLICY_EXCEPTIONS.kind, **found})  # fmt: skip
-                await delete(self._surroundings, POLICY_EXCEPTIONS, found, about)
+                await delete(self._context, POLICY_EXCEPTIONS, found, about)
 
     async def _remove_exception(self, grant: Grant) -> None:
         name = f"grant-{grant.name}"
         try:
-            found = await self._surroundings.client.get(POLICY_EXCEPTIONS, name, grant.namespace)
+            found = await self._context.client.get(POLICY_EXCEPTIONS, name, grant.namespace)
         except NotFound:
             return
         if _is_of(found, grant):
             about = {"kind": "Grant", "namespace": grant.namespace, "name": grant.name, "uid": grant.uid}  # fmt: skip
             await delete(
-                self._surroundings,
+                self._context,
                 POLICY_EXCEPTIONS,
                 found,
                 {"apiVersion": GRANTS.api_version, **about},

@@ -15,8 +15,8 @@ from controllers.kube import Unreachable
 from controllers.kube.kinds import CODE_USES, GRANTS, POLICY_EXCEPTIONS
 from controllers.store.uses import ABSENT
 from controllers.webhook.caller import Caller, current_caller
+from controllers.webhook.grant_usage import FLUSH_SECONDS, GrantUsage
 from controllers.webhook.reviewing import Reviewer
-from controllers.webhook.waivers import FLUSH_SECONDS, Waivers
 from engine.grants import exception_of, parse_grant
 
 from .staging import NOW, Stage, body, hesitating, pod, policy, staged
@@ -46,7 +46,7 @@ class Gate:
 
     stage: Stage
     replicas: list[Reviewer] = field(default_factory=list)
-    waivers: list[Waivers] = field(default_factory=list)
+    grant_usage: list[GrantUsage] = field(default_factory=list)
     asked: int = 0
 
     async def ask(self, obj: dict[str, Any] | None = None, *, replica: int = 0, uid: str = "", **fields: Any) -> Any:  # fmt: skip
@@ -59,7 +59,7 @@ class Gate:
 
     async def counted(self) -> dict[str, Any]:
         """Return the status of the grant once everything that was counted is written."""
-        await asyncio.gather(*(one.flush() for one in self.waivers))
+        await asyncio.gather(*(one.flush() for one in self.grant_usage))
         [found] = self.stage.client.stored(GRANTS)
         return found.get("status") or {}
 
@@ -75,12 +75,12 @@ async def gate(*objects: dict[str, Any]):
         hesitating(stage.client)
         made = Gate(stage)
         for _ in range(2):
-            waivers = Waivers(stage.world, stage.client, stage.resolver, stage.client.clock, "kyverno", KEY)  # fmt: skip
-            made.waivers.append(waivers)
+            grant_usage = GrantUsage(stage.cache, stage.client, stage.resolver, stage.client.clock, "kyverno", KEY)  # fmt: skip
+            made.grant_usage.append(grant_usage)
             made.replicas.append(
                 Reviewer(
-                    stage.world, stage.client, stage.resolver, stage.client.clock, stage.metrics, stage.afterwork,
-                    key=KEY, sink=stage.sink, waivers=waivers,
+                    stage.cache, stage.client, stage.resolver, stage.client.clock, stage.metrics, stage.background_queue,
+                    key=KEY, sink=stage.sink, grant_usage=grant_usage,
                 )
             )  # fmt: skip
         token = current_caller.set(Caller.CERTIFICATE)
@@ -243,7 +243,7 @@ def test_counting_asks_the_server_nothing_while_the_request_waits():
 
 def test_counts_that_could_not_be_written_are_written_later():
     async def play(made: Gate) -> None:
-        task = asyncio.ensure_future(made.waivers[0].run())
+        task = asyncio.ensure_future(made.grant_usage[0].run())
         assert (await made.ask())["allowed"]
         made.stage.client.fail("patch", Unreachable("gone"))
         for _ in range(2):
@@ -293,7 +293,7 @@ def test_the_owner_counts_at_once_when_it_changes():
     obj = grant(uses=1)
 
     async def play(made: Gate) -> None:
-        made.stage.world.put(POLICY_EXCEPTIONS, exception(obj, ownerReferences=[]))
+        made.stage.cache.put(POLICY_EXCEPTIONS, exception(obj, ownerReferences=[]))
         assert not (await made.ask())["allowed"]
 
     run(play, obj, exception(obj))
@@ -349,7 +349,7 @@ def test_results_of_a_request_by_a_spent_grant_are_failures_for_events_and_repor
     async def play(made: Gate) -> None:
         await made.ask()
         await made.ask()
-        await made.stage.afterwork.finish()
+        await made.stage.background_queue.finish()
         [_, (_, results, verdict)] = made.stage.sink.results_
         assert (verdict.allowed, [one.status.value for one in results]) == (False, ["fail"])
 

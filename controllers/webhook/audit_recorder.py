@@ -17,9 +17,9 @@ from controllers.store.audit_notes import Shown, content_of, note_key, note_of
 from engine.errors import EngineError
 
 from . import envelope
+from .audit_events import deed_of
 from .caller import is_proven
-from .claims import user_of
-from .deeds import deed_of
+from .code_bindings import user_of
 from .live import Live
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ NOT_NOTED = "this could not be written down for the audit trail"
 _log = logging.getLogger(__name__)
 
 
-class Notary:
+class AuditRecorder:
     """Writes notes; `review` answers the path. `jobs_of` tells for which of our jobs a user's requests are."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Notary:
         self._key, self._jobs_of = note_key(key), jobs_of
 
     def __repr__(self) -> str:
-        return f"<Notary in {self._namespace}>"
+        return f"<AuditRecorder in {self._namespace}>"
 
     async def review(self, _rest: str, body: bytes, budget: float) -> bytes:
         """Let a request through, once it is written down where it has to be."""

@@ -1,6 +1,6 @@
 """What the leader keeps in step with the policies: webhook configurations, and the certificates they trust (rows W-01 to W-04).
 
-One desired state, computed from the world as it is, compared with what the cluster has, written where it differs: after a
+One desired state, computed from the cache as it is, compared with what the cluster has, written where it differs: after a
 change of a policy, a kind or a setting, and after somebody else changed what is ours.
 """
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from controllers.kube import Client, Kind
+    from controllers.runtime.cluster_cache import Change
     from controllers.runtime.policy_cache import Snapshot
     from controllers.runtime.process import Runtime
-    from controllers.runtime.world import Change
     from engine.model import Object
 
     from .certificates import Certificates
-    from .path_keeping import PathKeeper
+    from .path_controller import PathController
 
 SETTLE: Final = 0.1
 """Seconds in which changes gather, so that a hundred policies are one change of a configuration."""
@@ -53,7 +53,7 @@ _SELECTOR: Final = ",".join(f"{key}={value}" for key, value in MANAGED_BY.items(
 _log = logging.getLogger(__name__)
 
 
-class Keeper:
+class WebhookController:
     """Keeps configurations and certificates; `lead` does it for as long as this replica leads.
 
     `names` are the host names that the certificate is for, `loaded` is called with certificates that were made anew, `paths` has
@@ -66,7 +66,7 @@ class Keeper:
         names: Sequence[str],
         url: str,
         loaded: Callable[[Certificates], None],
-        paths: PathKeeper | None = None,
+        paths: PathController | None = None,
     ) -> None:
         self._runtime = runtime
         self._names = names
@@ -75,8 +75,8 @@ class Keeper:
         self._paths = paths
         self._stale = asyncio.Event()
         self._pause = SETTLE
-        runtime.world.on_change.append(self._on_change)
-        runtime.world.on_listed.append(lambda _: self.mark())
+        runtime.cache.on_change.append(self._on_change)
+        runtime.cache.on_listed.append(lambda _: self.mark())
 
     def mark(self) -> None:
         """Have everything compared again."""
@@ -135,7 +135,7 @@ class Keeper:
     async def bring_in_step(self) -> None:
         """Write what differs, configurations first; raises KubeError."""
         runtime = self._runtime
-        if not runtime.world.is_ready:
+        if not runtime.cache.is_ready:
             return
         now, namespace = runtime.clock.now(), runtime.namespace
         kept = await ensure_certificates(runtime.client, namespace, self._names, now)
@@ -150,10 +150,10 @@ class Keeper:
     async def _configure(self, certificates: Certificates) -> bytes:
         """Write the configurations; return the bundle that all of them carry."""
         runtime = self._runtime
-        snapshot = runtime.world.policies.snapshot
+        snapshot = runtime.cache.policies.snapshot
         address = self._address(certificates)
         documents = configurations(
-            snapshot.lanes, runtime.world.discovery, runtime.world.configuration, address
+            snapshot.routes, runtime.cache.discovery, runtime.cache.configuration, address
         )
         left_out: set[str] = set()
         spoken_as = json.dumps({job.value: runtime.user_of(job) for job in Job})

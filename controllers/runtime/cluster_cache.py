@@ -64,7 +64,7 @@ class Change:
     object: Object
 
 
-class World:
+class ClusterCache:
     """The cluster as this process knows it.
 
     `on_change` are called after each change that means something, `on_listed` once for each kind when it is complete; they
