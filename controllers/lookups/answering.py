@@ -26,11 +26,12 @@ from engine.evaluate import (
 from .addresses import is_public, literal
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 
     from engine.evaluate import Lookup
     from engine.images import ImageData
     from engine.model import Json
+    from engine.model.result import ImageFinding
 
     from .cluster import ClusterSource
     from .egress import EgressRules, Gate
@@ -55,6 +56,9 @@ class ImageSource(Protocol):
 
     async def signatures(self, lookup: SignatureLookup) -> ImageData:
         """Return digest, signatures and attestations (row A-88)."""
+
+    def confirm(self, findings: Iterable[ImageFinding]) -> None:
+        """Remember images that policies verified, where they say under what."""
 
 
 class EntrySource(Protocol):
@@ -99,6 +103,11 @@ class Lookups:
         wanted = list(lookups)
         answers = await asyncio.gather(*(self._one(lookup) for lookup in wanted))
         return dict(zip(wanted, answers, strict=True))
+
+    def confirm(self, findings: Iterable[ImageFinding]) -> None:
+        """Remember images that policies verified (row A-90b)."""
+        if self._images:
+            self._images.confirm(findings)
 
     async def close(self) -> None:
         """Stop what is under way, and release connections."""

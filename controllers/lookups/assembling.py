@@ -23,6 +23,7 @@ from .entries import Entries
 from .registry.client import Registry
 from .registry.images import Images
 from .registry.keychain import NOTHING, Keychain, docker_keychain, joined, keychain_of_secret
+from .registry.verified import VerifiedImages
 from .services import ServiceSource
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def for_cluster(
     return Lookups(
         cluster=cluster,
         services=services,
-        images=Images(registry, defaults=defaults),
+        images=Images(registry, defaults=defaults, verified=VerifiedImages(clock)),
         entries=Entries(watching, discovery, cluster, services, clock=clock),
         gate=gate,
         also_close=() if informers else (watching.close,),

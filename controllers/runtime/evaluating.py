@@ -15,10 +15,11 @@ from engine.record import replace
 from .bounded_evaluation import PROCESS, BoundedEvaluator
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from engine.evaluate import Answer, Evaluation, Inputs, Lookup, PolicySet
     from engine.model import Review, RuleType
+    from engine.model.result import ImageFinding
 
 MOST_ROUNDS = 32
 """Rounds of look-ups of one evaluation: longer than any chain of context entries that people write."""
@@ -29,6 +30,9 @@ class Resolver(Protocol):
 
     async def resolve(self, lookups: Collection[Lookup]) -> Mapping[Lookup, Answer]:
         """Return an answer to each of `lookups`; what cannot be had is a failed answer, not an exception."""
+
+    def confirm(self, findings: Iterable[ImageFinding]) -> None:
+        """Take note of images that were verified with the answers given."""
 
 
 async def evaluate_with(
@@ -51,6 +55,8 @@ async def evaluate_with(
     found = first or await heavy.evaluate(policies, review, inputs, types)
     for _ in range(MOST_ROUNDS):
         if not found.missing:
+            if images := [image for one in found.results for image in one.images]:
+                resolver.confirm(images)
             return found
         answers = await resolver.resolve(frozenset(found.missing))
         inputs = replace(inputs, answers={**inputs.answers, **answers})

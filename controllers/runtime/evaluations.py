@@ -12,7 +12,7 @@ import orjson
 
 from engine.evaluate import Evaluation, lookups
 from engine.model import Outcome, RuleResult, RuleType, Status, Target
-from engine.model.result import Forgiven
+from engine.model.result import Forgiven, ImageFinding
 
 if TYPE_CHECKING:
     from engine.evaluate import Lookup
@@ -62,6 +62,7 @@ def _result(one: RuleResult) -> dict[str, Any]:
     made = _fields(one)
     made["properties"] = dict(one.properties)
     made["targets"] = [_fields(target) for target in one.targets]
+    made["images"] = [_fields(image) for image in one.images]
     if one.forgiven is not None:
         made["forgiven"] = [_outcomes(one.forgiven.now), _outcomes(one.forgiven.before)]
     return made
@@ -75,6 +76,7 @@ def _read_result(given: dict[str, Any]) -> RuleResult:
         "exceptions": tuple(given["exceptions"]),
         "generated": tuple(given["generated"]),
         "targets": tuple(Target(**target) for target in given["targets"]),
+        "images": tuple(ImageFinding(**image) for image in given["images"]),
         "forgiven": None if forgiven is None else Forgiven(*map(_read_outcomes, forgiven)),
     }
     return RuleResult(**{**given, **changed})

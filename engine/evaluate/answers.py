@@ -10,13 +10,15 @@ from engine.record import record
 if TYPE_CHECKING:
     from engine.errors import EngineError
     from engine.model import Object
+    from engine.model.result import ImageFinding
 
 
 @record
 class RuleAnswer:
     """An outcome with what the rule would change (`patched`, `targets`) or make (`generated`).
 
-    `exceptions` are the keys of exceptions that the handler itself has asked; `forgiven` is what a skip stands for.
+    `exceptions` are the keys of exceptions that the handler itself has asked; `forgiven` is what a skip stands for;
+    `images` is what was found of images.
     """
 
     outcome: Outcome
@@ -25,6 +27,7 @@ class RuleAnswer:
     generated: tuple[Object, ...] = ()
     exceptions: tuple[str, ...] = ()
     forgiven: Forgiven | None = None
+    images: tuple[ImageFinding, ...] = ()
 
 
 Answers = tuple[RuleAnswer, ...]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
@@ -10,8 +12,9 @@ from engine.lang.jmes import Env
 from engine.lang.variables import Scope, compile_document
 from engine.manifests import Circumstances
 from engine.model import Outcome, Status
+from engine.model.result import ImageFinding
 from engine.mutate.handler import apply_json6902
-from engine.record import record
+from engine.record import record, replace
 
 from .answers import Answers, RuleAnswer, answered
 from .conditions import compile_conditions
@@ -19,11 +22,12 @@ from .context import registry_access
 from .lookups import SignatureLookup
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from engine.images import FoundImage
     from engine.model import Block, Json, Object, Rule
 
+    from .lookups import Answer
     from .state import State
 
 _NONE_FOUND = "skip run verification as image in resource not found in imageRefs"
@@ -41,17 +45,33 @@ def compile_verify_images(rule: Rule) -> Callable[[State], Answers]:
             for entry, document in zip(rule.verify_images, documents, strict=True)
         ]
         images = find_images(state.resource, rule.image_extractors or None)
-        verdicts = [
-            _verdict(entry, image, state)
+        selected = [
+            (entry, image)
             for entry in entries
             for image in images
             if entry.rule.selects(image.image)
         ]
-        if not verdicts:
+        if not selected:
             return answered(Status.SKIP, _NONE_FOUND)
-        return tuple(_answer(verdict, state.resource) for verdict in verdicts)
+        return _answers(selected, state)
 
     return handle
+
+
+def _answers(selected: Sequence[tuple[_Entry, FoundImage]], state: State) -> Answers:
+    """Ask the registries about all images at once, and judge each by its entry."""
+    secrets = pull_secrets(state.resource)
+    questions = [entry.lookups(image, secrets) for entry, image in selected]
+    flat = [lookup for asked in questions for lookup in asked.values()]
+    known = dict(zip(flat, state.inputs.ask_all(flat), strict=True))
+    answers, obj = [], state.resource
+    for (entry, image), asked in zip(selected, questions, strict=True):
+        verdict = _verdict(entry, image, {key: known[one] for key, one in asked.items()}, state)
+        answer = _answer(entry, verdict, obj)
+        # each digest is written beside those before it
+        obj = answer.patched if answer.patched is not None else obj
+        answers.append(answer)
+    return tuple(answers)
 
 
 def _without_attestations(entry: Block) -> Block:
@@ -61,32 +81,69 @@ def _without_attestations(entry: Block) -> Block:
 
 @record
 class _Entry:
-    """One compiled entry of `verifyImages`, and how its registry is asked."""
+    """One compiled entry of `verifyImages`, and how its registry is asked; `confirmation` as in SignatureLookup."""
 
     rule: ImageRule
     secrets: tuple[str, ...]
     is_insecure: bool
     repository: str
+    confirmation: str
+
+    def lookups(self, found: FoundImage, secrets: tuple[str, ...]) -> dict[str, SignatureLookup]:
+        """Return the questions about an image, by the repository that an attestor names (empty: none)."""
+        asked = SignatureLookup(
+            found.image.reference,
+            (*self.secrets, *secrets),
+            self.is_insecure,
+            self.repository,
+            artifacts=self.rule.artifacts,
+        )
+        elsewhere = {one: replace(asked, repository=one) for one in self.rule.repositories}
+        return {"": replace(asked, confirmation=self.confirmation), **elsewhere}
 
 
 def _compiled(entry: Block) -> _Entry:
     secrets, is_insecure = registry_access(entry.get("imageRegistryCredentials") or {})
     repository = str(entry.get("repository") or "")
-    return _Entry(compile_image_rule(entry), secrets, is_insecure, repository)
+    return _Entry(compile_image_rule(entry), secrets, is_insecure, repository, _confirmation(entry))
 
 
-def _verdict(entry: _Entry, found: FoundImage, state: State) -> ImageVerdict:
+def _confirmation(entry: Block) -> str:
+    """Return what stands for an entry with its variables put in; empty where a pass must not be remembered.
+
+    Conditions on attestations may read the object, so that what holds for one need not hold for the next.
+    """
+    attestations = entry.get("attestations") or ()
+    if entry.get("useCache") is False or any(one.get("conditions") for one in attestations):
+        return ""
+    return fingerprint(entry)
+
+
+def _verdict(
+    entry: _Entry, found: FoundImage, answers: Mapping[str, Answer], state: State
+) -> ImageVerdict:
     """Verify one image against what the registry holds for it."""
-    secrets = (*entry.secrets, *pull_secrets(state.resource))
-    lookup = SignatureLookup(found.image.reference, secrets, entry.is_insecure, entry.repository)
-    answer = state.inputs.ask(lookup)
-    data = answer.value
-    if not isinstance(data, ImageData):
-        data = ImageData(problem=answer.error or "there is no registry to ask")
+    data = {key: _data(answer) for key, answer in answers.items()}
     given = Circumstances(state.inputs.now, state.inputs.trust)
     return entry.rule.verify(
-        found, data, given, lambda conditions, predicate: _holds(conditions, predicate, state)
+        found,
+        data[""],
+        given,
+        lambda conditions, predicate: _holds(conditions, predicate, state),
+        data,
     )
+
+
+def _data(answer: Answer) -> ImageData:
+    if isinstance(answer.value, ImageData):
+        return answer.value
+    return ImageData(problem=answer.error or "there is no registry to ask")
+
+
+def fingerprint(document: Json) -> str:
+    """Return what stands for a document: equal for equal ones, different for all others."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def pull_secrets(obj: Object) -> tuple[str, ...]:
@@ -112,11 +169,20 @@ def _holds(conditions: Json, predicate: Json, state: State) -> tuple[bool, str]:
     return verdict.holds, verdict.message
 
 
-def _answer(verdict: ImageVerdict, obj: Object) -> RuleAnswer:
+def _answer(entry: _Entry, verdict: ImageVerdict, obj: Object) -> RuleAnswer:
     outcome = Outcome(verdict.status, verdict.message)
+    is_good = verdict.status is Status.PASS
+    finding = ImageFinding(
+        verdict.image,
+        is_verified=is_good,
+        is_tried=True,
+        digest=verdict.digest,
+        confirmation=entry.confirmation if is_good else "",
+    )
     if verdict.patch is None:
-        return RuleAnswer(outcome)
+        return RuleAnswer(outcome, images=(finding,))
     try:
-        return RuleAnswer(outcome, patched=apply_json6902([verdict.patch], obj))
+        patched = apply_json6902([verdict.patch], obj)
     except EngineError as error:
         return RuleAnswer(Outcome(Status.ERROR, error.message))
+    return RuleAnswer(outcome, patched=patched, images=(finding,))

@@ -43,15 +43,22 @@ class Inputs:
 
     def ask(self, lookup: Lookup) -> Answer:
         """Return the answer to `lookup`; raises LookupNeeded while there is none."""
-        if self.within:
-            reason = refusal(lookup, self.within)
-            if reason:
-                return Answer.failed(reason)
-            lookup = marked(lookup, self.within)
-        answer = self.answers.get(lookup)
-        if answer is None:
-            raise LookupNeeded(lookup)
-        return answer
+        return self.ask_all((lookup,))[0]
+
+    def ask_all(self, lookups: Sequence[Lookup]) -> tuple[Answer, ...]:
+        """Return the answer to each of `lookups`; raises LookupNeeded for all of them that have none yet."""
+        answers, missing = [], []
+        for lookup in lookups:
+            asked = marked(lookup, self.within) if self.within else lookup
+            if self.within and (reason := refusal(lookup, self.within)):
+                answers.append(Answer.failed(reason))
+            elif (answer := self.answers.get(asked)) is not None:
+                answers.append(answer)
+            else:
+                missing.append(asked)
+        if missing:
+            raise LookupNeeded(*missing)
+        return tuple(answers)
 
 
 def dotted_path(text: str) -> list[str]:

@@ -61,7 +61,9 @@ class ImageLookup:
 class SignatureLookup:
     """Digest, signatures and attestations of an image (row A-88); answered with an `ImageData`.
 
-    `repository` is where signatures are kept when not beside the image; the rest is as in ImageLookup.
+    `repository` is where signatures are kept when not beside the image, `tag_prefix` what stands before their tags;
+    `artifacts` are the kinds of other artifacts beside it that are wanted. An image that passed before under the same
+    `confirmation` (empty: none) need not be gathered for again. The rest is as in ImageLookup.
     """
 
     reference: str
@@ -69,6 +71,9 @@ class SignatureLookup:
     is_insecure: bool = False
     repository: str = ""
     within: str = ""
+    tag_prefix: str = ""
+    artifacts: tuple[str, ...] = ()
+    confirmation: str = ""
 
 
 @record
@@ -158,8 +163,8 @@ class Answer:
 
 
 class LookupNeeded(Exception):  # noqa: N818 - it is a request, not an error, and no handler of errors may catch it
-    """Stops the evaluation of one rule until `lookup` is answered."""
+    """Stops the evaluation of one rule until `lookups` are answered."""
 
-    def __init__(self, lookup: Lookup) -> None:
-        super().__init__(str(lookup))
-        self.lookup = lookup
+    def __init__(self, *lookups: Lookup) -> None:
+        super().__init__(", ".join(map(str, lookups)))
+        self.lookups = lookups

@@ -285,4 +285,5 @@ def _finished(
         answer.targets,
         answer.generated,
         answer.forgiven,
+        answer.images,
     )

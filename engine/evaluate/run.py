@@ -147,7 +147,7 @@ class _Run:
         try:
             results = run_rule(rule, state)
         except LookupNeeded as needed:
-            self.evaluation.missing.append(needed.lookup)
+            self.evaluation.missing.extend(needed.lookups)
             return ()
         if rule.type in _CHANGING:
             self._take_over(results)

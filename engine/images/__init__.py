@@ -9,7 +9,8 @@ from .extract import FoundImage, ImageExtractor, compile_extractors, extract_ima
 from .reference import DOCKER_HUB, ImageReference, RegistryDefaults, parse_reference
 
 if TYPE_CHECKING:
-    from .data import ImageData, Layer
+    from .data import ImageData, Layer, Referrer
+    from .notation import NotarySignature
     from .outcomes import annotation_text, validate_image
     from .verify import ImageRule, ImageVerdict, compile_image_rule
 
@@ -22,6 +23,8 @@ __all__ = [
     "ImageRule",
     "ImageVerdict",
     "Layer",
+    "NotarySignature",
+    "Referrer",
     "RegistryDefaults",
     "annotation_text",
     "compile_extractors",
@@ -35,6 +38,8 @@ __all__ = [
 _LATER = {
     "ImageData": "data",
     "Layer": "data",
+    "NotarySignature": "notation",
+    "Referrer": "data",
     "annotation_text": "outcomes",
     "validate_image": "outcomes",
     "ImageRule": "verify",

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from engine.model import Json
 
+    from .data import Referrer
+
 _MAX_PAYLOAD = 16 * 1024 * 1024
 _MAX_SIGNATURES = 32
 _STATEMENT = "application/vnd.in-toto+json"
@@ -24,11 +26,12 @@ _STATEMENT = "application/vnd.in-toto+json"
 
 @record
 class Envelope:
-    """A DSSE envelope: the bytes that were signed, the signatures, and the statement inside."""
+    """A DSSE envelope: the bytes that were signed, the signatures, the statement inside, and its own bytes."""
 
     signed: bytes
     signatures: tuple[bytes, ...]
     statement: Mapping[str, Json]
+    payload: bytes = b""
 
     @property
     def predicate_type(self) -> str:
@@ -42,16 +45,30 @@ class Envelope:
 
     def is_about(self, digest: str) -> bool:
         """Tell whether the image of `digest` is among the statement's subjects."""
+        return bool(self._subjects(digest))
+
+    def is_annotated(self, digest: str, annotations: Mapping[str, str]) -> bool:
+        """Tell whether a subject with the image's digest carries all `annotations`."""
+        return any(
+            all(
+                (one.get("annotations") or {}).get(key) == text for key, text in annotations.items()
+            )
+            for one in self._subjects(digest)
+        )
+
+    def _subjects(self, digest: str) -> list[Mapping[str, Json]]:
         algorithm, _, value = digest.partition(":")
         subjects = self.statement.get("subject")
         if not value or not isinstance(subjects, list):
-            return False
-        return any(
-            isinstance(one, dict)
+            return []
+        return [
+            one
+            for one in subjects
+            if isinstance(one, dict)
             and isinstance(one.get("digest"), dict)
             and one["digest"].get(algorithm) == value
-            for one in subjects
-        )
+            and isinstance(one.get("annotations") or {}, dict)
+        ]
 
 
 def check_claim(payload: bytes, digest: str, annotations: Mapping[str, str]) -> None:
@@ -87,7 +104,15 @@ def read_envelope(data: bytes) -> Envelope:
     statement = _json(payload)
     if not isinstance(statement, dict):
         raise EvaluationError("the attestation is not an in-toto statement")
-    return Envelope(_encoded(kind, payload), signatures, statement)
+    return Envelope(_encoded(kind, payload), signatures, statement, payload)
+
+
+def payload_of(artifact: Referrer) -> Json:
+    """Return what an artifact holds where that is JSON, else nothing."""
+    try:
+        return _json(artifact.payload)
+    except EvaluationError:
+        return None
 
 
 def _encoded(kind: str, payload: bytes) -> bytes:

@@ -15,6 +15,8 @@ from engine.record import record
 if TYPE_CHECKING:
     from engine.model import Json
 
+    from .notation import NotarySignature
+
 _MAX_LAYERS = 256
 
 
@@ -23,7 +25,8 @@ class Layer:
     """One signature or attestation layer: its bytes and its annotations, decoded.
 
     `payload` is the simple-signing JSON of a signature, or the DSSE envelope of an attestation (which carries its own
-    signatures; `signature` is then empty). `certificate` and `chain` are PEM, `bundle` is Rekor's JSON.
+    signatures; `signature` is then empty). `certificate` and `chain` are PEM, `bundle` is Rekor's JSON. `is_bundle` says
+    that the layer came as a Sigstore bundle.
     """
 
     payload: bytes
@@ -31,16 +34,34 @@ class Layer:
     certificate: bytes = b""
     chain: bytes = b""
     bundle: bytes = b""
+    is_bundle: bool = False
+
+
+@record
+class Referrer:
+    """An artifact that refers to an image: its own digest, what kind it is, what it holds, and who signed it."""
+
+    digest: str
+    kind: str
+    payload: bytes
+    notations: tuple[NotarySignature, ...] = ()
 
 
 @record
 class ImageData:
-    """Digest of an image and the layers found for it; `problem` says why the registry could not be asked."""
+    """Digest of an image and what was found beside it; `problem` says why the registry could not be asked.
+
+    `notations` are Notary signatures, `referrers` the artifacts of the kinds that were asked for. `is_confirmed` says that
+    this very image passed this very question before, so that nothing was gathered again.
+    """
 
     digest: str = ""
     signatures: tuple[Layer, ...] = ()
     attestations: tuple[Layer, ...] = ()
     problem: str = ""
+    notations: tuple[NotarySignature, ...] = ()
+    referrers: tuple[Referrer, ...] = ()
+    is_confirmed: bool = False
 
     @staticmethod
     def from_json(doc: Json) -> ImageData:

@@ -6,7 +6,7 @@ names, and the answer is a verdict per image with Kyverno's texts, plus the patc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from engine.errors import EvaluationError, PolicyError
 from engine.lang import wildcard
@@ -15,26 +15,40 @@ from engine.manifests import (
     AttestorSet,
     Circumstances,
     Entry,
-    Signed,
     ask_set,
     compile_sets,
 )
+from engine.manifests.attestors import CertificateAttestor
 from engine.model import Status
 from engine.record import record
 
-from .claims import Envelope, check_claim, read_envelope
+from .claims import payload_of
+from .notation import TrustStore
+from .signers import (
+    bundle_refusals,
+    notary_refusal,
+    signature_refusals,
+    statement_refusal,
+    statements,
+    vouched_artifacts,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from engine.manifests.attestors import Attestor
     from engine.model import Block, Json
 
-    from .data import ImageData, Layer
+    from .data import ImageData
     from .extract import FoundImage
     from .reference import ImageReference
 
-_SUPPORTED = "Cosign"
+COSIGN: Final = "Cosign"
+BUNDLE: Final = "SigstoreBundle"
+NOTARY: Final = "Notary"
+_KINDS: Final = (COSIGN, BUNDLE, NOTARY)
+FROM_CACHE: Final = "verified from cache"
+NOWHERE_ELSE: Final[Mapping[str, ImageData]] = {}
 
 
 class CheckConditions(Protocol):
@@ -72,10 +86,20 @@ class ImageRule:
     skipped: tuple[str, ...]
     sets: tuple[AttestorSet, ...]
     attestations: tuple[Attestation, ...]
-    kind: str = _SUPPORTED
+    kind: str = COSIGN
     mutates_digest: bool = True
     verifies_digest: bool = True
     is_required: bool = True
+
+    @property
+    def artifacts(self) -> tuple[str, ...]:
+        """The kinds of artifacts beside an image that the rule wants to see."""
+        return tuple(one.type for one in self.attestations) if self.kind == NOTARY else ()
+
+    @property
+    def repositories(self) -> frozenset[str]:
+        """The repositories that single attestors keep their signatures in."""
+        return frozenset(repository for one in self.sets for repository in _repositories(one))
 
     def selects(self, image: ImageReference) -> bool:
         """Tell whether the rule is about an image (row A-88).
@@ -93,44 +117,43 @@ class ImageRule:
         data: ImageData,
         given: Circumstances,
         check: CheckConditions | None = None,
+        elsewhere: Mapping[str, ImageData] = NOWHERE_ELSE,
     ) -> ImageVerdict:
         """Return the verdict on one selected image (rows A-89, A-90, A-90d).
 
-        `check` evaluates conditions of attestations; without it attestations with conditions are refused.
+        `check` evaluates conditions of attestations; without it attestations with conditions are refused. `elsewhere` is
+        what the repositories hold that single attestors name.
         """
         image = found.image.reference
         problem = self._problem(found.image, data)
         if problem is not None:
             return problem
+        if data.is_confirmed:
+            return self._passed(found, data, FROM_CACHE)
         given = Circumstances(given.now, given.trust, given.secrets, needs_log=True)
         for wanted in self.sets:
-            answer = ask_set(wanted, _SignatureQuestion(data, given), "image")
+            question = _SignatureQuestion(self.kind, data, given, elsewhere)
+            answer = ask_set(wanted, question, "image")
             if not answer.agreed:
                 return _refused(image, "; ".join(answer.errors) or answer.reason)
         for index, attestation in enumerate(self.attestations):
-            reason = _attestation_refusal(
-                attestation, f".attestations[{index}]", data, given, check
-            )
-            if reason:
+            ask = _artifact_refusal if self.kind == NOTARY else _statement_refusal
+            if reason := ask(attestation, f".attestations[{index}]", data, given, check):
                 return _refused(image, reason)
         what = "attestations" if self.attestations else "signatures"
-        return ImageVerdict(
-            image,
-            Status.PASS,
-            f"verified image {what} for {image}",
-            data.digest,
-            self._patch(found, data.digest),
-        )
+        return self._passed(found, data, f"verified image {what} for {image}")
+
+    def _passed(self, found: FoundImage, data: ImageData, message: str) -> ImageVerdict:
+        patch = self._patch(found, data.digest)
+        return ImageVerdict(found.image.reference, Status.PASS, message, data.digest, patch)
 
     def _problem(self, image: ImageReference, data: ImageData) -> ImageVerdict | None:
         shown = image.reference
         if data.problem:
             text = f"failed to verify image {shown}: {data.problem}"
             return ImageVerdict(shown, Status.ERROR, text)
-        if self.kind != _SUPPORTED:
-            text = (
-                f"failed to verify image {shown}: signatures of type {self.kind} are not supported"
-            )
+        if self.kind not in _KINDS:
+            text = f"failed to verify image {shown}: there is no type `{self.kind}` of signatures"
             return ImageVerdict(shown, Status.ERROR, text)
         if not data.digest:
             return _refused(shown, "the image's digest is not known")
@@ -163,7 +186,7 @@ def compile_image_rule(block: Block) -> ImageRule:
         attestations=tuple(
             _attestation(one, f".attestations[{index}]") for index, one in enumerate(attestations)
         ),
-        kind=str(block.get("type") or _SUPPORTED),
+        kind=str(block.get("type") or COSIGN),
         mutates_digest=block.get("mutateDigest") is not False,
         verifies_digest=block.get("verifyDigest") is not False,
         is_required=block.get("required") is not False,
@@ -180,6 +203,14 @@ def _attestation(block: Block, path: str) -> Attestation:
     return Attestation(kind, sets, block.get("conditions"))
 
 
+def _repositories(one: AttestorSet) -> Iterator[str]:
+    for entry in one.entries:
+        if entry.repository:
+            yield entry.repository
+        if isinstance(entry.attestor, AttestorSet):
+            yield from _repositories(entry.attestor)
+
+
 def _texts(block: Block, key: str) -> tuple[str, ...]:
     listed = block.get(key) or ()
     if isinstance(listed, str) or not all(isinstance(one, str) for one in listed):
@@ -189,38 +220,39 @@ def _texts(block: Block, key: str) -> tuple[str, ...]:
 
 @record
 class _SignatureQuestion:
-    """Asks one attestor about the signature layers of an image."""
+    """Asks one attestor about the signatures of an image, in the form that the rule is about."""
 
+    kind: str
     data: ImageData
     given: Circumstances
+    elsewhere: Mapping[str, ImageData]
 
     def __call__(self, entry: Entry) -> Answer:
-        attestor = _attestor_of(entry)
-        trials = [
-            _trial(attestor, layer, self.data.digest, entry, self.given)
-            for layer in self.data.signatures
-        ]
+        data = self.elsewhere.get(entry.repository, self.data)
+        try:
+            trials = self._trials(entry, data)
+        except EvaluationError as error:
+            trials = [error.message]
         if "" in trials:
             return Answer(True, "verified")
         reason = "; ".join(trials) or "no signatures found"
         return Answer(False, errors=(f"{entry.path}: {reason}",))
 
-
-def _trial(
-    attestor: Attestor, layer: Layer, digest: str, entry: Entry, given: Circumstances
-) -> str:
-    """Return why a signature layer is not the attestor's about this image, empty when it is."""
-    signed = Signed(layer.payload, layer.signature, layer.certificate, layer.chain, layer.bundle)
-    try:
-        mismatch = attestor.verdict(signed, given).mismatch
-        if not mismatch:
-            check_claim(layer.payload, digest, entry.annotations)
-    except EvaluationError as error:
-        return error.message
-    return mismatch
+    def _trials(self, entry: Entry, data: ImageData) -> list[str]:
+        attestor = _attestor_of(entry)
+        if self.kind == NOTARY:
+            return [notary_refusal(_store(attestor), data.notations, data.digest, self.given.now)]
+        ask = bundle_refusals if self.kind == BUNDLE else signature_refusals
+        return ask(attestor, data, entry.annotations, self.given)
 
 
-def _attestation_refusal(
+def _store(attestor: Attestor) -> TrustStore:
+    if not isinstance(attestor, CertificateAttestor):
+        raise EvaluationError("signatures of type Notary are verified by `certificates`")
+    return TrustStore.from_pem(f"{attestor.certificate}\n{attestor.certificate_chain}")
+
+
+def _statement_refusal(
     wanted: Attestation,
     path: str,
     data: ImageData,
@@ -228,72 +260,70 @@ def _attestation_refusal(
     check: CheckConditions | None,
 ) -> str:
     """Return why an attestation is missing or not good enough, empty when it is there."""
-    envelopes = [one for one in map(_opened, data.attestations) if one is not None]
-    about = [
-        (layer, envelope)
-        for layer, envelope in envelopes
-        if envelope.predicate_type == wanted.type and envelope.is_about(data.digest)
-    ]
+    about = statements(data, wanted.type)
     if not about:
         return f"{path}: predicate type {wanted.type} not found"
-    vouched: dict[int, Envelope] = {}
-    for one_set in wanted.sets:
-        question = _statement_question(about, given, vouched)
-        answer = ask_set(one_set, question, "image attestations")
-        if not answer.agreed:
-            return "; ".join(answer.errors) or answer.reason
-    return _condition_refusal(wanted, path, list(vouched.values()), check)
-
-
-def _opened(layer: Layer) -> tuple[Layer, Envelope] | None:
-    try:
-        return layer, read_envelope(layer.payload)
-    except EvaluationError:
-        return None
-
-
-def _statement_question(
-    about: Sequence[tuple[Layer, Envelope]], given: Circumstances, vouched: dict[int, Envelope]
-) -> Callable[[Entry], Answer]:
-    """Ask attestors about statements; `vouched` gathers those that any of them signed."""
+    vouched: dict[int, Json] = {}
 
     def ask(entry: Entry) -> Answer:
         attestor = _attestor_of(entry)
-        reasons = [_statement_trial(attestor, *one, given) for one in about]
-        good = {number: one[1] for number, one in enumerate(about) if not reasons[number]}
+        reasons = [statement_refusal(attestor, *one, given) for one in about]
+        good = {
+            number: one.predicate for number, (_, one) in enumerate(about) if not reasons[number]
+        }
         vouched.update(good)
-        if good:
-            return Answer(True, "verified")
-        return Answer(False, errors=(f"{entry.path}: {'; '.join(reasons)}",))
+        return _vouched(entry, bool(good), "; ".join(reasons))
 
-    return ask
+    return _refusal_of_sets(wanted, ask) or _condition_refusal(wanted, path, vouched, check)
 
 
-def _statement_trial(
-    attestor: Attestor, layer: Layer, envelope: Envelope, given: Circumstances
+def _artifact_refusal(
+    wanted: Attestation,
+    path: str,
+    data: ImageData,
+    given: Circumstances,
+    check: CheckConditions | None,
 ) -> str:
-    reason = "the attestation carries no signature"
-    for signature in envelope.signatures:
-        signed = Signed(envelope.signed, signature, layer.certificate, layer.chain, layer.bundle)
+    """Return why an artifact that Notary signed is missing or not good enough, empty when it is there."""
+    if not any(one.kind == wanted.type for one in data.referrers):
+        return f"{path}: artifact type {wanted.type} not found"
+    vouched: dict[int, Json] = {}
+
+    def ask(entry: Entry) -> Answer:
         try:
-            reason = attestor.verdict(signed, given).mismatch
+            good = vouched_artifacts(_store(_attestor_of(entry)), data, wanted.type, given.now)
         except EvaluationError as error:
-            reason = error.message
-        if not reason:
-            return ""
-    return reason
+            return _vouched(entry, False, error.message)
+        vouched.update(enumerate(map(payload_of, good)))
+        return _vouched(entry, bool(good), "no artifact is signed by those who are trusted")
+
+    return _refusal_of_sets(wanted, ask) or _condition_refusal(wanted, path, vouched, check)
+
+
+def _vouched(entry: Entry, is_good: bool, reason: str) -> Answer:
+    if is_good:
+        return Answer(True, "verified")
+    return Answer(False, errors=(f"{entry.path}: {reason}",))
+
+
+def _refusal_of_sets(wanted: Attestation, ask: Callable[[Entry], Answer]) -> str:
+    for one_set in wanted.sets:
+        answer = ask_set(one_set, ask, "image attestations")
+        if not answer.agreed:
+            return "; ".join(answer.errors) or answer.reason
+    return ""
 
 
 def _condition_refusal(
-    wanted: Attestation, path: str, trusted: Sequence[Envelope], check: CheckConditions | None
+    wanted: Attestation, path: str, trusted: Mapping[int, Json], check: CheckConditions | None
 ) -> str:
     """Return which trusted statement does not meet the conditions; statements of others are not looked at."""
     if not wanted.conditions:
         return ""
     if check is None:
         return f"{path}: conditions cannot be checked here"
-    for envelope in trusted:
-        holds, message = check(wanted.conditions, envelope.predicate)
+    for predicate in trusted.values():
+        holds, message = check(wanted.conditions, predicate)
         if not holds:
             return f"{path}: attestation checks failed for predicate {wanted.type}: {message}"
     return ""

@@ -40,13 +40,17 @@ _NO_ENTRY = "the signature came without an entry of a transparency log"
 
 @record
 class Signed:
-    """A payload with one signature and what came beside it (PEM certificates, Rekor bundle JSON; empty where absent)."""
+    """A payload with one signature and what came beside it (PEM certificates, Rekor bundle JSON; empty where absent).
+
+    `statement` is what stands in the DSSE envelope whose encoding the payload is.
+    """
 
     payload: bytes
     signature: bytes
     certificate: bytes = b""
     chain: bytes = b""
     bundle: bytes = b""
+    statement: bytes = b""
 
 
 @record
@@ -113,7 +117,8 @@ class KeyAttestor:
         if signed.bundle and not self.log.ignores_log:
             trust = self.log.own_keys(given.trust or NO_TRUST)
             entry = read_bundle(signed.bundle)
-            verify_entry(entry, trust.logs, signed.payload, signed.signature, der_of_key(key))
+            der = der_of_key(key)
+            verify_entry(entry, trust.logs, signed.payload, signed.signature, der, signed.statement)
         elif given.needs_log and not self.log.ignores_log:
             raise EvaluationError(_NO_ENTRY)
         return Verdict()
@@ -308,7 +313,9 @@ def _instant(
     if signed.bundle:
         der = leaf.public_bytes(Encoding.DER)
         entry = read_bundle(signed.bundle)
-        return verify_entry(entry, trust.logs, signed.payload, signed.signature, der)
+        return verify_entry(
+            entry, trust.logs, signed.payload, signed.signature, der, signed.statement
+        )
     if needs_log:
         raise EvaluationError(_NO_ENTRY)
     return given.now

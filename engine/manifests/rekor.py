@@ -31,7 +31,16 @@ if TYPE_CHECKING:
     from .trust import LogKey
 
 _LATEST = 253402300799
-_KINDS = ("hashedrekord", "rekord")
+_KINDS = {
+    ("hashedrekord", "0.0.1"),
+    ("rekord", "0.0.1"),
+    ("dsse", "0.0.1"),
+    ("intoto", "0.0.2"),
+}
+
+
+_OF_MESSAGES = ("hashedrekord", "rekord")
+"""Kinds of entries about bytes; the others are about envelopes with a statement inside."""
 
 
 @record
@@ -71,22 +80,30 @@ def read_bundle(text: bytes) -> LogEntry:
 
 
 def verify_entry(
-    entry: LogEntry, logs: Sequence[LogKey], payload: bytes, signature: bytes, signer_der: bytes
+    entry: LogEntry,
+    logs: Sequence[LogKey],
+    payload: bytes,
+    signature: bytes,
+    signer_der: bytes,
+    statement: bytes = b"",
 ) -> datetime:
     """Return the instant at which a trusted log saw exactly this signature of exactly this payload.
 
-    `signer_der` is the DER of the certificate, or of the public key where there is none. Raise EvaluationError that says
-    which link is missing.
+    `signer_der` is the DER of the certificate, or of the public key where there is none; `statement` is what stands in the
+    DSSE envelope whose encoding `payload` is, which is what logs of envelopes note. Raise EvaluationError that says which
+    link is missing.
     """
     instant = datetime.fromtimestamp(entry.integrated_time, UTC)
     _verify_promise(entry, _log_key(entry, logs, instant))
-    spec = _spec(entry)
-    digest, content, key_pem = _claims(spec)
-    if digest != hashlib.sha256(payload).hexdigest():
+    kind, spec = _spec(entry)
+    digest, signers = (_claims if kind in _OF_MESSAGES else _claims_of_envelope)(kind, spec)
+    about = payload if kind in _OF_MESSAGES else statement
+    if digest != hashlib.sha256(about).hexdigest():
         raise EvaluationError("the log entry is about another message")
-    if content != signature:
+    pems = [pem for content, pem in signers if content == signature]
+    if not pems:
         raise EvaluationError("the log entry is about another signature")
-    if signer_der not in _ders(key_pem):
+    if not any(signer_der in _ders(pem) for pem in pems):
         raise EvaluationError("the log entry is about another certificate or key")
     return instant
 
@@ -122,30 +139,55 @@ def _verify_promise(entry: LogEntry, log: LogKey) -> None:
         raise EvaluationError("the log's signed entry timestamp does not verify")
 
 
-def _spec(entry: LogEntry) -> Json:
+def _spec(entry: LogEntry) -> tuple[str, Json]:
     try:
         body = _json(_unbase64(entry.body), "the log entry")
-        if body["kind"] not in _KINDS or body["apiVersion"] != "0.0.1":
+        if (body["kind"], body["apiVersion"]) not in _KINDS:
             raise EvaluationError("the log entry is of an unknown kind")
-        return body["spec"]
+        return body["kind"], body["spec"]
     except (KeyError, TypeError, ValueError) as error:
         raise EvaluationError("the log entry is not readable") from error
 
 
-def _claims(spec: Json) -> tuple[str, bytes, str]:
-    """Return digest, signature and signer (PEM) that the entry is about."""
+def _claims(kind: str, spec: Json) -> tuple[str, list[tuple[bytes, str]]]:
+    """Return the digest that the entry is about, and signature and signer (PEM)."""
+    del kind
     try:
-        stated = spec["data"]["hash"]
         signature = spec["signature"]
-        if stated["algorithm"] != "sha256":
-            raise EvaluationError("the log entry uses an unknown hash")
-        return (
-            str(stated["value"]),
-            _unbase64(signature["content"]),
-            _unbase64(signature["publicKey"]["content"]).decode("utf-8"),
-        )
+        return _sha256(spec["data"]["hash"]), [
+            (_unbase64(signature["content"]), _text(signature["publicKey"]["content"]))
+        ]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise EvaluationError("the log entry is not readable") from error
+
+
+def _claims_of_envelope(kind: str, spec: Json) -> tuple[str, list[tuple[bytes, str]]]:
+    """Return the digest of the envelope's statement, and signatures with their signers (PEM)."""
+    try:
+        if kind == "dsse":
+            signers = [
+                (_unbase64(one["signature"]), _text(one["verifier"])) for one in spec["signatures"]
+            ]
+            return _sha256(spec["payloadHash"]), signers
+        content = spec["content"]
+        # in this kind of entry the signature is base64 of base64
+        signers = [
+            (_unbase64(_text(one["sig"])), _text(one["publicKey"]))
+            for one in content["envelope"]["signatures"]
+        ]
+        return _sha256(content["payloadHash"]), signers
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise EvaluationError("the log entry is not readable") from error
+
+
+def _sha256(stated: Json) -> str:
+    if stated["algorithm"] != "sha256":
+        raise EvaluationError("the log entry uses an unknown hash")
+    return str(stated["value"])
+
+
+def _text(encoded: str) -> str:
+    return _unbase64(encoded).decode("utf-8")
 
 
 def _ders(pem: str) -> list[bytes]:

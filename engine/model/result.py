@@ -62,6 +62,23 @@ class Forgiven:
 
 
 @record
+class ImageFinding:
+    """What a rule found of one image, named as the object names it.
+
+    `is_tried` says that a signature or attestation was looked for, `is_wanted` that the policy does not let the image pass
+    unless some policy of the request verifies it. A pass may be remembered for `digest` under `confirmation`, which stands
+    for everything that was asked (empty: it must not be).
+    """
+
+    image: str
+    is_verified: bool = False
+    is_tried: bool = False
+    is_wanted: bool = False
+    digest: str = ""
+    confirmation: str = ""
+
+
+@record
 class RuleResult:
     """What one rule of one policy said about one object; `patched` is None where it left that object as it was.
 
@@ -81,3 +98,4 @@ class RuleResult:
     targets: tuple[Target, ...] = ()
     generated: tuple[Object, ...] = ()
     forgiven: Forgiven | None = None
+    images: tuple[ImageFinding, ...] = ()

@@ -35,6 +35,7 @@ def layer_of_bundle(bundle: Json) -> tuple[bool, Layer] | None:
         certificate=certificates[0] if certificates else b"",
         chain=b"".join(certificates[1:]),
         bundle=_log_entry(material),
+        is_bundle=True,
     )
 
 

@@ -11,13 +11,15 @@ from engine.lang import json
 
 from .places import Place, place_of
 from .signatures import Signatures
+from .verified import VerifiedImages
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from engine.evaluate import ImageLookup, SignatureLookup
     from engine.images import RegistryDefaults
     from engine.model import Json, Object
+    from engine.model.result import ImageFinding
 
     from .client import Manifest, Registry
 
@@ -28,8 +30,15 @@ _PLATFORM = {"os": "linux", "architecture": "amd64"}
 class Images:
     """Answers about images from one Registry; short names are completed by `defaults`."""
 
-    def __init__(self, registry: Registry, *, defaults: RegistryDefaults = DOCKER_HUB) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        defaults: RegistryDefaults = DOCKER_HUB,
+        verified: VerifiedImages | None = None,
+    ) -> None:
         self._registry = registry
+        self._verified = verified or VerifiedImages()
         self._defaults = defaults
         self._signatures = Signatures(registry)
 
@@ -57,15 +66,29 @@ class Images:
         try:
             place = self._place(lookup.reference, lookup.secrets, lookup.is_insecure)
             digest = (await self._registry.manifest(place)).digest
+            if lookup.confirmation and self._verified.holds(
+                lookup.confirmation, place.name, digest
+            ):
+                return ImageData(digest, is_confirmed=True)
             beside = place
             if lookup.repository:
                 beside = self._place(lookup.repository, lookup.secrets, lookup.is_insecure)
-            return await self._signatures.of(beside, digest)
+            return await self._signatures.of(
+                beside, digest, tag_prefix=lookup.tag_prefix, artifacts=lookup.artifacts
+            )
         except StatusError as error:
             # Without a digest the rule fails: an image that is not there is nobody's fault but the Pod's.
             return ImageData() if error.status == 404 else ImageData(problem=error.message)
         except EngineError as error:
             return ImageData(problem=error.message)
+
+    def confirm(self, findings: Iterable[ImageFinding]) -> None:
+        """Remember images that policies verified, where they say under what."""
+        for one in findings:
+            if one.confirmation and one.is_verified and one.digest:
+                self._verified.add(
+                    one.confirmation, self._place(one.image, (), False).name, one.digest
+                )
 
     def _place(self, text: str, secrets: tuple[str, ...], is_insecure: bool) -> Place:
         return place_of(text, self._defaults, secrets=secrets, is_insecure=is_insecure)

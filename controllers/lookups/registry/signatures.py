@@ -1,7 +1,8 @@
 """Signatures and attestations beside an image: cosign's tags, and what refers to the image's digest.
 
 They are only gathered here. Nothing is believed: the engine verifies every layer, and one that cannot be read is as good as
-none. Forms: cosign's `sha256-….sig` and `.att` tags, the same manifests as referrers, Sigstore bundles as referrers.
+none. Forms: cosign's `sha256-….sig` and `.att` tags, the same manifests as referrers, Sigstore bundles as referrers,
+Notary signatures as referrers.
 """
 
 from __future__ import annotations
@@ -13,17 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 from controllers.lookups.errors import StatusError
 from engine.errors import EngineError
-from engine.images import ImageData, Layer
+from engine.images import ImageData, Layer, NotarySignature, Referrer
+from engine.images.notation import MOST_ENVELOPE
+from engine.images.signers import MOST_NOTATIONS
 from engine.lang import json
 
 from .bundles import BUNDLE, layer_of_bundle
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from .client import Registry
     from .places import Place
 
+NOTATION = "application/vnd.cncf.notary.signature"
 _SIGNED = "application/vnd.dev.cosign.simplesigning.v1+json"
 _ENVELOPE = "application/vnd.dsse.envelope.v1+json"
 _SIG_ARTIFACT = "application/vnd.dev.cosign.artifact.sig.v1+json"
@@ -43,19 +47,30 @@ class Signatures:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
 
-    async def of(self, place: Place, digest: str) -> ImageData:
-        """Return everything found; raises OutsideError where the registry cannot be asked."""
-        stem = digest.replace(":", "-")
-        parts = await asyncio.gather(
+    async def of(
+        self, place: Place, digest: str, *, tag_prefix: str = "", artifacts: tuple[str, ...] = ()
+    ) -> ImageData:
+        """Return everything found, of other artifacts those of the kinds named; raises OutsideError where the registry cannot be asked."""
+        stem = f"{tag_prefix}{digest.replace(':', '-')}"
+        signed, stated, listed = await asyncio.gather(
             self._tagged(place.at(f"{stem}.sig")),
             self._tagged(place.at(f"{stem}.att")),
-            self._referring(place, digest),
+            self._registry.referrers(place, digest),
         )
-        found = [one for part in parts for one in part][:MOST_LAYERS]
+        wanted = [one for one in listed if _kind_of(one) is not None][:MOST_LAYERS]
+        others = [one for one in listed if one.get("artifactType") in artifacts][:MOST_LAYERS]
+        referring, notations, referrers = await asyncio.gather(
+            asyncio.gather(*(self._referrer(place, one) for one in wanted)),
+            self._notations(place, listed),
+            asyncio.gather(*(self._artifact(place, one) for one in others)),
+        )
+        found = [*signed, *stated, *(layer for part in referring for layer in part)][:MOST_LAYERS]
         return ImageData(
             digest,
             tuple(layer for is_statement, layer in found if not is_statement),
             tuple(layer for is_statement, layer in found if is_statement),
+            notations=notations,
+            referrers=tuple(one for one in referrers if one is not None),
         )
 
     async def _tagged(self, place: Place) -> list[Found]:
@@ -67,12 +82,6 @@ class Signatures:
             raise
         return await self._layers(place, manifest.content)
 
-    async def _referring(self, place: Place, digest: str) -> list[Found]:
-        listed = await self._registry.referrers(place, digest)
-        wanted = [one for one in listed if _kind_of(one) is not None][:MOST_LAYERS]
-        parts = await asyncio.gather(*(self._referrer(place, one) for one in wanted))
-        return [one for part in parts for one in part]
-
     async def _referrer(self, place: Place, descriptor: Mapping[str, Any]) -> list[Found]:
         digest = str(descriptor.get("digest") or "")
         if not digest:
@@ -80,13 +89,47 @@ class Signatures:
         manifest = await self._registry.manifest(place.at(digest))
         return await self._layers(place, manifest.content)
 
-    async def _layers(self, place: Place, manifest: Mapping[str, Any]) -> list[Found]:
-        listed = manifest.get("layers")
-        layers = (
-            [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    async def _notations(
+        self, place: Place, listed: Sequence[Mapping[str, Any]]
+    ) -> tuple[NotarySignature, ...]:
+        """Return the Notary signatures among the referrers of an artifact."""
+        wanted = [
+            one for one in listed if one.get("artifactType") == NOTATION and one.get("digest")
+        ]
+        parts = await asyncio.gather(
+            *(self._notation(place.at(str(one["digest"]))) for one in wanted[:MOST_NOTATIONS])
         )
-        wanted = [one for one in layers if _kind_of(one) is not None][:MOST_LAYERS]
-        found = await asyncio.gather(*(self._layer(place, one) for one in wanted))
+        return tuple(one for part in parts for one in part)
+
+    async def _notation(self, place: Place) -> list[NotarySignature]:
+        content = (await self._registry.manifest(place)).content
+        return [
+            NotarySignature(
+                str(one.get("mediaType") or ""),
+                await self._registry.blob(place, str(one.get("digest")), limit=MOST_ENVELOPE),
+            )
+            for one in _listed(content, "layers")[:1]
+        ]
+
+    async def _artifact(self, place: Place, descriptor: Mapping[str, Any]) -> Referrer | None:
+        """Return an artifact beside the image: what its only layer holds, and the Notary signatures on itself."""
+        digest = str(descriptor.get("digest") or "")
+        if not digest:
+            return None
+        manifest, listed = await asyncio.gather(
+            self._registry.manifest(place.at(digest)), self._registry.referrers(place, digest)
+        )
+        layers = _listed(manifest.content, "layers")
+        payload = b""
+        if layers and _size_of(layers[0]) <= _MOST_PAYLOAD:
+            held = str(layers[0].get("digest"))
+            payload = await self._registry.blob(place, held, limit=_MOST_PAYLOAD)
+        kind = str(manifest.content.get("artifactType") or "")
+        return Referrer(digest, kind, payload, await self._notations(place, listed))
+
+    async def _layers(self, place: Place, manifest: Mapping[str, Any]) -> list[Found]:
+        wanted = [one for one in _listed(manifest, "layers") if _kind_of(one) is not None]
+        found = await asyncio.gather(*(self._layer(place, one) for one in wanted[:MOST_LAYERS]))
         return [one for one in found if one is not None]
 
     async def _layer(self, place: Place, descriptor: Mapping[str, Any]) -> Found | None:
@@ -120,6 +163,11 @@ def _kind_of(descriptor: Mapping[str, Any]) -> str | None:
         if kind in (_ENVELOPE, _ATT_ARTIFACT):
             return _ENVELOPE
     return None
+
+
+def _listed(manifest: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    listed = manifest.get(key)
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
 
 def _size_of(descriptor: Mapping[str, Any]) -> int:

@@ -51,6 +51,9 @@ class ClusterAnswers:
     def __init__(self, client: FakeClient, discovery: Discovery) -> None:
         self._client, self._discovery = client, discovery
 
+    def confirm(self, findings: Any) -> None:
+        pass
+
     async def resolve(self, lookups: Any) -> dict[Any, Answer]:
         return {one: await self._answer(one) for one in lookups}
 

@@ -142,6 +142,9 @@ def test_answers_that_never_satisfy_end_in_an_error() -> None:
     review = review_of({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}})
 
     class Forgetful:
+        def confirm(self, findings: Any) -> None:
+            pass
+
         async def resolve(self, _lookups: Any) -> dict[Any, Answer]:
             return {}
 

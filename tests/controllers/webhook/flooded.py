@@ -50,6 +50,9 @@ def _policy(name: str, action: str, validate: dict[str, Any]) -> dict[str, Any]:
 
 
 class _NobodyToAsk:
+    def confirm(self, findings: Any) -> None:
+        pass
+
     async def resolve(self, lookups: Any) -> dict[Any, Answer]:
         return {one: Answer.failed("nobody to ask") for one in lookups}
 

@@ -106,6 +106,9 @@ class Answers:
         self.hangs = False
         self.released = asyncio.Event()
 
+    def confirm(self, findings: Any) -> None:
+        pass
+
     async def resolve(self, lookups: Any) -> dict[Any, Answer]:
         self.asked += list(lookups)
         if self.hangs:

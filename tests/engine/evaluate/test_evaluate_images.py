@@ -25,7 +25,14 @@ def _rule(**entry):
         {
             "name": "r",
             "match": {"any": [{"resources": {"kinds": ["Pod"]}}]},
-            "verifyImages": [{"imageReferences": ["ghcr.io/org/*"], "attestors": [keys], **entry}],
+            "verifyImages": [
+                {
+                    "imageReferences": ["ghcr.io/org/*"],
+                    "attestors": [keys],
+                    "useCache": False,
+                    **entry,
+                }
+            ],
         }
     )
 
@@ -74,3 +81,54 @@ def test_nothing_is_pinned_when_verification_fails() -> None:
     answers = {LOOKUP: Answer.found(ImageData(digest=DIGEST))}
 
     assert decide(_rule(), _pod(), answers=answers).patched == _pod()
+
+
+def _confirmed(lookup):
+    return Answer.found(ImageData(digest=DIGEST, is_confirmed=True))
+
+
+def test_all_images_are_asked_about_at_once_and_all_are_pinned() -> None:
+    pod = _pod()
+    pod["spec"]["initContainers"] = [{"name": "i", "image": "ghcr.io/org/init:2"}]
+    missing = decide(_rule(), pod).missing
+
+    found = decide(_rule(), pod, answers={one: _confirmed(one) for one in missing})
+
+    assert {one.reference for one in missing} == {"ghcr.io/org/app:1", "ghcr.io/org/init:2"}
+    assert found.patched["spec"]["containers"][0]["image"] == f"ghcr.io/org/app:1@{DIGEST}"
+    assert found.patched["spec"]["initContainers"][0]["image"] == f"ghcr.io/org/init:2@{DIGEST}"
+
+
+def _asked(**entry):
+    (lookup,) = decide(_rule(useCache=True, **entry), _pod()).missing
+    return lookup
+
+
+def test_a_pass_is_remembered_under_everything_that_the_entry_says() -> None:
+    first, again, changed = _asked(), _asked(), _asked(required=False)
+
+    assert first.confirmation
+    assert first == again
+    assert first.confirmation != changed.confirmation
+
+    (result,) = decide(_rule(useCache=True), _pod(), answers={first: _confirmed(first)}).results
+    assert (result.status, result.message) == (Status.PASS, "verified from cache")
+    (finding,) = result.images
+    assert (finding.confirmation, finding.digest) == (first.confirmation, DIGEST)
+
+
+def test_what_failed_is_not_remembered() -> None:
+    lookup = _asked()
+    answers = {lookup: Answer.found(ImageData(digest=DIGEST))}
+
+    (result,) = decide(_rule(useCache=True), _pod(), answers=answers).results
+
+    assert result.status is Status.FAIL
+    assert [one.confirmation for one in result.images] == [""]
+
+
+def test_what_depends_on_the_object_or_must_not_be_cached_has_nothing_to_remember_it_by() -> None:
+    conditions = [{"all": [{"key": "{{ x }}", "operator": "Equals", "value": 1}]}]
+
+    assert _asked(attestations=[{"type": "t", "conditions": conditions}]).confirmation == ""
+    assert decide(_rule(), _pod()).missing[0].confirmation == ""
