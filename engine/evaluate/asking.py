@@ -78,7 +78,7 @@ def until_answered(ask: Callable[[Answers], L], known: dict[Lookup, Answer]) -> 
 
 
 class Said(Generic[T]):
-    """What an expression came to, or the one question it stopped at."""
+    """What an expression came to, or the questions it stopped at."""
 
     __slots__ = ("_value", "missing")
 
@@ -87,7 +87,7 @@ class Said(Generic[T]):
         try:
             self._value = work()
         except LookupNeeded as needed:
-            self.missing = (needed.lookup,)
+            self.missing = needed.lookups
 
     @property
     def value(self) -> T:

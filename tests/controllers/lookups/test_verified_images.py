@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from controllers.kube.clock import ManualClock
-from controllers.lookups.registry.images import Images
 from controllers.lookups.registry.verified import VerifiedImages
 from engine.evaluate import SignatureLookup
 from engine.model.result import ImageFinding
 from tests.controllers.kube.apiserver import run
 
 from .fake_registry import FakeRegistry, registry
+
+if TYPE_CHECKING:
+    from controllers.lookups.registry.images import Images
 
 KEY = ("f", "ghcr.io/acme/app", "sha256:1")
 
