@@ -21,7 +21,7 @@ from engine.errors import LimitError
 from engine.evaluate import Evaluation, Inputs, PolicySet
 from engine.evaluate.lookups import ConfigMapLookup, ServiceLookup
 from engine.model import Outcome, Review, RuleResult, RuleType, Status, Target, UserInfo
-from engine.model.result import Forgiven
+from engine.model.result import Forgiven, ImageFinding
 
 NOTHING = PolicySet()
 
@@ -232,7 +232,8 @@ def test_evaluations_come_back_as_they_were() -> None:
         RuleResult("p", "r", RuleType.MUTATION, Status.PASS, "m", "/a", True, {"k": "v"}, ("ns/e",),
                    found.patched, (Target({"a": 1}, {"a": 2}),), ({"b": 1},)),
         RuleResult("p", "s", RuleType.VALIDATION, Status.SKIP,
-                   forgiven=Forgiven((Outcome(Status.FAIL, "n", "/b", {"x": "y"}),), (Outcome(Status.WARN),))),
+                   forgiven=Forgiven((Outcome(Status.FAIL, "n", "/b", {"x": "y"}),), (Outcome(Status.WARN),)),
+                   images=(ImageFinding("a:1", True, True, True, "sha256:1", "f"),)),
     ]  # fmt: skip
     back = evaluations.read(evaluations.write(found, of), of)
     assert back.results == found.results
@@ -240,7 +241,7 @@ def test_evaluations_come_back_as_they_were() -> None:
     assert back.patched == found.patched
     # whoever adds a field says here, and in the module, how it travels
     assert set(RuleResult.__match_args__) == {
-        "policy", "rule", "type", "status", "message", "path", "enforce", "properties", "exceptions", "patched", "targets", "generated", "forgiven",
+        "policy", "rule", "type", "status", "message", "path", "enforce", "properties", "exceptions", "patched", "targets", "generated", "forgiven", "images",
     }  # fmt: skip
     assert set(Evaluation.__slots__) == {"missing", "patched", "results", "traces"}
     same = Evaluation(of.target)
