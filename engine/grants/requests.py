@@ -16,7 +16,7 @@ from .spans import length_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from .model import Grant, GrantPolicy
 
@@ -102,6 +102,18 @@ def _concerns(policy: GrantPolicy, grant: Grant) -> bool:
     return about and lets_ask(policy, grant.requester, grant.requester_groups)
 
 
+def longest_of(grant: Grant, policies: Iterable[GrantPolicy]) -> timedelta | None:
+    """Return the longest that any grant policy about a request lets it be; None where there is none about it."""
+    found = [_longest(grant, one) for one in policies if _concerns(one, grant)]
+    return max(found, default=None)
+
+
+def _longest(grant: Grant, policy: GrantPolicy) -> timedelta:
+    if grant.emergency and policy.emergency_for is not None:
+        return min(policy.max_for, policy.emergency_for)
+    return policy.max_for
+
+
 def _matches(patterns: Iterable[str], text: str) -> bool:
     return any(wildcard.match(pattern, text) for pattern in patterns)
 
@@ -110,9 +122,7 @@ def _length(grant: Grant, policy: GrantPolicy) -> Iterator[Refusal]:
     if grant.emergency and policy.emergency_for is None:
         yield Refusal(f"grantpolicy/{policy.name} has no emergency path", "ask without --emergency")
         return
-    most = policy.max_for
-    if grant.emergency and policy.emergency_for is not None:
-        most = min(most, policy.emergency_for)
+    most = _longest(grant, policy)
     if grant.for_ > most:
         text = length_text(most)
         kind = "emergency maximum" if grant.emergency else "maximum"

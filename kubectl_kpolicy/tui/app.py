@@ -12,13 +12,13 @@ from textual.events import Key
 from textual.widgets import Input, Static
 
 from kubectl_kpolicy.actions.catalog import registry
-from kubectl_kpolicy.actions.desk import ReportDesk
 from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.actions.refusals import refusal
 from kubectl_kpolicy.cluster import pulse
 from kubectl_kpolicy.cluster.cache import word
 from kubectl_kpolicy.cluster.details import sections
 from kubectl_kpolicy.cluster.listings import LISTINGS
+from kubectl_kpolicy.grants.form import GrantForm
 from kubectl_kpolicy.output.cells import plain
 
 from .chrome import footer_keys, header_parts
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from kubectl_kpolicy.actions.codes import CodeDesk
-    from kubectl_kpolicy.actions.desk import GrantDesk
     from kubectl_kpolicy.actions.registry import Action, Right
     from kubectl_kpolicy.cluster.rows import Row
     from kubectl_kpolicy.cluster.sources import Source
@@ -62,7 +61,7 @@ _TICK, _FLUSH, _SLOW_TICK, _REST = 1.0, 0.1, 15, 0.1
 
 
 class Console(App[str]):
-    """`kubectl kpolicy tui`. `source` fills the cluster cache, `doer` changes the cluster, `desk` takes requests for grants.
+    """`kubectl kpolicy tui`. `source` fills the cluster cache, `doer` changes the cluster, `grant_form` takes requests for grants.
 
     It returns the context to go on with, where somebody chose another one; `contexts` names those there are.
     """
@@ -77,7 +76,7 @@ class Console(App[str]):
         settings: Settings,
         *,
         doer: ActionExecutor | None = None,
-        desk: GrantDesk | None = None,
+        grant_form: GrantForm | None = None,
         rights: Mapping[Right, bool] | None = None,
     ) -> None:
         super().__init__()
@@ -85,7 +84,7 @@ class Console(App[str]):
         self.settings = settings
         self.registry = registry({key: list(value) for key, value in settings.keymap.items()})
         self.doer = doer or ActionExecutor(None, source.now, settings.user)
-        self.desk = desk or ReportDesk(source.world)
+        self.grant_form = grant_form or GrantForm(source.world, source.now)
         self.codes: CodeDesk | None = None
         self.contexts: Callable[[], Sequence[str]] = tuple
         self.rights: dict[Right, bool] = dict(rights or {})

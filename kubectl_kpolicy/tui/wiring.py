@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError
 from engine.record import record
 from kubectl_kpolicy.actions.codes import CodeDesk
-from kubectl_kpolicy.actions.desk import ReportDesk
 from kubectl_kpolicy.grants import decisions, requests
+from kubectl_kpolicy.grants.form import GrantForm
 
 from .commands import ending
 
@@ -32,7 +32,7 @@ _VERDICTS = {"approve": "approve", "deny": "deny", "ask-back": "comment"}
 
 def connect(app: Console, client: Client, me: Identity) -> None:
     """Let a console request grants, decide about them, and issue and use codes as somebody."""
-    app.desk = ReportDesk(app.source.world, partial(_hand_in, app, client, me))
+    app.grant_form = GrantForm(app.source.world, app.source.now, me, partial(_judged, app, client))
     for name, verdict in _VERDICTS.items():
         app.doer.offer(name, partial(_decide, client, me, verdict))
     app.doer.offer("grant-revoke", partial(_end, client, me))
@@ -41,13 +41,8 @@ def connect(app: Console, client: Client, me: Identity) -> None:
     app.doer.offer("code-void", app.codes.void)
 
 
-async def _hand_in(app: Console, client: Client, me: Identity, obj: Object, dry_run: bool) -> str:
+async def _judged(app: Console, client: Client, wanted: Object, dry_run: bool) -> str:
     """Judge a request and create it; return what waits for whom."""
-    spec = {**obj["spec"], "requester": me.user, "requesterGroups": list(me.groups)}
-    return await _judged(app, client, {**obj, "spec": spec}, dry_run=dry_run)
-
-
-async def _judged(app: Console, client: Client, wanted: Object, *, dry_run: bool) -> str:
     policy = await requests.judge(client, wanted, app.source.now())
     made = await requests.hand_in(client, wanted, dry_run=dry_run)
     name = made["metadata"]["name"]
@@ -78,7 +73,7 @@ async def _extend(
     place = (row.text("namespace"), row.text("grant"))
     longer = _Longer(form["for"], form["reason"])
     wanted = await requests.successor(client, place, me, longer, app.source.now())
-    return await _judged(app, client, wanted, dry_run=False)
+    return await _judged(app, client, wanted, False)
 
 
 @record

@@ -11,6 +11,8 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from engine.grants.company import circumstances_of, state_of
+
 from controllers.kube import AlreadyExists, Conflict, NotFound
 from controllers.kube.kinds import CODE_USES, GRANT_POLICIES, GRANTS, POLICY_EXCEPTIONS
 from controllers.kube.reflector import Selection
@@ -22,7 +24,6 @@ from controllers.store.events import about_object
 from engine.errors import EngineError
 from engine.grants import (
     FINAL,
-    Circumstances,
     Facts,
     chosen_policy,
     exception_of,
@@ -68,14 +69,14 @@ class GrantReconciler:
 
     def states(self) -> Iterator[tuple[tuple[str], float]]:
         """Yield how many grants are in each state that is not over, for the gauge."""
-        counted = Counter(map(_state, self._all_grants()))
+        counted = Counter(map(state_of, self._all_grants()))
         yield from (((state,), float(counted[state])) for state in ("draft", *sorted(OPEN)))
 
     def ends(self) -> Iterator[tuple[tuple[str], float]]:
         """Yield when each active grant ends, for the gauge."""
         for obj in self._all_grants():
             at = instant_of(str((obj.get("status") or {}).get("expiresAt") or ""))
-            if _state(obj) == "active" and at is not None:
+            if state_of(obj) == "active" and at is not None:
                 metadata = obj["metadata"]
                 yield (f"{metadata.get('namespace')}/{metadata['name']}",), at.timestamp()
 
@@ -128,7 +129,7 @@ class GrantReconciler:
     def _open_ones(self) -> None:
         """Look at grants again whose policy may have come, gone or changed."""
         for obj in self._all_grants():
-            if _state(obj) not in FINAL:
+            if state_of(obj) not in FINAL:
                 metadata = obj["metadata"]
                 self.queue.add((metadata.get("namespace") or "", metadata["name"]))
 
@@ -170,28 +171,13 @@ class GrantReconciler:
         chosen = str(grant.status.get("grantPolicy") or "")
         if chosen:
             return next((one for one in readable if one.name == chosen), None), ()
-        return chosen_policy(grant, readable, self._circumstances(grant, now))
+        return chosen_policy(grant, readable, circumstances_of(grant, self._all_grants(), now))
 
     def _policy_objects(self) -> list[Object]:
         store = self._policies
         if store is None:
             return []
         return [obj for key in store.keys() if (obj := store.get(key[1], key[0]))]  # noqa: SIM118 - a Store, not a dict
-
-    def _circumstances(self, grant: Grant, now: datetime) -> Circumstances:
-        own = [
-            obj
-            for obj in self._all_grants()
-            if obj["spec"].get("requester") == grant.requester
-            and obj["metadata"].get("uid") != grant.uid
-        ]
-        ended = [
-            at
-            for obj in own
-            if obj["spec"].get("policy") == grant.policy
-            and (at := instant_of(str((obj.get("status") or {}).get("endedAt") or "")))
-        ]
-        return Circumstances(now, sum(_state(obj) in OPEN for obj in own), max(ended, default=None))
 
     async def _write(self, obj: Object, status: GrantStatus, policy: GrantPolicy | None) -> None:
         """Write a status over the one that it follows from; raises Conflict where there is a later one.
@@ -292,10 +278,6 @@ def _readable(obj: Object) -> GrantPolicy | None:
     except EngineError as error:
         _log.warning("%s", error.message)
         return None
-
-
-def _state(obj: Object) -> str:
-    return str((obj.get("status") or {}).get("state") or "draft")
 
 
 def _text(at: datetime | None) -> str:

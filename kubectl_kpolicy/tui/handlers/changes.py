@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 from engine.record import replace
-from kubectl_kpolicy.actions import desk as desks
 from kubectl_kpolicy.actions.registry import Danger as Level
 from kubectl_kpolicy.cluster.time_format import length_of
+from kubectl_kpolicy.grants import form as forms
 from kubectl_kpolicy.tui import commands
 from kubectl_kpolicy.tui.modals.danger import Danger, Field, Question
 from kubectl_kpolicy.tui.modals.wizard import GrantWizard
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from textual.widget import AwaitMount
 
-    from kubectl_kpolicy.actions.desk import Draft
     from kubectl_kpolicy.actions.executor import Outcome
     from kubectl_kpolicy.actions.registry import Action
     from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.grants.form import Draft
     from kubectl_kpolicy.tui.app import Console
 
 _REASON = Field("reason", "reason", "why, for the record")
@@ -46,7 +46,7 @@ _FIELDS: dict[str, tuple[Field, ...]] = {
 
 def _request(app: Console) -> AwaitMount:
     """Open the form of a grant for the row, or an empty one."""
-    draft = desks.draft_of(app.subject)
+    draft = forms.draft_of(app.subject)
     if len(app.rows) > 1:
         names = {row.text("resource").rpartition("/")[2] for row in app.rows}
         draft = replace(draft, name=_shared(sorted(names)), block="")
@@ -63,7 +63,7 @@ def _shared(names: list[str]) -> str:
 
 
 def _new_grant(app: Console) -> AwaitMount:
-    return _open_wizard(app, desks.Draft(namespace=app.settings.namespace))
+    return _open_wizard(app, forms.Draft(namespace=app.settings.namespace))
 
 
 def _adopt(app: Console) -> AwaitMount | None:
@@ -72,7 +72,7 @@ def _adopt(app: Console) -> AwaitMount | None:
         return None
     policy, _, rule = row.text("rules").partition(" ")[0].partition("/")
     kind, _, name = row.text("target").partition(" ")[0].partition("/")
-    return _open_wizard(app, desks.Draft(policy=policy, rule=rule, kind=kind, name=name, namespace=row.text("namespace")))  # fmt: skip
+    return _open_wizard(app, forms.Draft(policy=policy, rule=rule, kind=kind, name=name, namespace=row.text("namespace")))  # fmt: skip
 
 
 def _open_wizard(app: Console, draft: Draft) -> AwaitMount:
@@ -81,14 +81,16 @@ def _open_wizard(app: Console, draft: Draft) -> AwaitMount:
             app.say("nothing was asked for")
             return
         try:
-            said = await app.desk.submit(draft)
+            said = await app.grant_form.submit(draft)
         except EngineError as error:
             app.say(sentence(error), "red")
             return
-        app.log_command(desks.command(draft))
+        app.log_command(forms.command(draft))
         app.say(said)
 
-    return app.push_screen(GrantWizard(draft, app.desk, is_ascii=app.settings.ascii), filled_in)
+    return app.push_screen(
+        GrantWizard(draft, app.grant_form, is_ascii=app.settings.ascii), filled_in
+    )
 
 
 def sentence(error: EngineError) -> str:

@@ -16,9 +16,9 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
+from engine.grants import length_text
 from engine.record import replace
-from kubectl_kpolicy.actions import desk as desks
-from kubectl_kpolicy.cluster.time_format import span
+from kubectl_kpolicy.grants import form as forms
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.structured import yaml_text
 from kubectl_kpolicy.tui.widgets.entry import Entry
@@ -26,7 +26,7 @@ from kubectl_kpolicy.tui.widgets.entry import Entry
 if TYPE_CHECKING:
     from textual.app import ComposeResult
 
-    from kubectl_kpolicy.actions.desk import Draft, GrantDesk
+    from kubectl_kpolicy.grants.form import Draft, GrantForm
 
 PAGES = ("Requirements", "Scope", "Why and how long", "Review")
 TALL = 40
@@ -51,11 +51,11 @@ class GrantWizard(ModalScreen["Draft | None"]):
     ]
 
     def __init__(
-        self, draft: Draft, desk: GrantDesk, page: int = 0, *, is_ascii: bool = False
+        self, draft: Draft, form: GrantForm, page: int = 0, *, is_ascii: bool = False
     ) -> None:
         super().__init__()
         self.draft = draft
-        self._desk = desk
+        self._form = form
         self._page = page
         self._is_ascii = is_ascii
         self._tried: Draft | None = None
@@ -144,20 +144,20 @@ class GrantWizard(ModalScreen["Draft | None"]):
                 self._set_length(name.removeprefix("chip-"))
 
     def _set_length(self, text: str) -> None:
-        longest = self._desk.requirements(self.draft).longest
         if text == "max":
-            text = span(longest.total_seconds()) if longest is not None else "24h"
+            longest = self._form.requirements(self.draft).longest
+            text = length_text(longest) if longest is not None else "24h"
         self.query_one("#field-length", Input).value = text
 
     def _hand_in(self) -> None:
-        if desks.refusals(self.draft, self._desk.requirements(self.draft)):
+        if self._form.refusals(self.draft):
             self.app.bell()
             return
         self.dismiss(self.draft)
 
     def _show(self, *, keep_focus: bool = False) -> None:
         """Draw the open page, and what follows from what was typed."""
-        refusals = desks.refusals(self.draft, self._desk.requirements(self.draft))
+        refusals = self._form.refusals(self.draft)
         for number in range(len(PAGES)):
             self.query_one(f"#page-{number}").display = self.is_tall or number == self._page
         self.query_one("#next").display = not self.is_tall and self._page < len(PAGES) - 1
@@ -191,7 +191,7 @@ class GrantWizard(ModalScreen["Draft | None"]):
     async def _try_out(self, draft: Draft) -> None:
         """Let the server judge what is typed once nothing more is, and show its verdict."""
         await asyncio.sleep(_REST if self.is_tall else 0)
-        verdict = await self._desk.try_out(draft)
+        verdict = await self._form.try_out(draft)
         if draft == self.draft:
             self.query_one("#refusals", Static).update(Text(f"server: {plain(verdict)}"))
 
@@ -211,28 +211,34 @@ class GrantWizard(ModalScreen["Draft | None"]):
         return text
 
     def _requirements(self) -> Text:
-        required = self._desk.requirements(self.draft)
-        longest = span(required.longest.total_seconds()) if required.longest else "as the cluster says"  # fmt: skip
+        required = self._form.requirements(self.draft)
+        policy = required.policy
+        longest = length_text(required.longest) if required.longest else "as the cluster says"
         lines = [
-            ("asked of", required.source or "no GrantPolicy was found for this"),
+            (
+                "asked of",
+                f"grantpolicy/{policy.name}" if policy else "no GrantPolicy was found for this",
+            ),
             ("longest", longest),
             ("approvers", required.approvers),
             ("reason", f"at least {required.least_reason} characters"),
-            ("ticket", required.ticket or "not required"),
+            ("ticket", (policy and policy.ticket) or "not required"),
             ("limits", required.limits or "none known"),
         ]
         return Text("\n".join(f"{label:>9}  {plain(value)}" for label, value in lines))
 
     def _reach(self) -> Text:
-        reach = self._desk.reach(self.draft)
-        text = Text(f"\nflips {len(reach.flips)}, leaves {reach.stays}, may match later: {'yes ' + plain(reach.later) if reach.later else 'no'}\n", "bold")  # fmt: skip
-        for line in reach.flips[:8]:
+        reach = self._form.reach(self.draft)
+        later = f"yes {self.draft.kind}/{self.draft.name}" if reach.fits_later else "no"
+        text = Text(f"\nflips {len(reach.flips)}, leaves {reach.stays}, may match later: {plain(later)}\n", "bold")  # fmt: skip
+        for row in reach.flips[:8]:
+            line = f"{row.text('namespace')}/{row.text('resource')}  {row.text('rule')}"
             text.append(f"  {plain(line)}\n", "none")
         return text
 
     def _meter(self) -> Content:
         """Return how much of the least length the reason has, right below it and in line with it."""
-        least = self._desk.requirements(self.draft).least_reason
+        least = self._form.requirements(self.draft).least_reason
         count = len(self.draft.reason.strip())
         full = min(count * 10 // max(least, 1), 10)
         done, open_ = ("#", ".") if self._is_ascii else ("━", "─")
@@ -244,6 +250,6 @@ class GrantWizard(ModalScreen["Draft | None"]):
         )
 
     def _review(self) -> Text:
-        text = Text(yaml_text(desks.manifest(self.draft)))
-        text.append(f"\n$ {plain(desks.command(self.draft))}\n", "dim")
+        text = Text(yaml_text(self._form.manifest(self.draft)))
+        text.append(f"\n$ {plain(forms.command(self.draft))}\n", "dim")
         return text

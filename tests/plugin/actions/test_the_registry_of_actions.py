@@ -12,15 +12,12 @@ from controllers.kube.errors import Conflict, Forbidden
 from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES, POLICY_EXCEPTIONS
 from engine.cleanup import holds
-from engine.errors import EngineError
 from engine.record import replace
-from kubectl_kpolicy.actions import desk as desks
 from kubectl_kpolicy.actions.catalog import ALL, GLOBAL, registry
 from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.actions.refusals import READ_ONLY, refusal
 from kubectl_kpolicy.actions.registry import Danger, command_line
 from kubectl_kpolicy.cluster import cleanup, exceptions
-from kubectl_kpolicy.cluster.listings import LISTINGS
 from kubectl_kpolicy.cluster.rows import Row
 from kubectl_kpolicy.tui.command_line import SCREENS
 from kubectl_kpolicy.tui.handlers import HANDLERS
@@ -214,105 +211,6 @@ def test_offered_work_is_done_and_its_errors_are_outcomes() -> None:
 
     assert asyncio.run(doer.perform("approve", [row], {"comment": "yes"}))[0].text == "approved g"
     assert asyncio.run(doer.perform("approve", [row], {"comment": ""}))[0].done is False
-
-
-GRANT_POLICY = {
-    "kind": "GrantPolicy", "metadata": {"name": "prod-default"},
-    "spec": {"policies": ["require-*"], "namespaces": ["pay*"], "maxDuration": "4h", "reason": {"minLength": 20},
-             "ticket": {"pattern": "OPS-[0-9]+"}, "approvers": [{"groups": ["sre"], "count": 2}]},
-}  # fmt: skip
-
-
-def draft(**changes: object) -> desks.Draft:
-    row = next(
-        one
-        for one in LISTINGS["violations"].rows(world(), NOW)
-        if one.text("resource") == "Pod/debug-shell" and one.text("rule") == "run-as-non-root"
-    )
-    made = replace(
-        desks.draft_of(row), reason="the image is rebuilt on Monday", ticket="OPS-1", length="2h"
-    )
-    return replace(made, **changes)
-
-
-def desk() -> desks.ReportDesk:
-    return desks.ReportDesk(world({**objects(), "grantpolicies": [GRANT_POLICY]}))
-
-
-def test_requirements_are_those_of_the_grant_policy_that_covers() -> None:
-    required = desk().requirements(draft())
-
-    assert required.source == "grantpolicy/prod-default"
-    assert required.approvers == "2 of group sre"
-    assert desks.refusals(draft(), required) == []
-    assert desk().requirements(draft(namespace="search")).source == ""
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"length": "8h"}, "duration 8h exceeds maximum 4h of grantpolicy/prod-default; try 4h"),
-        ({"length": "soon"}, "`soon` is no length of time"),
-        ({"reason": "."}, "the reason has 1 of at least 20 characters"),
-        ({"ticket": "OPS-1; x"}, "a ticket like `OPS-[0-9]+` is required"),
-        ({"name": ""}, "name a policy and an object"),
-    ],
-)
-def test_refusals_name_rule_limit_and_next_step(changes, words: str) -> None:
-    found = desks.refusals(draft(**changes), desk().requirements(draft(**changes)))
-
-    assert any(words in one for one in found), found
-
-
-def test_reach_counts_what_turns_and_what_stays() -> None:
-    reach = desk().reach(draft())
-    assert (reach.flips, reach.stays, reach.later) == (
-        ("payments/Pod/debug-shell  run-as-non-root",),
-        1,
-        "",
-    )
-
-    wide = desk().reach(draft(name="*", kind="*"))
-    assert (len(wide.flips), wide.stays, wide.later) == (2, 0, "*/*")
-
-
-def test_a_request_is_handed_in_as_its_manifest() -> None:
-    handed: list[tuple[dict, bool]] = []
-
-    async def hand_in(obj, dry_run: bool) -> str:
-        handed.append((obj, dry_run))
-        return "requested"
-
-    open_desk = desks.ReportDesk(world(), hand_in)
-
-    assert asyncio.run(open_desk.try_out(draft())) == "accepted (dry run)"
-    assert asyncio.run(open_desk.submit(draft(uses="1", emergency=True))) == "requested"
-    assert [one[1] for one in handed] == [True, False]
-    spec = handed[1][0]["spec"]
-    assert (spec["uses"], spec["emergency"], spec["duration"]) == (1, True, "2h")
-
-
-@pytest.mark.parametrize("text", ["no wildcards", "refused: no wildcards"])
-def test_a_verdict_says_refused_once(text: str) -> None:
-    async def refuse(_obj, _dry_run: bool) -> str:
-        raise EngineError(text)
-
-    verdict = asyncio.run(desks.ReportDesk(world(), refuse).try_out(draft()))
-    assert verdict == "refused: no wildcards"
-
-
-def test_without_controllers_a_request_says_what_to_install() -> None:
-    with pytest.raises(EngineError) as caught:
-        asyncio.run(desk().submit(draft()))
-
-    assert "install --crds-only" in caught.value.help
-
-
-def test_the_command_of_a_request_can_be_pasted() -> None:
-    words = shlex.split(desks.command(draft(reason="it's late; really")))
-
-    assert words[words.index("--reason") + 1] == "it's late; really"
-    assert words[4:6] == ["require-run-as-nonroot/run-as-non-root", "Pod/debug-shell"]
 
 
 @pytest.mark.parametrize("action", ["cleanup-postpone", "cleanup-skip", "cleanup-pause"])

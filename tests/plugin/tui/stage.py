@@ -56,7 +56,7 @@ class Stage:
 
 
 def console(there: ClusterCache | None = None, *, source: Any = None, **words: Any) -> Console:
-    more = {name: words.pop(name) for name in ("doer", "desk", "rights") if name in words}
+    more = {name: words.pop(name) for name in ("doer", "grant_form", "rights") if name in words}
     settings = Settings(**{"context": "prod-eu", "user": "alice", **words})
     return Console(source or Stage(there), settings, **more)
 

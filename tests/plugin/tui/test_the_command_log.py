@@ -11,10 +11,10 @@ from controllers.kube.clock import ManualClock
 from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import GRANTS, POLICY_EXCEPTIONS
 from kubectl_kpolicy.actions.catalog import ALL
-from kubectl_kpolicy.actions.desk import Draft, command
 from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.actions.registry import TUI, Danger
 from kubectl_kpolicy.cli import COMMANDS, parser_of
+from kubectl_kpolicy.grants.form import Draft, command
 from kubectl_kpolicy.tui.command_line import SCREENS
 from kubectl_kpolicy.tui.commands import is_told, line_of
 from tests.plugin.scene import NOW, objects

@@ -8,9 +8,9 @@ from controllers.kube.clock import ManualClock
 from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import POLICY_EXCEPTIONS
 from kubectl_kpolicy.actions.catalog import registry
-from kubectl_kpolicy.actions.desk import ReportDesk
 from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
+from kubectl_kpolicy.grants.form import GrantForm
 from kubectl_kpolicy.tui.command_line import SCREENS
 from kubectl_kpolicy.tui.modals.danger import Danger
 from kubectl_kpolicy.tui.modals.reveal import Reveal
@@ -315,7 +315,7 @@ def test_a_request_goes_through_four_pages() -> None:
         return "requested: waits for 2 of group:sre until 13:00"
 
     there = world()
-    app = console(there, desk=ReportDesk(there, hand_in))
+    app = console(there, grant_form=GrantForm(there, lambda: NOW, hand_in=hand_in))
 
     async def look(made, pilot) -> None:
         await press(pilot, "down", "r")

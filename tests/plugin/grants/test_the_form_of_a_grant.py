@@ -1,0 +1,218 @@
+"""The form of a grant and the command judge alike: the engine's rules, one request, one reach."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+
+import pytest
+
+from controllers.kube.clock import ManualClock
+from controllers.kube.fake import FakeClient
+from engine.errors import EngineError
+from engine.record import replace
+from kubectl_kpolicy.cluster.listings import LISTINGS
+from kubectl_kpolicy.grants.arguments import Target
+from kubectl_kpolicy.grants.errors import Refused
+from kubectl_kpolicy.grants.form import Draft, GrantForm, ask_of, command, draft_of
+from kubectl_kpolicy.grants.reach import reach_of
+from kubectl_kpolicy.grants.requests import judge, manifest
+from kubectl_kpolicy.session.identity import Identity
+from tests.plugin.scene import NOW, ago, objects, world
+
+ADA = Identity("ada", ("dev",))
+
+
+GRANT_POLICY = {
+    "kind": "GrantPolicy", "metadata": {"name": "prod-default"},
+    "spec": {"policies": ["require-*"], "namespaces": ["pay*"], "maxDuration": "4h", "reason": {"minLength": 20},
+             "ticket": {"pattern": "OPS-[0-9]+"}, "approvers": [{"groups": ["sre"], "count": 2}]},
+}  # fmt: skip
+
+
+def draft(**changes: object) -> Draft:
+    row = next(
+        one
+        for one in LISTINGS["violations"].rows(world(), NOW)
+        if one.text("resource") == "Pod/debug-shell" and one.text("rule") == "run-as-non-root"
+    )
+    made = replace(
+        draft_of(row), reason="the image is rebuilt on Monday", ticket="OPS-1", length="2h"
+    )
+    return replace(made, **changes)
+
+
+def form(*policies) -> GrantForm:
+    return GrantForm(
+        world({**objects(), "grantpolicies": list(policies) or [GRANT_POLICY]}), lambda: NOW
+    )
+
+
+def test_requirements_are_those_of_the_grant_policy_that_covers() -> None:
+    required = form().requirements(draft())
+
+    assert required.policy is not None
+    assert required.policy.name == "prod-default"
+    assert required.approvers == "2 of group sre"
+    assert form().refusals(draft()) == []
+    assert form().requirements(draft(namespace="search")).policy is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"length": "8h"},
+            "duration 8h exceeds maximum 4h of grantpolicy/prod-default; try --for 4h",
+        ),
+        ({"length": "soon"}, "`soon` is no length of time"),
+        ({"reason": "."}, "the reason has 1 characters, grantpolicy/prod-default asks for 20"),
+        (
+            {"ticket": "OPS-1; x"},
+            "ticket `OPS-1; x` is not of the form `OPS-[0-9]+` of grantpolicy/prod-default",
+        ),
+        ({"name": ""}, "name a policy and an object"),
+        ({"start": "tomorrow"}, "`tomorrow` is no instant"),
+        ({"uses": "few"}, "`few` is no number of uses"),
+        ({"namespace": "search"}, "no grant policy lets"),
+        ({"name": "debug-*"}, "allows no wildcards"),
+    ],
+)
+def test_refusals_name_rule_limit_and_next_step(changes, words: str) -> None:
+    found = form().refusals(draft(**changes))
+
+    assert any(words in one for one in found), found
+
+
+def test_reach_counts_what_turns_and_what_stays() -> None:
+    reach = form().reach(draft())
+    assert [row.text("rule") for row in reach.flips] == ["run-as-non-root"]
+    assert (reach.stays, reach.fits_later) == (1, False)
+
+    wide = form().reach(draft(name="*", kind="*"))
+    assert (len(wide.flips), wide.stays, wide.fits_later) == (2, 0, True)
+
+
+def test_a_request_is_handed_in_as_its_manifest() -> None:
+    handed: list[tuple[dict, bool]] = []
+
+    async def hand_in(obj, dry_run: bool) -> str:
+        handed.append((obj, dry_run))
+        return "requested"
+
+    open_form = GrantForm(world(), lambda: NOW, hand_in=hand_in)
+
+    assert asyncio.run(open_form.try_out(draft())) == "accepted (dry run)"
+    assert asyncio.run(open_form.submit(draft(uses="1", emergency=True))) == "requested"
+    assert [one[1] for one in handed] == [True, False]
+    spec = handed[1][0]["spec"]
+    assert (spec["uses"], spec["emergency"], spec["duration"]) == (1, True, "2h")
+
+
+@pytest.mark.parametrize("text", ["no wildcards", "refused: no wildcards"])
+def test_a_verdict_says_refused_once(text: str) -> None:
+    async def refuse(_obj, _dry_run: bool) -> str:
+        raise EngineError(text)
+
+    verdict = asyncio.run(GrantForm(world(), lambda: NOW, hand_in=refuse).try_out(draft()))
+    assert verdict == "refused: no wildcards"
+
+
+def test_without_controllers_a_request_says_what_to_install() -> None:
+    with pytest.raises(EngineError) as caught:
+        asyncio.run(form().submit(draft()))
+
+    assert "install --crds-only" in caught.value.help
+
+
+def test_the_command_of_a_request_can_be_pasted() -> None:
+    words = shlex.split(command(draft(reason="it's late; really")))
+
+    assert words[words.index("--reason") + 1] == "it's late; really"
+    assert words[4:6] == ["require-run-as-nonroot/run-as-non-root", "Pod/debug-shell"]
+
+
+def _policy(name: str, **spec):
+    return {"apiVersion": "kpolicy.io/v1alpha1", "kind": "GrantPolicy", "metadata": {"name": name}, "spec": {"approvers": [{"users": ["bob"]}], **spec}}  # fmt: skip
+
+
+def _grant(name: str, state: str, requester: str = "ada", **status):
+    spec = {"requester": requester, "policy": "require-run-as-nonroot", "rules": ["*"], "target": {"kind": "Pod", "name": "web"}, "duration": "1h"}  # fmt: skip
+    return {"apiVersion": "kpolicy.io/v1alpha1", "kind": "Grant", "metadata": {"name": name, "namespace": "payments", "uid": name}, "spec": spec, "status": {"state": state, **status}}  # fmt: skip
+
+
+SHORT, LONG = _policy("a-short", maxDuration="1h"), _policy("b-long", maxDuration="8h")
+CASES = {
+    "a second policy allows what the first one by name does not": ([SHORT, LONG], [], {"length": "4h"}, True),
+    "no policy allows so long": ([SHORT, LONG], [], {"length": "9h"}, False),
+    "a policy without a maximum has the engine's": ([_policy("p")], [], {"length": "5h"}, False),
+    "days are lengths": ([_policy("p", maxDuration="3d")], [], {"length": "2d"}, True),
+    "an emergency is shorter": ([_policy("p", emergency={"maxDuration": "30m"})], [], {"length": "1h", "emergency": True}, False),
+    "there is no emergency path": ([_policy("p")], [], {"emergency": True}, False),
+    "somebody else may ask": ([_policy("p", requesters={"users": ["eve"]})], [], {}, False),
+    "a group may ask": ([_policy("p", requesters={"groups": ["dev"]})], [], {}, True),
+    "another namespace": ([_policy("p", namespaces=["search"])], [], {}, False),
+    "another rule": ([_policy("p", rules=["other"])], [], {}, False),
+    "a wide request": ([_policy("p")], [], {"name": "debug-*"}, False),
+    "a wide request where wildcards are allowed": ([_policy("p", wildcards=True)], [], {"name": "debug-*"}, True),
+    "every rule is a wildcard": ([_policy("p")], [], {"rule": ""}, False),
+    "too many are open": ([_policy("p", limits={"openPerUser": 1})], [_grant("g", "active")], {}, False),
+    "others' open ones do not count": ([_policy("p", limits={"openPerUser": 1})], [_grant("g", "active", "eve")], {}, True),
+    "the last one ended just now": ([_policy("p", limits={"coolDown": "1h"})], [_grant("g", "expired", endedAt=ago(minutes=5))], {}, False),
+    "uses are needed": ([_policy("p", limits={"uses": 3})], [], {}, False),
+    "uses within the limit": ([_policy("p", limits={"uses": 3})], [], {"uses": "2"}, True),
+    "a ticket's form that is none fits nothing": ([_policy("p", ticket={"pattern": "("})], [], {}, False),
+    "a short reason": ([_policy("p", reason={"minLength": 90})], [], {}, False),
+    "a policy that cannot be read counts for nothing": ([_policy("p", maxDuration="soon"), LONG], [], {"length": "6h"}, True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_form_and_command_judge_alike(case: str) -> None:
+    policies, grants, changes, is_allowed = CASES[case]
+    asked = draft(**changes)
+    there = world({**objects(), "grantpolicies": policies, "grants": grants})
+    made = GrantForm(there, lambda: NOW, ADA)
+
+    client = FakeClient(*policies, *grants, clock=ManualClock(NOW))
+    try:
+        asyncio.run(judge(client, manifest(ask_of(asked), ADA), NOW))
+        said = []
+    except Refused as error:
+        said = [line.removeprefix("refused: ") for line in error.message.splitlines()]
+
+    assert made.refusals(asked) == said
+    assert (not said) is is_allowed
+
+
+def test_the_longest_is_that_of_any_policy_and_an_emergency_is_shorter() -> None:
+    made = form(SHORT, _policy("b-long", maxDuration="8h", emergency={"maxDuration": "2h"}))
+
+    def longest(**changes: object) -> float:
+        found = made.requirements(draft(**changes)).longest
+        assert found is not None
+        return found.total_seconds() / 3600
+
+    assert longest() == 8
+    assert longest(emergency=True) == 2
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"rule": ""}, {"name": "*"}, {"name": "*", "kind": "*"}, {"namespace": ""}, {"namespace": "search"}, {"kind": "Service"}],
+)  # fmt: skip
+def test_form_and_command_reach_alike(changes) -> None:
+    asked, there = draft(**changes), world()
+    place = Target(asked.kind, asked.name, asked.namespace or "default")
+    by_command = reach_of(there, asked.policy, (asked.rule or "*",), [place])
+
+    assert GrantForm(there, lambda: NOW).reach(asked) == by_command
+
+
+def test_the_form_makes_the_grant_that_the_command_makes() -> None:
+    asked = draft(uses="2", emergency=True, start="2026-03-14T13:00:00Z", namespace="")
+    made = GrantForm(world(), lambda: NOW, ADA).manifest(asked)
+
+    assert made == manifest(ask_of(asked), ADA)
+    assert made["spec"]["requester"] == "ada"
+    assert made["metadata"] == {"generateName": "debug-shell-require-run-as-nonroot-", "namespace": "default"}  # fmt: skip
