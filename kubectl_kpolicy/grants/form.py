@@ -9,11 +9,10 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from engine.grants.company import circumstances_of, readable_policies
-
 from engine.errors import EngineError
 from engine.grants import GrantPolicy, chosen_policy, length_of, length_text, parse_grant
 from engine.grants.blocks import read_block_id
+from engine.grants.circumstances import circumstances_of, readable_policies
 from engine.grants.model import instant_of
 from engine.grants.requests import longest_of
 from engine.record import record, replace

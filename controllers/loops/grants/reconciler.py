@@ -11,8 +11,6 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from engine.grants.company import circumstances_of, state_of
-
 from controllers.kube import AlreadyExists, Conflict, NotFound
 from controllers.kube.kinds import CODE_USES, GRANT_POLICIES, GRANTS, POLICY_EXCEPTIONS
 from controllers.kube.reflector import Selection
@@ -31,6 +29,7 @@ from engine.grants import (
     parse_grant,
     parse_grant_policy,
 )
+from engine.grants.circumstances import circumstances_of, state_of
 from engine.grants.lifecycle import OPEN, exhaustion_of, idle_at, status_of, warnings_of
 from engine.grants.model import instant_of
 from engine.reach import GRANT_ANNOTATION
