@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from engine.errors import LimitError
+from engine.evaluate.asking import Rounds
 from engine.evaluate.policy_set import IN_ORDER
 from engine.record import replace
 
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from engine.evaluate import Answer, Evaluation, Inputs, Lookup, PolicySet
     from engine.model import Review, RuleType
     from engine.model.result import ImageFinding
-
-MOST_ROUNDS = 32
-"""Rounds of look-ups of one evaluation: longer than any chain of context entries that people write."""
 
 
 class Resolver(Protocol):
@@ -52,13 +49,12 @@ async def evaluate_with(
     INVARIANT: no result is given while a rule still waits for an answer, so that a look-up which fails to come cannot
     pass for a rule that had nothing to say.
     """
+    rounds = Rounds(dict(inputs.answers))
     found = first or await heavy.evaluate(policies, review, inputs, types)
-    for _ in range(MOST_ROUNDS):
-        if not found.missing:
-            if images := [image for one in found.results for image in one.images]:
-                resolver.confirm(images)
-            return found
-        answers = await resolver.resolve(frozenset(found.missing))
-        inputs = replace(inputs, answers={**inputs.answers, **answers})
+    while wanted := rounds.lacks(found):
+        rounds.learn(await resolver.resolve(wanted))
+        inputs = replace(inputs, answers=rounds.known)
         found = await heavy.evaluate(policies, review, inputs, types)
-    raise LimitError("the rules ask for more answers from outside than one request may have")
+    if images := [image for one in found.results for image in one.images]:
+        resolver.confirm(images)
+    return found

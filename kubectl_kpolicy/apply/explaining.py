@@ -11,16 +11,17 @@ from engine.errors import EngineError
 from engine.lang import wildcard
 from engine.record import replace
 from kubectl_kpolicy.output.diagnostics import report, visible
+from kubectl_kpolicy.output.explanation import lines, rules_explained
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session.collector import collector_off
 
 from .inputs import load_inputs
-from .names import name_of
+from .names import name_of, resource_path
 from .processor import Processor
-from .traces import explained
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
 
     from engine.evaluate import Trace
@@ -86,8 +87,17 @@ def _explain(args: argparse.Namespace, live: Live | None, out: TextIO, err: Text
 
 
 def _show(args: argparse.Namespace, obj: Object, traces: list[Trace], answers: list[PolicyAnswer], out: TextIO) -> None:  # fmt: skip
-    lines = explained(obj, traces, answers, whole=args.trace)
-    print(*map(_harmless, lines), sep="\n", file=out)
+    told = explained(obj, traces, answers, whole=args.trace)
+    print(*map(_harmless, told), sep="\n", file=out)
+
+
+def explained(
+    obj: Object, traces: Iterable[Trace], answers: Iterable[PolicyAnswer], *, whole: bool = False
+) -> Iterator[str]:
+    """Yield the lines that explain what every rule said about `obj`, and why; `whole` cuts no value."""
+    yield resource_path(obj)
+    results = (result for answer in answers for result in answer.results)
+    yield from lines(rules_explained(traces, results), whole=whole)
 
 
 def _harmless(line: str) -> str:

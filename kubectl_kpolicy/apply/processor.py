@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from engine.evaluate import Inputs, PolicySet, Trace, evaluate
+from engine.evaluate.asking import conclude, until_answered
 from engine.evaluate.policy_set import CLASSIC
 from engine.lang.work import metered
 from engine.model import NOBODY, Review, RuleType
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from .values import Values, ValueSet
 
 IN_ORDER = (RuleType.MUTATION, RuleType.IMAGE_VERIFY, RuleType.VALIDATION, RuleType.GENERATION)
-MAX_ROUNDS = 100
-"""Evaluations of one object with ever more answers; far beyond the number of lookups of any real policy."""
 
 
 class PolicyAnswer:
@@ -162,15 +161,11 @@ class Processor:
     def _decide(
         self, policies: PolicySet, review: Review, inputs: Inputs, types: Sequence[RuleType]
     ) -> Evaluation:
-        """Evaluate until nothing is missing, answering from the world."""
-        for _ in range(MAX_ROUNDS):
-            evaluation = metered(
-                partial(evaluate, policies, review, inputs, types=types, trace=self._trace)
-            )
-            if not evaluation.missing:
-                break
-            self._answers |= self._setting.world.answers(evaluation.missing)
-        return evaluation
+        """Evaluate until nothing is missing, answering from the world; raises LimitError for rules that never stop asking."""
+        work = partial(evaluate, policies, review, inputs, types=types, trace=self._trace)
+        # `inputs` holds the very answers that are learnt
+        asking = until_answered(lambda _: metered(work), self._answers)
+        return conclude(asking, self._setting.world.answers)
 
     def _grouped(self, obj: Object, evaluation: Evaluation) -> list[PolicyAnswer]:
         answers: list[PolicyAnswer] = []

@@ -22,7 +22,6 @@ from .narration import Narrator, changed_objects, header, invalid_policies
 from .processor import Processor
 from .report import reports_of
 from .rows import Outcome, rows_of
-from .traces import explained
 
 if TYPE_CHECKING:
     import argparse
@@ -109,6 +108,8 @@ class _Session:
 
     def _explain(self, obj: Object, processor: Processor, answers: Sequence[PolicyAnswer]) -> None:
         if self._args.explain:
+            from .explaining import explained  # here: few runs explain
+
             stream = self._err if self._keeps_rows else self._out
             print(*explained(obj, processor.traces, answers), sep="\n", file=stream)
 

@@ -6,42 +6,37 @@ stand for it. Exceptions that name a rule are part of the tree, whether they cov
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
-from engine.record import record
+from kubectl_kpolicy.output.explanation import (
+    Reason,
+    by_policy,
+    rules_explained,
+    worst_first,
+    worst_of,
+)
 
 from .cache import items, word
 from .exceptions import ends_at, rule_texts
 from .violations import all_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from engine.evaluate import Step, Trace
-    from engine.model import Object, RuleResult
+    from engine.evaluate import Answer, Evaluation, Lookup
+    from engine.model import Object
 
     from .cache import ClusterCache
     from .rows import Row
 
-_LONGEST = 200
+Resolve = Callable[[frozenset["Lookup"]], "Awaitable[Mapping[Lookup, Answer]]"]
 
 
-@record
-class Reason:
-    """One node: `state` is a word with a mark (empty: none), `value` what was seen, `parts` what stands below."""
-
-    text: str
-    state: str = ""
-    value: str = ""
-    parts: tuple[Reason, ...] = ()
-
-
-def explain(world: ClusterCache, namespace: str, resource: str, now: datetime, obj: Object | None = None) -> list[Reason]:  # fmt: skip
-    """Return the reasons for one object, one for each policy that speaks of it."""
-    if obj is not None:
-        return _by_engine(world, obj, now)
+def explained_by_reports(world: ClusterCache, namespace: str, resource: str, now: datetime) -> list[Reason]:  # fmt: skip
+    """Return the reasons for one object as reports tell them, one for each policy that speaks of it."""
     rows = [
         row
         for row in all_rows(world)
@@ -62,9 +57,8 @@ def _by_reports(world: ClusterCache, rows: Sequence[Row], now: datetime) -> list
                 Reason(row.text("message") or "no message"), *_exceptions(world, policy, row.text("rule"), now)))
             for row in results
         )  # fmt: skip
-        worst = next((part.state for part in parts if part.state in ("fail", "error", "warn")), parts[0].state)  # fmt: skip
-        found.append(Reason(policy, worst, parts=parts))
-    return sorted(found, key=lambda one: one.state not in ("fail", "error", "warn"))
+        found.append(Reason(policy, worst_of(parts), parts=parts))
+    return worst_first(found)
 
 
 def _exceptions(world: ClusterCache, policy: str, rule: str, now: datetime) -> Iterator[Reason]:
@@ -80,9 +74,13 @@ def _exceptions(world: ClusterCache, policy: str, rule: str, now: datetime) -> I
         yield Reason(f"exception {place} {hit} this rule ({names})", state)
 
 
-def _by_engine(world: ClusterCache, obj: Object, now: datetime) -> list[Reason]:
-    """Ask the engine, with its steps; a policy that it cannot read is a reason as well."""
+async def explained_by_engine(world: ClusterCache, obj: Object, now: datetime, resolve: Resolve) -> list[Reason]:  # fmt: skip
+    """Ask the engine, with its steps, and `resolve` for what rules have to know; a policy that cannot be read is a reason as well.
+
+    Raises LimitError for rules that never stop asking.
+    """
     from engine.evaluate import Inputs, PolicySet, evaluate
+    from engine.evaluate.asking import conclude_later, until_answered
     from engine.model import review_of
     from engine.parse import parse_exception, parse_policy
 
@@ -97,34 +95,10 @@ def _by_engine(world: ClusterCache, obj: Object, now: datetime) -> list[Reason]:
             exceptions.append(parse_exception(document, strict=False))
         except EngineError as error:
             found.append(Reason(word(document, "metadata", "name"), "error", error.message))
-    policy_set = PolicySet.compile(policies, exceptions)
-    answer = evaluate(policy_set, review_of(obj), Inputs(now=now), trace=True)
-    results = {(one.policy, one.rule): one for one in answer.results}
-    return found + _traced(answer.traces, results)
+    policy_set, review = PolicySet.compile(policies, exceptions), review_of(obj)
 
+    def ask(answers: Mapping[Lookup, Answer]) -> Evaluation:
+        return evaluate(policy_set, review, Inputs(now=now, answers=answers), trace=True)
 
-def _traced(traces: Iterable[Trace], results: Mapping[tuple[str, str], RuleResult]) -> list[Reason]:
-    groups: dict[str, list[Reason]] = {}
-    for trace in traces:
-        result = results.get((trace.policy, trace.rule))
-        if result is None and not any(step.kind != "match" for step in trace.steps):
-            continue
-        state = str(getattr(result, "status", "")) or "skip"
-        # The last step says once more what the rule's own line and message say.
-        steps = tuple(_step(step) for step in trace.steps if step.kind != "result")
-        message = str(getattr(result, "message", ""))
-        last = (Reason(message),) if message else ()
-        groups.setdefault(trace.policy, []).append(Reason(trace.rule, state, parts=(*steps, *last)))
-    found = []
-    for policy, rules in groups.items():
-        worst = next((one.state for one in rules if one.state in ("fail", "error", "warn")), rules[0].state)  # fmt: skip
-        found.append(Reason(policy, worst, parts=tuple(rules)))
-    return sorted(found, key=lambda one: one.state not in ("fail", "error", "warn"))
-
-
-def _step(step: Step) -> Reason:
-    from engine.lang.gotext import compact_json
-
-    state = "" if step.holds is None else "yes" if step.holds else "no"
-    value = compact_json(step.value)[:_LONGEST] if step.value is not None else ""
-    return Reason(f"{step.kind} {step.text}", state, value)
+    answer = await conclude_later(until_answered(ask, {}), resolve)
+    return found + by_policy(rules_explained(answer.traces, answer.results))

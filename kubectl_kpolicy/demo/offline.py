@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from controllers.manifests import sample
 from engine.errors import EngineError, Location
-from engine.evaluate import Evaluation, Inputs, PolicySet, evaluate
+from engine.evaluate import Answer, Evaluation, Inputs, Lookup, PolicySet, evaluate
+from engine.evaluate.asking import conclude, until_answered
 from engine.lang.yaml import load_all
 from engine.model import RuleResult, RuleType, Status, UserInfo, review_of
 from engine.parse import parse_exception, parse_policy
@@ -18,7 +19,7 @@ from .cluster import answer_from
 from .scenes import NOW, SCENES, Scene, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 SEED = b"guided run"
 WIDTH = 100
@@ -101,13 +102,12 @@ def _answers(
 
 def _evaluated(compiled: PolicySet, review: Any, cluster: list[dict[str, Any]]) -> Evaluation:
     """Evaluate until every question has been answered from the imagined cluster."""
-    inputs = Inputs(now=NOW, seed=SEED)
-    while True:
-        found = evaluate(compiled, review, inputs, trace=True)
-        if not found.missing:
-            return found
-        answers = {lookup: answer_from(lookup, cluster) for lookup in found.missing}
-        inputs = Inputs(now=NOW, seed=SEED, answers={**inputs.answers, **answers})
+
+    def ask(answers: Mapping[Lookup, Answer]) -> Evaluation:
+        return evaluate(compiled, review, Inputs(now=NOW, seed=SEED, answers=answers), trace=True)
+
+    asking = until_answered(ask, {})
+    return conclude(asking, lambda lookups: {one: answer_from(one, cluster) for one in lookups})
 
 
 def _result(result: RuleResult) -> Iterator[str]:

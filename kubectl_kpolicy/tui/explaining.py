@@ -11,14 +11,16 @@ from textual.widgets import Static, Tree
 
 from kubectl_kpolicy.cluster.marks import mark_of
 from kubectl_kpolicy.output.cells import plain
+from kubectl_kpolicy.output.explanation import cut
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from textual.app import ComposeResult
 
-    from kubectl_kpolicy.cluster.explaining import Reason
+    from kubectl_kpolicy.output.explanation import Reason
 
+_LONGEST = 200
 _HELP = "e on a violation, block, policy or exception explains it; `:explain KIND/NAME` explains an object"
 
 
@@ -69,12 +71,17 @@ def _add(node: object, reason: Reason) -> None:
     from textual.widgets.tree import TreeNode
 
     assert isinstance(node, TreeNode)
+    is_outcome = reason.kind == "outcome"
+    if reason.kind == "result" or (is_outcome and not reason.text):
+        # the last step of a rule, and its own line, say the same
+        return
     label = Text(no_wrap=True)
     mark = mark_of(reason.state)
-    label.append(f"{mark.glyph} {reason.state} " if reason.state else "", "bold")
-    label.append(plain(reason.text))
+    label.append(f"{mark.glyph} {reason.state} " if reason.state and not is_outcome else "", "bold")
+    what = f"{reason.kind} " if reason.kind not in ("", "rule", "outcome") else ""
+    label.append(plain(f"{what}{reason.text}"))
     if reason.value:
-        label.append(f"  = {plain(reason.value)}", "dim")
+        label.append(f"  = {plain(cut(reason.value, _LONGEST))}", "dim")
     if not reason.parts:
         label.no_wrap = False
         for line in label.wrap(Console(width=200), _width(node)):

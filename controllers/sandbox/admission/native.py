@@ -15,10 +15,10 @@ from .rules import match
 from .webhook_client import review_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from controllers.sandbox.call import Call
-    from engine.evaluate import CompiledPolicy, Evaluation
+    from engine.evaluate import Answer, CompiledPolicy, Evaluation, Lookup
     from engine.model import Review, RuleResult
 
     from .webhook_client import Subject
@@ -31,7 +31,6 @@ _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413}
 _INVALID = (422, "Invalid")
 _DURING = "failed to evaluate: "
 _NO_PARAMS = "no params found"
-_ROUNDS = 16
 _MOST = 256
 
 
@@ -66,7 +65,13 @@ class NativePolicies:
                 return None
             text = f"compilation error: {error.message}"
             return _denied(call, policy, binding, text, review.name, _INVALID)
-        for result in _evaluated(call, compiled, review).results:
+        try:
+            results = _evaluated(call, compiled, review).results
+        except EngineError as error:
+            if compiled.policy.failure_policy == "Ignore":
+                return None
+            return _denied(call, policy, binding, error.message, review.name, _INVALID)
+        for result in results:
             if (denial := _ruled(call, compiled, review, binding, result)) is not None:
                 return denial
         return None
@@ -143,16 +148,14 @@ def _evaluated(
 ) -> Evaluation:
     """Return what a policy says, with all that it asks for answered."""
     from engine.evaluate import Inputs, PolicySet, evaluate
+    from engine.evaluate.asking import conclude, until_answered
 
-    known: dict[Any, Any] = {}
-    policies = PolicySet((compiled,))
-    for _ in range(_ROUNDS):
-        inputs = Inputs(now=call.cluster.clock.now(), answers=known)
-        found = evaluate(policies, review, inputs, trace=trace)
-        if not found.missing:
-            break
-        known.update(answers_of(call, found.missing))
-    return found
+    policies, now = PolicySet((compiled,)), call.cluster.clock.now()
+
+    def ask(answers: Mapping[Lookup, Answer]) -> Evaluation:
+        return evaluate(policies, review, Inputs(now=now, answers=answers), trace=trace)
+
+    return conclude(until_answered(ask, {}), lambda lookups: answers_of(call, lookups))
 
 
 def _ruled(

@@ -13,6 +13,7 @@ from kubectl_kpolicy.cluster import explaining
 from kubectl_kpolicy.cluster.details import hint, sections
 from kubectl_kpolicy.cluster.time_format import absolute
 from kubectl_kpolicy.output.cells import plain
+from kubectl_kpolicy.output.explanation import Reason
 from kubectl_kpolicy.output.structured import yaml_text
 from kubectl_kpolicy.tui.explaining import ExplainView
 from kubectl_kpolicy.tui.modals.picker import Choice, Picker
@@ -86,12 +87,34 @@ async def explain_object(app: Console, namespace: str, resource: str) -> None:
     """Open the Explain screen for an object, as the engine decides about it now or as reports tell."""
     obj = await _fetched(app, namespace, resource)
     app.go("explain")
+    world, now = app.source.world, app.source.now()
     try:
-        found = explaining.explain(app.source.world, namespace, resource, app.source.now(), obj)
+        if obj is None:
+            found = explaining.explained_by_reports(world, namespace, resource, now)
+        else:
+            found = await _asked(app, obj)
     except EngineError as error:
-        found = [explaining.Reason(error.message, "error")]
+        found = [Reason(error.message, "error")]
     place = f"{namespace}/{resource}" if namespace else resource
     app.query_one(ExplainView).show(place, found)
+
+
+async def _asked(app: Console, obj: dict[str, object]) -> list[Reason]:
+    """Ask the engine about an object of the cluster, and the cluster for what rules have to know; raises EngineError."""
+    from controllers.kube import Discovery
+    from controllers.lookups.assembling import for_person
+    from kubectl_kpolicy.cluster.sources import LiveSource
+
+    assert isinstance(app.source, LiveSource)
+    client = app.source.client
+    discovery = Discovery(client)
+    await discovery.refresh()
+    lookups = for_person(client=client, discovery=discovery)
+    try:
+        source = app.source
+        return await explaining.explained_by_engine(source.world, obj, source.now(), lookups.resolve)  # fmt: skip
+    finally:
+        await lookups.close()
 
 
 async def _fetched(app: Console, namespace: str, resource: str) -> dict[str, object] | None:

@@ -388,3 +388,19 @@ def test_explain_refuses_an_object_that_is_not_there(files, capsys):
     code = main(["explain", "Pod/none", "-p", "require.yaml", "-r", "objects.yaml"])
     assert code == 1
     assert "no resource is called Pod/none" in capsys.readouterr().err
+
+
+def test_a_rule_that_never_stops_asking_is_an_error_and_not_left_out_in_silence(files, capsys):
+    names = [f"a{number}" for number in range(101)]
+    entries = ", ".join(
+        f"{{name: {one}, configMap: {{name: {one}, namespace: dev}}}}" for one in names
+    )
+    message = " ".join(f"{{{{ {one}.data.x }}}}" for one in names)
+    rule = f"{{name: r, match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}, context: [{entries}], validate: {{message: m, deny: {{conditions: {{all: [{{key: '{message}', operator: NotEquals, value: z}}]}}}}}}}}"  # fmt: skip
+    maps = ", ".join(f"{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {one}, namespace: dev}}, data: {{x: y}}}}" for one in names)  # fmt: skip
+    files(
+        require=f"apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec: {{rules: [{rule}]}}\n",
+        context=f"apiVersion: cli.kyverno.io/v1alpha1\nkind: Context\nspec: {{resources: [{maps}]}}\n",
+    )
+    assert main(["apply", "require.yaml", "-r", "objects.yaml", "--context-file", "context.yaml"]) == 1  # fmt: skip
+    assert "more answers from outside" in capsys.readouterr().err

@@ -1,0 +1,52 @@
+"""Why policies decide as they do: the same reasons as lines and as a tree, with what rules have to know looked up."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from engine.evaluate import Answer
+from kubectl_kpolicy.cluster.explaining import explained_by_engine
+from kubectl_kpolicy.output.explanation import Reason, lines
+from tests.plugin.scene import NOW, world
+
+POLICY: dict[str, Any] = {
+    "apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "owners"},
+    "spec": {"rules": [{
+        "name": "named",
+        "match": {"any": [{"resources": {"kinds": ["ConfigMap"]}}]},
+        "context": [{"name": "known", "configMap": {"name": "teams", "namespace": "ops"}}],
+        "validate": {"message": "not {{ known.data.team }}", "deny": {"conditions": {"all": [{"key": "{{ known.data.team }}", "operator": "NotEquals", "value": "{{ request.object.data.team }}"}]}}},
+    }]},
+}  # fmt: skip
+
+
+def explained(team: str) -> tuple[list[Reason], list[Any]]:
+    asked: list[Any] = []
+
+    async def resolve(lookups: Any) -> dict[Any, Answer]:
+        asked.extend(lookups)
+        return {one: Answer.found({"data": {"team": "blue"}}) for one in lookups}
+
+    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "shop"}, "data": {"team": team}}  # fmt: skip
+    there = world({"clusterpolicies": [POLICY]})
+    return asyncio.run(explained_by_engine(there, obj, NOW, resolve)), asked
+
+
+def test_a_rule_that_has_to_look_something_up_is_explained_with_what_was_found() -> None:
+    [reason], asked = explained("red")
+    assert (reason.text, reason.state, len(asked)) == ("owners", "fail", 1)
+    told = "\n".join(lines(reason.parts))
+    assert "not blue" in told
+    assert "variable" in told
+    [reason], _ = explained("blue")
+    assert reason.state == "pass"
+
+
+def test_a_tree_and_lines_hold_the_same_steps() -> None:
+    [reason], _ = explained("red")
+    [rule] = reason.parts
+    told = list(lines([rule]))
+    assert told[0] == "  owners / named"
+    assert len(told) == 1 + len(rule.parts)
+    assert [line.split()[-1] for line in told if "=>" in line] == ["blue"]
