@@ -51,7 +51,7 @@ async def _agreed(loop: Any, resource: str, *objects: dict[str, Any]) -> None:
         plans = await plans_of(made.client, rows, now)
         told = any(one.goes for one in plans) and not any(hold_of(row, now) for row in rows)
         is_shown_held = rows[0].text("state") in ("paused", "skip", "postponed")
-        made.start(loop(made.surroundings).run())
+        made.start(loop(made.context).run())
         await made.rest(LATER.total_seconds())
         deleted = not made.stored(CONFIG_MAPS)
         assert told == deleted
