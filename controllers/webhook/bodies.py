@@ -2,7 +2,8 @@
 
 A few bytes of JSON become many bytes of objects (an empty list in a list is three bytes on the wire and sixty-five in memory),
 so what counts is an estimate of the decoded size, made from the body by counting the bytes that open values. It is never much
-below the truth. Small bodies, which nearly all reviews are, have room of their own that large ones cannot take.
+below the truth. Small bodies, which nearly all reviews are, have room of their own that large ones cannot take. While there is
+much of it they take what no body of their length can exceed, which needs no counting; as it gets scarce they give the rest back.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections import deque
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from controllers.runtime.memory import trim
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from types import TracebackType
 
     from aiohttp import web
 
@@ -35,8 +36,9 @@ _TRIM_SECONDS: Final = 1.0
 _WIDE: Final = 4
 """Bytes of a character in a text that holds one outside the basic plane."""
 
-decoded: Final[ContextVar[int]] = ContextVar("decoded", default=0)
-"""Set by the server for each request: the estimate of its body's decoded size."""
+_MOST_PER_BYTE: Final = _WIDE + max(cost for _, cost in _COSTS)
+
+_place: Final[ContextVar[Place | None]] = ContextVar("place", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,24 +74,19 @@ class Bodies:
         """Bytes that are taken now."""
         return self._small.taken + self._read.taken + self._decoded.taken
 
-    @contextmanager
-    def place(self, request: web.BaseRequest) -> Iterator[Place]:
-        """Yield the place of a request's body, which is free again at the end; raises BodyRefused by its header."""
+    def place(self, request: web.BaseRequest) -> Place:
+        """Return the place of a request's body, to be entered, and free again at its end; raises BodyRefused by its header."""
         length = request.content_length
-        if length is not None and length > LARGEST_BODY:
-            raise too_large()
-        is_small = length is not None and length <= SMALL_BODY
-        rooms = (self._small, self._small) if is_small else (self._read, self._decoded)
-        place = Place(request, length, *rooms)
-        try:
-            yield place
-        except (BodyRefused, ConnectionError, TimeoutError):
+        if length is None or length > SMALL_BODY:
+            if length is not None and length > LARGEST_BODY:
+                raise too_large()
+            return Place(self, length, self._read, self._decoded)
+        return Place(self, length, self._small, self._small)
+
+    def left(self, *, is_small: bool, error: BaseException | None) -> None:
+        """Let what large bodies took, and small ones that came to no end, go back to the system soon."""
+        if not is_small or isinstance(error, (BodyRefused, ConnectionError, TimeoutError)):
             self._trim_later()
-            raise
-        finally:
-            place.free()
-            if not is_small:
-                self._trim_later()
 
     def _trim_later(self) -> None:
         if self._trimming is None:
@@ -104,47 +101,75 @@ class Bodies:
 
 
 class Place:
-    """The room that one body has.
+    """The room that one body has, from where it is entered to where it is left.
 
     INVARIANT: a body that was read waits only for others that are decoded, never for others that are still read.
     """
 
-    __slots__ = ("_decoded", "_length", "_request", "_room", "_room_decoded", "_taken")
+    __slots__ = ("_bodies", "_body", "_decoded", "_is_small", "_length", "_room", "_room_decoded", "_taken")  # fmt: skip
 
     def __init__(
-        self, request: web.BaseRequest, length: int | None, room: _Room, room_decoded: _Room
+        self, bodies: Bodies, length: int | None, room: _Room, room_decoded: _Room
     ) -> None:
-        self._request, self._length = request, length
+        self._bodies, self._length, self._body = bodies, length, b""
         self._room, self._room_decoded = room, room_decoded
+        self._is_small = room is room_decoded
         self._taken = self._decoded = 0
 
-    async def read(self) -> bytes:
-        """Return the body, with room for what it will be decoded to; raises BodyRefused and TimeoutError."""
-        length, request = self._length, self._request
-        is_small = length is not None and length <= SMALL_BODY
-        if length is not None and not is_small:
-            await self._take(length)
-        if is_small and request.content.is_eof():
-            body = await request.read()
-        else:
-            async with asyncio.timeout(BODY_SECONDS):
-                body = await self._collected()
-        size = decoded_size(body)
-        decoded.set(size)
-        if not self._room_decoded.try_take(size):
-            await self._room_decoded.take(size, 0)
-        self._decoded = size
-        return body
+    def __enter__(self) -> Self:
+        _place.set(self)
+        return self
 
-    def free(self) -> None:
-        """Give the room back."""
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:  # fmt: skip
+        self._room_decoded.loose.discard(self)
         self._room.free(self._taken)
         self._room_decoded.free(self._decoded)
         self._taken = self._decoded = 0
+        self._body = b""
+        if error is not None or not self._is_small:
+            self._bodies.left(is_small=self._is_small, error=error)
 
-    async def _collected(self) -> bytes:
+    @property
+    def decoded(self) -> int:
+        """About how many bytes the body is decoded to."""
+        return decoded_size(self._body)
+
+    async def read(self, request: web.BaseRequest) -> bytes:
+        """Return the body, with room for what it will be decoded to; raises BodyRefused and TimeoutError."""
+        length, content = self._length, request.content
+        if self._is_small and content.is_eof():
+            body = content.read_nowait()
+        else:
+            if length is not None and not self._is_small:
+                await self._take(length)
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await self._collected(request)
+        self._body, room = body, self._room_decoded
+        most = len(body) * _MOST_PER_BYTE
+        if self._is_small and room.try_take(most):
+            self._decoded = most
+            room.loose.add(self)
+            return body
+        for one in room.loose:
+            one.tighten()
+        room.loose.clear()
+        size = self.decoded
+        if not room.try_take(size):
+            await room.take(size, 0)
+        self._decoded = size
+        return body
+
+    def tighten(self) -> None:
+        """Give back what was taken beyond what the body is decoded to."""
+        size = self.decoded
+        self._room_decoded.free(self._decoded - size)
+        self._decoded = size
+
+    async def _collected(self, request: web.BaseRequest) -> bytes:
         chunks, length = [], 0
-        while chunk := await self._request.content.readany():
+        while chunk := await request.content.readany():
             length += len(chunk)
             if length > LARGEST_BODY:
                 raise too_large()
@@ -160,10 +185,14 @@ class Place:
 
 
 class _Room:
-    """A number of bytes; who finds too few left waits in turn, for a short time."""
+    """A number of bytes; who finds too few left waits in turn, for a short time.
+
+    `loose` are bodies that have taken the most they may need. INVARIANT: there are none where anybody waits.
+    """
 
     def __init__(self, size: int) -> None:
         self.size, self.taken = size, 0
+        self.loose: set[Place] = set()
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     def try_take(self, size: int) -> bool:
@@ -216,13 +245,19 @@ def too_large() -> BodyRefused:
     return BodyRefused(413, "the body is too large")
 
 
+def size_of_current() -> int:
+    """Return about how many bytes the body of the request that is being answered is decoded to, 0 outside of one."""
+    place = _place.get()
+    return place.decoded if place is not None else 0
+
+
 def decoded_size(body: bytes) -> int:
     """Return about how many bytes the values in a JSON body will take, which is more than they do.
 
     Bytes of texts count like the same bytes outside: a text full of braces is estimated too high, none too low.
     """
     size = len(body)
-    if not body.isascii() or b"\\u" in body:
+    if not body.isascii() or (b"\\" in body and b"\\u" in body):
         size *= _WIDE
     for sign, cost in _COSTS:
         size += body.count(sign) * cost

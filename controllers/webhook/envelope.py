@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 API_VERSION = "admission.k8s.io/v1"
 _NO_LABELS: Mapping[str, str] = {}
-_TEXTS = ("name", "namespace", "operation", "subResource")
-_PARTS = (
-    *(("kind", part) for part in ("group", "version", "kind")),
-    *(("resource", part) for part in ("group", "version", "resource")),
-)
+_TEXTS = frozenset({str, type(None)})
 _ALLOWED = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":%b,"allowed":true}}'
 _MOST_WARNING_BYTES = 4096
 _LONGEST_WARNING = 1024
@@ -54,12 +50,16 @@ def read_request(body: bytes) -> dict[str, Any]:
 
 def _check_types(request: Mapping[str, Any]) -> None:
     """Refuse what no API server sends: everything behind this reads names as texts and groups as a list of them."""
-    info, groups = request["userInfo"], request["userInfo"].get("groups") or []
-    texts = [request.get(name) for name in _TEXTS]
-    texts += [info.get("username"), info.get("uid")]
-    texts += [request[name].get(part) for name, part in _PARTS]
+    info, kind, resource = request["userInfo"], request["kind"], request["resource"]
+    groups = info.get("groups") or []
+    texts = (
+        request.get("name"), request.get("namespace"), request.get("operation"), request.get("subResource"),
+        info.get("username"), info.get("uid"),
+        kind.get("group"), kind.get("version"), kind.get("kind"),
+        resource.get("group"), resource.get("version"), resource.get("resource"),
+    )  # fmt: skip
     is_list = isinstance(groups, list)
-    if not is_list or any(one is not None and not isinstance(one, str) for one in texts + groups):
+    if not is_list or not _TEXTS.issuperset(map(type, (*texts, *groups))):
         raise DocumentError("the request has a name or a group that is no text")
     if not isinstance(info.get("extra") or {}, dict):
         raise DocumentError("`userInfo.extra` of the request is not an object")

@@ -29,7 +29,7 @@ from engine.evaluate import Inputs
 from engine.record import replace
 
 from . import envelope
-from .bodies import decoded
+from .bodies import size_of_current
 from .caller import is_proven
 from .counting import Counting
 from .existing import ExistingViolations
@@ -353,7 +353,7 @@ class Reviewer:
             if found and self._sink.follows(found):
                 await self._sink.results(review, found, verdict)
 
-        self._background_queue.add(work, decoded.get())
+        self._background_queue.add(work, size_of_current())
 
     def _failed(
         self, reason: str, failure_policy: str, request: Mapping[str, Json], text: str

@@ -162,7 +162,7 @@ class WebhookServer:
         self._under_way += 1
         try:
             with self._bodies.place(request) as place:
-                body = await place.read()
+                body = await place.read(request)
                 budget = budget_of(_timeout(request.rel_url.query_string)) - (loop.time() - began)
                 if self._under_way > self._most_at_once:
                     budget = 0.0

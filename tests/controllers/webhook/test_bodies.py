@@ -170,6 +170,47 @@ def test_a_large_body_for_which_there_is_no_room_in_time_is_refused_in_words(mon
     asyncio.run(go())
 
 
+def test_small_bodies_give_back_what_they_do_not_need_where_room_gets_scarce() -> None:
+    async def go() -> None:
+        desk, small = Desk(), post(b'["' + b"x" * 3_000 + b'"]')
+        async with listening(desk, BodyLimits(small=400_000)) as connect:
+            opened = [await connect(small) for _ in range(20)]
+            while len(desk.sizes) < 20:
+                await asyncio.wait_for(desk.entered.wait(), 5)
+                desk.entered.clear()
+            desk.release.set()
+            for reader, writer in opened:
+                assert b" 200 " in await answer(reader)
+                writer.transport.abort()
+
+    asyncio.run(go())
+
+
+def test_small_bodies_for_which_there_is_no_room_are_refused_as_well(monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setattr("controllers.webhook.bodies.WAIT_SECONDS", 0.0)
+
+    async def go() -> None:
+        desk, small = Desk(), post(b"[" + b"[]," * 1_000 + b"0]")
+        async with listening(desk, BodyLimits(small=300_000)) as connect:
+            opened = []
+            for _ in range(2):
+                opened.append(await connect(small))
+                await asyncio.wait_for(desk.entered.wait(), 5)
+                desk.entered.clear()
+            refused, writer = await connect(small)
+            assert b" 503 " in await answer(refused)
+            desk.release.set()
+            for reader, writer_of_it in opened:
+                assert b" 200 " in await answer(reader)
+                writer_of_it.transport.abort()
+            again, writer_again = await connect(small)
+            assert b" 200 " in await answer(again)
+            for one in (writer, writer_again):
+                one.transport.abort()
+
+    asyncio.run(go())
+
+
 def test_a_body_that_does_not_arrive_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("controllers.webhook.bodies.BODY_SECONDS", 0.0)
 
