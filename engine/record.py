@@ -9,7 +9,7 @@ a field that is not given is read from the class, so that a value with many defa
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar, cast, dataclass_transform
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,6 +27,21 @@ class _Fresh:
 def field(*, default_factory: Callable[[], T]) -> T:
     """Give a field a default that `default_factory` makes anew for each value."""
     return cast("T", _Fresh(default_factory))
+
+
+class lazy(Generic[T]):  # noqa: N801 - it is used like `functools.cached_property`, which takes a lock before 3.12
+    """A value of a record that is worked out when it is asked for first."""
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make, self.__doc__ = make, make.__doc__
+
+    def __set_name__(self, _owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, value: Any, _owner: type) -> T:
+        made: T
+        made = value.__dict__[self._name] = self._make(value)
+        return made
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))

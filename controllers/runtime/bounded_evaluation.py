@@ -75,7 +75,6 @@ class BoundedEvaluator:
         Raises LimitError for a tenant without allowance.
         """
         allowances = self._allowances
-        work = partial(evaluate, policies, review, inputs, types=types)
         if allowances.are_untouched:
             piece, left = Slice(LONG_SLICE), CAPACITY
         else:
@@ -83,7 +82,7 @@ class BoundedEvaluator:
             if left <= FLOOR:
                 raise over(review)
         try:
-            found = piece.run(work)
+            found = piece.run(evaluate, policies, review, inputs, types=types)
         except SliceOver:
             allowances.take(tenant_of(review), piece.seconds)
             if left <= 0:

@@ -12,7 +12,7 @@ import atexit
 import signal
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from engine.lang.work import Meter, meter
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _T = TypeVar("_T")
+_P = ParamSpec("_P")
 
 TICK: Final = 0.01
 """Seconds of processor time between two ticks; the kernel rounds them up to its own."""
@@ -33,22 +34,22 @@ class SliceOver(BaseException):
     """The time for an evaluation is used up."""
 
 
-class Slice:
-    """The time of one evaluation: `ticks` are those that fell into it, `most` is how many may."""
+class Slice(Meter):
+    """The time of one evaluation, and the work that may begin in it: `ticks` are those that fell into it, `most` is how many may."""
 
     __slots__ = ("most", "ticks")
 
     def __init__(self, most: int) -> None:
-        self.most = most
-        self.ticks = 0
+        self.left, self.over = most * _WORK, SliceOver
+        self.most, self.ticks = most, 0
 
     @property
     def seconds(self) -> float:
         """About how much processor time was used; less than a tick shows as nothing."""
         return self.ticks * TICK
 
-    def run(self, work: Callable[[], _T]) -> _T:
-        """Return what `work` gives, which must be pure evaluation; raises SliceOver when it takes too long.
+    def run(self, work: Callable[_P, _T], *given: _P.args, **named: _P.kwargs) -> _T:
+        """Return what `work` gives for the arguments behind it, which must be pure evaluation; raises SliceOver when it takes too long.
 
         In other threads than the main one nothing is cut off, because signals do not come there.
         """
@@ -56,9 +57,9 @@ class Slice:
             _timer.start()
         try:
             _timer.current = self
-            token = meter.set(Meter(self.most * _WORK, SliceOver))
+            token = meter.set(self)
             try:
-                return work()
+                return work(*given, **named)
             finally:
                 _timer.current = None
                 meter.reset(token)

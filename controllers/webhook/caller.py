@@ -35,7 +35,7 @@ class Caller(Enum):
         return self in _PROVEN
 
 
-_PROVEN: Final = frozenset({Caller.CERTIFICATE, Caller.TRUSTED_PATH})
+_PROVEN: Final = (Caller.CERTIFICATE, Caller.TRUSTED_PATH)
 
 current_caller: Final[ContextVar[Caller]] = ContextVar("current_caller", default=Caller.NOBODY)
 """Set by the server for each request."""
@@ -43,7 +43,7 @@ current_caller: Final[ContextVar[Caller]] = ContextVar("current_caller", default
 
 def is_proven() -> bool:
     """Tell whether the request that is being answered may have effects on its caller's word."""
-    return current_caller.get().is_proven
+    return current_caller.get() in _PROVEN
 
 
 class Callers:

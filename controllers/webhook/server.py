@@ -163,7 +163,9 @@ class WebhookServer:
         try:
             with self._bodies.place(request) as place:
                 body = await place.read(request)
-                budget = budget_of(_timeout(request.rel_url.query_string)) - (loop.time() - began)
+                budget = budget_of(_timeout(request.rel_url.raw_query_string)) - (
+                    loop.time() - began
+                )
                 if self._under_way > self._most_at_once:
                     budget = 0.0
                 return 200, await review(unquote(rest), body, max(budget, 0.0)), JSON

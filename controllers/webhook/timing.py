@@ -87,7 +87,7 @@ class Timing:
         began = self._clock()
         try:
             found = Slice(LONG_SLICE).run(
-                lambda: evaluate(alone, asked.review, asked.inputs, types=(type_,))
+                evaluate, alone, asked.review, asked.inputs, types=(type_,)
             )
         except SliceOver:
             return None

@@ -7,10 +7,10 @@ anchored; the default registry is written in front of names that have none.
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from engine.lang import imagetext
-from engine.record import record
+from engine.record import lazy, record
 
 
 @record
@@ -50,7 +50,7 @@ class ImageReference:
         """Registry and path, without tag and digest."""
         return f"{self.registry}/{self.path}" if self.registry else self.path
 
-    @cached_property
+    @lazy
     def reference(self) -> str:
         """The full text; the digest wins over the tag."""
         return f"{self.repository}@{self.digest}" if self.digest else self.reference_with_tag

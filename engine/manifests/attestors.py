@@ -7,11 +7,10 @@ policy with one broken key still says which object it could not judge.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
-from engine.record import field, record
+from engine.record import field, lazy, record
 
 from .chain import verify_chain, verify_receipt
 from .identity import IdentityRules, signer_name
@@ -144,14 +143,14 @@ class CertificateAttestor:
     log: LogRules = field(default_factory=LogRules)
     label: str = "certificates"
 
-    @cached_property
+    @lazy
     def _own(self) -> bytes:
         found = certificates_from_pem(self.certificate)
         if self.certificate and not found:
             raise EvaluationError("no certificate found in `cert`")
         return found[0] if found else b""
 
-    @cached_property
+    @lazy
     def _authority(self) -> Authority | None:
         found = certificates_from_pem(self.certificate_chain)
         if not self.certificate_chain:
@@ -186,7 +185,7 @@ class KeylessAttestor:
     log: LogRules = field(default_factory=LogRules)
     label: str = "keyless"
 
-    @cached_property
+    @lazy
     def _authority(self) -> Authority | None:
         return authority_of(certificates_from_pem(self.roots)) if self.roots else None
 

@@ -5,10 +5,9 @@ The webhook makes a `Review` from an AdmissionReview, the background scan from a
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from engine.record import field, record
+from engine.record import field, lazy, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,18 +58,18 @@ class Review:
     dry_run: bool = False
     payload: str = ""
 
-    @cached_property
+    @lazy
     def target(self) -> Object:
         """The object that rules look at: the new one, or the old one where there is no new one (row A-40)."""
         return self.object or self.old_object or {}
 
-    @cached_property
+    @lazy
     def metadata(self) -> Mapping[str, Json]:
         """Metadata of `target`, empty where it is missing or not a map."""
         found = self.target.get("metadata")
         return found if isinstance(found, dict) else {}
 
-    @cached_property
+    @lazy
     def resource(self) -> str:
         """The resource that the request is about, without its subresource: what it says, else what the kind suggests."""
         given = self.request.get("resource")
@@ -80,12 +79,12 @@ class Review:
 
         return resource_of(self.kind)
 
-    @cached_property
+    @lazy
     def name(self) -> str:
         """Name of `target`; its generateName while it has no name (row A-34)."""
         return str(self.metadata.get("name") or self.metadata.get("generateName") or "")
 
-    @cached_property
+    @lazy
     def namespace(self) -> str:
         """Namespace of `target`, empty for cluster-scoped objects."""
         return str(self.metadata.get("namespace") or "")
