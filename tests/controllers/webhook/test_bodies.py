@@ -172,13 +172,13 @@ def test_a_large_body_for_which_there_is_no_room_in_time_is_refused_in_words(mon
 
 def test_small_bodies_give_back_what_they_do_not_need_where_room_gets_scarce() -> None:
     async def go() -> None:
-        desk, small = Desk(), post(b'["' + b"x" * 3_000 + b'"]')
-        async with listening(desk, BodyLimits(small=400_000)) as connect:
+        validator, small = Desk(), post(b'["' + b"x" * 3_000 + b'"]')
+        async with listening(validator, BodyLimits(small=400_000)) as connect:
             opened = [await connect(small) for _ in range(20)]
-            while len(desk.sizes) < 20:
-                await asyncio.wait_for(desk.entered.wait(), 5)
-                desk.entered.clear()
-            desk.release.set()
+            while len(validator.sizes) < 20:
+                await asyncio.wait_for(validator.entered.wait(), 5)
+                validator.entered.clear()
+            validator.release.set()
             for reader, writer in opened:
                 assert b" 200 " in await answer(reader)
                 writer.transport.abort()
@@ -190,16 +190,16 @@ def test_small_bodies_for_which_there_is_no_room_are_refused_as_well(monkeypatch
     monkeypatch.setattr("controllers.webhook.bodies.WAIT_SECONDS", 0.0)
 
     async def go() -> None:
-        desk, small = Desk(), post(b"[" + b"[]," * 1_000 + b"0]")
-        async with listening(desk, BodyLimits(small=300_000)) as connect:
+        validator, small = Desk(), post(b"[" + b"[]," * 1_000 + b"0]")
+        async with listening(validator, BodyLimits(small=300_000)) as connect:
             opened = []
             for _ in range(2):
                 opened.append(await connect(small))
-                await asyncio.wait_for(desk.entered.wait(), 5)
-                desk.entered.clear()
+                await asyncio.wait_for(validator.entered.wait(), 5)
+                validator.entered.clear()
             refused, writer = await connect(small)
             assert b" 503 " in await answer(refused)
-            desk.release.set()
+            validator.release.set()
             for reader, writer_of_it in opened:
                 assert b" 200 " in await answer(reader)
                 writer_of_it.transport.abort()
