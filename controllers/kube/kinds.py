@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from engine.lang import wildcard
+from engine.model.kinds import CEL_KINDS
 
 from .errors import Gone, Invalid, KubeError, NotFound
 
@@ -90,8 +91,14 @@ CLEANUP_POLICIES = Kind("kyverno.io", "v2", "cleanuppolicies", "CleanupPolicy")
 CLUSTER_CLEANUP_POLICIES = Kind("kyverno.io", "v2", "clustercleanuppolicies", "ClusterCleanupPolicy", False)  # fmt: skip
 UPDATE_REQUESTS = Kind("kyverno.io", "v2", "updaterequests", "UpdateRequest")
 GLOBAL_CONTEXT_ENTRIES = Kind("kyverno.io", "v2beta1", "globalcontextentries", "GlobalContextEntry", False)  # fmt: skip
-VALIDATING_POLICIES = Kind("policies.kyverno.io", "v1", "validatingpolicies", "ValidatingPolicy", False)  # fmt: skip
-NAMESPACED_VALIDATING_POLICIES = Kind("policies.kyverno.io", "v1", "namespacedvalidatingpolicies", "NamespacedValidatingPolicy")  # fmt: skip
+CEL_POLICIES = tuple(
+    Kind(one.group, "v1", one.plural, one.kind, one.is_namespaced)
+    for one in CEL_KINDS
+    if not one.family.is_timed
+)
+"""The kinds of policies written in CEL that requests and scans ask; all are served as v1."""
+
+VALIDATING_POLICIES, NAMESPACED_VALIDATING_POLICIES = CEL_POLICIES[:2]
 CEL_EXCEPTIONS = Kind("policies.kyverno.io", "v1", "policyexceptions", "PolicyException")
 POLICY_REPORTS = Kind("wgpolicyk8s.io", "v1alpha2", "policyreports", "PolicyReport")
 CLUSTER_POLICY_REPORTS = Kind("wgpolicyk8s.io", "v1alpha2", "clusterpolicyreports", "ClusterPolicyReport", False)  # fmt: skip

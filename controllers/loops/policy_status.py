@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from controllers.kube import NotFound
 from controllers.kube.client import JSON_PATCH, MERGE
-from controllers.kube.kinds import (
-    CLUSTER_POLICIES,
-    NAMESPACED_VALIDATING_POLICIES,
-    POLICIES,
-    VALIDATING_POLICIES,
-)
+from controllers.kube.kinds import CEL_POLICIES, CLUSTER_POLICIES, POLICIES
 from controllers.kube.workqueue import WorkQueue
 from controllers.store.cel_policies import cel_status, since
 from controllers.store.policies import (
@@ -48,7 +43,7 @@ if TYPE_CHECKING:
     from .context import LoopContext
 
 NOT_READY = "Not Ready"
-_CEL_PLURALS = (VALIDATING_POLICIES.plural, NAMESPACED_VALIDATING_POLICIES.plural)
+_CEL_PLURALS = frozenset(kind.plural for kind in CEL_POLICIES)
 _Place = tuple["Kind", str, str]
 _log = logging.getLogger(__name__)
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from controllers.store.denials import marks_of
 from controllers.store.events import notes_of
-from controllers.store.policies import key_of
 from controllers.store.reports import NOTHING_TO_CHANGE, UNREPORTED_KINDS, rows_of
 from controllers.store.update_requests import RuleWork, UpdateRequest
 from engine.grants.blocks import block_key
@@ -138,7 +137,7 @@ class LoopSink:
         """Return the results that the background scan does not come to as well."""
         scanned = self._scanned_policies()
         return [
-            one for one in results if one.type is RuleType.MUTATION or key_of(one) not in scanned
+            one for one in results if one.type is RuleType.MUTATION or one.identity not in scanned
         ]
 
 
@@ -148,7 +147,7 @@ def _is_silent(result: RuleResult, scanned: Collection[str]) -> bool:
         return False
     if result.type is RuleType.MUTATION:
         return result.message == NOTHING_TO_CHANGE
-    return key_of(result) in scanned
+    return result.identity in scanned
 
 
 def _is_reported(review: Review) -> bool:

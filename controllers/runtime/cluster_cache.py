@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING
 
 from controllers.kube.kinds import (
     CEL_EXCEPTIONS,
+    CEL_POLICIES,
     CLUSTER_POLICIES,
     CLUSTER_ROLE_BINDINGS,
     CONFIG_MAPS,
-    NAMESPACED_VALIDATING_POLICIES,
     NAMESPACES,
     POLICIES,
     POLICY_EXCEPTIONS,
     ROLE_BINDINGS,
-    VALIDATING_POLICIES,
     Discovery,
     Kind,
 )
 from controllers.store.bindings import Bindings
 from controllers.store.exceptions import ExceptionRules
 from controllers.store.namespaces import Namespaces
+from engine.model.kinds import ASKED_KINDS, NAMESPACED
 
 from .configuration import Configuration, read_configuration
 from .policy_cache import PolicyCache
@@ -49,8 +49,10 @@ WATCHED = (
 )
 """Kinds that must be listed before anything is decided; of ConfigMaps only the engine's own is watched."""
 
-WATCHED_IF_SERVED = (VALIDATING_POLICIES, NAMESPACED_VALIDATING_POLICIES, CEL_EXCEPTIONS)
+WATCHED_IF_SERVED = (*CEL_POLICIES, CEL_EXCEPTIONS)
 """Kinds that are known too where the server has them, in whichever version it prefers."""
+
+_POLICIES = frozenset(one.plural for one in ASKED_KINDS)
 
 _log = logging.getLogger(__name__)
 
@@ -130,12 +132,7 @@ class ClusterCache:
     def remove(self, kind: Kind, obj: Object) -> None:
         """Forget an object that is gone."""
         match kind.plural:
-            case (
-                "clusterpolicies"
-                | "policies"
-                | "validatingpolicies"
-                | "namespacedvalidatingpolicies"
-            ):
+            case plural if plural in _POLICIES:
                 self.policies.remove_policy(obj)
                 self._count(obj, "deleted")
             case "policyexceptions":
@@ -163,12 +160,7 @@ class ClusterCache:
 
     def _put(self, kind: Kind, obj: Object) -> bool:
         match kind.plural:
-            case (
-                "clusterpolicies"
-                | "policies"
-                | "validatingpolicies"
-                | "namespacedvalidatingpolicies"
-            ):
+            case plural if plural in _POLICIES:
                 changed = self.policies.put_policy(obj)
                 if changed:
                     self._count(obj, "created or updated")
@@ -190,7 +182,7 @@ class ClusterCache:
 
     def _count(self, obj: Object, what: str) -> None:
         metadata = obj.get("metadata") or {}
-        is_namespaced = obj.get("kind") in ("Policy", "NamespacedValidatingPolicy")
+        is_namespaced = obj.get("kind") in NAMESPACED
         namespace = str(metadata.get("namespace") or "default") if is_namespaced else "-"
         scope = "namespaced" if is_namespaced else "cluster"
         name = str(metadata.get("name") or "")

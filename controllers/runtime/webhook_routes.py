@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from controllers.store.cel_policies import is_of_cel
 from controllers.store.policies import fine_grained
 from engine.evaluate import CompiledPolicy, PolicySet
 from engine.model import RuleType
+from engine.model.kinds import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from engine.model import Policy
 
 FAIL, IGNORE = "Fail", "Ignore"
-CEL = "vpol"
-"""What ends the routes of policies written in CEL, which upstream answers under names of their own."""
-
 _ENFORCE = "enforce"
 
 
@@ -43,10 +40,10 @@ class WebhookRoute:
 
 
 def lane_name(policy: Policy, failure_policy: str = "") -> str:
-    """Return the end of the path that serves a policy: `fail`, `ignore`, `…/vpol` or `…/finegrained/name`."""
+    """Return the end of the path that serves a policy: `fail`, `ignore`, `…/vpol` (the route of its kind) or `…/finegrained/name`."""
     plain = (failure_policy or policy.failure_policy).lower()
-    if is_of_cel(policy):
-        return f"{plain}/{CEL}"
+    if route := BY_NAME[policy.kind].route:
+        return f"{plain}/{route}"
     return f"{plain}/finegrained/{policy.key}" if fine_grained(policy) else plain
 
 
@@ -59,7 +56,7 @@ def build_routes(
     upstream leaves to chance (row W-13).
     """
     sorted_in: dict[str, list[CompiledPolicy]] = {"fail": [], "ignore": [], "all": []}
-    for one in sorted(compiled, key=lambda item: item.policy.key):
+    for one in sorted(compiled, key=lambda item: item.policy.identity):
         if one.policy.admission:
             forced = IGNORE if force_ignore else one.policy.failure_policy
             sorted_in.setdefault(lane_name(one.policy, forced), []).append(one)

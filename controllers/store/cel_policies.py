@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from .policies import CEL_KINDS
+from engine.model.kinds import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,8 @@ _NOT_CONFIGURED: Final = "Policy is not configured in the webhook."
 
 def is_of_cel(policy: Policy) -> bool:
     """Tell whether a policy is of the kinds written in CEL, which have no rules."""
-    return policy.kind in CEL_KINDS
+    kind = BY_NAME.get(policy.kind)
+    return kind is not None and kind.is_cel
 
 
 def webhook_rules(policy: Policy) -> Iterator[dict[str, Any]]:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from engine.model import RuleType, Status
+from engine.model.kinds import BY_NAME, CEL_GROUP
 
-from .policies import CEL_GROUP, is_cel, key_of
+from .policies import is_cel, key_of_exception
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -98,14 +99,15 @@ def _name(note: Note, at: datetime, serial: int, instance: str) -> str:
 
 def about_policy(policy: Policy) -> dict[str, str]:
     """Return the reference to a policy; of the version in which policies are stored, whatever it was read as."""
-    version = f"{CEL_GROUP}/v1" if is_cel(policy.raw) else "kyverno.io/v1"
+    kind = BY_NAME[policy.kind]
+    version = f"{kind.group}/{kind.versions[0]}"
     return _about(version, policy.kind, policy.name, policy.namespace, _uid(policy.raw))
 
 
 def about_exception(exception: PolicyException | CelException) -> dict[str, str]:
     """Return the reference to an exception of either group."""
     return _about(
-        f"{CEL_GROUP}/v1" if is_cel(exception.raw) else "kyverno.io/v2",
+        f"{CEL_GROUP}/v1beta1" if is_cel(exception.raw) else "kyverno.io/v2",
         "PolicyException",
         exception.name,
         exception.namespace,
@@ -177,7 +179,7 @@ def notes_of(
 def _by_policy(results: Iterable[RuleResult]) -> dict[str, list[RuleResult]]:
     groups: dict[str, list[RuleResult]] = {}
     for result in results:
-        groups.setdefault(key_of(result), []).append(result)
+        groups.setdefault(result.identity, []).append(result)
     return groups
 
 
@@ -221,7 +223,7 @@ def excepted(
     what = "policy rule" if result.rule else "policy"
     text = f"{place} was skipped from {what} {_named(policy, result)}"
     for key in result.exceptions:
-        if (exception := exceptions.get(key_of(result, key))) is not None:
+        if (exception := exceptions.get(key_of_exception(result, key))) is not None:
             yield Note(about_exception(exception), SKIPPED, PASSED, text, source)
 
 

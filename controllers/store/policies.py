@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from engine.autogen import generated_rules
+from engine.model.kinds import CEL_GROUP, NAMESPACED, identity, kind_of
 from engine.parse import parse_policy
 
 if TYPE_CHECKING:
@@ -19,12 +20,9 @@ if TYPE_CHECKING:
 
     from engine.model import Json, Object, Policy, RuleResult
 
-CEL_GROUP = "policies.kyverno.io"
 CEL_KEY = "cel:"
-"""What begins the keys of policies and exceptions of CEL_GROUP, which may be named as classic ones are."""
+"""What begins the keys of exceptions of CEL_GROUP, which may be named as classic ones are."""
 
-POLICY_KINDS = frozenset({"ClusterPolicy", "Policy"})
-CEL_KINDS = frozenset({"ValidatingPolicy", "NamespacedValidatingPolicy"})
 _COUNTED = ("validate", "generate", "mutate", "verifyImages")
 
 
@@ -44,28 +42,22 @@ def is_cel(obj: Object) -> bool:
 
 def is_policy(obj: Object) -> bool:
     """Tell whether an object is a policy that rules are evaluated of, of whichever kind."""
-    return obj.get("kind") in (CEL_KINDS if is_cel(obj) else POLICY_KINDS)
+    kind = kind_of(obj)
+    return kind is not None and not kind.family.is_timed
 
 
 def policy_key(obj: Object) -> str:
-    """Return what tells a policy from all others: `name`, or `namespace/name`, as exceptions and reports name it.
-
-    CEL_KEY stands before that of a policy written in CEL.
-    """
+    """Return what tells a policy from all others (`engine.model.kinds.identity`)."""
     metadata = obj.get("metadata") or {}
     name = str(metadata.get("name") or "")
-    if obj.get("kind") in ("Policy", "NamespacedValidatingPolicy"):
+    if obj.get("kind") in NAMESPACED:
         name = f"{metadata.get('namespace') or 'default'}/{name}"
-    return f"{CEL_KEY}{name}" if is_cel(obj) else name
+    return identity(str(obj.get("kind")), name)
 
 
-def key_of(result: RuleResult, name: str = "") -> str:
-    """Return the key of the policy that a result is of, or that of the exception `name` which excused it.
-
-    INVARIANT: a policy written in CEL is one rule without a name, and rules of classic policies have names.
-    """
-    plain = name or result.policy
-    return plain if result.rule else f"{CEL_KEY}{plain}"
+def key_of_exception(result: RuleResult, name: str) -> str:
+    """Return the key of the exception `name` that excused a result: exceptions are of the group of their policies."""
+    return f"{CEL_KEY}{name}" if result.is_of_cel else name
 
 
 def content_hash(obj: Object) -> str:

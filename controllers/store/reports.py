@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.model import RuleType, Status
-
-from .policies import key_of
+from engine.model.kinds import BY_NAME, CEL_KINDS, identity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -55,7 +54,7 @@ def rows_of(
     """
     found = []
     for result in results:
-        policy = policies.get(key_of(result))
+        policy = policies.get(result.identity)
         if policy is None or not is_reported(policy):
             continue
         if result.type is RuleType.MUTATION and result.message == NOTHING_TO_CHANGE:
@@ -71,7 +70,7 @@ def row_of(result: RuleResult, policy: Policy, at: datetime) -> Row:
     if status is Status.FAIL and not is_scored:
         status = Status.WARN
     row: Row = {
-        "source": "kyverno" if result.rule else "KyvernoValidatingPolicy",
+        "source": BY_NAME[policy.kind].family.source,
         "policy": result.policy,
         **({"rule": result.rule} if result.rule else {}),
         "message": result.message[:LONGEST_MESSAGE],
@@ -135,15 +134,15 @@ def merged(
     of `new`. `known` are the policies that exist; rows of others go. A row that says the same as before keeps
     its time, so that nothing is written when nothing changed.
     """
-    replaced = {_pair(row) for row in new} | set(judged or ())
+    replaced = {pair_of(row) for row in new} | set(judged or ())
     kept = [
         row
         for row in old
-        if _pair(row) not in replaced and (known is None or row.get("policy") in known)
+        if pair_of(row) not in replaced and (known is None or pair_of(row)[0] in known)
     ]
     before = {_key(row): row for row in old}
     fresh = [_as_before(row, before.get(_key(row))) for row in new]
-    return sorted([*kept, *fresh], key=_key)
+    return sorted([*kept, *fresh], key=_order)
 
 
 def _as_before(row: Row, before: Row | None) -> Row:
@@ -156,13 +155,24 @@ def _timeless(row: Row) -> Row:
     return {key: value for key, value in row.items() if key != "timestamp"}
 
 
-def _pair(row: Mapping[str, Json]) -> tuple[str, str]:
-    return str(row.get("policy", "")), str(row.get("rule", ""))
+_KINDS: Final = {(one.family.source, one.is_namespaced): one.kind for one in CEL_KINDS}
+
+
+def pair_of(row: Mapping[str, Json]) -> tuple[str, str]:
+    """Return the policy of a row (by identity) and the rule; a policy written in CEL gives one answer, whatever it names it."""
+    policy, source = str(row.get("policy", "")), str(row.get("source", ""))
+    kind = _KINDS.get((source, "/" in policy))
+    return (identity(kind, policy), "") if kind else (policy, str(row.get("rule", "")))
 
 
 def _key(row: Mapping[str, Json]) -> tuple[str, str, str]:
     target = (row.get("properties") or {}).get("patched-target", "")
-    return (*_pair(row), str(target))
+    return (*pair_of(row), str(target))
+
+
+def _order(row: Mapping[str, Json]) -> tuple[str, ...]:
+    named = (str(row.get(name, "")) for name in ("policy", "rule", "source"))
+    return (*named, _key(row)[-1])
 
 
 def report_of(obj: Object, rows: Sequence[Row], before: Object | None = None) -> Object:

@@ -12,13 +12,13 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.store.policies import CEL_GROUP
 from engine.autogen import expand
 from engine.cleanup.ttl import TTL_LABEL
 from engine.errors import EngineError
 from engine.lang import wildcard
 from engine.match import parse_kind
-from engine.parse import parse_cleanup_policy, parse_policy
+from engine.model import CleanupPolicy
+from engine.model.kinds import BY_NAME, CEL_GROUP, CLASSIC_GROUP, KINDS, loaded
 from engine.requestinfo import ANY, RequestInfo
 
 from .admission_rules import resource_blocks
@@ -28,21 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from controllers.kube import Discovery
-    from engine.model import Block, CleanupPolicy, Json, Policy, Rule
+    from engine.model import Block, Json, Policy, Rule
 
 RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 _ROLES: Final = {"Role": "roles", "ClusterRole": "clusterroles"}
 _BINDINGS: Final = ("RoleBinding", "ClusterRoleBinding")
 _POLICY_KINDS: Final = frozenset(
-    {
-        ("kyverno.io", "ClusterPolicy"),
-        ("kyverno.io", "Policy"),
-        ("kyverno.io", "CleanupPolicy"),
-        ("kyverno.io", "ClusterCleanupPolicy"),
-        ("kyverno.io", "GlobalContextEntry"),
-        (CEL_GROUP, "ValidatingPolicy"),
-        (CEL_GROUP, "NamespacedValidatingPolicy"),
-    }
+    {*((one.group, one.kind) for one in KINDS), (CLASSIC_GROUP, "GlobalContextEntry")}
 )
 """Kinds whose objects have us do or read something."""
 
@@ -56,8 +48,12 @@ _OPEN_PATCH: Final = re.compile(r"""/labels|/metadata["'\s,}]""")
 
 def needs_of_author(policy: Policy, discovery: Discovery, depth: int = 0) -> list[Need]:
     """Return what a policy's author must be allowed to do himself; `depth` counts the policies that generate this one."""
-    if policy.kind not in ("ClusterPolicy", "Policy"):
-        needs = lookups_in(policy.raw.get("spec"), "spec", policy.namespace, discovery)
+    needs: Iterable[Need]
+    if BY_NAME[policy.kind].is_cel:
+        needs = [
+            *lookups_in(policy.raw.get("spec"), "spec", policy.namespace, discovery),
+            *_of_effects(policy, discovery),
+        ]
     else:
         needs = _OfPolicy(policy, discovery, depth).needs()
     return unique(_kept_to(policy.namespace, needs))
@@ -70,6 +66,42 @@ def needs_of_cleanup_author(policy: CleanupPolicy, discovery: Discovery) -> list
         for place in _matched(block, policy.namespace, discovery):
             found += (Need("spec.match", replace(place, verb=verb)) for verb in ("list", "delete"))
     return unique(_kept_to(policy.namespace, found))
+
+
+def _of_effects(policy: Policy, discovery: Discovery) -> Iterator[Need]:
+    """Yield the rights to do what a policy written in CEL does to objects."""
+    reference = BY_NAME[policy.kind].family.effects
+    for effect in loaded(reference)(policy) if reference else ():
+        if effect.rule is None:
+            yield Need(effect.at, EVERYTHING)
+            continue
+        for place in _ruled(effect.rule, policy.namespace, discovery):
+            yield from (Need(effect.at, replace(place, verb=verb)) for verb in effect.verbs)
+            if effect.gives_power and (power := _power_over(place)):
+                yield Need(effect.at, power)
+
+
+def _ruled(rule: Block, within: str, discovery: Discovery) -> Iterator[RequestInfo]:
+    """Yield where the objects of a resource rule are kept."""
+    for group in rule.get("apiGroups") or (ANY,):
+        for text in rule.get("resources") or (ANY,):
+            plural, _, subresource = str(text).partition("/")
+            known = discovery.of_resource(str(group), plural)
+            namespace = within if known is None or known.namespaced else ""
+            for name in rule.get("resourceNames") or ("",):
+                yield RequestInfo("", str(group), plural, subresource, namespace, str(name))
+
+
+def _power_over(place: RequestInfo) -> RequestInfo | None:
+    """Return what is needed beside to write what gives power to somebody, None where it gives none."""
+    if place.subresource:
+        return None
+    if place.group == RBAC_GROUP and place.resource in _ROLES.values():
+        return replace(place, verb="escalate")
+    if place.group == RBAC_GROUP and place.resource != ANY:
+        return RequestInfo("bind", RBAC_GROUP, ANY, namespace=place.namespace)
+    is_policy = place.group in (CLASSIC_GROUP, CEL_GROUP)
+    return EVERYTHING if is_policy or place.group in (ANY, RBAC_GROUP) else None
 
 
 def _kept_to(within: str, needs: Iterable[Need]) -> Iterator[Need]:
@@ -236,13 +268,10 @@ def _of_document(document: dict[str, Any], discovery: Discovery, depth: int) -> 
     if kind == "GlobalContextEntry":
         spec = document.get("spec")
         return [*needs_of_entry(spec, "spec")] if isinstance(spec, dict) else [Need("spec", EVERYTHING)]  # fmt: skip
-    if kind in ("CleanupPolicy", "ClusterCleanupPolicy"):
-        return needs_of_cleanup_author(parse_cleanup_policy(document, strict=False), discovery)
-    if document["apiVersion"].startswith(CEL_GROUP):
-        from engine.parse.celpolicies import parse_cel_policy
-
-        return needs_of_author(parse_cel_policy(document, strict=False), discovery, depth)
-    return needs_of_author(parse_policy(document, strict=False), discovery, depth)
+    policy = loaded(BY_NAME[kind].family.parser)(document, strict=False)
+    if isinstance(policy, CleanupPolicy):
+        return needs_of_cleanup_author(policy, discovery)
+    return needs_of_author(policy, discovery, depth)
 
 
 def _matched(block: Mapping[str, Any], within: str, discovery: Discovery) -> Iterator[RequestInfo]:

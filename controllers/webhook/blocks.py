@@ -53,7 +53,7 @@ def failures_of(
     """
     found: dict[str, dict[str, str]] = {}
     for result in results:
-        if result.policy in policies and result.status not in _FINE:
+        if result.identity in policies and result.status not in _FINE:
             name = result.policy.rpartition("/")[2]
             found.setdefault(name, {})[result.rule] = result.message
     return found
@@ -62,9 +62,9 @@ def failures_of(
 def warnings_of(results: Iterable[RuleResult]) -> list[str]:
     """Return one admission warning for each result that is neither pass nor skip."""
     return [
-        f"policy {result.policy.rpartition('/')[2]}.{result.rule}: {result.message}"
-        if result.rule
-        else _said(result)
+        _said(result)
+        if result.is_of_cel
+        else f"policy {result.policy.rpartition('/')[2]}.{result.rule}: {result.message}"
         for result in results
         if result.status not in _FINE
     ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube.kinds import NAMESPACES
-from controllers.store.policies import CEL_KEY, content_hash, key_of
+from controllers.store.policies import content_hash
 from engine.codes import Binding, body_digest, violation_of
 from engine.model import Status
 
@@ -40,7 +40,7 @@ class CodeBinding:
 
 def name_of(key: str) -> str:
     """Return the name of the policy with a key."""
-    return key.removeprefix(CEL_KEY).rpartition("/")[2]
+    return key.rpartition("/")[2].rpartition(":")[2]
 
 
 def can_carry(review: Review) -> bool:
@@ -58,7 +58,7 @@ def rules_by_policy(blocking: Sequence[RuleResult]) -> dict[str, list[RuleResult
     for result in blocking:
         if result.status is not Status.FAIL:
             return None
-        found.setdefault(key_of(result), []).append(result)
+        found.setdefault(result.identity, []).append(result)
     return found or None
 
 

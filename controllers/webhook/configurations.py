@@ -11,8 +11,9 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.runtime.webhook_routes import CEL, FAIL, IGNORE
-from controllers.store.policies import CEL_GROUP, match_conditions, timeout_of
+from controllers.runtime.webhook_routes import FAIL, IGNORE
+from controllers.store.policies import match_conditions, timeout_of
+from engine.model.kinds import CEL_GROUP, CLASSIC_GROUP, KINDS
 from engine.reach import GRANT_ANNOTATION, OWN_GROUP, POLICY_GROUPS
 
 from .admission_rules import ANY, admission_rules
@@ -189,8 +190,10 @@ def _webhook(
 
 def _name(stage: str, lane_name: str) -> str:
     plain, _, rest = lane_name.partition("/")
-    if rest == CEL:
-        return f"{CEL}.{stage}.kyverno.svc-{plain}"
+    if rest and "/" not in rest:
+        # upstream's name for the webhooks of mutating policies, too, says `validate`
+        stage = "mutate" if stage == "mutate" and rest.endswith("ivpol") else "validate"
+        return f"{rest}.{stage}.kyverno.svc-{plain}"
     return f"{stage}.kyverno.svc-{lane_name.replace('/', '-')}"
 
 
@@ -254,8 +257,11 @@ def _fixed(address: Address, settings: Configuration) -> list[Object]:
             "validate-policy.kyverno.svc", "/policyvalidate", FAIL, group, resources, address
         )
         for group, resources in (
-            ("kyverno.io", ["clusterpolicies", "policies"]),
-            (CEL_GROUP, ["namespacedvalidatingpolicies", "validatingpolicies"]),
+            (CLASSIC_GROUP, _plurals(CLASSIC_GROUP, is_timed=False)),
+            (
+                CEL_GROUP,
+                [*_plurals(CEL_GROUP, is_timed=False), *_plurals(CEL_GROUP, is_timed=True)],
+            ),
         )
     )
     asked: tuple[tuple[str, list[Object]], ...] = (
@@ -266,8 +272,8 @@ def _fixed(address: Address, settings: Configuration) -> list[Object]:
         ("kyverno-cel-exception-validating-webhook-cfg",
          [_validator(validator, "/celexception/validate", FAIL, CEL_GROUP, ["policyexceptions"], address)]),
         ("kyverno-cleanup-validating-webhook-cfg",
-         [_validator(cleanup, "/cleanupvalidate", FAIL, "kyverno.io",
-                ["cleanuppolicies", "clustercleanuppolicies"], address)]),
+         [_validator(cleanup, "/cleanupvalidate", FAIL, CLASSIC_GROUP,
+                _plurals(CLASSIC_GROUP, is_timed=True), address)]),
         ("kyverno-global-context-validating-webhook-cfg",
          [_validator(validator, "/globalcontextvalidate", FAIL, "kyverno.io", ["globalcontextentries"], address)]),
         ("kpolicy-grant-validating-webhook-cfg",
@@ -283,6 +289,13 @@ def _fixed(address: Address, settings: Configuration) -> list[Object]:
     ]
 
 
+def _plurals(group: str, *, is_timed: bool) -> list[str]:
+    """Return the resources of a group that work by a schedule, or those that do not."""
+    return sorted(
+        one.plural for one in KINDS if one.group == group and one.family.is_timed == is_timed
+    )
+
+
 def _noting(address: Address) -> list[Object]:
     """Return the webhooks that write down who does what; nothing waits for them where they cannot be asked."""
     made = _validator("audit.kpolicy.svc", "/auditnote", IGNORE, "kpolicy.io", ["*"], address)
@@ -293,7 +306,7 @@ def _noting(address: Address) -> list[Object]:
         {**rule, **deletions},
         {**every, "resources": ["grantpolicies"]},
         {**every, "apiGroups": ["kyverno.io", CEL_GROUP], "resources": ["policyexceptions"]},
-        {**rule, "apiGroups": ["kyverno.io"], "resources": ["cleanuppolicies", "clustercleanuppolicies"]},
+        {**rule, "apiGroups": [CLASSIC_GROUP], "resources": _plurals(CLASSIC_GROUP, is_timed=True)},
     ]  # fmt: skip
     labelled = {"matchExpressions": [{"key": _TTL, "operator": "Exists"}]}
     marked = _validator("audit-cleanup.kpolicy.svc", "/auditnote", IGNORE, ANY, [ANY], address)

@@ -114,7 +114,7 @@ def _rule_of(route: WebhookRoute, result: RuleResult) -> Rule | None:
         (
             compiled.rule
             for policy in route.blocking.policies
-            if policy.policy.key == result.policy
+            if policy.policy.identity == result.identity
             for compiled in policy.rules
             if compiled.rule.name == result.rule
         ),

@@ -220,14 +220,14 @@ class GrantUsage:
         budget: float,
     ) -> Sequence[RuleResult]:
         """Return the results as they are when some exceptions (by key) do not count."""
-        concerned = {one.policy for one in results if any(key in spent for key in one.exceptions)}
+        concerned = {one.identity for one in results if any(key in spent for key in one.exceptions)}
         policies = tuple(
             _narrowed(one, spent)
             for one in asked.route.blocking.policies
-            if one.policy.key in concerned
+            if one.policy.identity in concerned
         )
         found = await evaluate_with(self._resolver, PolicySet(policies), asked.review, asked.inputs)
-        others = (one for one in results if one.policy not in concerned)
+        others = (one for one in results if one.identity not in concerned)
         return await self._existing.judge(
             asked.route, asked.review, asked.request, [*others, *found.results], budget
         )

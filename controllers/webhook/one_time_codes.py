@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 from controllers.kube.kinds import Kind
 from controllers.store.code_keys import CodeKeys
 from controllers.store.grants import GrantPolicies
-from controllers.store.policies import CEL_GROUP, CEL_KEY
 from controllers.store.throttles import MINTED, WRONG
 from controllers.store.uses import CodeUseRecord, Uses, use_key
 from engine.codes import (  # fmt: skip
@@ -35,6 +34,7 @@ from engine.grants.approvals import SERVICE_ACCOUNT
 from engine.grants.blocks import Block, block_id, block_key
 from engine.grants.blocks import target_of as asked_for
 from engine.grants.requests import covers, lets_ask
+from engine.model.kinds import named
 
 from .approvals import Approvals
 from .caller import is_proven
@@ -353,13 +353,12 @@ class OneTimeCodes:
     async def _may_redeem(self, request: Mapping[str, Any], claim: CodeBinding) -> bool:
         """Ask whether somebody holds the verb `redeem` on a policy; raises KubeError."""
         info = request.get("userInfo") or {}
-        is_cel = claim.policy.startswith(CEL_KEY)
-        namespace, _, name = claim.policy.removeprefix(CEL_KEY).rpartition("/")
-        kinds = ("namespacedvalidatingpolicies", "validatingpolicies") if is_cel else ("policies", "clusterpolicies")  # fmt: skip
+        kind, key = named(claim.policy)
+        namespace, _, name = key.rpartition("/")
         about = {
             "verb": "redeem",
-            "group": CEL_GROUP if is_cel else "kyverno.io",
-            "resource": kinds[0] if namespace else kinds[1],
+            "group": kind.group,
+            "resource": kind.plural,
             "name": name,
             **({"namespace": namespace} if namespace else {}),
         }

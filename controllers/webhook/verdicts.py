@@ -70,7 +70,7 @@ def rule_on_mutation(
     if any(result.type is RuleType.MUTATION for result in broken):
         return Ruling(denial=mutation_error([r for r in broken if r.type is RuleType.MUTATION]))
     if broken:
-        policies = frozenset(result.policy for result in broken)
+        policies = frozenset(result.identity for result in broken)
         return Ruling(denial=blocked_message(review, failures_of(results, policies)))
     return Ruling(
         operations=_operations(review, patched), warnings=_warnings(route.mutate, results)
@@ -80,9 +80,9 @@ def rule_on_mutation(
 def _denial(
     route: WebhookRoute, review: Review, results: Sequence[RuleResult], enforcing: frozenset[str]
 ) -> str:
-    """Return the text of a denial; results without a rule are those of policies written in CEL."""
-    of_cel = [one for one in results if not one.rule]
-    failures = failures_of([one for one in results if one.rule], enforcing)
+    """Return the text of a denial."""
+    of_cel = [one for one in results if one.is_of_cel]
+    failures = failures_of([one for one in results if not one.is_of_cel], enforcing)
     parts = [blocked_message(review, failures)] if failures else []
     said = refused_message(one for one in of_cel if _blocks(one, route.failure_policy, enforcing))
     return "; ".join([*parts, said] if said else parts)
@@ -99,7 +99,7 @@ def blocking(
 def _blocks(result: RuleResult, failure_policy: str, enforcing: frozenset[str]) -> bool:
     if result.status is Status.FAIL:
         return result.enforce
-    return result.status is Status.ERROR and failure_policy == FAIL and result.policy in enforcing
+    return result.status is Status.ERROR and failure_policy == FAIL and result.identity in enforcing
 
 
 def _stops(result: RuleResult, failure_policy: str) -> bool:
@@ -112,15 +112,15 @@ def _stops(result: RuleResult, failure_policy: str) -> bool:
 def _enforcing(policies: PolicySet, review: Review) -> frozenset[str]:
     """Return the keys of policies of which some rule enforces for this object."""
     return frozenset(
-        compiled.policy.key
+        compiled.policy.identity
         for compiled in policies.policies
         if any(rule.enforces(review) for rule in compiled.rules)
     )
 
 
 def _warnings(policies: PolicySet, results: Sequence[RuleResult]) -> tuple[str, ...]:
-    wanted = {one.policy.key for one in policies.policies if one.policy.emit_warning}
-    return tuple(warnings_of(result for result in results if result.policy in wanted))
+    wanted = {one.policy.identity for one in policies.policies if one.policy.emit_warning}
+    return tuple(warnings_of(result for result in results if result.identity in wanted))
 
 
 def _operations(review: Review, patched: Object) -> Sequence[Mapping[str, Json]]:

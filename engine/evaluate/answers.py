@@ -19,6 +19,7 @@ class RuleAnswer:
 
     `exceptions` are the keys of exceptions that the handler itself has asked; `forgiven` is what a skip stands for;
     `images` is what was found of images.
+    `rule` names the answer where it is not the rule's own name that reports show.
     """
 
     outcome: Outcome
@@ -28,6 +29,7 @@ class RuleAnswer:
     exceptions: tuple[str, ...] = ()
     forgiven: Forgiven | None = None
     images: tuple[ImageFinding, ...] = ()
+    rule: str = ""
 
 
 Answers = tuple[RuleAnswer, ...]

@@ -83,7 +83,7 @@ def compile_rule(
     handle, passing = _compile_handler(kind, rule)
 
     def finish(answers: Answers, enforce: bool) -> tuple[RuleResult, ...]:
-        return tuple([_finished(policy.key, rule.name, kind, one, enforce) for one in answers])
+        return tuple([_finished(policy, rule.name, kind, one, enforce) for one in answers])
 
     return CompiledRule(
         policy=policy,
@@ -249,7 +249,7 @@ def _result(
         outcome = answer.outcome
         state.trace.add("result", outcome.message, None, outcome.status.value)
     return _finished(
-        compiled.policy.key,
+        compiled.policy,
         compiled.rule.name,
         compiled.type,
         answer,
@@ -260,7 +260,7 @@ def _result(
 
 
 def _finished(
-    policy: str,
+    policy: Policy,
     rule: str,
     kind: RuleType,
     answer: RuleAnswer,
@@ -272,8 +272,8 @@ def _finished(
     outcome: Outcome = answer.outcome
     # by position, in the order of the fields: names cost more than all the rest
     return RuleResult(
-        policy,
-        rule,
+        policy.key,
+        answer.rule or rule,
         kind,
         outcome.status,
         outcome.message,
@@ -286,4 +286,5 @@ def _finished(
         answer.generated,
         answer.forgiven,
         answer.images,
+        policy.kind,
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from engine.cleanup import ttl
 from engine.exceptions import EXPIRES_AT
+from engine.model.kinds import BY_NAME, CEL_KINDS
 
 from .cel_expressions import NAMES, check_expression, check_named, check_variables
 from .findings import Finding, error, invalid, warning
@@ -20,11 +21,7 @@ if TYPE_CHECKING:
     from engine.model.celpolicies import Binding, CelException
 
 _SHORTEST_TIMEOUT, _LONGEST_TIMEOUT = 1, 30
-_KINDS = ("ValidatingPolicy", "NamespacedValidatingPolicy")
-_OTHER_KINDS = (
-    *(f"{scope}{what}Policy" for scope in ("", "Namespaced")
-      for what in ("Mutating", "Generating", "Deleting", "ImageValidating")),
-)  # fmt: skip
+_KINDS = tuple(one.kind for one in CEL_KINDS)
 _EXPRESSIONS = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 
 
@@ -83,9 +80,11 @@ def _unset(name: str) -> str:
 
 
 def _check_work(policy: Policy, spec: Block) -> Iterator[Finding]:
-    if policy.kind == "MutatingAdmissionPolicy":
+    if "MutatingAdmission" in policy.kind:
         if not spec.get("mutations"):
             yield error("spec.mutations", "Required value: a policy has at least one mutation")
+    elif "Mutating" in policy.kind or "Generating" in policy.kind or "Deleting" in policy.kind:
+        return
     elif not spec.get("validations") and not spec.get("auditAnnotations"):
         text = "Required value: validations or auditAnnotations must contain at least one item"
         yield error("spec.validations", text)
@@ -135,13 +134,12 @@ def _exception_findings(exc: CelException) -> Iterator[Finding]:
         path = f"spec.policyRefs[{index}]"
         if not name:
             yield error(f"{path}.name", "Required value: an exception names a policy")
-        if kind in _OTHER_KINDS:
+        row = BY_NAME.get(kind)
+        if row is None or not row.is_cel:
+            known = ", ".join(f'"{one}"' for one in _KINDS)
+            yield error(f"{path}.kind", f'Unsupported value: "{kind}": supported values: {known}')
+        elif not row.is_evaluated:
             yield warning(f"{path}.kind", f"policies of kind {kind} are not enforced here")
-        elif kind not in _KINDS:
-            yield error(
-                f"{path}.kind",
-                f'Unsupported value: "{kind}": supported values: "{_KINDS[0]}", "{_KINDS[1]}"',
-            )
     yield from check_named(exc.match_conditions, "spec.matchConditions", NAMES, ())
     yield from _check_end(exc)
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from engine.errors import NOWHERE, Location
 from engine.record import field, record
 
+from .kinds import identity
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -71,6 +73,11 @@ class Policy:
     def key(self) -> str:
         """`name` of a ClusterPolicy, `namespace/name` of a Policy: how exceptions and reports name it."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
+    def identity(self) -> str:
+        """What tells it from all others, of other kinds too (`engine.model.kinds.identity`)."""
+        return identity(self.kind, self.key)
 
 
 @record

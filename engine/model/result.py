@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from engine.record import field, record
 
+from .kinds import BY_NAME, identity
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -82,7 +84,7 @@ class ImageFinding:
 class RuleResult:
     """What one rule of one policy said about one object; `patched` is None where it left that object as it was.
 
-    `forgiven` is set on a skip that stands for failures which the object had before.
+    `forgiven` is set on a skip that stands for failures which the object had before; `policy_kind` is the kind of the policy.
     """
 
     policy: str
@@ -99,3 +101,15 @@ class RuleResult:
     generated: tuple[Object, ...] = ()
     forgiven: Forgiven | None = None
     images: tuple[ImageFinding, ...] = ()
+    policy_kind: str = ""
+
+    @property
+    def identity(self) -> str:
+        """What tells its policy from all others (`engine.model.kinds.identity`)."""
+        return identity(self.policy_kind, self.policy)
+
+    @property
+    def is_of_cel(self) -> bool:
+        """Whether its policy is written in CEL: one answer for the policy, which may be of a rule without a name."""
+        kind = BY_NAME.get(self.policy_kind)
+        return kind is not None and kind.is_cel

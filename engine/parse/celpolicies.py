@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from engine.errors import NOWHERE, Location
 from engine.model import Policy
 from engine.model.celpolicies import Binding, CelException
+from engine.model.kinds import BY_NAME, CEL_KINDS, loaded
 
 from .documents import require_sound
 from .policies import header
@@ -25,34 +26,43 @@ if TYPE_CHECKING:
 
     Parsed = Policy | CelException | Binding
 
-VALIDATING_KINDS = ("ValidatingPolicy", "NamespacedValidatingPolicy")
 ADMISSION_KINDS = ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
 
 
 def parse_cel_policy(
     doc: Json, *, at: Location = NOWHERE, line_of: LineOf | None = None, strict: bool = True
 ) -> Policy:
-    """Make a Policy without rules of a ValidatingPolicy of either kind (row L-01), or of a native policy.
+    """Make a Policy without rules of a policy of policies.kyverno.io of any kind (row L-01), or of a native policy.
 
     Its body stays in `raw`. Raises PolicyError.
     """
     kyverno = (
         str(doc.get("apiVersion")).startswith(f"{KYVERNO}/") if isinstance(doc, dict) else True
     )
-    kinds, group = (VALIDATING_KINDS, KYVERNO) if kyverno else (ADMISSION_KINDS, KUBERNETES)
+    kinds, group = (_kinds_like(doc), KYVERNO) if kyverno else (ADMISSION_KINDS, KUBERNETES)
     require_sound(doc, kinds, at=at, line_of=line_of, strict=strict, group=group)
     spec = doc["spec"]
     actions = spec.get("validationActions") or ("Deny",)
     evaluation = spec.get("evaluation") or {}
+    row = BY_NAME.get(doc["kind"])
+    is_asked = row is None or not row.family.is_timed
     return Policy(
         kind=doc["kind"],
         **header(doc, at),
         failure_policy=spec.get("failurePolicy") or "Fail",
         failure_action="Enforce" if "Deny" in actions else "Audit",
         emit_warning="Warn" in actions,
-        admission=(evaluation.get("admission") or {}).get("enabled") is not False,
+        admission=is_asked and (evaluation.get("admission") or {}).get("enabled") is not False,
         background=(evaluation.get("background") or {}).get("enabled") is not False,
     )
+
+
+def _kinds_like(doc: Json) -> tuple[str, ...]:
+    """Return the kind of a document with that of its other scope, all kinds for one that is none of them."""
+    row = BY_NAME.get(str(doc.get("kind"))) if isinstance(doc, dict) else None
+    if row is None or not row.is_cel:
+        return tuple(one.kind for one in CEL_KINDS)
+    return row.family.kind, row.family.twin
 
 
 def parse_cel_exception(
@@ -94,10 +104,19 @@ def parse_binding(
 
 
 PARSERS: Mapping[str, Mapping[str, Callable[..., Parsed]]] = {
-    KYVERNO: {**dict.fromkeys(VALIDATING_KINDS, parse_cel_policy), "PolicyException": parse_cel_exception},
+    KYVERNO: {"PolicyException": parse_cel_exception},
     KUBERNETES: {
         **dict.fromkeys(ADMISSION_KINDS, parse_cel_policy),
         **{f"{kind}Binding": parse_binding for kind in ADMISSION_KINDS},
     },
 }  # fmt: skip
-"""What makes a value of a document, by group and kind."""
+"""What makes a value of a document that is no policy of the table of kinds, by group and kind."""
+
+
+def parser_of(group: str, kind: str) -> Callable[..., Parsed] | None:
+    """Return what makes a value of a document of these groups, None for other documents."""
+    row = BY_NAME.get(kind)
+    if row is not None and row.group == group:
+        parser: Callable[..., Parsed] = loaded(row.family.parser)
+        return parser
+    return PARSERS.get(group, {}).get(kind)

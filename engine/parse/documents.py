@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from engine.errors import Location, PolicyError
+from engine.model.kinds import BY_NAME, loaded
 from engine.record import record
 
 from .check import Fault, Problem, check, path_text
@@ -37,7 +38,7 @@ class UnknownField:
 def document_shape(api_version: str, kind: str) -> Shape | None:
     """Return the shape of whole documents of a kind, None when the kind or version is not served."""
     group, _, version = api_version.partition("/")
-    spec = _specs(group).get(kind, {}).get(version)
+    spec = _specs(group, kind).get(version)
     if spec is None:
         return None
     return Shape(
@@ -52,14 +53,19 @@ def document_shape(api_version: str, kind: str) -> Shape | None:
     )
 
 
-def _specs(group: str) -> Mapping[str, Mapping[str, Shape]]:
+def _specs(group: str, kind: str) -> Mapping[str, Shape]:
+    """Return the spec shapes of a kind by version; those of CEL are loaded with the first document of their groups."""
+    row = BY_NAME.get(kind)
+    if row is not None and row.group == group:
+        shape = loaded(row.family.shape)
+        return dict.fromkeys(row.versions, shape) if isinstance(shape, Shape) else shape
     if group == GROUP:
-        return SPECS
+        return SPECS.get(kind, {})
     if not group.endswith((".kyverno.io", ".k8s.io")):
         return {}
     from .schema.celkinds import CEL_SPECS
 
-    return CEL_SPECS.get(group, {})
+    return CEL_SPECS.get(group, {}).get(kind, {})
 
 
 def problems(doc: Mapping[str, Json]) -> list[Problem]:
@@ -117,5 +123,5 @@ def _not_served(doc: Mapping[str, Json], kinds: Sequence[str]) -> str:
 
 
 def _served(group: str, kinds: Sequence[str]) -> str:
-    versions = ", ".join(f"`{group}/{version}`" for version in _specs(group)[kinds[0]])
+    versions = ", ".join(f"`{group}/{version}`" for version in _specs(group, kinds[0]))
     return f"known versions are {versions}"

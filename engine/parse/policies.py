@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import NOWHERE, Location
 from engine.model import CleanupPolicy, Policy, PolicyException, PolicyReference
+from engine.model.kinds import NAMESPACED
 
 from .documents import require_sound
 from .rules import action, action_overrides, build_rule
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 POLICY_KINDS = ("ClusterPolicy", "Policy")
 EXCEPTION_KINDS = ("PolicyException",)
 CLEANUP_KINDS = ("ClusterCleanupPolicy", "CleanupPolicy")
-_NAMESPACED = ("Policy", "PolicyException", "CleanupPolicy", "NamespacedValidatingPolicy")
+_NAMESPACED = frozenset({*NAMESPACED, "PolicyException"})
 
 
 def parse_policy(

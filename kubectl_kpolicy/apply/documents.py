@@ -6,13 +6,14 @@ parsed once per process, because many test cases name the same policy files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from engine import parse
 from engine.errors import DocumentError, EngineError, Location
 from engine.model import CleanupPolicy, Policy, PolicyException
 from engine.model.celpolicies import Binding, CelException
+from engine.model.kinds import BY_NAME, CEL_GROUP, CLASSIC_GROUP, loaded
 from engine.record import field, record
 
 from .names import name_of
@@ -24,14 +25,7 @@ if TYPE_CHECKING:
 Parsed = Policy | PolicyException | CleanupPolicy | CelException | Binding
 _Parser = Callable[..., Parsed]
 
-_CLASSIC: Mapping[str, _Parser] = {
-    "ClusterPolicy": parse.parse_policy,
-    "Policy": parse.parse_policy,
-    "PolicyException": parse.parse_exception,
-    "CleanupPolicy": parse.parse_cleanup_policy,
-    "ClusterCleanupPolicy": parse.parse_cleanup_policy,
-}
-_CEL_GROUPS = ("policies.kyverno.io", "admissionregistration.k8s.io")
+_CEL_GROUPS = (CEL_GROUP, "admissionregistration.k8s.io")
 
 
 @record
@@ -86,8 +80,12 @@ def _sort(document: Document, value: Object, loaded: Loaded, *, strict: bool) ->
 
 def _parser_of(group: str, kind: str) -> _Parser | None:
     """Return what reads a kind of policy, None for other documents; the readers of CEL kinds are loaded when met."""
-    if group == "kyverno.io":
-        return _CLASSIC.get(kind)
+    row = BY_NAME.get(kind)
+    if row is not None and row.group == group:
+        found: _Parser | None = loaded(row.family.parser) if row.is_evaluated else None
+        return found
+    if group == CLASSIC_GROUP:
+        return parse.parse_exception if kind == "PolicyException" else None
     if group not in _CEL_GROUPS:
         return None
     from engine.parse.celpolicies import PARSERS

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from engine.lang.yaml import Document
+from engine.model.kinds import ASKED_KINDS, CEL_GROUP, CLASSIC_GROUP
 from engine.record import replace
 
 from .documents import sort_documents
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from .outside import Outside
     from .processor import Setting
 
-POLICIES = ("ClusterPolicy", "Policy", "ValidatingPolicy", "NamespacedValidatingPolicy")
+POLICIES = tuple(one.kind for one in ASKED_KINDS if one.is_evaluated)
 EXCEPTIONS = ("PolicyException",)
-GROUPS = ("kyverno.io", "policies.kyverno.io")
+GROUPS = (CLASSIC_GROUP, CEL_GROUP)
 
 
 class Live:

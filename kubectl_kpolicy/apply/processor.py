@@ -89,7 +89,7 @@ class Processor:
         setting: Setting,
         trace: bool = False,
     ) -> None:
-        self._policies = {policy.key: policy for policy in policies}
+        self._policies = {policy.identity: policy for policy in policies}
         self._exceptions = tuple(exceptions)
         self._bindings = tuple(bindings)
         self._setting = setting
@@ -171,8 +171,8 @@ class Processor:
         answers: list[PolicyAnswer] = []
         current, key, type_ = obj, "", RuleType.MUTATION
         for result in evaluation.results:
-            if result.policy != key or result.type is not type_:
-                key, type_ = result.policy, result.type
+            if result.identity != key or result.type is not type_:
+                key, type_ = result.identity, result.type
                 answers.append(PolicyAnswer(self._policies[key], type_, obj, current))
             answer = answers[-1]
             answer.results.append(result)

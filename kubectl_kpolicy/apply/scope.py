@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.model.kinds import KINDS
+
 from .names import metadata_of, namespace_of
 
 if TYPE_CHECKING:
@@ -35,15 +37,17 @@ _CLUSTER = {
     "scheduling.k8s.io": "PriorityClass",
     "storage.k8s.io": "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
     "storagemigration.k8s.io": "StorageVersionMigration",
-    "kyverno.io": "ClusterPolicy ClusterCleanupPolicy GlobalContextEntry",
-    "policies.kyverno.io": "ValidatingPolicy MutatingPolicy GeneratingPolicy DeletingPolicy ImageValidatingPolicy",
+    "kyverno.io": "GlobalContextEntry",
     "wgpolicyk8s.io": "ClusterPolicyReport",
     "reports.kyverno.io": "ClusterEphemeralReport",
     "openreports.io": "ClusterReport",
     "kpolicy.io": "GrantPolicy",
 }
 CLUSTER_KINDS = frozenset(
-    (group, kind) for group, kinds in _CLUSTER.items() for kind in kinds.split()
+    {
+        *((group, kind) for group, kinds in _CLUSTER.items() for kind in kinds.split()),
+        *((one.group, one.kind) for one in KINDS if not one.is_namespaced),
+    }
 )
 
 

@@ -118,17 +118,20 @@ def _brought(path: str) -> str:
 
 
 def _is_ours(value: Any) -> bool:
-    from engine.parse import SPECS
+    from engine.model.kinds import CLASSIC_GROUP, kind_of
 
     if not isinstance(value, dict):
         return False
     group, kind = str(value.get("apiVersion", "")).partition("/")[0], value.get("kind")
-    return kind in SPECS if group == "kyverno.io" else kind in _cel_parsers(group)
+    is_exception = group == CLASSIC_GROUP and kind == "PolicyException"
+    return is_exception or kind_of(value) is not None or kind in _cel_parsers(group)
 
 
 def _cel_parsers(group: str) -> Mapping[str, Any]:
-    """Return what reads the kinds of a group whose policies are written in CEL, by kind; loaded with the first of them."""
-    if group not in ("policies.kyverno.io", "admissionregistration.k8s.io"):
+    """Return what reads exceptions and native policies of a group, by kind; loaded with the first of them."""
+    from engine.model.kinds import CEL_GROUP
+
+    if group not in (CEL_GROUP, "admissionregistration.k8s.io"):
         return {}
     from engine.parse.celpolicies import PARSERS
 
@@ -163,14 +166,16 @@ def check_document(document: Document, mode: str = "strict") -> Iterator[Line]:
 
 def _lint(doc: dict[str, Any], at: Any) -> Iterable[Any]:
     from engine import lint, parse
+    from engine.model.kinds import kind_of, loaded
 
     if read := _cel_parsers(str(doc["apiVersion"]).partition("/")[0]).get(doc["kind"]):
         return _lint_cel(read(doc, at=at, strict=False))
-    if doc["kind"] in parse.POLICY_KINDS:
-        return lint.lint_policy(parse.parse_policy(doc, at=at, strict=False))
-    if doc["kind"] in parse.EXCEPTION_KINDS:
-        return lint.lint_exception(parse.parse_exception(doc, at=at, strict=False))
-    return lint.lint_cleanup(parse.parse_cleanup_policy(doc, at=at, strict=False))
+    if row := kind_of(doc):
+        found: Iterable[Any] = loaded(row.family.linter)(
+            loaded(row.family.parser)(doc, at=at, strict=False)
+        )
+        return found
+    return lint.lint_exception(parse.parse_exception(doc, at=at, strict=False))
 
 
 def _lint_cel(value: Any) -> Iterable[Any]:

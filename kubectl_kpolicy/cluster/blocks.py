@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from engine.model.kinds import NAMESPACED
+
 from .cache import word
 from .rows import Column, Listing, Row, Shape
 from .time_format import instant
@@ -44,7 +46,7 @@ def _rows_of(event: Object) -> list[Row]:
     namespace, _, name = found["place"].rpartition("/")
     about = event.get("involvedObject") or event.get("regarding") or {}
     policy = word(about, "name")
-    if word(about, "kind") in ("Policy", "NamespacedValidatingPolicy"):
+    if word(about, "kind") in NAMESPACED:
         policy = f"{word(about, 'namespace')}/{policy}"
     last = word(event, "lastTimestamp") or word(event, "eventTime")
     created = word(event, "metadata", "creationTimestamp")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from controllers.kube.errors import NotFound
 from controllers.kube.kinds import Kind
+from engine.model.kinds import CEL_GROUP
 
 from .cache import items, part, word
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from controllers.kube import Client
     from engine.model import Object
 
-GROUP: Final = "policies.kyverno.io"
+GROUP: Final = CEL_GROUP
 POLICIES: Final = "celpolicies"
 """The resource that holds policies of all these kinds."""
 EXCEPTIONS: Final = "celexceptions"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import DocumentError
+from engine.model.kinds import CEL_KINDS
 from engine.record import field, record
 from kubectl_kpolicy.apply.mocks import CALLS, ENTRIES
 from kubectl_kpolicy.apply.shapes import ANY, FLAG, MAP, TEXT, check_shape, place
@@ -23,11 +24,7 @@ OPERATIONS = ("", "CREATE", "UPDATE", "DELETE", "CONNECT")
 _KINDS = {
     "isValidatingAdmissionPolicy": "ValidatingAdmissionPolicy",
     "isMutatingAdmissionPolicy": "MutatingAdmissionPolicy",
-    "isValidatingPolicy": "ValidatingPolicy",
-    "isMutatingPolicy": "MutatingPolicy",
-    "isGeneratingPolicy": "GeneratingPolicy",
-    "isImageValidatingPolicy": "ImageValidatingPolicy",
-    "isDeletingPolicy": "DeletingPolicy",
+    **{f"is{one.kind}": one.kind for one in CEL_KINDS if not one.is_namespaced},
 }
 _SPEC = {
     "group": TEXT, "version": TEXT, "kind": TEXT, "namespace": TEXT, "subresource": TEXT, "name": TEXT,

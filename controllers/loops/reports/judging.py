@@ -20,9 +20,9 @@ from controllers.store.events import (
     place_of,
     violation_on_object,
 )
-from controllers.store.policies import key_of
 from controllers.store.reports import NOTHING_TO_CHANGE, rows_of
 from engine.model import RuleType, Status, review_of
+from engine.model.kinds import BY_NAME
 from engine.record import replace
 
 from .writer import pairs_in_force, write_rows
@@ -79,8 +79,8 @@ def _judged(
     policies: Iterable[CompiledPolicy], results: Iterable[RuleResult]
 ) -> frozenset[tuple[str, str]]:
     """Return the rules whose earlier rows are out of date."""
-    unchanged = {(one.policy, one.rule) for one in results if one.message == NOTHING_TO_CHANGE}
-    asked = {(one.policy.key, rule.rule.name) for one in policies for rule in one.rules}
+    unchanged = {(one.identity, one.rule) for one in results if one.message == NOTHING_TO_CHANGE}
+    asked = {(one.policy.identity, rule.rule.name) for one in policies for rule in one.rules}
     return frozenset(asked - unchanged)
 
 
@@ -88,13 +88,16 @@ def _notes(
     context: LoopContext, review: Review, results: Iterable[RuleResult], new: list[Row]
 ) -> Iterator[Note]:
     """Yield Events about results that a report did not hold before (rows E-03 to E-05)."""
-    said = {(row["policy"], row.get("rule", "")) for row in new}
+    said = {(row["source"], row["policy"], row.get("rule", "")) for row in new}
     policies = context.policies
     exceptions = context.snapshot.exceptions_by_key
     about = about_object(review.target)
     for result in results:
-        policy = policies.get(key_of(result))
-        if policy is None or (result.policy, result.rule) not in said:
+        policy = policies.get(result.identity)
+        if (
+            policy is None
+            or (BY_NAME[policy.kind].family.source, result.policy, result.rule) not in said
+        ):
             continue
         if result.status in (Status.FAIL, Status.ERROR):
             yield violation_on_object(about, policy, result, SCAN)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from controllers.kube import NotFound
 from controllers.kube.workqueue import WorkQueue
+from controllers.store.reports import pair_of
 from engine.cleanup.ttl import instant_of
 
 from .pace import Pace
@@ -55,7 +56,7 @@ class PendingReports:
         waiting = self._waiting.setdefault(place, {})
         for row in rows:
             target = str((row.get("properties") or {}).get("patched-target", ""))
-            place_of_row = row["policy"], row.get("rule", ""), target
+            place_of_row = *pair_of(row), target
             waiting[place_of_row] = (row, about.get("uid", ""), at)
         self.queue.add_after(place, self._context.options.report_delay)
 

@@ -22,11 +22,11 @@ from controllers.loops.counting import counted
 from controllers.loops.rules import concerned
 from controllers.runtime.webhook_routes import is_trigger
 from controllers.store.namespaces import labels_of
-from controllers.store.policies import CEL_GROUP
 from controllers.store.reports import UNREPORTED_KINDS
 from engine.errors import EngineError
 from engine.evaluate import CompiledPolicy, PolicySet
 from engine.model import RuleType
+from engine.model.kinds import CEL_GROUP
 
 from .judging import judge
 from .pace import Pace

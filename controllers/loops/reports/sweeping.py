@@ -12,7 +12,7 @@ from controllers.kube import Conflict, NotFound
 from controllers.kube.kinds import CLUSTER_POLICY_REPORTS, POLICY_REPORTS
 from controllers.kube.workqueue import WorkQueue
 from controllers.store.policies import is_policy
-from controllers.store.reports import MANAGED_BY, is_reported, summary
+from controllers.store.reports import MANAGED_BY, is_reported, pair_of, summary
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class ReportSweep:
 def _speaking(snapshot: Snapshot) -> Speaking:
     """Return the rules that reports may speak of, each with the kinds it can be about (None: any)."""
     return {
-        (compiled.policy.key, rule.rule.name): rule.matcher.kinds
+        (compiled.policy.identity, rule.rule.name): rule.matcher.kinds
         for compiled in snapshot.compiled.values()
         if is_reported(compiled.policy)
         for rule in compiled.rules
@@ -90,7 +90,7 @@ def _speaking(snapshot: Snapshot) -> Speaking:
 
 
 def _speaks(known: Speaking, row: Object, kind: str) -> bool:
-    pair = (str(row.get("policy")), str(row.get("rule", "")))
+    pair = pair_of(row)
     return pair in known and ((kinds := known[pair]) is None or kind in kinds)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from controllers.kube import AlreadyExists, Conflict, NotFound
 from controllers.kube.kinds import CLUSTER_POLICY_REPORTS, POLICY_REPORTS
-from controllers.store.reports import is_reported, merged, report_of, says_the_same
+from controllers.store.reports import is_reported, merged, pair_of, report_of, says_the_same
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -26,7 +26,7 @@ _TRIES = 5
 def pairs_in_force(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
     """Return the (policy, rule) pairs that reports may speak of; rows of others are out of date (row R-07)."""
     return frozenset(
-        (compiled.policy.key, rule.rule.name)
+        (compiled.policy.identity, rule.rule.name)
         for compiled in snapshot.compiled.values()
         if is_reported(compiled.policy)
         for rule in compiled.rules
@@ -75,7 +75,7 @@ async def _write(
 ) -> list[Row]:
     kind, before = await _before(client, obj)
     old = list((before or {}).get("results") or ())
-    kept = [row for row in old if (row.get("policy"), row.get("rule", "")) in known]
+    kept = [row for row in old if pair_of(row) in known]
     found = merged(kept, rows, judged=judged)
     if not found:
         if before is not None:

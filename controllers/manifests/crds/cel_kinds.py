@@ -5,13 +5,17 @@ Apart from the classic kinds because the engine's tables of them are loaded only
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from engine.model.kinds import CEL_KINDS, loaded
 from engine.parse.schema import Flag, Free, ListOf, MapOf, Shape, Text, Whole
 from engine.parse.schema.celkinds import CEL_SPECS, KYVERNO
 
 from .kinds import Column, CustomKind
 from .others import CONDITION
+
+if TYPE_CHECKING:
+    from engine.model.kinds import PolicyKind
 
 _TEXT, _FREE, _FLAG, _WHOLE = Text(), Free(), Flag(), Whole()
 STATUS = Shape(
@@ -22,6 +26,7 @@ STATUS = Shape(
         "autogen": Shape({"configs": _FREE}),
         "generated": _FLAG,
         "rulecount": MapOf(_WHOLE),
+        "lastExecutionTime": _TEXT,
     }
 )
 
@@ -31,15 +36,18 @@ _READY: Final = (
 )
 
 
-def _policy(kind: str, plural: str, short: str, *, is_namespaced: bool) -> CustomKind:
-    specs = CEL_SPECS[KYVERNO][kind]
-    versions = {version: {"spec": spec, "status": STATUS} for version, spec in specs.items()}
-    return CustomKind(KYVERNO, kind, plural, short, versions, _READY, is_namespaced=is_namespaced)
+def _policy(kind: PolicyKind) -> CustomKind:
+    spec = loaded(kind.family.shape)
+    return CustomKind(
+        kind.group, kind.kind, kind.plural, kind.short,
+        {version: {"spec": spec, "status": STATUS} for version in kind.versions},
+        _READY if kind.family.shows_ready else _READY[1:],
+        is_namespaced=kind.is_namespaced,
+    )  # fmt: skip
 
 
 KINDS: Final[tuple[CustomKind, ...]] = (
-    _policy("ValidatingPolicy", "validatingpolicies", "vpol", is_namespaced=False),
-    _policy("NamespacedValidatingPolicy", "namespacedvalidatingpolicies", "nvpol", is_namespaced=True),
+    *map(_policy, CEL_KINDS),
     CustomKind(
         KYVERNO, "PolicyException", "policyexceptions", "celpolex",
         {version: {"spec": spec} for version, spec in CEL_SPECS[KYVERNO]["PolicyException"].items()},

@@ -8,21 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from engine.model.kinds import ASKED_KINDS, CEL_GROUP, CLASSIC_GROUP, KINDS
+
 from .rules import READ, rule
 
 if TYPE_CHECKING:
     from engine.model import Object
 
 _GROUP: Final = "kpolicy.io"
-_WRITTEN: Final = (
-    "cleanuppolicies",
-    "clustercleanuppolicies",
-    "clusterpolicies",
-    "globalcontextentries",
-    "namespacedvalidatingpolicies",
-    "policies",
-    "validatingpolicies",
-)
+_WRITTEN: Final = (*(one.plural for one in KINDS), "globalcontextentries")
 """What is written by authors, who may do themselves what it does, except for those who may `bypass` that."""
 
 _LABELS: Final = {
@@ -44,8 +38,8 @@ def people_roles() -> list[Object]:
             rule(_GROUP, ("codeuses",), READ),
         ]),
         _role("codes:redeem", [
-            rule("kyverno.io", ("clusterpolicies", "policies"), ("redeem",)),
-            rule("policies.kyverno.io", ("namespacedvalidatingpolicies", "validatingpolicies"), ("redeem",)),
+            *(rule(group, [one.plural for one in ASKED_KINDS if one.group == group], ("redeem",))
+              for group in (CLASSIC_GROUP, CEL_GROUP)),
             rule(_GROUP, ("codeclaims",), ("create",)),
         ]),
         _role("policies:bypass", [rule(_GROUP, _WRITTEN, ("bypass",))]),

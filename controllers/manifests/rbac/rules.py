@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from controllers.kube.accounts import ACCOUNTS, Job
 from controllers.manifests.webhooks import WEBHOOKS
+from engine.model.kinds import CEL_GROUP, CLASSIC_GROUP, plurals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,21 +21,9 @@ READ: Final = ("get", "list", "watch")
 CHANGE: Final = ("create", "update", "patch", "delete")
 WRITE: Final = (*READ, *CHANGE)
 
-POLICIES: Final = (
-    "clusterpolicies",
-    "policies",
-    "policyexceptions",
-    "cleanuppolicies",
-    "clustercleanuppolicies",
-    "globalcontextentries",
-)
-WRITTEN_BY_PEOPLE: Final = (
-    "cleanuppolicies",
-    "clustercleanuppolicies",
-    "clusterpolicies",
-    "policies",
-)
-CEL_POLICIES: Final = ("namespacedvalidatingpolicies", "validatingpolicies")
+WRITTEN_BY_PEOPLE: Final = plurals(CLASSIC_GROUP)
+POLICIES: Final = (*WRITTEN_BY_PEOPLE, "globalcontextentries", "policyexceptions")
+CEL_POLICIES: Final = plurals(CEL_GROUP)
 _CEL_KINDS: Final = (*CEL_POLICIES, "policyexceptions")
 EPHEMERAL_KINDS: Final = ("clusterephemeralreports", "ephemeralreports")
 REPORT_KINDS: Final = ("policyreports", "clusterpolicyreports")

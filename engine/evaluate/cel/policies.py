@@ -11,6 +11,7 @@ from engine.errors import EngineError, PolicyError
 from engine.evaluate.policy_set import CompiledPolicy
 from engine.evaluate.rules import CompiledRule
 from engine.model import Rule, RuleResult, RuleType
+from engine.model.kinds import BY_NAME, loaded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
     from .constraints import Constraints
     from .exceptions import CompiledCelException
-
-VALIDATING = frozenset({"ValidatingPolicy", "NamespacedValidatingPolicy"})
 
 
 def compile_cel_policy(
@@ -46,10 +45,10 @@ def compile_cel_policy(
 def _rules(
     policy: Policy, exceptions: Sequence[CompiledCelException], bindings: Iterable[Binding]
 ) -> Iterable[CompiledRule]:
-    if policy.kind in VALIDATING:
-        from .validating import compile_validating
-
-        return compile_validating(policy, exceptions)
+    row = BY_NAME.get(policy.kind)
+    if row is not None and row.is_evaluated:
+        rules: Iterable[CompiledRule] = loaded(row.family.evaluator)(policy, exceptions)
+        return rules
     own = tuple(
         binding
         for binding in bindings
@@ -82,7 +81,17 @@ def cel_rule(
     """
     outcome = usual[0].outcome if usual else None
     made = (
-        (RuleResult(policy.key, name, type, outcome.status, outcome.message, enforce=enforce),)
+        (
+            RuleResult(
+                policy.key,
+                name,
+                type,
+                outcome.status,
+                outcome.message,
+                enforce=enforce,
+                policy_kind=policy.kind,
+            ),
+        )
         if outcome
         else ()
     )

@@ -6,7 +6,7 @@ Apart from `kinds` because most commands never meet them: the table is loaded wi
 from __future__ import annotations
 
 from .matching import SELECTOR
-from .nodes import FLAG, TEXT, TEXT_MAP, TEXTS, ListOf, Node, Shape, Text, Whole
+from .nodes import FLAG, TEXT, TEXT_MAP, TEXTS, Flag, ListOf, Node, Shape, Text, Whole, replaced
 
 KYVERNO = "policies.kyverno.io"
 KUBERNETES = "admissionregistration.k8s.io"
@@ -76,6 +76,190 @@ VALIDATING = Shape(
     }
 )
 
+_MODE = Text(enum=("Kubernetes", "JSON"), default="Kubernetes")
+_TIMEOUT = Shape({"timeoutSeconds": Whole()})
+_EVALUATION: dict[str, Node] = {"mode": _MODE, "admission": _ENABLED, "background": _ENABLED}
+_POD_CONTROLLERS = Shape({"controllers": TEXTS})
+
+MUTATIONS = ListOf(
+    Shape(
+        {
+            "patchType": Text(enum=("ApplyConfiguration", "JSONPatch")),
+            "applyConfiguration": _EXPRESSION,
+            "jsonPatch": _EXPRESSION,
+        },
+        ("patchType",),
+    )
+)
+
+MUTATING = Shape(
+    {
+        **_COMMON,
+        "mutations": MUTATIONS,
+        "auditAnnotations": _AUDIT,
+        "reinvocationPolicy": Text(enum=("Never", "IfNeeded")),
+        "targetMatchConstraints": replaced(_MATCH, expression=TEXT),
+        "targetMatchConditions": _NAMED,
+        "autogen": Shape({"podControllers": _POD_CONTROLLERS, "mutatingAdmissionPolicy": _ENABLED}),
+        "evaluation": Shape(
+            {
+                **_EVALUATION,
+                "mutateExisting": _ENABLED,
+                "skipBackgroundRequests": FLAG,
+                "useServerSideApply": FLAG,
+            }
+        ),
+        "webhookConfiguration": _TIMEOUT,
+    }
+)
+
+_CONSTRAINED: dict[str, Node] = {
+    name: _COMMON[name] for name in ("matchConstraints", "matchConditions", "variables")
+}
+
+GENERATING = Shape(
+    {
+        **_CONSTRAINED,
+        "generate": ListOf(
+            Shape(
+                {
+                    "expression": TEXT,
+                    "template": Shape(
+                        {"value": TEXT, "interpolate": Text(enum=("none", "cel"), default="none")},
+                        ("value",),
+                    ),
+                },
+                one_of=("expression", "template"),
+            )
+        ),
+        "auditAnnotations": _AUDIT,
+        "useServerSideApply": FLAG,
+        "evaluation": Shape(
+            {
+                "admission": _ENABLED,
+                "skipBackgroundRequests": FLAG,
+                "generateExisting": _ENABLED,
+                "synchronize": _ENABLED,
+                "orphanDownstreamOnPolicyDelete": _ENABLED,
+            }
+        ),
+        "webhookConfiguration": _TIMEOUT,
+    },
+    ("generate",),
+)
+
+DELETING = Shape(
+    {
+        "matchConstraints": _MATCH,
+        "conditions": _NAMED,
+        "variables": _NAMED,
+        "schedule": TEXT,
+        "deletionPropagationPolicy": Text(enum=("Foreground", "Background", "Orphan")),
+    },
+    ("schedule",),
+)
+
+_VALUE = Shape({"value": TEXT, "expression": TEXT})
+_COSIGN = Shape(
+    {
+        "key": Shape(
+            {
+                "data": TEXT,
+                "kms": TEXT,
+                "hashAlgorithm": Text(
+                    enum=("sha224", "sha256", "sha384", "sha512"), default="sha256"
+                ),
+                "expression": TEXT,
+            }
+        ),
+        "keyless": Shape(
+            {
+                "identities": ListOf(
+                    Shape(
+                        dict.fromkeys(
+                            ("issuer", "subject", "issuerRegExp", "subjectRegExp", "subjectExpression"),
+                            TEXT,
+                        )
+                    )
+                ),
+                "roots": TEXT,
+                "additionalExtensions": TEXT_MAP,
+            },
+            ("identities",),
+        ),
+        "certificate": Shape({"cert": _VALUE, "certChain": _VALUE}),
+        "source": Shape(
+            {
+                "repository": TEXT,
+                "PullSecrets": ListOf(Shape({"name": TEXT}, open=True)),
+                "tagPrefix": TEXT,
+            }
+        ),
+        "ctlog": Shape(
+            {
+                **dict.fromkeys(("url", "rekorPubKey", "ctLogPubKey", "tsaCertChain"), TEXT),
+                "insecureIgnoreTlog": FLAG,
+                "insecureIgnoreSCT": FLAG,
+            }
+        ),
+        "tuf": Shape({"root": Shape({"path": TEXT, "data": TEXT}), "mirror": TEXT}),
+        "annotations": TEXT_MAP,
+        "trustedRoot": _VALUE,
+    }
+)  # fmt: skip
+
+IMAGE_VALIDATING = Shape(
+    {
+        **_COMMON,
+        "matchImageReferences": ListOf(
+            Shape({"glob": TEXT, "expression": TEXT}, one_of=("glob", "expression"))
+        ),
+        "images": _NAMED,
+        "credentials": Shape(
+            {
+                "allowInsecureRegistry": FLAG,
+                "providers": ListOf(Text(enum=("default", "amazon", "azure", "google", "github"))),
+                "secrets": TEXTS,
+            }
+        ),
+        "validationConfigurations": Shape(
+            {
+                "mutateDigest": Flag(default=True),
+                "verifyDigest": Flag(default=True),
+                "required": Flag(default=True),
+            }
+        ),
+        "attestors": ListOf(
+            Shape(
+                {
+                    "name": TEXT,
+                    "cosign": _COSIGN,
+                    "notary": Shape({"certs": _VALUE, "tsaCerts": _VALUE}),
+                },
+                ("name",),
+                one_of=("cosign", "notary"),
+            )
+        ),
+        "attestations": ListOf(
+            Shape(
+                {
+                    "name": TEXT,
+                    "intoto": Shape({"type": TEXT}, ("type",)),
+                    "referrer": Shape({"type": TEXT}, ("type",)),
+                },
+                ("name",),
+            )
+        ),
+        "validations": _VALIDATIONS,
+        "validationActions": _ACTIONS,
+        "auditAnnotations": _AUDIT,
+        "autogen": Shape({"podControllers": _POD_CONTROLLERS}),
+        "evaluation": Shape(_EVALUATION),
+        "webhookConfiguration": _TIMEOUT,
+    },
+    ("attestors", "validations"),
+)
+
 EXCEPTION = Shape(
     {
         "policyRefs": ListOf(Shape({"name": TEXT, "kind": TEXT}, ("name", "kind"))),
@@ -119,28 +303,17 @@ MUTATING_ADMISSION = Shape(
         **_COMMON,
         "paramKind": _PARAM_KIND,
         "reinvocationPolicy": Text(enum=("Never", "IfNeeded")),
-        "mutations": ListOf(
-            Shape(
-                {
-                    "patchType": Text(enum=("ApplyConfiguration", "JSONPatch")),
-                    "applyConfiguration": _EXPRESSION,
-                    "jsonPatch": _EXPRESSION,
-                },
-                ("patchType",),
-            )
-        ),
+        "mutations": MUTATIONS,
     }
 )
 MUTATING_BINDING = Shape(_BINDING, ("policyName",))
 
-_KYVERNO_VERSIONS = ("v1beta1", "v1", "v1alpha1")
+_EXCEPTION_VERSIONS = ("v1beta1", "v1", "v1alpha1")
 _KUBERNETES_VERSIONS = ("v1", "v1beta1", "v1alpha1")
 
 CEL_SPECS = {
     KYVERNO: {
-        "ValidatingPolicy": dict.fromkeys(_KYVERNO_VERSIONS, VALIDATING),
-        "NamespacedValidatingPolicy": dict.fromkeys(_KYVERNO_VERSIONS, VALIDATING),
-        "PolicyException": dict.fromkeys(_KYVERNO_VERSIONS, EXCEPTION),
+        "PolicyException": dict.fromkeys(_EXCEPTION_VERSIONS, EXCEPTION),
     },
     KUBERNETES: {
         "ValidatingAdmissionPolicy": dict.fromkeys(_KUBERNETES_VERSIONS, ADMISSION),
@@ -149,4 +322,4 @@ CEL_SPECS = {
         "MutatingAdmissionPolicyBinding": dict.fromkeys(_KUBERNETES_VERSIONS, MUTATING_BINDING),
     },
 }
-"""Spec shapes by group, kind and version; the first version of each kind is the one that is stored."""
+"""Spec shapes of what is no policy of the table of kinds by group, kind and version, the stored version first."""

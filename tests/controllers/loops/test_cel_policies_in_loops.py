@@ -180,7 +180,7 @@ def test_an_exception_turns_the_row_into_a_skip_until_it_ends_and_is_deleted():
         about = {event["involvedObject"]["kind"] for event in made.events}
         assert about == {"ValidatingPolicy", "PolicyException"}
         assert {one["involvedObject"]["apiVersion"] for one in made.events} == {
-            "policies.kyverno.io/v1"
+            "policies.kyverno.io/v1beta1"
         }
         await made.rest(30)
         assert len(made.stored(CEL_EXCEPTIONS)) == 1

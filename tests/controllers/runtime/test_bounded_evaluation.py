@@ -233,7 +233,7 @@ def test_evaluations_come_back_as_they_were() -> None:
                    found.patched, (Target({"a": 1}, {"a": 2}),), ({"b": 1},)),
         RuleResult("p", "s", RuleType.VALIDATION, Status.SKIP,
                    forgiven=Forgiven((Outcome(Status.FAIL, "n", "/b", {"x": "y"}),), (Outcome(Status.WARN),)),
-                   images=(ImageFinding("a:1", True, True, True, "sha256:1", "f"),)),
+                   images=(ImageFinding("a:1", True, True, True, "sha256:1", "f"),), policy_kind="MutatingPolicy"),
     ]  # fmt: skip
     back = evaluations.read(evaluations.write(found, of), of)
     assert back.results == found.results
@@ -241,7 +241,7 @@ def test_evaluations_come_back_as_they_were() -> None:
     assert back.patched == found.patched
     # whoever adds a field says here, and in the module, how it travels
     assert set(RuleResult.__match_args__) == {
-        "policy", "rule", "type", "status", "message", "path", "enforce", "properties", "exceptions", "patched", "targets", "generated", "forgiven", "images",
+        "policy", "rule", "type", "status", "message", "path", "enforce", "properties", "exceptions", "patched", "targets", "generated", "forgiven", "images", "policy_kind",
     }  # fmt: skip
     assert set(Evaluation.__slots__) == {"missing", "patched", "results", "traces"}
     same = Evaluation(of.target)

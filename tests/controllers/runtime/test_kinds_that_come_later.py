@@ -90,4 +90,4 @@ def test_a_worker_takes_over_kinds_that_its_parent_came_to_know_later() -> None:
     assert take_over(worker, message)
     assert worker.is_ready
     assert take_over(worker, {"t": "PUT", "k": str(OLDER), "o": POLICY})
-    assert list(worker.policies.snapshot.compiled) == ["cel:p"]
+    assert list(worker.policies.snapshot.compiled) == ["vpol:p"]

@@ -124,8 +124,9 @@ def test_match_conditions_leave_objects_out() -> None:
 def test_a_namespaced_policy_holds_in_its_namespace_only() -> None:
     mine = vpol(namespace="shop")
 
-    assert answer(mine)["status"]["message"] == "Policy team failed: a team is needed"
-    assert answer(mine, obj=pod(namespace="elsewhere"))["allowed"] is True
+    here = answer(mine, route="fail/nvpol")
+    assert here["status"]["message"] == "Policy team failed: a team is needed"
+    assert answer(mine, route="fail/nvpol", obj=pod(namespace="elsewhere"))["allowed"] is True
 
 
 def test_a_policy_that_is_not_for_admission_is_not_asked() -> None:
@@ -198,9 +199,9 @@ def test_a_policy_compiles_again_when_an_exception_for_it_comes_and_goes() -> No
     between = cache.snapshot.compiled
     cache.remove_exception(exception())
 
-    assert between["cel:team"] is not before["cel:team"]
-    assert between["cel:other"] is before["cel:other"]
-    assert cache.snapshot.compiled["cel:team"] is not between["cel:team"]
+    assert between["vpol:team"] is not before["vpol:team"]
+    assert between["vpol:other"] is before["vpol:other"]
+    assert cache.snapshot.compiled["vpol:team"] is not between["vpol:team"]
 
 
 def test_a_changed_policy_that_does_not_compile_leaves_the_last_one_in_force() -> None:
@@ -209,8 +210,8 @@ def test_a_changed_policy_that_does_not_compile_leaves_the_last_one_in_force() -
     _ = cache.snapshot
     cache.put_policy(vpol(expression="object.("))
 
-    assert "does not compile" in cache.snapshot.problems["cel:team"].message
-    assert "cel:team" in cache.snapshot.compiled
+    assert "does not compile" in cache.snapshot.problems["vpol:team"].message
+    assert "vpol:team" in cache.snapshot.compiled
 
 
 def webhooks(*policies: dict[str, Any]) -> dict[str, Any]:
@@ -262,7 +263,12 @@ def test_each_failure_policy_has_a_webhook_and_the_longest_time_out_counts() -> 
 def constrained(*rules: dict[str, Any], **fields: Any) -> list[dict[str, Any]]:
     given = {"matchConstraints": {"resourceRules": list(rules)}}
     found = webhooks(vpol(**given, **fields))
-    return found["vpol.validate.kyverno.svc-fail"]["rules"] if found else []
+    name = (
+        "nvpol.validate.kyverno.svc-fail"
+        if "namespace" in fields
+        else "vpol.validate.kyverno.svc-fail"
+    )
+    return found[name]["rules"] if found else []
 
 
 def test_rules_are_brought_into_the_form_that_api_servers_accept() -> None:

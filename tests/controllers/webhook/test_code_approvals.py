@@ -269,7 +269,7 @@ def test_a_policy_written_in_cel_offers_a_code_that_is_good_once():
         assert (await made.ask(with_code(code)))["allowed"]
         assert not (await made.ask(with_code(code)))["allowed"]
         [use] = made.stage.client.stored(CODE_USES)
-        assert use["spec"]["binding"] == {"policy": "cel:team", "rules": []}
+        assert use["spec"]["binding"] == {"policy": "vpol:team", "rules": []}
 
     with_cel(play)
 
