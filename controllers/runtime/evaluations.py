@@ -26,6 +26,7 @@ _LOOKUPS: Final = {
         lookups.ServiceLookup,
         lookups.ImageLookup,
         lookups.SignatureLookup,
+        lookups.TrustLookup,
         lookups.GlobalLookup,
         lookups.ObjectLookup,
         lookups.ListLookup,

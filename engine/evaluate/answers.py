@@ -18,8 +18,7 @@ class RuleAnswer:
     """An outcome with what the rule would change (`patched`, `targets`) or make (`generated`).
 
     `exceptions` are the keys of exceptions that the handler itself has asked; `forgiven` is what a skip stands for;
-    `images` is what was found of images.
-    `rule` names the answer where it is not the rule's own name that reports show.
+    `images` is what was found of images; `rule` names the answer where it is not the rule's own name that reports show.
     """
 
     outcome: Outcome

@@ -77,6 +77,17 @@ class SignatureLookup:
 
 
 @record
+class TrustLookup:
+    """The trusted root that a TUF repository holds; answered with the document.
+
+    `mirror` is the repository's address, `root` the JSON text of the root to begin with.
+    """
+
+    mirror: str
+    root: str
+
+
+@record
 class GlobalLookup:
     """A GlobalContextEntry, or `entry.projection` (row A-55); answered with its data. `within` as in ServiceLookup."""
 
@@ -127,6 +138,7 @@ Lookup = (
     | ServiceLookup
     | ImageLookup
     | SignatureLookup
+    | TrustLookup
     | GlobalLookup
     | ObjectLookup
     | ListLookup

@@ -27,10 +27,14 @@ if TYPE_CHECKING:
 
 @record
 class CompiledPolicy:
-    """One policy with all its rules, those of autogen included, in their order."""
+    """One policy with all its rules, those of autogen included, in their order.
+
+    `for_requests` are those that only requests to be changed are asked, before the others.
+    """
 
     policy: Policy
     rules: tuple[CompiledRule, ...]
+    for_requests: tuple[CompiledRule, ...] = ()
 
     @property
     def stops_early(self) -> bool:

@@ -44,6 +44,7 @@ class CompiledRule:
 
     `usual` is the answer that its handler gives to most objects, that very tuple, and `usual_results` what it comes to.
     `quick` gives the results of most objects without asking the rule; not for DELETE, nor with values given by hand.
+    `is_for_requests` is a rule that prepares requests for the others, and is not asked of objects as they are.
     """
 
     policy: Policy
@@ -60,6 +61,7 @@ class CompiledRule:
     usual: Answers | None = None
     usual_results: tuple[RuleResult, ...] = ()
     quick: Quick | None = None
+    is_for_requests: bool = False
 
 
 def type_of(rule: Rule) -> RuleType:

@@ -70,11 +70,11 @@ def evaluate(
             if group.type in types:
                 for policy in group.policies:
                     run.policy(policy)
-        return run.evaluation
-    for part in policies.plan(review):
-        if types is IN_ORDER or part.type in types:
-            run.part(part)
-    return run.evaluation
+    else:
+        for part in policies.plan(review):
+            if types is IN_ORDER or part.type in types:
+                run.part(part)
+    return run.finished()
 
 
 class _Run:
@@ -105,6 +105,14 @@ class _Run:
                 self.evaluation.results.extend(results)
                 if stops_early and any(result.status in _APPLIED for result in results):
                     break
+
+    def finished(self) -> Evaluation:
+        """Return the evaluation, with what the policies of a request settle among them."""
+        if any(result.images for result in self.evaluation.results):
+            from .required import settled
+
+            self.evaluation.results = settled(self.evaluation.results)
+        return self.evaluation
 
     def _quickly(self, quick: Quick) -> tuple[RuleResult, ...] | None:
         """Return what most objects get; None where the rule has to look itself, be it to say what went wrong."""

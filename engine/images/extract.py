@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 _MAX_FIELDS = 32
 _MAX_IMAGES = 5_000
-_CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
+CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
+"""The lists of containers in the spec of a Pod."""
 
 
 @record
@@ -117,17 +118,17 @@ def _extractors_for(kind: Json, configured: Mapping[str, Json] | None) -> Sequen
 
 @lru_cache(maxsize=64)
 def _standard(kind: str) -> tuple[ImageExtractor, ...]:
-    path = _POD_SPECS.get(kind)
+    path = POD_SPECS.get(kind)
     if path is None:
         return ()
     return tuple(
         ImageExtractor(fields=(*path, group, "*"), value="image", group=group, key="name")
-        for group in _CONTAINER_LISTS
+        for group in CONTAINER_LISTS
     )
 
 
 _TEMPLATE = ("spec", "template", "spec")
-_POD_SPECS = {
+POD_SPECS = {
     "Pod": ("spec",),
     "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
     "DaemonSet": _TEMPLATE,
@@ -137,6 +138,7 @@ _POD_SPECS = {
     "ReplicationController": _TEMPLATE,
     "StatefulSet": _TEMPLATE,
 }
+"""Where kinds that carry Pods keep the spec of a Pod."""
 
 
 def _extract(

@@ -13,7 +13,7 @@ from engine.errors import EvaluationError
 from engine.record import field, lazy, record
 
 from .chain import verify_chain, verify_receipt
-from .identity import IdentityRules, signer_name
+from .identity import Identities, IdentityRules, signer_name
 from .keys import (
     HASHES,
     certificates_from_pem,
@@ -180,7 +180,7 @@ class CertificateAttestor:
 class KeylessAttestor:
     """An identity that a trusted authority certified for the minutes of signing."""
 
-    rules: IdentityRules
+    rules: IdentityRules | Identities
     roots: str = ""
     log: LogRules = field(default_factory=LogRules)
     label: str = "keyless"

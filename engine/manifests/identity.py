@@ -79,6 +79,18 @@ class IdentityRules:
         return ""
 
 
+@record
+class Identities:
+    """Rules of which any one is enough."""
+
+    rules: tuple[IdentityRules, ...]
+
+    def refusal(self, certificate: Certificate) -> str:
+        """Return why the certificate's identity is none of those wanted, empty when it is one."""
+        refused = [one.refusal(certificate) for one in self.rules]
+        return "" if "" in refused else "; ".join(refused) or "no identity is wanted"
+
+
 def subjects_of(certificate: Certificate) -> list[str]:
     """Return everything a signer is called: e-mail and URI names, then Fulcio's own kind of name."""
     from cryptography import x509

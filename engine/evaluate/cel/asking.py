@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.evaluate.lookups import ApiCallLookup, GlobalLookup, ImageLookup, ServiceLookup
 from engine.lang.cel import CelError, lookups
+from engine.lang.cel.functions import imagenames
 from engine.model.resources import resource_of
 
 if TYPE_CHECKING:
@@ -42,20 +43,26 @@ def answered(question: Any, inputs: Inputs, review: Review) -> Any:
         raise CelError(answer.error)
     if answer.is_absent:
         raise CelError(f"{_named(lookup)} is not known here")
-    return _as_read(question, answer.value)
+    return as_read(question, answer.value)
 
 
-def _as_read(question: Any, value: Any) -> Any:
+def as_read(question: Any, value: Any) -> Any:
     """Return an answer in the form that expressions read it: a response with its body, image data by CEL's names."""
     if isinstance(question, lookups.HttpCall):
         return {"body": value, "statusCode": 200}
     if isinstance(question, lookups.ImageMetadata) and isinstance(value, dict):
         return {
             **value,
+            **_tag_and_digest(str(value.get("resolvedImage") or ""), question.reference),
             "config": value.get("configData"),
             "imageIndex": value.get("manifestList"),
         }
     return value
+
+
+def _tag_and_digest(resolved: str, reference: str) -> dict[str, str]:
+    named = imagenames.parse(reference)
+    return {"tag": named.tag if named else "", "digest": resolved.partition("@")[2]}
 
 
 def _lookup(question: Any) -> Lookup:

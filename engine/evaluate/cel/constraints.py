@@ -13,7 +13,7 @@ from engine.reach import GUARDED_GROUPS
 from engine.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from engine.model import Block, Json, Review
 
@@ -81,6 +81,17 @@ def all_of(parts: Iterable[Constraints]) -> Constraints:
     """Return constraints that hold where each of several holds."""
     tests = tuple(test for part in parts for test in part.tests)
     return Constraints(_every(tests), tests)
+
+
+def any_of(own: Constraints, by_resource: Mapping[str, Constraints]) -> Constraints:
+    """Return constraints that hold where those for a resource do, `own` for resources that no others are for.
+
+    A refusal is told of the policy's own constraints.
+    """
+    if not by_resource:
+        return own
+    tests = {name: one.applies for name, one in by_resource.items()}
+    return Constraints(lambda review: tests.get(review.resource, own.applies)(review), own.tests)
 
 
 def _every(tests: Iterable[tuple[str, Test]]) -> Test:

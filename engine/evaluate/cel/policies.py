@@ -35,7 +35,12 @@ def compile_cel_policy(
     A native policy that nothing binds is taken as bound everywhere: whoever must not do that leaves it out.
     """
     try:
-        return CompiledPolicy(policy, tuple(_rules(policy, exceptions, bindings)))
+        made = tuple(_rules(policy, exceptions, bindings))
+        return CompiledPolicy(
+            policy,
+            tuple(rule for rule in made if not rule.is_for_requests),
+            tuple(rule for rule in made if rule.is_for_requests),
+        )
     except EngineError as error:
         if not error.at.file:
             error.at = policy.at

@@ -15,7 +15,7 @@ from engine.record import record
 from .autogen import variants
 from .bindings import NAMES, Bindings
 from .checks import Checks, compile_checks
-from .constraints import Constraints, compile_constraints, compile_payload_constraints
+from .constraints import any_of, compile_constraints, compile_payload_constraints
 from .exceptions import covering, naming, reported
 from .expressions import compile_named, compile_variables, unmet
 from .policies import cel_rule
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from engine.lang.cel import Program
     from engine.model import Block, Policy
 
+    from .constraints import Constraints
     from .exceptions import CompiledCelException
     from .expressions import Named
     from .verdicts import Verdicts
@@ -65,21 +66,8 @@ def compile_validating(
         return _answer(one, own, state)
 
     enforce = policy.failure_action == "Enforce"
-    return (cel_rule(policy, "", _any_of(first, others), handle, enforce=enforce, usual=_PASSED),)
-
-
-def _any_of(first: _Compiled, others: Mapping[str, _Compiled]) -> Constraints:
-    """Return constraints that hold where those of the variant for a resource do.
-
-    A refusal is told of the policy's own constraints. Each variant is for resources that no other one is for.
-    """
-    own = first.constraints.applies
-    if not others:
-        return first.constraints
-    tests = {name: one.constraints.applies for name, one in others.items()}
-    return Constraints(
-        lambda review: tests.get(review.resource, own)(review), first.constraints.tests
-    )
+    constraints = any_of(first.constraints, {key: one.constraints for key, one in others.items()})
+    return (cel_rule(policy, "", constraints, handle, enforce=enforce, usual=_PASSED),)
 
 
 def _compiled(policy: Policy, spec: Block, mode: str) -> Iterator[_Compiled]:

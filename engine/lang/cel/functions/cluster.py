@@ -169,7 +169,7 @@ def _payload(env: CelEnv, reference: Any, attestation: Any) -> Any:
 
 @LIBRARY.add("getImageData(string) -> dyn", env=True)
 def _image_data(env: CelEnv, reference: str) -> Any:
-    return env.ask(lookups.ImageMetadata(reference))
+    return env.ask(lookups.ImageVerification("getImageData", reference))
 
 
 @_declare("generator.Apply(string, list) -> bool")
