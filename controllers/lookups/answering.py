@@ -21,6 +21,7 @@ from engine.evaluate import (
     ObjectLookup,
     ServiceLookup,
     SignatureLookup,
+    TrustLookup,
 )
 
 from .addresses import is_public, literal
@@ -41,7 +42,7 @@ PARALLEL = 32
 SECONDS = 20.0
 
 _log = logging.getLogger(__name__)
-_SHARED = (ServiceLookup, ImageLookup, SignatureLookup)
+_SHARED = (ServiceLookup, ImageLookup, SignatureLookup, TrustLookup)
 """Questions that several requests may have answered by one call. INVARIANT: none about the cluster, so that a request never
 sees the cluster as it was before that request."""
 _SLOW = (*_SHARED, HostLookup, GlobalLookup)
@@ -59,6 +60,13 @@ class ImageSource(Protocol):
 
     def confirm(self, findings: Iterable[ImageFinding]) -> None:
         """Remember images that policies verified, where they say under what."""
+
+
+class TrustSource(Protocol):
+    """Answers from TUF repositories."""
+
+    async def root(self, lookup: TrustLookup) -> Json:
+        """Return the trusted root of a repository."""
 
 
 class EntrySource(Protocol):
@@ -79,12 +87,14 @@ class Lookups:
         images: ImageSource | None = None,
         entries: EntrySource | None = None,
         gate: Gate | None = None,
+        trust: TrustSource | None = None,
         parallel: int = PARALLEL,
         seconds: float = SECONDS,
         also_close: tuple[Callable[[], Awaitable[None]], ...] = (),
     ) -> None:
         self._cluster, self._services = cluster, services
         self._images, self._entries, self._gate = images, entries, gate
+        self._trust = trust
         self._room, self._outside = asyncio.Semaphore(parallel), asyncio.Semaphore(parallel)
         self._seconds = seconds
         self._also_close = also_close
@@ -165,6 +175,8 @@ class Lookups:
                 return self._images.image(lookup)
             case SignatureLookup() if self._images:
                 return self._images.signatures(lookup)
+            case TrustLookup() if self._trust:
+                return self._trust.root(lookup)
             case GlobalLookup() if self._entries:
                 return self._entries.entry(lookup)
             case HostLookup() if self._gate:

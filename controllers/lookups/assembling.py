@@ -25,6 +25,7 @@ from .registry.images import Images
 from .registry.keychain import NOTHING, Keychain, docker_keychain, joined, keychain_of_secret
 from .registry.verified import VerifiedImages
 from .services import ServiceSource
+from .trusted_roots import TrustedRoots
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -71,6 +72,7 @@ def for_cluster(
         images=Images(registry, defaults=defaults, verified=VerifiedImages(clock)),
         entries=Entries(watching, discovery, cluster, services, clock=clock),
         gate=gate,
+        trust=TrustedRoots(gate, clock=clock),
         also_close=() if informers else (watching.close,),
     )
 
@@ -86,13 +88,14 @@ def for_person(
 ) -> Lookups:
     """Return the answers of a command line: of a cluster where one was named, of registries where they may be asked."""
     gate = Gate(rules)
-    images = None
+    images = trust = None
     if registry:
+        trust = TrustedRoots(gate)
         keychain = docker_keychain(environment, home or Path.home())
         read = secret_reader(client, "kyverno") if client else None
         images = Images(Registry(gate, keychain=keychain, secrets=read))
     if client is None or discovery is None:
-        return Lookups(images=images, gate=gate)
+        return Lookups(images=images, gate=gate, trust=trust)
     cluster = ClusterSource(client, discovery)
     services = ServiceSource(gate)
     watching = Informers(client)
@@ -102,6 +105,7 @@ def for_person(
         images=images,
         entries=Entries(watching, discovery, cluster, services),
         gate=gate,
+        trust=trust,
         also_close=(watching.close,),
     )
 

@@ -18,6 +18,7 @@ from .lookups import (
     ObjectLookup,
     ServiceLookup,
     SignatureLookup,
+    TrustLookup,
 )
 from .policy_set import CompiledPolicy, PolicySet, Problem, compile_policy
 from .run import Evaluation, evaluate
@@ -42,6 +43,7 @@ __all__ = [
     "SignatureLookup",
     "Step",
     "Trace",
+    "TrustLookup",
     "compile_policy",
     "dotted_path",
     "evaluate",

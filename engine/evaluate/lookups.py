@@ -80,11 +80,12 @@ class SignatureLookup:
 class TrustLookup:
     """The trusted root that a TUF repository holds; answered with the document.
 
-    `mirror` is the repository's address, `root` the JSON text of the root to begin with.
+    `mirror` is the repository's address, `root` the JSON text of the root to begin with; `within` as in ServiceLookup.
     """
 
     mirror: str
     root: str
+    within: str = ""
 
 
 @record

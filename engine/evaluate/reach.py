@@ -23,12 +23,15 @@ from .lookups import (
     ObjectLookup,
     ServiceLookup,
     SignatureLookup,
+    TrustLookup,
 )
 
 if TYPE_CHECKING:
     from .lookups import Lookup
 
-_MARKED = (ServiceLookup, GlobalLookup, ImageLookup, SignatureLookup, ObjectLookup, ListLookup)
+_MARKED = (
+    ServiceLookup, GlobalLookup, ImageLookup, SignatureLookup, TrustLookup, ObjectLookup, ListLookup,
+)  # fmt: skip
 
 
 def refusal(lookup: Lookup, namespace: str) -> str:
