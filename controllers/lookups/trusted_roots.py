@@ -61,8 +61,8 @@ def _verified(mirror: str, root: str, gate: Gate, loop: asyncio.AbstractEventLoo
     """Walk a repository from a root to its trusted root; to be called beside the loop, which fetches."""
     try:
         from tuf.api.exceptions import DownloadHTTPError
-        from tuf.ngclient import Updater
         from tuf.ngclient.fetcher import FetcherInterface
+        from tuf.ngclient.updater import Updater
     except ImportError as error:
         raise EngineError("TUF repositories need the extra `sigstore`") from error
 

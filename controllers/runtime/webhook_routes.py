@@ -70,7 +70,7 @@ def build_route(failure_policy: str, policies: list[CompiledPolicy]) -> WebhookR
     """Make the route of some policies."""
     return WebhookRoute(
         failure_policy,
-        mutate=PolicySet(_only(policies, changes_object)),
+        mutate=PolicySet(_only(map(_with_preparations, policies), changes_object)),
         blocking=PolicySet(_only(filter(answers_at_once, policies), is_verdict)),
         audit=PolicySet(_only((p for p in policies if not answers_at_once(p)), is_verdict)),
         triggers=PolicySet(_only(policies, is_trigger)),
@@ -100,10 +100,22 @@ def is_verdict(rule: CompiledRule) -> bool:
 
 
 def answers_at_once(compiled: CompiledPolicy) -> bool:
-    """Tell whether the answer to the request can depend on a policy: it may block, or it warns (row W-12)."""
-    return compiled.policy.emit_warning or any(
-        action.lower() == _ENFORCE for action in _actions(compiled)
+    """Tell whether the answer to the request can depend on a policy: it may block, or it warns (row W-12).
+
+    Policies on images are asked together: what one of them verifies counts for the others (row IP-06).
+    """
+    return (
+        compiled.policy.emit_warning
+        or BY_NAME[compiled.policy.kind].family.shares_evidence
+        or any(action.lower() == _ENFORCE for action in _actions(compiled))
     )
+
+
+def _with_preparations(compiled: CompiledPolicy) -> CompiledPolicy:
+    """Return a policy with the rules that prepare requests."""
+    if not compiled.for_requests:
+        return compiled
+    return CompiledPolicy(compiled.policy, (*compiled.rules, *compiled.for_requests))
 
 
 def _actions(compiled: CompiledPolicy) -> Iterator[str]:

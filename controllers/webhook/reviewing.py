@@ -26,6 +26,7 @@ from controllers.store.namespaces import labels_of
 from engine.codes import carried_codes
 from engine.errors import EngineError
 from engine.evaluate import Inputs
+from engine.images.outcomes import with_outcomes
 from engine.record import replace
 
 from . import envelope
@@ -37,7 +38,7 @@ from .filters import is_filtered
 from .grant_usage import UsageContext
 from .timing import Sample, Timing
 from .triggers import triggers_of
-from .verdicts import Ruling, blocking, rule_on_mutation, rule_on_validation
+from .verdicts import Ruling, blocking, reported, rule_on_mutation, rule_on_validation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -277,8 +278,9 @@ class Reviewer:
     ) -> bytes:
         inputs = self._inputs(request)
         found = await self._evaluated(route.mutate, review, inputs, budget)
-        ruling = rule_on_mutation(route, review, found.results, found.patched)
-        if not review.dry_run and found.results:
+        patched, results = with_outcomes(found.patched, found.results), reported(found.results)
+        ruling = rule_on_mutation(route, review, found.results, patched)
+        if not review.dry_run and results:
             verdict = Verdict(
                 allowed=not ruling.denial,
                 stage="mutate",
@@ -288,7 +290,7 @@ class Reviewer:
                 request=request,
                 is_proven=is_proven(),
             )
-            self._hand_over(review, found.results, verdict, None, inputs)
+            self._hand_over(review, results, verdict, None, inputs)
         return self._answer(request, ruling)
 
     def _answer(self, request: Mapping[str, Json], ruling: Ruling) -> bytes:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from controllers.runtime.webhook_routes import FAIL
 from engine.model import RuleType, Status
+from engine.model.result import PINNING
 from engine.mutate.diff import diff
 from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
 
@@ -67,6 +68,8 @@ def rule_on_mutation(
     if all(result.status in _FINE for result in results):
         return Ruling(operations=_operations(review, patched))
     broken = [result for result in results if _stops(result, route.failure_policy)]
+    if unpinned := [result for result in broken if _is_pinning(result)]:
+        return Ruling(denial=refused_message(unpinned))
     if any(result.type is RuleType.MUTATION for result in broken):
         return Ruling(denial=mutation_error([r for r in broken if r.type is RuleType.MUTATION]))
     if broken:
@@ -103,10 +106,24 @@ def _blocks(result: RuleResult, failure_policy: str, enforcing: frozenset[str]) 
 
 
 def _stops(result: RuleResult, failure_policy: str) -> bool:
-    """Tell whether a result of the mutating webhook refuses the request."""
+    """Tell whether a result of the mutating webhook refuses the request.
+
+    A digest that could not be written does where its policy denies, whatever the failure policy (row IP-20).
+    """
     if result.status is Status.ERROR:
-        return failure_policy == FAIL
+        return result.enforce if _is_pinning(result) else failure_policy == FAIL
     return result.status is Status.FAIL and result.enforce
+
+
+def reported(results: Sequence[RuleResult]) -> Sequence[RuleResult]:
+    """Return the results of a mutating webhook that anybody is told of: that digests were written, the object says itself."""
+    if not any(_is_pinning(one) for one in results):
+        return results
+    return [one for one in results if not (_is_pinning(one) and one.status in _FINE)]
+
+
+def _is_pinning(result: RuleResult) -> bool:
+    return result.rule == PINNING and result.is_of_cel
 
 
 def _enforcing(policies: PolicySet, review: Review) -> frozenset[str]:

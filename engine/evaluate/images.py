@@ -64,10 +64,10 @@ def _answers(selected: Sequence[tuple[_Entry, FoundImage]], state: State) -> Ans
     questions = [entry.lookups(image, secrets) for entry, image in selected]
     flat = [lookup for asked in questions for lookup in asked.values()]
     known = dict(zip(flat, state.inputs.ask_all(flat), strict=True))
-    answers, obj = [], state.resource
+    answers, obj, is_request = [], state.resource, bool(state.review.request.get("uid"))
     for (entry, image), asked in zip(selected, questions, strict=True):
         verdict = _verdict(entry, image, {key: known[one] for key, one in asked.items()}, state)
-        answer = _answer(entry, verdict, obj)
+        answer = _answer(entry, image, verdict, obj, is_request=is_request)
         # each digest is written beside those before it
         obj = answer.patched if answer.patched is not None else obj
         answers.append(answer)
@@ -169,8 +169,12 @@ def _holds(conditions: Json, predicate: Json, state: State) -> tuple[bool, str]:
     return verdict.holds, verdict.message
 
 
-def _answer(entry: _Entry, verdict: ImageVerdict, obj: Object) -> RuleAnswer:
+def _answer(
+    entry: _Entry, found: FoundImage, verdict: ImageVerdict, obj: Object, *, is_request: bool
+) -> RuleAnswer:
     outcome = Outcome(verdict.status, verdict.message)
+    if is_request and verdict.status is Status.PASS and entry.rule.misses_digest(found.image):
+        outcome = Outcome(Status.FAIL, f"missing digest for {verdict.image}")
     is_good = verdict.status is Status.PASS
     finding = ImageFinding(
         verdict.image,

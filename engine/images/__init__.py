@@ -11,7 +11,6 @@ from .reference import DOCKER_HUB, ImageReference, RegistryDefaults, parse_refer
 if TYPE_CHECKING:
     from .data import ImageData, Layer, Referrer
     from .notation import NotarySignature
-    from .outcomes import annotation_text, validate_image
     from .verify import ImageRule, ImageVerdict, compile_image_rule
 
 __all__ = [
@@ -26,13 +25,11 @@ __all__ = [
     "NotarySignature",
     "Referrer",
     "RegistryDefaults",
-    "annotation_text",
     "compile_extractors",
     "compile_image_rule",
     "extract_images",
     "find_images",
     "parse_reference",
-    "validate_image",
 ]
 
 _LATER = {
@@ -40,8 +37,6 @@ _LATER = {
     "Layer": "data",
     "NotarySignature": "notation",
     "Referrer": "data",
-    "annotation_text": "outcomes",
-    "validate_image": "outcomes",
     "ImageRule": "verify",
     "ImageVerdict": "verify",
     "compile_image_rule": "verify",

@@ -89,7 +89,6 @@ class ImageRule:
     kind: str = COSIGN
     mutates_digest: bool = True
     verifies_digest: bool = True
-    is_required: bool = True
 
     @property
     def artifacts(self) -> tuple[str, ...]:
@@ -100,6 +99,10 @@ class ImageRule:
     def repositories(self) -> frozenset[str]:
         """The repositories that single attestors keep their signatures in."""
         return frozenset(repository for one in self.sets for repository in _repositories(one))
+
+    def misses_digest(self, image: ImageReference) -> bool:
+        """Tell whether an image that a request names lacks the digest that is asked for and that nobody will write."""
+        return self.verifies_digest and not self.mutates_digest and not image.digest
 
     def selects(self, image: ImageReference) -> bool:
         """Tell whether the rule is about an image (row A-88).
@@ -189,7 +192,6 @@ def compile_image_rule(block: Block) -> ImageRule:
         kind=str(block.get("type") or COSIGN),
         mutates_digest=block.get("mutateDigest") is not False,
         verifies_digest=block.get("verifyDigest") is not False,
-        is_required=block.get("required") is not False,
     )
 
 

@@ -33,7 +33,8 @@ class Family:
     `linter` finds what is wrong with the value. `evaluator` makes rules of a policy and its exceptions; a family without one is
     read, stored and listed, and not evaluated. `effects` yields what a policy does to objects (`engine.model.effects`); one
     without it does nothing but answer. `route` ends the webhook path of policies written in CEL, `source` names them in reports,
-    `is_timed` are those that work by a schedule and are asked about no request.
+    `is_timed` are those that work by a schedule and are asked about no request, `shares_evidence` those of which one verifies
+    for others what a request holds.
     """
 
     kind: str
@@ -51,6 +52,7 @@ class Family:
     effects: str = ""
     is_timed: bool = False
     shows_ready: bool = True
+    shares_evidence: bool = False
 
     @property
     def is_cel(self) -> bool:
@@ -129,6 +131,8 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         "ImageValidatingPolicy", "NamespacedImageValidatingPolicy", "ivpol", "nivpol", "KyvernoImageValidatingPolicy",
         f"{_CEL_SHAPES}:IMAGE_VALIDATING",
+        evaluator="engine.evaluate.cel.imagevalidating:compile_image_validating",
+        effects="engine.evaluate.cel.imagevalidating:effects_of", shares_evidence=True,
     ),
 )  # fmt: skip
 """One row for each kind of policy."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from engine.record import field, record
 
@@ -61,6 +61,10 @@ class Forgiven:
 
     now: tuple[Outcome, ...]
     before: tuple[Outcome, ...]
+
+
+PINNING: Final = "mutateDigest"
+"""The name under which policies on images answer that they wrote digests, or could not."""
 
 
 @record

@@ -14,6 +14,8 @@ from engine.evaluate.answers import NO_ANSWER, RuleAnswer, answered
 from engine.lang import wildcard
 from engine.lang.cel.functions.imagenames import parse
 from engine.model import Outcome, RuleType, Status
+from engine.model.effects import ResourceEffect
+from engine.model.result import PINNING
 from engine.record import record, replace
 
 from .autogen import variants
@@ -103,9 +105,21 @@ def compile_image_validating(
                 return NO_ANSWER
 
         pinning = cel_rule(
-            policy, "mutateDigest", constraints, pin, type=RuleType.MUTATION, enforce=enforce
+            policy, PINNING, constraints, pin, type=RuleType.MUTATION, enforce=enforce
         )
         yield replace(pinning, is_for_requests=True)
+
+
+def effects_of(policy: Policy) -> Iterator[ResourceEffect]:
+    """Yield what a policy does to objects: where it writes digests, it changes what others create and update."""
+    spec = policy.raw["spec"]
+    if not _asks(spec, PINNING):
+        return
+    for one in (spec, *(variant.spec for variant in variants(spec))):
+        for rule in (one.get("matchConstraints") or {}).get("resourceRules") or ():
+            yield ResourceEffect(
+                f"spec.validationConfigurations.{PINNING}", ("create", "update"), rule
+            )
 
 
 def _compiled(policy: Policy, spec: Block, mode: str) -> Iterator[_Compiled]:

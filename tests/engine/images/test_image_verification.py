@@ -17,13 +17,13 @@ from engine.images import (
     ImageData,
     ImageVerdict,
     Layer,
-    annotation_text,
     compile_image_rule,
     parse_reference,
-    validate_image,
 )
+from engine.images.outcomes import with_outcomes
 from engine.manifests import Circumstances, Trust
-from engine.model import Status
+from engine.model import RuleResult, RuleType, Status
+from engine.model.result import ImageFinding
 from tests.engine.manifests.private_sigstore import (
     ISSUER,
     LATER,
@@ -346,44 +346,51 @@ def test_rules_that_verify_nothing_are_refused(block: dict[str, Any]) -> None:
         compile_image_rule(block)
 
 
-def annotated_pod(text: Any) -> dict[str, Any]:
-    return {"kind": "Pod", "metadata": {"annotations": {"kyverno.io/verify-images": text}}}
+def outcome(*statuses: Status, image: str = "ghcr.io/acme/app:v1", **more: Any) -> dict[str, Any]:
+    findings = (ImageFinding(image, digest=DIGEST),)
+    results = [
+        RuleResult("p", "r", RuleType.IMAGE_VERIFY, status, images=findings) for status in statuses
+    ]
+    return dict(with_outcomes({"kind": "Pod", **more}, results))
 
 
-def test_the_validating_stage_wants_digest_and_verdict() -> None:
-    one = rule(keys(ALICE))
-    pinned = found(f"ghcr.io/acme/app:v1@{DIGEST}")
-    verdict = one.verify(found(), data(signed(ALICE)), GIVEN)
-    pod = annotated_pod(annotation_text([verdict]))
-
-    assert validate_image(one, found(), pod).message == "missing digest for ghcr.io/acme/app:v1"
-    assert validate_image(one, pinned, pod).message == "image verified"
-    unverified = validate_image(one, pinned, {"metadata": {}})
-    assert unverified.message == f"unverified image ghcr.io/acme/app@{DIGEST}"
-    assert unverified.status is Status.FAIL
+def annotation(obj: dict[str, Any]) -> Any:
+    return json.loads(obj["metadata"]["annotations"]["kyverno.io/verify-images"])
 
 
-def test_options_relax_the_validating_stage() -> None:
-    lenient = rule(keys(ALICE), verifyDigest=False, required=False)
+def test_outcomes_are_written_by_digest_and_take_the_place_of_what_was_there() -> None:
+    forged = {"kyverno.io/verify-images": '{"evil":"pass"}', "own": "kept"}
 
-    assert validate_image(lenient, found(), {}).status is Status.PASS
+    written = outcome(Status.PASS, metadata={"annotations": forged})
 
-
-@pytest.mark.parametrize(
-    "text", [None, 3, "", "[]", "{", '{"ghcr.io/acme/app:v1":"fail"}', '{"ghcr.io/acme/app:v1":[]}']
-)
-def test_odd_annotations_verify_nothing(text: Any) -> None:
-    one = rule(keys(ALICE), verifyDigest=False)
-
-    assert validate_image(one, found(), annotated_pod(text)).status is Status.FAIL
+    assert annotation(written) == {f"ghcr.io/acme/app@{DIGEST}": "pass"}
+    assert written["metadata"]["annotations"]["own"] == "kept"
+    with_port = annotation(outcome(Status.PASS, image="localhost:5000/app"))
+    assert with_port == {f"localhost:5000/app@{DIGEST}": "pass"}
 
 
 def test_an_image_judged_twice_is_verified_only_when_both_agree() -> None:
-    good = ImageVerdict("a/b:1", Status.PASS, "")
-    bad = ImageVerdict("a/b:1", Status.FAIL, "")
+    for order in ((Status.PASS, Status.FAIL), (Status.FAIL, Status.PASS)):
+        assert annotation(outcome(*order)) == {f"ghcr.io/acme/app@{DIGEST}": "fail"}
 
-    for order in ([good, bad], [bad, good]):
-        assert json.loads(annotation_text(order)) == {"a/b:1": "fail"}
+
+def test_an_object_without_judged_images_stays_as_it_is() -> None:
+    assert outcome() == {"kind": "Pod"}
+
+
+@pytest.mark.parametrize(
+    ("options", "image", "misses"),
+    [
+        ({}, "ghcr.io/acme/app:v1", False),
+        ({"mutateDigest": False}, "ghcr.io/acme/app:v1", True),
+        ({"mutateDigest": False, "verifyDigest": False}, "ghcr.io/acme/app:v1", False),
+        ({"mutateDigest": False}, f"ghcr.io/acme/app@{DIGEST}", False),
+    ],
+)
+def test_a_digest_is_missed_where_it_is_asked_for_and_nobody_writes_it(
+    options: dict[str, Any], image: str, misses: bool
+) -> None:
+    assert rule(keys(ALICE), **options).misses_digest(parse_reference(image)) is misses
 
 
 def test_image_data_can_be_read_from_json() -> None:
