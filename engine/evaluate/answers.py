@@ -36,6 +36,9 @@ Answers = tuple[RuleAnswer, ...]
 
 NO_ANSWER: Answers = ()
 
+ANSWER_NAMES = ("exception", "match", "evaluation")
+"""Names under which policies written in CEL answer beside their own: exempted, and two ways to go wrong."""
+
 
 def answered(status: Status, message: str) -> Answers:
     """Make one answer of a status and a message."""

@@ -21,6 +21,7 @@ from controllers.store.events import (
     violation_on_object,
 )
 from controllers.store.reports import NOTHING_TO_CHANGE, rows_of
+from engine.evaluate.answers import ANSWER_NAMES
 from engine.model import RuleType, Status, review_of
 from engine.model.kinds import BY_NAME
 from engine.record import replace
@@ -80,7 +81,12 @@ def _judged(
 ) -> frozenset[tuple[str, str]]:
     """Return the rules whose earlier rows are out of date."""
     unchanged = {(one.identity, one.rule) for one in results if one.message == NOTHING_TO_CHANGE}
-    asked = {(one.policy.identity, rule.rule.name) for one in policies for rule in one.rules}
+    asked = {
+        (one.policy.identity, name)
+        for one in policies
+        for rule in one.rules
+        for name in (rule.rule.name, *(ANSWER_NAMES if BY_NAME[one.policy.kind].is_cel else ()))
+    }
     return frozenset(asked - unchanged)
 
 
