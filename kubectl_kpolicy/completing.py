@@ -115,9 +115,10 @@ def _hurried() -> Iterator[None]:
 def _asked(what: str, flags: argparse.Namespace) -> list[str]:
     import asyncio
 
+    from .cli.flags import cluster_flags
     from .session import cluster
 
-    access = cluster.access_of(flags)
+    access = cluster.access_of(cluster_flags(flags))
     return asyncio.run(asyncio.wait_for(_listed(what, access, flags), LONGEST))
 
 
@@ -128,10 +129,15 @@ async def _listed(what: str, access: Access, flags: argparse.Namespace) -> list[
     from controllers.kube.access import connect
     from controllers.kube.kinds import NAMESPACES
 
+    from .cli.flags import cluster_flags
     from .session import cluster
 
     client = connect(access)
-    place = "" if what in ("otp", "violations", "policies") else cluster.namespace_of(flags, access)
+    place = (
+        ""
+        if what in ("otp", "violations", "policies")
+        else cluster.namespace_of(cluster_flags(flags), access)
+    )
 
     async def names(kind: Kind) -> list[str]:
         with suppress(KubeError):

@@ -6,7 +6,9 @@ always what destroys. The letters of the first group are the same on every scree
 
 from __future__ import annotations
 
-from .registry import TUI, Action, Danger, Registry, Right
+from kubectl_kpolicy.session.identity import Right
+
+from .registry import TUI, Action, Danger, Registry
 from .viewing import COMPARING, VIEWING
 
 KPOLICY = "kpolicy.io"

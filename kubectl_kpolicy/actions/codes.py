@@ -13,9 +13,9 @@ from engine.codes import canonical, issued_code, shown
 from engine.errors import EngineError
 from engine.grants import parse_issued
 from engine.grants.issuing import own_refusals
-from kubectl_kpolicy.cluster.cache import word
 from kubectl_kpolicy.codes import bringing, issuing
-from kubectl_kpolicy.grants.arguments import Target, with_kinds
+from kubectl_kpolicy.output.fields import word
+from kubectl_kpolicy.session.targets import Target, with_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from controllers.kube import Client
     from engine.model import Object
     from kubectl_kpolicy.cluster.cache import ClusterCache
-    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.output.rows import Row
     from kubectl_kpolicy.session.identity import Identity
 
 SYSTEM = "kyverno"

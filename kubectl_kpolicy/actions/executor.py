@@ -21,9 +21,9 @@ from controllers.kube.kinds import (
 from engine.cleanup.holds import AFTER, PAUSE, SKIP, HoldState
 from engine.errors import EngineError
 from engine.record import record
-from kubectl_kpolicy.cluster.cache import word
 from kubectl_kpolicy.cluster.celkinds import is_cel
-from kubectl_kpolicy.cluster.time_format import absolute, length_of
+from kubectl_kpolicy.output.fields import word
+from kubectl_kpolicy.output.time_format import absolute, length_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from controllers.kube import Client
     from engine.model import Object
     from kubectl_kpolicy.cluster.cache import ClusterCache
-    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.output.rows import Row
 
 CHANGED_BY = "kpolicy.io/cleanup-changed-by"
 CHANGED_FOR = "kpolicy.io/cleanup-reason"

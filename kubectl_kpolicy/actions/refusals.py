@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .registry import Action, Right
+    from kubectl_kpolicy.session.identity import Right
+
+    from .registry import Action
 
 READ_ONLY = "read-only: `:write` unlocks for 15 min"
 

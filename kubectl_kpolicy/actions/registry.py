@@ -15,7 +15,8 @@ from engine.record import record
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.output.rows import Row
+    from kubectl_kpolicy.session.identity import Right
 
 
 TUI = "kubectl kpolicy tui"
@@ -33,22 +34,6 @@ class Danger(IntEnum):
     """It changes the cluster and can be taken back."""
     DESTROYS = 3
     """It ends or deletes something; a dialog asks with the effect."""
-
-
-@record
-class Right:
-    """A right that the API server must give, as in a SelfSubjectAccessReview."""
-
-    verb: str
-    resource: str
-    group: str = ""
-    subresource: str = ""
-    kind: str = ""
-    """Where it is set, only rows of objects of this kind need the right."""
-
-    def __str__(self) -> str:
-        name = f"{self.resource}.{self.group}" if self.group else self.resource
-        return f"{self.verb} {name}" + (f"/{self.subresource}" if self.subresource else "")
 
 
 @record

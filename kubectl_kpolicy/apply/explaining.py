@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from copy import copy
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
 
 from engine.errors import EngineError
 from engine.lang import wildcard
-from engine.record import replace
+from engine.record import record, replace
 from kubectl_kpolicy.output.diagnostics import report, visible
 from kubectl_kpolicy.output.explanation import lines, rules_explained
 from kubectl_kpolicy.output.misuse import Misuse
@@ -20,47 +19,56 @@ from .names import name_of, resource_path
 from .processor import Processor
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from engine.evaluate import Trace
     from engine.model import Object
+    from kubectl_kpolicy.session.cluster import ClusterFlags
 
     from .incluster import Live
-    from .inputs import ApplyInputs
+    from .inputs import ApplyInputs, ApplyRequest
     from .processor import PolicyAnswer
 
 _PIECE = 4_000
 
 
-def run_command(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:
+@record
+class ExplainRequest:
+    """What `explain` was told: which objects of which input, and which rules."""
+
+    connection: ClusterFlags
+    inputs: ApplyRequest
+    names: tuple[str, ...] = ()
+    policy: str = "*"
+    rule: str = "*"
+    as_of: str = ""
+    trace: bool = False
+
+
+def run_command(flags: ExplainRequest, out: TextIO, err: TextIO) -> int:
     """Run `kubectl kpolicy explain` and return its exit code; raises EngineError.
 
     Objects and policies that no files are named for are those of the cluster.
     """
-    with collector_off(), _connection(args) as live:
-        return _explain(args, live, out, err)
+    with collector_off(), _connection(flags) as live:
+        return _explain(flags, live, out, err)
 
 
-def _has_files(args: argparse.Namespace) -> bool:
-    return bool(args.resources or args.stdin or args.json_payload or args.http_payload or args.envoy_payload)  # fmt: skip
-
-
-def _connection(args: argparse.Namespace) -> AbstractContextManager[Live | None]:
-    if args.policies and _has_files(args):
+def _connection(flags: ExplainRequest) -> AbstractContextManager[Live | None]:
+    if flags.inputs.policies and flags.inputs.has_files:
         return nullcontext()
-    if not _has_files(args) and not args.names:
+    if not flags.inputs.has_files and not flags.names:
         raise Misuse("say which object to explain", help="write KIND/NAME for one of the cluster, or name files with -f")  # fmt: skip
     from .incluster import opened
 
-    return opened(args)
+    return opened(flags.connection)
 
 
-def _explain(args: argparse.Namespace, live: Live | None, out: TextIO, err: TextIO) -> int:
-    inputs = _inputs(args, live, err)
+def _explain(flags: ExplainRequest, live: Live | None, out: TextIO, err: TextIO) -> int:
+    inputs = _inputs(flags, live, err)
     policies = [
-        policy for policy in inputs.loaded.policies if wildcard.match(args.policy, policy.key)
+        policy for policy in inputs.loaded.policies if wildcard.match(flags.policy, policy.key)
     ]
     processor = Processor(
         policies,
@@ -71,23 +79,25 @@ def _explain(args: argparse.Namespace, live: Live | None, out: TextIO, err: Text
     )
     for problem in processor.problems:
         report(problem.error, err=err)
-    chosen = [obj for obj in inputs.objects if _is_named(obj, args.names)]
-    payloads = [one for one in inputs.payloads if _is_named(one.shown, args.names)]
+    chosen = inputs.objects
+    if flags.inputs.has_files:
+        chosen = [obj for obj in chosen if _is_named(obj, flags.names)]
+    payloads = [one for one in inputs.payloads if _is_named(one.shown, flags.names)]
     if not chosen and not payloads:
         raise EngineError(
-            f"no resource is called {' or '.join(args.names)}", help="write KIND/NAME"
+            f"no resource is called {' or '.join(flags.names)}", help="write KIND/NAME"
         )
     for obj in chosen:
         answers = processor.apply(obj)
-        _show(args, obj, _wanted(processor, args.rule), answers, out)
+        _show(flags, obj, _wanted(processor, flags.rule), answers, out)
     for payload in payloads:
         answers = processor.judge(payload)
-        _show(args, payload.shown, _wanted(processor, "*"), answers, out)
+        _show(flags, payload.shown, _wanted(processor, "*"), answers, out)
     return 0
 
 
-def _show(args: argparse.Namespace, obj: Object, traces: list[Trace], answers: list[PolicyAnswer], out: TextIO) -> None:  # fmt: skip
-    told = explained(obj, traces, answers, whole=args.trace)
+def _show(flags: ExplainRequest, obj: Object, traces: list[Trace], answers: list[PolicyAnswer], out: TextIO) -> None:  # fmt: skip
+    told = explained(obj, traces, answers, whole=flags.trace)
     print(*map(_harmless, told), sep="\n", file=out)
 
 
@@ -105,25 +115,23 @@ def _harmless(line: str) -> str:
     return "".join(visible(line[start : start + _PIECE]) for start in range(0, len(line), _PIECE))
 
 
-def _inputs(args: argparse.Namespace, live: Live | None, err: TextIO) -> ApplyInputs:
+def _inputs(flags: ExplainRequest, live: Live | None, err: TextIO) -> ApplyInputs:
     """Load what the flags name, and from the cluster what they leave open; complain of what cannot be read."""
-    given = copy(args)
-    given.cluster = not _has_files(args)
-    inputs = load_inputs(given, instant_of(args.as_of), strict=args.validate == "strict")
+    given = replace(flags.inputs, cluster=not flags.inputs.has_files)
+    inputs = load_inputs(given, instant_of(flags.as_of), strict=given.validate == "strict")
     for error in inputs.loaded.problems:
         report(error, err=err)
     if live is None:
         return inputs
     inputs.loaded.problems.clear()
-    if not args.policies:
+    if not given.policies:
         live.add_policies(inputs.loaded)
         live.add_exceptions(inputs.loaded)
     for error in inputs.loaded.problems:
         report(error, err=err, word="warning")
     objects = inputs.objects
-    if not _has_files(args):
-        objects = live.named(args.names, args.namespace)
-        args.names = []
+    if given.cluster:
+        objects = live.named(flags.names, flags.connection.namespace)
     return replace(inputs, objects=objects, setting=live.settled(inputs.setting))
 
 
@@ -144,6 +152,6 @@ def instant_of(text: str) -> datetime:
     return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
 
 
-def _is_named(obj: Object, names: list[str]) -> bool:
+def _is_named(obj: Object, names: Sequence[str]) -> bool:
     own = f"{obj.get('kind', '')}/{name_of(obj)}".lower()
     return not names or any(own == wanted.lower() for wanted in names)

@@ -16,10 +16,10 @@ from .documents import sort_documents
 from .namespaces import labels_by_namespace, namespaces_by_name
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator, Sequence
 
     from engine.model import Object
+    from kubectl_kpolicy.session.cluster import ClusterFlags
 
     from .documents import Loaded
     from .outside import Outside
@@ -89,16 +89,14 @@ def _place(obj: Object) -> str:
 
 
 @contextmanager
-def opened(args: argparse.Namespace, *, registry: bool = False) -> Iterator[Live]:
+def opened(flags: ClusterFlags, *, registry: bool = False) -> Iterator[Live]:
     """Give the cluster that kubectl's flags name; close the connection afterwards. Raises AccessError, KubeError."""
-    import argparse
-
     from kubectl_kpolicy.session import cluster
 
     from .outside import Outside
 
-    access = cluster.access_of(args)
-    outside = Outside(argparse.Namespace(cluster=True, registry=registry, access=access))
+    access = cluster.access_of(flags)
+    outside = Outside(access, registry=registry)
     try:
         yield Live(outside, access.namespace or "default")
     finally:

@@ -21,7 +21,6 @@ from .user import read_user
 from .values import ValueSet, parse_sets, read_values, values_of
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterable
     from datetime import datetime
 
@@ -31,6 +30,64 @@ if TYPE_CHECKING:
     from .outside import Outside
 
 POLICY_EXCEPTION = ("kyverno.io", "PolicyException")
+
+
+@record
+class ApplyRequest:
+    """What is applied to what, and how it is shown: what the flags of `apply` say, by their names."""
+
+    policies: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    target_resources: tuple[str, ...] = ()
+    stdin: bool = False
+    set: tuple[str, ...] = ()
+    values_file: str = ""
+    userinfo: str = ""
+    context_file: str = ""
+    exceptions: tuple[str, ...] = ()
+    exceptions_with_resources: bool = False
+    exceptions_within_policies: bool = False
+    json_payload: tuple[str, ...] = ()
+    http_payload: tuple[str, ...] = ()
+    envoy_payload: tuple[str, ...] = ()
+    parameter_resources: tuple[str, ...] = ()
+    crd_paths: tuple[str, ...] = ()
+    validate: str = "strict"
+    resolve_values: bool = False
+    seed: str = ""
+    cluster: bool = False
+    namespace: str = ""
+    cluster_wide_resources: bool = False
+    kubeconfig: str = ""
+    context: str = ""
+    registry: bool = False
+    git_branch: str = ""
+    output: str = ""
+    table: bool = False
+    detailed_results: bool = False
+    explain: bool = False
+    policy_report: bool = False
+    output_format: str = "yaml"
+    generate_exceptions: bool = False
+    generated_exception_ttl: str = "720h"
+    remove_color: bool = False
+    color: str = "auto"
+    quiet: bool = False
+    fail_on: str = "fail"
+    audit_warn: bool = False
+    warn_exit_code: int = 0
+    warn_no_pass: bool = False
+    continue_on_error: bool = False
+
+    @property
+    def has_files(self) -> bool:
+        """Whether the objects come from files."""
+        return bool(self.resources or self.stdin or self.has_payloads)
+
+    @property
+    def has_payloads(self) -> bool:
+        """Whether there are documents that are no objects."""
+        return bool(self.json_payload or self.http_payload or self.envoy_payload)
 
 
 @record
@@ -44,7 +101,7 @@ class ApplyInputs:
 
 
 def load_inputs(
-    args: argparse.Namespace,
+    flags: ApplyRequest,
     now: datetime,
     *,
     strict: bool = True,
@@ -54,12 +111,12 @@ def load_inputs(
 
     `strict` refuses unknown policy fields; `outside` is the cluster and the registries where the flags name any.
     """
-    loaded = sort_documents(read_paths(_places(args, args.policies)), strict=strict)
-    if not args.exceptions_within_policies:
+    loaded = sort_documents(read_paths(_places(flags, flags.policies)), strict=strict)
+    if not flags.exceptions_within_policies:
         loaded.exceptions.clear()
-    documents = _resource_documents(args)
-    given = read_paths(_places(args, args.exceptions))
-    if args.exceptions_with_resources:
+    documents = _resource_documents(flags)
+    given = read_paths(_places(flags, flags.exceptions))
+    if flags.exceptions_with_resources:
         given += [found for found in documents if _is_exception(found)]
         documents = [found for found in documents if not _is_exception(found)]
     extra = sort_documents(given, strict=strict)
@@ -68,70 +125,66 @@ def load_inputs(
     loaded.problems.extend(extra.problems)
     objects = objects_of(documents)
     namespaces: list[Object] = []
-    if outside is not None and args.cluster:
+    if outside is not None and flags.cluster:
         from .live import live_objects
 
-        objects += live_objects(outside, loaded, args, named=_names(args))
+        objects += live_objects(outside, loaded, flags, named=_names(flags))
         namespaces = outside.namespaces()
-    targets = objects_of(read_paths(_places(args, args.target_resources)))
+    targets = objects_of(read_paths(_places(flags, flags.target_resources)))
     scopes = Scopes(
         obj
-        for obj in (*objects, *targets, *objects_of(read_paths(split(args.crd_paths))))
+        for obj in (*objects, *targets, *objects_of(read_paths(split(flags.crd_paths))))
         if obj.get("kind") == "CustomResourceDefinition"
     )
     placed = [scopes.placed(obj) for obj in objects]
-    params = [scopes.placed(o) for o in objects_of(read_paths(split(args.parameter_resources)))]
-    setting = _setting(args, now, [*namespaces, *placed], [scopes.placed(o) for o in targets])
+    params = [scopes.placed(o) for o in objects_of(read_paths(split(flags.parameter_resources)))]
+    setting = _setting(flags, now, [*namespaces, *placed], [scopes.placed(o) for o in targets])
     world = replace(setting.world, params=Inventory(params), outside=outside)
-    return ApplyInputs(loaded, placed, replace(setting, world=world), _payloads(args))
+    return ApplyInputs(loaded, placed, replace(setting, world=world), _payloads(flags))
 
 
-def _places(args: argparse.Namespace, paths: Iterable[str]) -> list[str]:
+def _places(flags: ApplyRequest, paths: Iterable[str]) -> list[str]:
     """Return local paths, with everything that lies elsewhere fetched."""
     listed = split(paths)
     if not any(path.startswith(ADDRESSES) for path in listed):
         return listed
     from .remote import localised
 
-    return localised(listed, getattr(args, "git_branch", ""))
+    return localised(listed, flags.git_branch)
 
 
-def _names(args: argparse.Namespace) -> list[str]:
+def _names(flags: ApplyRequest) -> list[str]:
     """Return the values of --resource that are no files: with --cluster those are names of objects in it."""
-    return [path for path in split(args.resources) if not _is_place(path)]
+    return [path for path in split(flags.resources) if not _is_place(path)]
 
 
 def _is_place(path: str) -> bool:
     return path.startswith(ADDRESSES) or Path(path).exists()
 
 
-def _payloads(args: argparse.Namespace) -> list[Payload]:
+def _payloads(flags: ApplyRequest) -> list[Payload]:
     """Read the documents that are no objects, each kind by its flag."""
     given = {
-        "JSON": args.json_payload,
-        "HTTP": args.http_payload,
-        "Envoy": args.envoy_payload,
+        "JSON": flags.json_payload,
+        "HTTP": flags.http_payload,
+        "Envoy": flags.envoy_payload,
     }
     return [
         payload for mode, paths in given.items() for payload in read_payloads(split(paths), mode)
     ]
 
 
-def _resource_documents(args: argparse.Namespace) -> list[Document]:
-    is_live = getattr(args, "cluster", False)
-    paths = [path for path in split(args.resources) if not is_live or _is_place(path)]
-    if args.stdin:
+def _resource_documents(flags: ApplyRequest) -> list[Document]:
+    is_live = flags.cluster
+    paths = [path for path in split(flags.resources) if not is_live or _is_place(path)]
+    if flags.stdin:
         paths.append("-")
-    if (
-        not paths
-        and not is_live
-        and not (args.json_payload or args.http_payload or args.envoy_payload)
-    ):
+    if not (paths or is_live or flags.has_payloads):
         raise DocumentError(
             "no resources given",
             help="name files or folders with --resource, or pipe them with --stdin",
         )
-    return read_paths(_places(args, paths))
+    return read_paths(_places(flags, paths))
 
 
 def split(paths: Iterable[str]) -> list[str]:
@@ -156,34 +209,34 @@ def _is_exception(document: Document) -> bool:
 
 
 def _setting(
-    args: argparse.Namespace, now: datetime, objects: list[Object], targets: list[Object]
+    flags: ApplyRequest, now: datetime, objects: list[Object], targets: list[Object]
 ) -> Setting:
-    values = _values(args)
+    values = _values(flags)
     namespaces = {**namespaces_by_name(objects), **values.namespaces}
     world = MockCluster(targets=Inventory(targets), namespaces=namespaces)
-    if args.context_file:
+    if flags.context_file:
         from .mocks import with_context
 
-        world = with_context(world, first_document(Path(args.context_file), "context file"))
+        world = with_context(world, first_document(Path(flags.context_file), "context file"))
     return Setting(
         now=now,
-        seed=args.seed.encode(),
-        user=_user(args),
+        seed=flags.seed.encode(),
+        user=_user(flags),
         values=values,
         world=world,
         namespace_labels=labels_by_namespace(objects),
-        resolve_values=args.resolve_values,
+        resolve_values=flags.resolve_values,
     )
 
 
-def _user(args: argparse.Namespace) -> UserInfo:
-    if not args.userinfo:
+def _user(flags: ApplyRequest) -> UserInfo:
+    if not flags.userinfo:
         return NOBODY
-    return read_user(first_document(Path(args.userinfo), "user info file"))
+    return read_user(first_document(Path(flags.userinfo), "user info file"))
 
 
-def _values(args: argparse.Namespace) -> ValueSet:
-    overrides = parse_sets(args.set)
-    if not args.values_file:
+def _values(flags: ApplyRequest) -> ValueSet:
+    overrides = parse_sets(flags.set)
+    if not flags.values_file:
         return values_of({}, overrides=overrides)
-    return read_values(first_document(Path(args.values_file), "values file"), overrides=overrides)
+    return read_values(first_document(Path(flags.values_file), "values file"), overrides=overrides)

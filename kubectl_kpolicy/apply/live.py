@@ -9,17 +9,17 @@ from engine.evaluate import PolicySet
 from .names import identity
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from engine.model import Object
 
     from .documents import Loaded
+    from .inputs import ApplyRequest
     from .outside import Outside
 
 
 def live_objects(
-    outside: Outside, loaded: Loaded, args: argparse.Namespace, *, named: Sequence[str]
+    outside: Outside, loaded: Loaded, flags: ApplyRequest, *, named: Sequence[str]
 ) -> list[Object]:
     """Return the objects that policies or cleanup policies can match, sorted; what cannot be listed becomes a problem.
 
@@ -33,9 +33,9 @@ def live_objects(
 
     found = outside.objects(
         is_wanted,
-        namespace=args.namespace,
+        namespace=flags.namespace,
         names=named,
-        wide=args.cluster_wide_resources or not args.namespace,
+        wide=flags.cluster_wide_resources or not flags.namespace,
     )
     loaded.problems.extend(outside.problems)
     return sorted(found, key=identity)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from controllers.kube.access import connect, load_access
+from controllers.kube.access import connect
 from controllers.kube.errors import KubeError
 from controllers.kube.kinds import NAMESPACES, Discovery
 from controllers.kube.store import trimmed
@@ -18,9 +18,9 @@ from engine.errors import EngineError
 from kubectl_kpolicy.output.misuse import Misuse
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Collection, Coroutine, Mapping
 
+    from controllers.kube import Access
     from controllers.kube.client import Client
     from controllers.kube.kinds import Kind
     from controllers.lookups.answering import Lookups
@@ -35,15 +35,15 @@ _LEFT_OUT = frozenset({"events", "leases", "componentstatuses", "bindings"})
 
 
 class Outside:
-    """Asks on behalf of one run of a command; `problems` says what could not be listed. Close it at the end."""
+    """Asks on behalf of one run of a command, a cluster where there is access to one; `problems` says what could not be listed. Close it at the end."""
 
-    def __init__(self, args: argparse.Namespace) -> None:
+    def __init__(self, access: Access | None, *, registry: bool = False) -> None:
         self.problems: list[EngineError] = []
         self._runner = asyncio.Runner()
         self._client: Client | None = None
         self._discovery: Discovery | None = None
         try:
-            self._lookups = self._run(self._opened(args))
+            self._lookups = self._run(self._opened(access, registry=registry))
         except EngineError:
             self._runner.close()
             raise
@@ -124,10 +124,8 @@ class Outside:
         parts = await asyncio.gather(*map(one, kinds))
         return [obj for part in parts for obj in part]
 
-    async def _opened(self, args: argparse.Namespace) -> Lookups:
-        if args.cluster:
-            given = getattr(args, "access", None)
-            access = given or load_access(args.kubeconfig or None, args.context or None)
+    async def _opened(self, access: Access | None, *, registry: bool) -> Lookups:
+        if access is not None:
             self._client = connect(access)
             self._discovery = Discovery(self._client)
             try:
@@ -135,9 +133,7 @@ class Outside:
             except EngineError:
                 await self._client.close()
                 raise
-        return for_person(
-            client=self._client, discovery=self._discovery, registry=bool(args.registry)
-        )
+        return for_person(client=self._client, discovery=self._discovery, registry=registry)
 
     async def _closed(self) -> None:
         await self._lookups.close()

@@ -17,14 +17,13 @@ from .boxes import Brush
 from .counts import Counts
 from .destination import Destination
 from .exception_drafts import exceptions_for
-from .inputs import ApplyInputs, load_inputs
+from .inputs import ApplyInputs, ApplyRequest, load_inputs
 from .narration import Narrator, changed_objects, header, invalid_policies
 from .processor import Processor
 from .report import reports_of
 from .rows import Outcome, rows_of
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator, Sequence
     from typing import Any
 
@@ -35,21 +34,24 @@ if TYPE_CHECKING:
     from .rows import Row
 
 
-def run_command(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:
+def run_command(flags: ApplyRequest, out: TextIO, err: TextIO) -> int:
     """Run `kubectl kpolicy apply` and return its exit code."""
-    with asking(args) as outside:
-        return _Session(args, out, err, outside).run()
+    with asking(flags) as outside:
+        return _Session(flags, out, err, outside).run()
 
 
 @contextmanager
-def asking(args: argparse.Namespace) -> Iterator[Outside | None]:
+def asking(flags: ApplyRequest) -> Iterator[Outside | None]:
     """Give what asks the cluster and the registries that the flags name, None where they name none; close it afterwards."""
-    if not (args.cluster or args.registry):
+    if not (flags.cluster or flags.registry):
         yield None
         return
+    from controllers.kube.access import load_access
+
     from .outside import Outside
 
-    outside = Outside(args)
+    access = load_access(flags.kubeconfig or None, flags.context or None) if flags.cluster else None
+    outside = Outside(access, registry=flags.registry)
     try:
         yield outside
     finally:
@@ -60,30 +62,30 @@ class _Session:
     """One run of the command."""
 
     def __init__(
-        self, args: argparse.Namespace, out: TextIO, err: TextIO, outside: Outside | None
+        self, flags: ApplyRequest, out: TextIO, err: TextIO, outside: Outside | None
     ) -> None:
-        self._args = args
+        self._flags = flags
         self._outside = outside
         self._out, self._err = out, err
         self._now = datetime.now(UTC)
-        self._format, path = _output(args)
+        self._format, path = _output(flags)
         self._destination = Destination(path) if path else None
-        self._documents = args.policy_report or args.generate_exceptions
+        self._documents = flags.policy_report or flags.generate_exceptions
         self._keeps_rows = bool(self._format) or self._documents
-        self._counts = Counts(audit_warn=args.audit_warn)
+        self._counts = Counts(audit_warn=flags.audit_warn)
         self._rows: list[Row] = []
         self._changed: list[tuple[str, Object]] = []
 
     def run(self) -> int:
-        args = self._args
-        strict = args.validate == "strict"
-        inputs = load_inputs(args, self._now, strict=strict, outside=self._outside)
+        flags = self._flags
+        strict = flags.validate == "strict"
+        inputs = load_inputs(flags, self._now, strict=strict, outside=self._outside)
         processor = Processor(
             inputs.loaded.policies,
             inputs.loaded.exceptions,
             bindings=inputs.loaded.bindings,
             setting=inputs.setting,
-            trace=args.explain,
+            trace=flags.explain,
         )
         refused = self._problems(inputs, processor)
         narrator = self._narrator(inputs, processor)
@@ -102,12 +104,12 @@ class _Session:
         else:
             self._show()
         code = self._counts.exit_code(
-            fail_on=args.fail_on, warn_code=args.warn_exit_code, warn_no_pass=args.warn_no_pass
+            fail_on=flags.fail_on, warn_code=flags.warn_exit_code, warn_no_pass=flags.warn_no_pass
         )
-        return code or int(bool(refused) and not args.continue_on_error)
+        return code or int(bool(refused) and not flags.continue_on_error)
 
     def _explain(self, obj: Object, processor: Processor, answers: Sequence[PolicyAnswer]) -> None:
-        if self._args.explain:
+        if self._flags.explain:
             from .explaining import explained  # here: few runs explain
 
             stream = self._err if self._keeps_rows else self._out
@@ -124,7 +126,7 @@ class _Session:
                 err=self._err,
                 word="warning",
             )
-        if self._args.validate == "warn":
+        if self._flags.validate == "warn":
             for doubt in inputs.loaded.doubts:
                 report(doubt, err=self._err, word="warning")
         for error in inputs.loaded.problems:
@@ -139,8 +141,8 @@ class _Session:
     def _narrator(self, inputs: ApplyInputs, processor: Processor) -> Narrator | None:
         if self._keeps_rows:
             return None
-        args = self._args
-        if not args.stdin:
+        flags = self._flags
+        if not flags.stdin:
             counted = (
                 processor.rule_count,
                 len(inputs.objects) + len(inputs.payloads),
@@ -149,8 +151,8 @@ class _Session:
             self._out.write(header(*counted))
         return Narrator(
             self._out,
-            audit_warn=args.audit_warn,
-            bare=args.stdin,
+            audit_warn=flags.audit_warn,
+            bare=flags.stdin,
             quiet_changes=self._destination is not None,
         )
 
@@ -163,7 +165,7 @@ class _Session:
             self._destination.add(answers)
         if self._keeps_rows:
             for answer in answers:
-                self._rows += rows_of(answer, audit_warn=self._args.audit_warn)
+                self._rows += rows_of(answer, audit_warn=self._flags.audit_warn)
                 self._changed += changed_objects(answer)
 
     def _clean_up(self, inputs: ApplyInputs) -> None:
@@ -177,19 +179,19 @@ class _Session:
             print(line, file=stream)
 
     def _show(self) -> None:
-        args = self._args
-        if args.policy_report:
+        flags = self._flags
+        if flags.policy_report:
             self._show_documents(reports_of(self._rows, self._now))
-        elif args.generate_exceptions:
-            lifetime = duration.parse(args.generated_exception_ttl)
+        elif flags.generate_exceptions:
+            lifetime = duration.parse(flags.generated_exception_ttl)
             if lifetime is None:
-                raise EngineError(f"cannot read `{args.generated_exception_ttl}` as a duration")
+                raise EngineError(f"cannot read `{flags.generated_exception_ttl}` as a duration")
             self._show_documents(exceptions_for(self._rows, duration.text(lifetime)))
         else:
             self._show_format()
 
     def _show_documents(self, documents: list[dict[str, Any]]) -> None:
-        if self._args.output_format == "json":
+        if self._flags.output_format == "json":
             self._out.writelines(map(json_text, documents))
         else:
             from engine.lang.yaml.write import GO, write_all
@@ -197,20 +199,20 @@ class _Session:
             self._out.write(write_all(documents, GO, sort=True))
 
     def _show_format(self) -> None:
-        args = self._args
+        flags = self._flags
         outcome = Outcome(self._rows, self._counts, self._changed)
         if self._format == "table":
-            brush = Brush(on=not args.remove_color and wanted(args.color, self._out))
-            self._out.write(formats.as_table(outcome, brush, detailed=args.detailed_results))
+            brush = Brush(on=not flags.remove_color and wanted(flags.color, self._out))
+            self._out.write(formats.as_table(outcome, brush, detailed=flags.detailed_results))
             self._out.write(f"\n{self._counts.line()}\n")
         else:
             self._out.write(formats.FORMATS[self._format](outcome))
-            if not args.quiet:
+            if not flags.quiet:
                 print(self._counts.line().rstrip(), file=self._err)
 
 
-def _output(args: argparse.Namespace) -> tuple[str, str]:
+def _output(flags: ApplyRequest) -> tuple[str, str]:
     """Return the format and the path that `-o` means: a format's name, or where to write changed objects."""
-    if args.output in formats.FORMATS:
-        return args.output, ""
-    return "table" if args.table else "", args.output
+    if flags.output in formats.FORMATS:
+        return flags.output, ""
+    return "table" if flags.table else "", flags.output

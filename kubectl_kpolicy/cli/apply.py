@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from .flags import request_of
+
 if TYPE_CHECKING:
     import argparse
 
@@ -145,6 +147,7 @@ def run(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.session.collector import collector_off
 
     with collector_off():
+        from kubectl_kpolicy.apply.inputs import ApplyRequest
         from kubectl_kpolicy.apply.session import run_command
 
-        return run_command(args, sys.stdout, sys.stderr)
+        return run_command(request_of(ApplyRequest, args), sys.stdout, sys.stderr)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from .flags import cluster_flags, list_request
 from .verbs import Verbs
 
 if TYPE_CHECKING:
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
     from controllers.kube import Access, Client
     from engine.audit import Checkpoint
+
+    from .lists import ListRequest
 
 SUMMARY = "who did what: read, check and export the records"
 
@@ -48,17 +51,20 @@ def _log(args: argparse.Namespace) -> int:
     terms += [f'(actor="{args.actor}" or actor="{args.actor}{UNPROVEN}")'] if args.actor else []
     terms += [f'object="*{args.object}*"'] if args.object else []
     terms += [f"time<{args.since}"] if args.since else []
-    args.where = " ".join([*terms, f"({args.where})" if args.where.strip() else ""]).strip()
-    args.all_namespaces = True
-    if args.journal and not args.sort_by:
-        args.sort_by = "-time"
-    return run_list(args, "audit", lambda row: not args.names or any(name in row.text("object") for name in args.names))  # fmt: skip
+    order = args.sort_by or ("-time" if args.journal else "")
+    return run_list(_everywhere(list_request(args, *terms, sort_by=order)), "audit", lambda row: not args.names or any(name in row.text("object") for name in args.names))  # fmt: skip
+
+
+def _everywhere(flags: ListRequest) -> ListRequest:
+    """Return a request for records of all namespaces, whichever is named: they are about objects of any."""
+    from engine.record import replace
+
+    return replace(flags, connection=replace(flags.connection, all_namespaces=True))
 
 
 def _verify(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.session import cluster
 
-    args.all_namespaces = True
     return cluster.guarded(_verify_chain, args)
 
 
@@ -70,7 +76,7 @@ def _verify_chain(args: argparse.Namespace) -> int:
     from .lists import check_needs, listing_of, read_world
 
     listing = listing_of("audit")
-    world, _ = read_world(args, listing)
+    world, _ = read_world(_everywhere(list_request(args, output="table")), listing)
     if code := check_needs(world, listing):
         return code
     segments = [segment_of(obj) for obj in world.objects("auditsegments")]
@@ -117,7 +123,9 @@ def _seal_key(args: argparse.Namespace) -> bytes:
         secret = await client.get(SECRETS, "kpolicy-review-key", args.system_namespace)
         return b64decode(secret["data"]["key"])
 
-    return hmac.digest(cluster.with_client(args, work), b"kpolicy audit seal", "sha256")
+    return hmac.digest(
+        cluster.with_client(cluster_flags(args), work), b"kpolicy audit seal", "sha256"
+    )
 
 
 def _checkpoints(text: str) -> list[Checkpoint]:
@@ -142,27 +150,26 @@ def _checkpoints(text: str) -> list[Checkpoint]:
 def _export(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.session import cluster
 
-    args.all_namespaces = True
     return cluster.guarded(_export_all, args)
 
 
 def _export_all(args: argparse.Namespace) -> int:
     from engine.record import replace
     from kubectl_kpolicy.cluster.audit import stored
-    from kubectl_kpolicy.cluster.rows import sort_rows
     from kubectl_kpolicy.output.listings import write_rows
     from kubectl_kpolicy.output.reports import cef
+    from kubectl_kpolicy.output.rows import sort_rows
 
     from .lists import check_needs, listing_of, read_world, selected
 
     listing = listing_of("audit")
-    world, now = read_world(args, listing)
+    since = (f"time<{args.since}",) if args.since else ()
+    flags = _everywhere(list_request(args, *since))
+    world, now = read_world(flags, listing)
     if code := check_needs(world, listing):
         return code
-    args.selector, args.sort_by, args.limit = "", "", 0
-    args.where = " ".join(filter(None, (f"time<{args.since}" if args.since else "", args.where and f"({args.where})")))  # fmt: skip
     chosen = selected(
-        args, listing.rows(world, now), listing, now, lambda row: row.cells["seq"] is not None
+        flags, listing.rows(world, now), listing, now, lambda row: row.cells["seq"] is not None
     )
     rows = [replace(row, object=stored(row)) for row in sort_rows(chosen, listing, ("seq",))]
     if args.format == "cef":

@@ -11,7 +11,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .flags import add_cluster_flags
+from .flags import add_cluster_flags, cluster_flags
 
 if TYPE_CHECKING:
     import argparse
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     """Take the webhooks away and return the exit code."""
     from kubectl_kpolicy.session import cluster
 
-    return cluster.guarded(lambda given: cluster.with_client(given, lambda client, access: _break(given, client, access)), args)  # fmt: skip
+    return cluster.guarded(lambda given: cluster.with_client(cluster_flags(given), lambda client, access: _break(given, client, access)), args)  # fmt: skip
 
 
 async def _break(args: argparse.Namespace, client: Client, _access: Access) -> int:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from kubectl_kpolicy.output.diagnostics import ExitCode, visible
 from kubectl_kpolicy.session import cluster
 
+from .flags import cluster_flags
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
     from controllers.kube import Access, Client
     from kubectl_kpolicy.actions.executor import Outcome
-    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.output.rows import Row
 
 
 def perform(
@@ -29,7 +31,7 @@ def perform(
         user = (await who_am_i(client)).user
         return await ActionExecutor(client, cluster.now, user).perform(action, rows, form)
 
-    outcomes = cluster.with_client(args, work)
+    outcomes = cluster.with_client(cluster_flags(args), work)
     tried = f" ({form['dry-run']} dry run)" if form.get("dry-run") else ""
     code = ExitCode.DONE
     for row, outcome in zip(rows, outcomes, strict=True):

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
-from .flags import FORMATS, add_cluster_flags, add_list_flags, output_format
+from .flags import (
+    FORMATS,
+    add_cluster_flags,
+    add_list_flags,
+    list_request,
+    output_format,
+    request_of,
+)
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
+
+    from kubectl_kpolicy.apply.checking import Checked, CheckRequest
+    from kubectl_kpolicy.output.rows import Row
+
+    from .lists import ListRequest
 
 SUMMARY = "check files against policies and exceptions, those of a cluster by default"
 _REPORTS = ("sarif", "junit", "html")
+_WITHOUT_TIME = ("age", "first", "source")
 _SEVERITIES = ("critical", "high", "medium", "low", "info")
 
 
@@ -46,12 +61,63 @@ def run(args: argparse.Namespace) -> int:
     """Print what fails and return 1 when something does."""
     from kubectl_kpolicy.session import cluster
 
-    args.policies = args.policies or ["cluster"]
-    args.exceptions = args.exceptions or (["cluster"] if "cluster" in args.policies else [])
+    return cluster.guarded(run_check, args)
 
-    def check(given: argparse.Namespace) -> int:
-        from kubectl_kpolicy.apply.checking import run_command
 
-        return run_command(given)
+def run_check(args: argparse.Namespace) -> int:
+    """Do as `run` does; raises EngineError."""
+    from kubectl_kpolicy.apply.checking import FROM_CLUSTER, CheckRequest
 
-    return cluster.guarded(check, args)
+    policies = tuple(args.policies) or (FROM_CLUSTER,)
+    exceptions = tuple(args.exceptions) or ((FROM_CLUSTER,) if FROM_CLUSTER in policies else ())
+    asked = request_of(CheckRequest, args, policies=policies, exceptions=exceptions)
+    return show_checked(asked, list_request(args), whole=args.all, fail_on=args.fail_on)
+
+
+def show_checked(asked: CheckRequest, flags: ListRequest, *, whole: bool, fail_on: str = "") -> int:
+    """Check files and print what fails, or the `whole` result; return 1 for failures of `fail_on` or worse; raises EngineError."""
+    from kubectl_kpolicy.apply.checking import check
+    from kubectl_kpolicy.output.rows import severity_rank
+
+    done = check(asked)
+    _show(flags, done.rows if whole else done.new, whole=whole)
+    if not flags.quiet:
+        _tell(asked, done)
+    least = severity_rank(fail_on) if fail_on else 0
+    found = any(row.cells["result"] in ("fail", "error") and severity_rank(row.cells["severity"]) >= least for row in done.new)  # fmt: skip
+    return int(found or done.is_broken)
+
+
+def _show(flags: ListRequest, rows: Sequence[Row], *, whole: bool) -> None:
+    """Print rows as `violations` does; raises Misuse."""
+    from engine.record import replace
+    from kubectl_kpolicy.cluster.violations import LISTING, is_failure
+    from kubectl_kpolicy.session import cluster
+
+    from .printing import print_rows
+    from .selection import selected
+
+    columns = tuple(one for one in LISTING.columns if one.id not in _WITHOUT_TIME)
+    listing, now = replace(LISTING, columns=columns, sort=("severity", "namespace", "resource")), cluster.now()  # fmt: skip
+    chosen = selected(flags, rows, listing, now, lambda row: whole or is_failure(row))
+    if flags.output in _REPORTS:
+        from kubectl_kpolicy.output.reports import written
+
+        sys.stdout.write(written(flags.output, "violations", chosen, listing, now))
+    elif chosen or flags.output not in ("table", "wide"):
+        print_rows(flags, chosen, listing, now)
+
+
+def _tell(asked: CheckRequest, done: Checked) -> None:
+    """Say on standard error what the run came to."""
+    from kubectl_kpolicy.apply.baseline import identity_of
+    from kubectl_kpolicy.cluster.violations import is_failure
+
+    failing = [row for row in done.rows if is_failure(row)]
+    fresh = sum(map(is_failure, done.new))
+    passed = sum(row.cells["result"] == "pass" for row in done.rows)
+    text = f"{len(failing)} of {len(failing) + passed} results fail"
+    if asked.baseline:
+        gone = len(done.known - {identity_of(row.object) for row in failing})
+        text += f"; {len(failing) - fresh} are in the baseline, {fresh} are new, {gone} of the baseline are gone"  # fmt: skip
+    print(text, file=sys.stderr)

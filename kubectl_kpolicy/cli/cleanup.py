@@ -8,13 +8,14 @@ from engine.cleanup.holds import HoldState
 from kubectl_kpolicy.output.diagnostics import visible
 
 from .changes import named
+from .flags import list_request
 from .verbs import Verbs
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
-    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.output.rows import Row
 
 SUMMARY = "what will be deleted when; preview, postpone, skip, pause"
 _NAMES = "KIND/NAME|NAME"
@@ -53,8 +54,9 @@ def _list(args: argparse.Namespace) -> int:
 
     terms = [f"left<{args.due_in}"] if args.due_in else []
     terms += [f'by="*/{args.by}"'] if args.by else []
-    args.where = " ".join([*terms, f"({args.where})" if args.where.strip() else ""]).strip()
-    return run_list(args, "cleanup", lambda row: is_meant(row, args.names), named=is_meant)
+    return run_list(
+        list_request(args, *terms), "cleanup", lambda row: is_meant(row, args.names), named=is_meant
+    )
 
 
 def is_meant(row: Row, names: Sequence[str]) -> bool:
@@ -100,7 +102,9 @@ def _perform(args: argparse.Namespace, name: str, action: str) -> int:
     from .lists import listing_of, read_world
 
     listing = listing_of("cleanup")
-    world, now = read_world(args, replace(listing, wants=(*listing.wants, "validatingwebhooks")))
+    world, now = read_world(
+        list_request(args), replace(listing, wants=(*listing.wants, "validatingwebhooks"))
+    )
     every = listing.rows(world, now)
     rows = _held_back(name, meant(args.names, every))
     check_engine(world, name, rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .flags import add_cluster_flags, add_list_flags
+from .flags import add_cluster_flags, add_list_flags, list_request
 
 if TYPE_CHECKING:
     import argparse
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from controllers.kube import Client
     from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.cluster.health import Check
-    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.output.rows import Row
 
 SUMMARY = "check everything that policies, grants and the console rest on"
 
@@ -32,11 +32,11 @@ def run(args: argparse.Namespace) -> int:
     """Print the findings, worst first; return 1 only when that was asked for."""
     from kubectl_kpolicy.session import cluster
 
-    args.all_namespaces = args.all_namespaces or not args.namespace
     return cluster.guarded(_run, args)
 
 
 def _run(args: argparse.Namespace) -> int:
+    from engine.record import replace
     from kubectl_kpolicy.cluster.health import checks, rows_of
     from kubectl_kpolicy.session import cluster
 
@@ -50,15 +50,16 @@ def _run(args: argparse.Namespace) -> int:
 
         more.extend(await more_checks(client, world, cluster.skew(), cluster.now()))
 
-    world, now = read_world(args, listing, learn)
+    flags = list_request(args, everywhere=True)
+    world, now = read_world(flags, listing, learn)
     found = rows_of([*checks(world, now), *more])
-    rows = selected(args, found, listing, now, lambda _row: True)
+    rows = selected(flags, found, listing, now, lambda _row: True)
     rows.sort(key=lambda row: ("fail", "warn", "unknown", "ok").index(row.text("status")))
     if args.fix_commands:
         print(*_fixes(rows), sep="\n")
     else:
-        args.output = "wide" if args.output == "table" else args.output
-        print_rows(args, rows, listing, now)
+        output = "wide" if flags.output == "table" else flags.output
+        print_rows(replace(flags, output=output), rows, listing, now)
     return int(args.exit_code and any(row.text("status") == "fail" for row in rows))
 
 

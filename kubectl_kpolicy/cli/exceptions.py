@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from kubectl_kpolicy.output.diagnostics import visible
 
+from .flags import list_request
 from .verbs import Verbs
 
 if TYPE_CHECKING:
     import argparse
 
-    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.output.rows import Row
 
 SUMMARY = "who is let through until when, and what is wrong with that"
 
@@ -36,7 +37,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 def _list(args: argparse.Namespace) -> int:
     from .lists import is_named, run_list
 
-    return run_list(args, "exceptions", lambda row: is_named(row, args.names))
+    return run_list(list_request(args), "exceptions", lambda row: is_named(row, args.names))
 
 
 def _audit(args: argparse.Namespace) -> int:
@@ -51,7 +52,7 @@ def _audit(args: argparse.Namespace) -> int:
         row.object.setdefault("concerns", row.text("drift").split(", "))
         return True
 
-    code = run_list(args, "exceptions", choice)
+    code = run_list(list_request(args), "exceptions", choice)
     return 1 if args.exit_code and found and code == 0 else code
 
 
@@ -66,7 +67,7 @@ def _prune_them(args: argparse.Namespace) -> int:
     from .selection import missing
 
     listing = listing_of("exceptions")
-    world, now = read_world(args, listing)
+    world, now = read_world(list_request(args), listing)
     if code := check_needs(world, listing):
         return code
     every = listing.rows(world, now)
@@ -112,7 +113,7 @@ def _print_adoption(args: argparse.Namespace) -> int:
     from .lists import is_named, listing_of, read_world
 
     listing = listing_of("exceptions")
-    world, now = read_world(args, listing)
+    world, now = read_world(list_request(args), listing)
     row = next((one for one in listing.rows(world, now) if is_named(one, [args.name])), None)
     if row is None:
         _check_names([args.name])

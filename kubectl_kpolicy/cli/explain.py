@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from .apply import add_inputs
-from .flags import add_cluster_flags
+from .flags import add_cluster_flags, request_of
 
 if TYPE_CHECKING:
     import argparse
@@ -71,6 +71,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.apply.explaining import run_command
+    from kubectl_kpolicy.apply.explaining import ExplainRequest, run_command
+    from kubectl_kpolicy.apply.inputs import ApplyRequest
 
-    return run_command(args, sys.stdout, sys.stderr)
+    asked = request_of(ExplainRequest, args, inputs=request_of(ApplyRequest, args, cluster=False))
+    return run_command(asked, sys.stdout, sys.stderr)

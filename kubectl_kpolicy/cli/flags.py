@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
+    from kubectl_kpolicy.session.cluster import ClusterFlags
+
+    from .lists import ListRequest
+
+T = TypeVar("T")
 FORMATS = ("table", "wide", "json", "yaml", "name", "jsonl", "csv", "markdown")
 _PREFIXED = ("jsonpath=", "custom-columns=")
 
@@ -32,6 +38,44 @@ def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--insecure-skip-tls-verify", action="store_true", help="trust any server (dangerous)")  # fmt: skip
     group.add_argument("--request-timeout", default="30s", metavar="DURATION", help="give up after this; 0 waits for ever")  # fmt: skip
     group.add_argument("--journal", default="", metavar="NAMESPACE/NAME", help="ConfigMap that keeps codes of `random()` policies")  # fmt: skip
+
+
+def cluster_flags(args: argparse.Namespace) -> ClusterFlags:
+    """Return kubectl's flags of a command line as what opens a connection."""
+    from kubectl_kpolicy.session.cluster import ClusterFlags
+
+    return request_of(ClusterFlags, args)
+
+
+def list_request(
+    args: argparse.Namespace, *terms: str, everywhere: bool = False, **changes: Any
+) -> ListRequest:
+    """Return what the flags of a list say; `terms` narrow its filter, `everywhere` is all namespaces unless one is named."""
+    from engine.record import replace
+
+    from .lists import ListRequest
+
+    made = request_of(ListRequest, args, **changes)
+    connection = made.connection
+    if everywhere and not connection.namespace:
+        connection = replace(connection, all_namespaces=True)
+    return replace(made, connection=connection, where=_narrowed(made.where, *terms))
+
+
+def _narrowed(where: str, *terms: str) -> str:
+    return " ".join(
+        [*filter(None, terms), f"({where})" if where.strip() and terms else where]
+    ).strip()
+
+
+def request_of(kind: type[T], args: argparse.Namespace, **more: Any) -> T:
+    """Return a request: each of its fields is `more`'s, the flag's of the same name, or its default; lists become tuples."""
+    names: tuple[str, ...] = vars(kind)["__match_args__"]
+    given = {name: value for name, value in vars(args).items() if name in names}
+    made = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}  # fmt: skip
+    if "connection" in names:
+        made["connection"] = cluster_flags(args)
+    return kind(**{**made, **more})
 
 
 def add_list_flags(parser: argparse.ArgumentParser) -> None:
@@ -72,3 +116,13 @@ def output_format(text: str) -> str:
     if text == "md":
         return "markdown"
     raise argparse.ArgumentTypeError(f"there is no format `{text}`; there are {', '.join(FORMATS)}, jsonpath=, custom-columns=")  # fmt: skip
+
+
+def add_format_flag(
+    parser: argparse.ArgumentParser,
+    choices: Sequence[str] = ("table", "wide", "json", "yaml", "name", "markdown"),
+    default: str | None = None,
+) -> None:
+    """Add `-o/--output` with these choices; the first is the default unless another is named."""
+    parser.add_argument("-o", "--output", choices=choices, default=choices[0] if default is None else default,
+        help="format of the output")  # fmt: skip

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .flags import chunk
+from .flags import chunk, cluster_flags, list_request, request_of
 from .verbs import Verbs
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.output.rows import Row
 
 SUMMARY = "time-boxed exceptions: ask, approve, extend, end, list"
 _EXAMPLE = 'kubectl kpolicy grant no-root/run-as-nonroot deploy/web -n shop --for 4h --reason "image is rebuilt on Monday"'
@@ -97,34 +97,38 @@ def _request(args: argparse.Namespace) -> int:
         return _preview(args)
     from kubectl_kpolicy.grants import commands
 
-    return commands.request(args)
+    return commands.request(request_of(commands.GrantRequest, args))
 
 
 def _extend(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.grants import commands
 
-    return commands.extend(args)
+    return commands.extend(request_of(commands.GrantRequest, args))
 
 
 def _decision(verdict: str, word: str) -> Callable[[argparse.Namespace], int]:
     def run(args: argparse.Namespace) -> int:
         from kubectl_kpolicy.grants import commands
 
-        return commands.decide_all(args, verdict, getattr(args, word))
+        asked = request_of(commands.DecisionRequest, args)
+        return commands.decide_all(asked, verdict, getattr(args, word))
 
     return run
 
 
 def _report(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.grants import commands
+    from kubectl_kpolicy.grants.report import ReportRequest
 
-    return commands.report_one(args)
+    return commands.report_one(request_of(ReportRequest, args))
 
 
 def _preview(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.grants import commands
+    from kubectl_kpolicy.session import cluster
 
-    return commands.preview(args)
+    from .grant_preview import show
+
+    return cluster.guarded(show, args)
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -141,11 +145,11 @@ def _list(args: argparse.Namespace) -> int:
             and (not args.state or row.text("state") == args.state.lower())
         )
 
-    return run_list(args, "grants", choice)
+    return run_list(list_request(args), "grants", choice)
 
 
 def _who(args: argparse.Namespace) -> str:
     from kubectl_kpolicy.session import cluster
     from kubectl_kpolicy.session.identity import who_am_i
 
-    return cluster.with_client(args, lambda client, _access: who_am_i(client)).user
+    return cluster.with_client(cluster_flags(args), lambda client, _access: who_am_i(client)).user

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
+from engine.record import record, replace
 from kubectl_kpolicy.output.diagnostics import ExitCode, report
 from kubectl_kpolicy.session import cluster
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
     from controllers.kube import Access, Client
     from kubectl_kpolicy.cluster.cache import ClusterCache
-    from kubectl_kpolicy.cluster.rows import Listing
+    from kubectl_kpolicy.output.rows import Listing
+    from kubectl_kpolicy.session.cluster import ClusterFlags
 
     from .selection import Choice, Named
 
@@ -39,32 +41,75 @@ def listing_of(noun: str) -> Listing:
     return LISTINGS[noun]
 
 
+@record
+class ListRequest:
+    """Which rows of which cluster or recording, in which order and format: what the flags of lists say.
+
+    `place` is the namespace that was looked at, once that is known.
+    """
+
+    connection: ClusterFlags
+    names: tuple[str, ...] = ()
+    output: str = "table"
+    no_headers: bool = False
+    show_labels: bool = False
+    selector: str = ""
+    field_selector: str = ""
+    where: str = ""
+    sort_by: str = ""
+    group_by: str = ""
+    limit: int = 0
+    chunk_size: int = 500
+    watch: bool = False
+    watch_only: bool = False
+    output_watch_events: bool = False
+    replay: str = ""
+    color: str = "auto"
+    quiet: bool = False
+    place: str = ""
+
+
+@record
+class Read:
+    """Everything a listing is made of, at which instant, and the namespace that was looked at (empty: all)."""
+
+    world: ClusterCache
+    now: datetime
+    place: str = ""
+
+
 def read_world(
-    args: argparse.Namespace, listing: Listing, learn: Learn | None = None
+    flags: ListRequest, listing: Listing, learn: Learn | None = None
 ) -> tuple[ClusterCache, datetime]:
-    """Return everything a listing is made of, from the cluster or from a recording; raises EngineError.
+    """Return everything a listing is made of, and the instant that it is of; as `read`."""
+    found = read(flags, listing, learn)
+    return found.world, found.now
+
+
+def read(flags: ListRequest, listing: Listing, learn: Learn | None = None) -> Read:
+    """Read everything a listing is made of, from the cluster or from a recording; raises EngineError.
 
     `learn` asks the cluster for more, on the same connection.
     """
-    if getattr(args, "replay", ""):
-        return _replayed(args.replay)
+    if flags.replay:
+        return _replayed(flags.replay)
 
-    async def work(client: Client, access: Access) -> ClusterCache:
+    async def work(client: Client, access: Access) -> tuple[ClusterCache, str]:
         from kubectl_kpolicy.cluster.fetching import Scope, fetch
 
-        namespace = args.place = cluster.namespace_of(args, access)
-        scope = Scope(namespace, journal=getattr(args, "journal", ""), chunk=getattr(args, "chunk_size", 500))  # fmt: skip
+        namespace = cluster.namespace_of(flags.connection, access)
+        scope = Scope(namespace, journal=flags.connection.journal, chunk=flags.chunk_size)
         world = await fetch(client, (*listing.needs, *listing.wants), cluster.now(), scope)
         if learn is not None:
             await learn(client, world)
-        return world
+        return world, namespace
 
-    world = cluster.with_client(args, work)
+    world, place = cluster.with_client(flags.connection, work)
     # after the server has answered, so that what is left is counted by its clock
-    return world, cluster.now()
+    return Read(world, cluster.now(), place)
 
 
-def _replayed(name: str) -> tuple[ClusterCache, datetime]:
+def _replayed(name: str) -> Read:
     import asyncio
     from pathlib import Path
 
@@ -72,7 +117,7 @@ def _replayed(name: str) -> tuple[ClusterCache, datetime]:
 
     source = ReplaySource(read_recording(Path(name)))
     asyncio.run(source.start())
-    return source.world, source.now()
+    return Read(source.world, source.now())
 
 
 def check_needs(world: ClusterCache, listing: Listing) -> ExitCode:
@@ -103,7 +148,7 @@ def check_needs(world: ClusterCache, listing: Listing) -> ExitCode:
 
 
 def run_list(
-    args: argparse.Namespace,
+    flags: ListRequest,
     noun: str,
     choice: Choice = lambda _row: True,
     *,
@@ -117,7 +162,7 @@ def run_list(
     `read_world`.
     """
 
-    def run(given: argparse.Namespace) -> int:
+    def run(given: ListRequest) -> int:
         made = listing or listing_of(noun)
         if given.watch or given.watch_only or given.output_watch_events:
             from .watching import watch_rows
@@ -125,21 +170,21 @@ def run_list(
             return watch_rows(given, made, choice)
         return _run_list(given, made, choice, named, learn)
 
-    return cluster.guarded(run, args)
+    return cluster.guarded(run, flags)
 
 
 def _run_list(
-    args: argparse.Namespace, listing: Listing, choice: Choice, named: Named, learn: Learn | None
+    flags: ListRequest, listing: Listing, choice: Choice, named: Named, learn: Learn | None
 ) -> int:
-    world, now = read_world(args, listing, learn)
-    code = check_needs(world, listing)
+    found = read(flags, listing, learn)
+    code = check_needs(found.world, listing)
     if code is not ExitCode.DONE:
         return code
-    rows = listing.rows(world, now)
-    chosen = selected(args, rows, listing, now, choice)
-    lost = missing(rows, getattr(args, "names", ()), named) if listing.noun in _THINGS else []
+    rows, now = listing.rows(found.world, found.now), found.now
+    chosen = selected(flags, rows, listing, now, choice)
+    lost = missing(rows, flags.names, named) if listing.noun in _THINGS else []
     if chosen or not lost:
-        print_rows(args, chosen, listing, now)
+        print_rows(replace(flags, place=found.place), chosen, listing, now)
     return _report_lost(listing.noun, lost) if lost else ExitCode.DONE
 
 
@@ -150,23 +195,23 @@ def _report_lost(noun: str, names: list[str]) -> ExitCode:
     return ExitCode.GONE
 
 
-def run_describe(args: argparse.Namespace, noun: str, named: Named = is_named) -> int:
+def run_describe(flags: ListRequest, noun: str, named: Named = is_named) -> int:
     """Print everything about the rows that names choose; exit code 6 for names that nothing has."""
-    return cluster.guarded(lambda given: _run_describe(given, noun, named), args)
+    return cluster.guarded(lambda given: _run_describe(given, noun, named), flags)
 
 
-def _run_describe(args: argparse.Namespace, noun: str, named: Named) -> int:
-    from kubectl_kpolicy.output.describing import described
+def _run_describe(flags: ListRequest, noun: str, named: Named) -> int:
+    from kubectl_kpolicy.cluster.details import described
 
     listing = listing_of(noun)
-    world, now = read_world(args, listing)
+    world, now = read_world(flags, listing)
     code = check_needs(world, listing)
     if code is not ExitCode.DONE:
         return code
     every = listing.rows(world, now)
-    rows = [row for row in every if named(row, args.names)]
+    rows = [row for row in every if named(row, flags.names)]
     sys.stdout.write("\n".join(described(row, listing, world, now) for row in rows))
-    lost = missing(every, args.names, named)
+    lost = missing(every, flags.names, named)
     return _report_lost(noun, lost) if lost else ExitCode.DONE
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .flags import list_request, request_of
 from .verbs import Verbs
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.output.rows import Row
 
 SUMMARY = "one-time codes: issue, list, make void, redeem"
 _MOST_SEALED = 20
@@ -77,49 +78,50 @@ def _add_writing(parser: argparse.ArgumentParser) -> None:
 def _issue(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.codes import commands
 
-    return commands.issue(args)
+    return commands.issue(request_of(commands.OtpRequest, args))
 
 
 def _approve(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.codes import approving
+    from kubectl_kpolicy.codes import approving, commands
 
-    return approving.approve(args)
+    return approving.approve(request_of(commands.OtpRequest, args))
 
 
 def _claim(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.codes import approving
+    from kubectl_kpolicy.codes import approving, commands
 
-    return approving.claim(args)
+    return approving.claim(request_of(commands.OtpRequest, args))
 
 
 def _rotate(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.codes import approving
+    from kubectl_kpolicy.codes import approving, commands
 
-    return approving.rotate(args)
+    return approving.rotate(request_of(commands.OtpRequest, args))
 
 
 def _void(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.codes import commands
 
-    return commands.void(args)
+    return commands.void(request_of(commands.OtpRequest, args))
 
 
 def _redeem(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.codes import commands
 
-    return commands.redeem(args)
+    return commands.redeem(request_of(commands.OtpRequest, args))
 
 
 def _seal_set(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.codes import commands
 
-    return commands.seal_set(args)
+    asked = request_of(commands.OtpRequest, args, for_user="", users=tuple(args.for_user))
+    return commands.seal_set(asked)
 
 
 def _lock_status(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.codes import commands
 
-    return commands.lock_status(args)
+    return commands.lock_status(request_of(commands.OtpRequest, args))
 
 
 def _count(text: str) -> int:
@@ -133,9 +135,12 @@ def _count(text: str) -> int:
 def _list(args: argparse.Namespace) -> int:
     from .lists import run_list
 
-    if not args.namespace:
-        args.all_namespaces = True
-    return run_list(args, "codes", lambda row: _is_meant(row, args.names), named=_is_meant)
+    return run_list(
+        list_request(args, everywhere=True),
+        "codes",
+        lambda row: _is_meant(row, args.names),
+        named=_is_meant,
+    )
 
 
 def _is_meant(row: Row, names: Sequence[str]) -> bool:

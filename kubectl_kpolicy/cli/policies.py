@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .flags import list_request, request_of
 from .verbs import Verbs
 
 if TYPE_CHECKING:
@@ -26,8 +27,9 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 def _list(args: argparse.Namespace) -> int:
     from .lists import is_named, run_list
 
-    args.all_namespaces = args.all_namespaces or not args.namespace
-    return run_list(args, "policies", lambda row: is_named(row, args.names))
+    return run_list(
+        list_request(args, everywhere=True), "policies", lambda row: is_named(row, args.names)
+    )
 
 
 def _test(args: argparse.Namespace) -> int:
@@ -41,19 +43,20 @@ def _check(args: argparse.Namespace) -> int:
     from engine.lang import wildcard
     from kubectl_kpolicy.output.diagnostics import ExitCode, report
 
-    from . import parser_of
     from .lists import listing_of, read_world
 
     listing = listing_of("policies")
-    world, now = read_world(args, listing)
+    world, now = read_world(list_request(args), listing)
     keys = [row.text("policy") for row in listing.rows(world, now)]
     if not any(wildcard.match(args.name, key) for key in keys):
         from engine.errors import EngineError
 
         report(EngineError(f"there is no policy called `{args.name}`", help="`kubectl kpolicy policies list` lists them"))  # fmt: skip
         return ExitCode.GONE
-    from kubectl_kpolicy.apply.checking import run_command
+    from kubectl_kpolicy.apply.checking import FROM_CLUSTER, CheckRequest
 
-    given = parser_of("check")[0].parse_args(["--all", "--policy", args.name])
-    given.__dict__.update({**vars(args), "policies": ["cluster"], "exceptions": ["cluster"]})
-    return run_command(given)
+    from .check import show_checked
+
+    source = (FROM_CLUSTER,)
+    asked = request_of(CheckRequest, args, policies=source, exceptions=source, policy=args.name)
+    return show_checked(asked, list_request(args), whole=True)

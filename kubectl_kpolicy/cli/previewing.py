@@ -10,6 +10,8 @@ from kubectl_kpolicy.output.diagnostics import ExitCode, report, visible
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session import cluster
 
+from .flags import cluster_flags, list_request
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from engine.cleanup.holds import Hold
     from engine.model import Object
     from kubectl_kpolicy.cluster.planning import Planned
-    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.output.rows import Row
 
 _HEADS = (("GOES", False), ("AT", False), ("KIND", False), ("NS", False), ("NAME", False), ("OWNER", False), ("TAKES", False),
           ("PROPAGATION", True), ("BY", True), ("REASON", False))  # fmt: skip
@@ -61,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
             await _note(client, rows, args.reason)
         return await _delete_all(client, going, dry_run=args.dry_run == "server")
 
-    return cluster.with_client(args, work)
+    return cluster.with_client(cluster_flags(args), work)
 
 
 def _planned(
@@ -79,8 +81,7 @@ def _planned(
     if not args.names:
         raise Misuse("name a cleanup policy, or an object with a TTL label", help="`kubectl kpolicy cleanup list -A` lists them")  # fmt: skip
     listing = listing_of("cleanup")
-    args.all_namespaces = args.all_namespaces or not args.namespace
-    world, now = read_world(args, listing)
+    world, now = read_world(list_request(args, everywhere=True), listing)
     if code := check_needs(world, listing):
         return code
     rows = meant(args.names, listing.rows(world, now))
@@ -88,7 +89,7 @@ def _planned(
     async def work(client: Client, _access: Access) -> list[Planned]:
         return await plans_of(client, rows, now)
 
-    return cluster.with_client(args, work), rows, now
+    return cluster.with_client(cluster_flags(args), work), rows, now
 
 
 def _say_held(rows: Sequence[Row], now: datetime) -> None:
@@ -141,14 +142,14 @@ def _print(args: argparse.Namespace, found: Sequence[Planned]) -> None:
 
 def _print_data(args: argparse.Namespace, objects: list[Object]) -> None:
     """Print plans in the formats that lists of rows have."""
-    from kubectl_kpolicy.cluster.rows import Column, Listing, Row
+    from kubectl_kpolicy.output.rows import Column, Listing, Row
 
     from .printing import print_rows
 
     rows = [Row(str(number), {**obj, **obj["metadata"], "kind": obj["target"]["kind"], "owners": " < ".join(obj["owners"])}, obj) for number, obj in enumerate(objects)]  # fmt: skip
     names = ("goes", "at", "kind", "namespace", "name", "owners", "propagation", "policy", "reason")
     listing = Listing("plans", "Plans", (), tuple(Column(name, name.upper()) for name in names), lambda _w, _n: rows, ())  # fmt: skip
-    print_rows(args, rows, listing, cluster.now())
+    print_rows(list_request(args), rows, listing, cluster.now())
 
 
 async def _note(client: Client, rows: Sequence[Row], reason: str) -> None:

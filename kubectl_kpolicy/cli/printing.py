@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING
 from .selection import column_named
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
     from datetime import datetime
 
-    from kubectl_kpolicy.cluster.rows import Listing, Row
+    from kubectl_kpolicy.output.rows import Listing, Row
+
+    from .lists import ListRequest
 
 _BY_NAME = ("grants", "inbox")
 """Listings whose names people need for the next command, though the console shows them on demand only."""
 
 
-def print_rows(args: argparse.Namespace, rows: Sequence[Row], listing: Listing, now: datetime) -> None:  # fmt: skip
+def print_rows(flags: ListRequest, rows: Sequence[Row], listing: Listing, now: datetime) -> None:  # fmt: skip
     """Print rows; that there is nothing is said on standard error, so that standard output holds data only."""
     from kubectl_kpolicy.output.color import wanted
     from kubectl_kpolicy.output.formats import write_list
@@ -28,29 +29,29 @@ def print_rows(args: argparse.Namespace, rows: Sequence[Row], listing: Listing, 
     from kubectl_kpolicy.output.table import Column, Table
     from kubectl_kpolicy.output.terminal_escape import shown
 
-    out, form = sys.stdout, args.output
+    out, form = sys.stdout, flags.output
     objects = [row.object for row in rows]
-    if args.group_by:
-        _print_groups(args, rows, listing)
+    if flags.group_by:
+        _print_groups(flags, rows, listing)
     elif form.startswith("jsonpath="):
         out.write(shown(jsonpath(list_of(objects), form.removeprefix("jsonpath=")), out))
     elif form.startswith("custom-columns="):
-        lines = columns(objects, form.removeprefix("custom-columns="), heads=not args.no_headers)
+        lines = columns(objects, form.removeprefix("custom-columns="), heads=not flags.no_headers)
         out.write(Table([Column("") for _ in lines[0]], lines).text(heads=False) if lines else "")
     elif form in ("jsonl", "csv"):
         write_rows(out, rows, listing, form, now)
     elif rows or form not in ("table", "wide"):
-        table = table_of(rows, named_first(listing), now, labels=args.show_labels)
-        color = wanted(args.color, out)
-        write_list(out, objects, table, form, heads=not args.no_headers, color=color)
-    if not rows and form in ("table", "wide") and not args.quiet:
-        print(_nothing(args), file=sys.stderr)
+        table = table_of(rows, named_first(listing), now, labels=flags.show_labels)
+        color = wanted(flags.color, out)
+        write_list(out, objects, table, form, heads=not flags.no_headers, color=color)
+    if not rows and form in ("table", "wide") and not flags.quiet:
+        print(_nothing(flags), file=sys.stderr)
 
 
 def named_first(listing: Listing) -> Listing:
     """Return a listing for a table: where the next command needs a name, it is the first column."""
     from engine.record import replace
-    from kubectl_kpolicy.cluster.rows import Column
+    from kubectl_kpolicy.output.rows import Column
 
     if listing.noun not in _BY_NAME:
         return listing
@@ -58,22 +59,22 @@ def named_first(listing: Listing) -> Listing:
     return replace(listing, columns=(Column("name", "NAME"), *others))
 
 
-def _nothing(args: argparse.Namespace) -> str:
-    place = getattr(args, "place", "") or ("" if args.all_namespaces else args.namespace)
+def _nothing(flags: ListRequest) -> str:
+    place = flags.place or ("" if flags.connection.all_namespaces else flags.connection.namespace)
     return f"No resources found{f' in {place} namespace' if place else ''}."
 
 
-def _print_groups(args: argparse.Namespace, rows: Sequence[Row], listing: Listing) -> None:
+def _print_groups(flags: ListRequest, rows: Sequence[Row], listing: Listing) -> None:
     from collections import Counter
 
     from kubectl_kpolicy.output.structured import json_text, yaml_text
     from kubectl_kpolicy.output.table import Column, Table
 
-    column = column_named(listing, args.group_by)
+    column = column_named(listing, flags.group_by)
     counts = Counter(row.text(column.id) for row in rows).most_common()
-    if args.output in ("json", "yaml"):
+    if flags.output in ("json", "yaml"):
         data = [{column.id: name, "count": count} for name, count in counts]
-        sys.stdout.write(json_text(data) if args.output == "json" else yaml_text(data))
+        sys.stdout.write(json_text(data) if flags.output == "json" else yaml_text(data))
         return
     table = Table([Column(column.head), Column("COUNT")], [[name or "-", str(count)] for name, count in counts])  # fmt: skip
-    sys.stdout.write(table.markdown() if args.output == "markdown" else table.text(heads=not args.no_headers))  # fmt: skip
+    sys.stdout.write(table.markdown() if flags.output == "markdown" else table.text(heads=not flags.no_headers))  # fmt: skip

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .flags import add_cluster_flags
+from .flags import add_cluster_flags, list_request
 
 if TYPE_CHECKING:
     import argparse
@@ -47,12 +47,12 @@ def _run(args: argparse.Namespace) -> int:
     from .lists import check_needs, listing_of, read_world, selected
 
     listing = listing_of(_NOUNS[args.what])
-    world, now = read_world(args, listing)
+    flags = list_request(args)
+    world, now = read_world(flags, listing)
     if code := check_needs(world, listing):
         return code
-    args.selector, args.sort_by, args.limit = "", "", 0
     chosen = is_failure if args.what == "violations" else lambda _row: True
-    rows = selected(args, listing.rows(world, now), listing, now, chosen)
+    rows = selected(flags, listing.rows(world, now), listing, now, chosen)
     text = written(args.format, args.what, rows, listing, now)
     if args.out:
         try:

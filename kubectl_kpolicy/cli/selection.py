@@ -7,39 +7,40 @@ from typing import TYPE_CHECKING, Any
 from kubectl_kpolicy.output.misuse import Misuse
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
     from engine.model import Object
-    from kubectl_kpolicy.cluster.rows import Column, Listing, Row
+    from kubectl_kpolicy.output.rows import Column, Listing, Row
+
+    from .lists import ListRequest
 
     Choice = Callable[[Row], bool]
     Named = Callable[[Row, Sequence[str]], bool]
 
 
 def selected(
-    args: argparse.Namespace, rows: Sequence[Row], listing: Listing, now: datetime, choice: Choice
+    flags: ListRequest, rows: Sequence[Row], listing: Listing, now: datetime, choice: Choice
 ) -> list[Row]:
     """Return the rows that flags ask for, in the order they ask for; raises Misuse."""
-    from kubectl_kpolicy.cluster.rows import sort_rows
     from kubectl_kpolicy.filter import FilterError, compile_filter
+    from kubectl_kpolicy.output.rows import sort_rows
 
-    where = f'{args.where} -l "{args.selector}"' if args.selector else args.where
+    where = f'{flags.where} -l "{flags.selector}"' if flags.selector else flags.where
     try:
         wanted = compile_filter(where, listing)
     except FilterError as error:
         raise Misuse(error.message, help=error.help) from error
-    fields = read_fields(getattr(args, "field_selector", ""))
+    fields = read_fields(flags.field_selector)
     kept = [
         row for row in rows if choice(row) and wanted.keeps(row, now) and has_fields(row.object, fields)
     ]  # fmt: skip
     order: tuple[str, ...] = listing.sort
-    if args.sort_by:
-        sign = args.sort_by[:1] if args.sort_by[:1] in ("-", "+") else ""
-        order = (sign + column_named(listing, args.sort_by.lstrip("-+")).id, *order)
+    if flags.sort_by:
+        sign = flags.sort_by[:1] if flags.sort_by[:1] in ("-", "+") else ""
+        order = (sign + column_named(listing, flags.sort_by.lstrip("-+")).id, *order)
     ordered = sort_rows(kept, listing, order)
-    return ordered[: args.limit] if args.limit else ordered
+    return ordered[: flags.limit] if flags.limit else ordered
 
 
 def column_named(listing: Listing, name: str) -> Column:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from .flags import request_of
+
 if TYPE_CHECKING:
     import argparse
 
@@ -49,10 +51,10 @@ def run(args: argparse.Namespace) -> int:
     """Sign the file; return 0, 1 when it could not be signed, 2 for wrong use."""
     from engine.errors import DocumentError, EngineError
     from kubectl_kpolicy.signing.errors import UsageError
-    from kubectl_kpolicy.signing.session import sign_file
+    from kubectl_kpolicy.signing.session import SignRequest, sign_file
 
     try:
-        sign_file(args, sys.stderr)
+        sign_file(request_of(SignRequest, args), sys.stderr)
     except EngineError as error:
         where = f"{error.at}: " if str(error.at) else ""
         print(f"error: {where}{error.message}", file=sys.stderr)

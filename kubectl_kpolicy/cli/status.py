@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from .flags import add_cluster_flags
+from .flags import add_cluster_flags, list_request
 
 if TYPE_CHECKING:
     import argparse
@@ -34,7 +34,6 @@ def run(args: argparse.Namespace) -> int:
     """Print the numbers; return 1 only when that was asked for."""
     from kubectl_kpolicy.session import cluster
 
-    args.all_namespaces = args.all_namespaces or not args.namespace
     return cluster.guarded(_run, args)
 
 
@@ -49,7 +48,7 @@ def _run(args: argparse.Namespace) -> int:
     from .lists import check_needs, read_world
 
     everything = replace(LISTING, wants=(*(name for name in RESOURCES if name not in LISTING.needs), "ttl", "journal"))  # fmt: skip
-    world, now = read_world(args, everything)
+    world, now = read_world(list_request(args, everywhere=True, output="table"), everything)
     if code := check_needs(world, LISTING):
         return code
     gauges = pulse.gauges(world, now)
@@ -71,8 +70,8 @@ def _run(args: argparse.Namespace) -> int:
 
 def _verdict(args: argparse.Namespace, world: object) -> int:
     from kubectl_kpolicy.cluster.cache import ClusterCache
-    from kubectl_kpolicy.cluster.rows import severity_rank
     from kubectl_kpolicy.cluster.violations import all_rows, is_failure
+    from kubectl_kpolicy.output.rows import severity_rank
 
     assert isinstance(world, ClusterCache)
     least = severity_rank(args.fail_on) if args.fail_on else 0

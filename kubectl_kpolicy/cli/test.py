@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from .flags import request_of
+
 if TYPE_CHECKING:
     import argparse
 
@@ -54,6 +56,6 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def run(args: argparse.Namespace) -> int:
     """Run the tests, print the results, return the exit code."""
-    from kubectl_kpolicy.testing.session import run_command
+    from kubectl_kpolicy.testing.session import TestRequest, run_command
 
-    return run_command(args, sys.stdout, sys.stderr)
+    return run_command(request_of(TestRequest, args), sys.stdout, sys.stderr)

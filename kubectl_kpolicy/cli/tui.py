@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
 
-from .flags import add_cluster_flags
+from .flags import add_cluster_flags, request_of
 
 if TYPE_CHECKING:
     import argparse
+
+    from kubectl_kpolicy.tui.start import ConsoleRequest
 
 SUMMARY = "the console: violations, grants, codes, clean-ups and audit in a terminal"
 
@@ -49,31 +51,31 @@ def _run(args: argparse.Namespace) -> int:
             raise
         raise EngineError("the console needs Textual", help="pip install 'kubectl-kpolicy[tui]'") from error  # fmt: skip
     if args.serve:
-        return serving.serve(args, sys.argv)
+        return serving.serve(args.serve, sys.argv, is_remote_allowed=args.allow_remote)
     if not sys.stdout.isatty() and not serving.is_served():
         raise EngineError("the console needs a terminal", help="`kubectl kpolicy status` prints the same numbers; --serve shows it in a browser")  # fmt: skip
-    return start.start(args, settings_of)
+    return start.start(request_of(start.ConsoleRequest, args), settings_of)
 
 
-def settings_of(args: argparse.Namespace) -> dict[str, Any]:
+def settings_of(asked: ConsoleRequest) -> dict[str, Any]:
     """Return what flags and configuration say about the console, by the fields of its settings; raises EngineError."""
     from kubectl_kpolicy.session.config import load_config
 
     config = load_config()
-    context = args.context
-    if not args.replay:
+    context = asked.connection.context
+    if not asked.replay:
         from kubectl_kpolicy.session.cluster import access_of
 
-        context = access_of(args).context
+        context = access_of(asked.connection).context
     return {
         "context": context,
-        "namespace": "" if args.all_namespaces else args.namespace,
-        "read_only": (args.read_only or config.is_read_only(context)) and not args.write,
+        "namespace": "" if asked.connection.all_namespaces else asked.connection.namespace,
+        "read_only": (asked.read_only or config.is_read_only(context)) and not asked.write,
         "is_production": config.is_production(context),
-        "theme": args.theme or config.tui("theme"),
-        "ascii": args.ascii or config.tui("ascii"),
-        "screen": _screen(args.screen or config.tui("screen")),
-        "where": args.where,
+        "theme": asked.theme or config.tui("theme"),
+        "ascii": asked.ascii or config.tui("ascii"),
+        "screen": _screen(asked.screen or config.tui("screen")),
+        "where": asked.where,
         "color": config.context(context, "color"),
         "favourites": tuple(config.context(context, "favourites")),
         "keymap": config.keymap(),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .flags import add_cluster_flags
+from .flags import add_cluster_flags, cluster_flags
 from .install import write
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
                 await _remove(client, found)
             return [one for one, _, _ in found]
 
-        found = cluster.with_client(args, work)
+        found = cluster.with_client(cluster_flags(args), work)
         if not args.apply:
             write(found, args.output)
         return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .flags import add_cluster_flags, add_list_flags
+from .flags import add_cluster_flags, add_list_flags, list_request
 
 if TYPE_CHECKING:
     import argparse
@@ -57,8 +57,7 @@ class Verbs:
         def run(args: argparse.Namespace) -> int:
             from .lists import is_named, run_describe
 
-            args.all_namespaces = args.all_namespaces or (everywhere and not args.namespace)
-            return run_describe(args, noun, named or is_named)
+            return run_describe(list_request(args, everywhere=everywhere), noun, named or is_named)
 
         parser = self.add("describe", "everything about what is named", run)
         parser.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip

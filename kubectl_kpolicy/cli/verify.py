@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from .flags import request_of
+
 if TYPE_CHECKING:
     import argparse
 
@@ -49,10 +51,10 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 def run(args: argparse.Namespace) -> int:
     """Verify every document; return 0 when all verify, 1 when one does not, 2 for wrong use."""
     from engine.errors import EngineError
-    from kubectl_kpolicy.signing.session import verify_file
+    from kubectl_kpolicy.signing.session import VerifyRequest, verify_file
 
     try:
-        outcomes = verify_file(args)
+        outcomes = verify_file(request_of(VerifyRequest, args))
     except EngineError as error:
         where = f"{error.at}: " if str(error.at) else ""
         print(f"error: {where}{error.message}", file=sys.stderr)

@@ -75,7 +75,9 @@ def _of_cluster(args: argparse.Namespace) -> dict[str, Any]:
         return {**found, **({"engine": engine} if (engine := engine_of(world)) else {})}
 
     try:
-        return cluster.with_client(args, work)
+        from .flags import cluster_flags
+
+        return cluster.with_client(cluster_flags(args), work)
     except EngineError as error:
         report(error, word="warning")
         return {}

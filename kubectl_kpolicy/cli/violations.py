@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .flags import list_request
 from .verbs import Verbs
 
 if TYPE_CHECKING:
     import argparse
 
-    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.output.rows import Row
+
+    from .lists import ListRequest
 
 SUMMARY = "what fails which policy, and what was denied"
 _NAMES = "POLICY[/RULE]|KIND/NAME"
@@ -20,7 +23,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     verbs = Verbs(sub, "violations", SUMMARY, "kubectl kpolicy violations -A --where 'sev>=high age<1h' -o json")  # fmt: skip
     for name, text, run in (
         ("list", "list results that fail", _list),
-        ("watch", "list them and go on printing what changes", _watch),
+        ("watch", "list them and go on printing what changes", _list),
     ):
         parser = verbs.listing(name, text, run, _NAMES)
         parser.add_argument("--all", action="store_true", help="passing and skipped results, too")
@@ -51,7 +54,7 @@ def _run(args: argparse.Namespace) -> int:
 
     if args.blocks and (args.owner or args.severity or args.result):
         raise Misuse("denied requests have no owner, severity or result", help="leave out --owner, --severity and --result, or --blocks")  # fmt: skip
-    args.where = _where(args)
+    flags = list_request(args, *_terms(args), watch=args.watch or args.verb == "watch")
     shows_all = args.all or args.blocks or bool(args.result)
 
     def choice(row: Row) -> bool:
@@ -59,15 +62,15 @@ def _run(args: argparse.Namespace) -> int:
         return owned and (shows_all or is_failure(row)) and is_named(row, args.names)
 
     if args.blocks:
-        return run_list(args, "blocks", choice)
-    shows_owners = _asks_for_owners(args)
-    if not (shows_owners or args.selector or args.show_labels or "-l " in args.where):
-        return run_list(args, "violations", choice)
+        return run_list(flags, "blocks", choice)
+    shows_owners = _asks_for_owners(flags, args.owner)
+    if not (shows_owners or args.selector or args.show_labels or "-l " in flags.where):
+        return run_list(flags, "violations", choice)
     from kubectl_kpolicy.cluster.owners import Owners
 
     owners = Owners()
     return run_list(
-        args,
+        flags,
         "violations",
         choice,
         listing=owners.listing(shows_owners=shows_owners),
@@ -75,20 +78,13 @@ def _run(args: argparse.Namespace) -> int:
     )
 
 
-def _where(args: argparse.Namespace) -> str:
-    """Return the filter that the flags stand for, and the one that was given."""
+def _terms(args: argparse.Namespace) -> list[str]:
+    """Return the filter that the flags stand for, beside the one that was given."""
     given = (("sev", args.severity), ("res", args.result), ("kind", args.kind))
-    terms = [f"{name}={value}" for name, value in given if value]
-    if args.since:
-        terms.append(f"{'time' if args.blocks else 'age'}<{args.since}")
-    return " ".join([*terms, f"({args.where})" if args.where.strip() else ""]).strip()
+    since = f"{'time' if args.blocks else 'age'}<{args.since}" if args.since else ""
+    return [*(f"{name}={value}" for name, value in given if value), *filter(None, (since,))]
 
 
-def _asks_for_owners(args: argparse.Namespace) -> bool:
+def _asks_for_owners(flags: ListRequest, owner: str) -> bool:
     """Tell whether a flag speaks of owners, for which more of the cluster is read."""
-    return bool(args.owner) or "owner" in (args.group_by, args.sort_by.lstrip("-")) or "owner" in args.where  # fmt: skip
-
-
-def _watch(args: argparse.Namespace) -> int:
-    args.watch = True
-    return _list(args)
+    return bool(owner) or "owner" in (flags.group_by, flags.sort_by.lstrip("-")) or "owner" in flags.where  # fmt: skip

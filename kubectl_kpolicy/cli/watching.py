@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING
 from kubectl_kpolicy.session import cluster
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from controllers.kube import Access, Client
-    from kubectl_kpolicy.cluster.rows import Listing, Row
     from kubectl_kpolicy.cluster.sources import LiveSource
+    from kubectl_kpolicy.output.rows import Listing, Row
+
+    from .lists import ListRequest
 
 _PAUSE = 0.2
 _DOCUMENTS = ("json", "yaml", "jsonl")
 
 
-def watch_rows(args: argparse.Namespace, listing: Listing, choice: Callable[[Row], bool]) -> int:
+def watch_rows(flags: ListRequest, listing: Listing, choice: Callable[[Row], bool]) -> int:
     """Print rows (unless `--watch-only`), then every one that is new, another or gone; return when interrupted."""
 
     async def work(client: Client, access: Access) -> int:
@@ -31,25 +32,30 @@ def watch_rows(args: argparse.Namespace, listing: Listing, choice: Callable[[Row
         from kubectl_kpolicy.cluster.resources import RESOURCES
         from kubectl_kpolicy.cluster.sources import LiveSource
 
-        scope = Scope(cluster.namespace_of(args, access), journal=args.journal)
+        scope = Scope(
+            cluster.namespace_of(flags.connection, access), journal=flags.connection.journal
+        )
         names = [
             name for name in (*listing.needs, *listing.wants) if name in RESOURCES or name in NAMES
         ]
         source = LiveSource(client, SystemClock(), scope, names)
         await source.start()
         try:
-            await _follow(args, listing, choice, source)
+            await _follow(flags, listing, choice, source)
         finally:
             await source.close()
         return 0
 
-    args.request_timeout = "0"
-    return cluster.with_client(args, work)
+    from engine.record import replace
+
+    return cluster.with_client(replace(flags.connection, request_timeout="0"), work)
 
 
 async def _follow(
-    args: argparse.Namespace, listing: Listing, choice: Callable[[Row], bool], source: LiveSource
+    flags: ListRequest, listing: Listing, choice: Callable[[Row], bool], source: LiveSource
 ) -> None:
+    from engine.record import replace
+
     from .selection import selected
 
     news = asyncio.Event()
@@ -63,12 +69,13 @@ async def _follow(
         if not all(source.world.is_synced(name) or source.world.problem(name) for name in listing.needs):  # fmt: skip
             continue
         now = source.now()
-        rows = selected(args, listing.rows(source.world, now), listing, now, choice)
+        rows = selected(flags, listing.rows(source.world, now), listing, now, choice)
         found = changes(seen, rows)
-        if not args.output_watch_events:
+        if not flags.output_watch_events:
             found = [one for one in found if one[0] != "DELETED"]
-        if found and not (is_first and args.watch_only):
-            _print(args, found, listing, now)
+        if found and not (is_first and flags.watch_only):
+            _print(flags, found, listing, now)
+            flags = replace(flags, no_headers=True)
         is_first, seen = False, {row.key: row for row in rows}
 
 
@@ -83,28 +90,27 @@ def changes(before: Mapping[str, Row], rows: Sequence[Row]) -> list[tuple[str, R
     return [*found, *(("DELETED", row) for key, row in before.items() if key not in there)]
 
 
-def _print(args: argparse.Namespace, found: Sequence[tuple[str, Row]], listing: Listing, now: datetime) -> None:  # fmt: skip
+def _print(flags: ListRequest, found: Sequence[tuple[str, Row]], listing: Listing, now: datetime) -> None:  # fmt: skip
     """Print changes; as data one document each, because a watch has no end at which a List could be closed."""
     from .printing import print_rows
 
-    if args.output in _DOCUMENTS:
-        _print_documents(args, found)
-    elif args.output_watch_events and args.output in ("table", "wide"):
-        _print_events(args, found, listing, now)
+    if flags.output in _DOCUMENTS:
+        _print_documents(flags, found)
+    elif flags.output_watch_events and flags.output in ("table", "wide"):
+        _print_events(flags, found, listing, now)
     else:
-        print_rows(args, [row for _, row in found], listing, now)
+        print_rows(flags, [row for _, row in found], listing, now)
     sys.stdout.flush()
-    args.no_headers = True
 
 
-def _print_documents(args: argparse.Namespace, found: Sequence[tuple[str, Row]]) -> None:
+def _print_documents(flags: ListRequest, found: Sequence[tuple[str, Row]]) -> None:
     from kubectl_kpolicy.output.structured import json_text, yaml_text
 
     for event, row in found:
-        value = {"type": event, "object": row.object} if args.output_watch_events else row.object
-        if args.output == "yaml":
+        value = {"type": event, "object": row.object} if flags.output_watch_events else row.object
+        if flags.output == "yaml":
             sys.stdout.write(f"---\n{yaml_text(value)}")
-        elif args.output == "json":
+        elif flags.output == "json":
             sys.stdout.write(json_text(value))
         else:
             import orjson
@@ -112,17 +118,19 @@ def _print_documents(args: argparse.Namespace, found: Sequence[tuple[str, Row]])
             sys.stdout.write(orjson.dumps(value).decode() + "\n")
 
 
-def _print_events(args: argparse.Namespace, found: Sequence[tuple[str, Row]], listing: Listing, now: datetime) -> None:  # fmt: skip
+def _print_events(flags: ListRequest, found: Sequence[tuple[str, Row]], listing: Listing, now: datetime) -> None:  # fmt: skip
     from engine.record import replace
-    from kubectl_kpolicy.cluster.rows import Column
     from kubectl_kpolicy.output.color import wanted
     from kubectl_kpolicy.output.listings import table_of
+    from kubectl_kpolicy.output.rows import Column
 
     from .printing import named_first
 
     shown = named_first(listing)
     with_event = replace(shown, columns=(Column("event", "EVENT"), *shown.columns))
     rows = [replace(row, cells={**row.cells, "event": event}) for event, row in found]
-    table = table_of(rows, with_event, now, labels=args.show_labels)
-    color = wanted(args.color, sys.stdout)
-    sys.stdout.write(table.text(wide=args.output == "wide", heads=not args.no_headers, color=color))
+    table = table_of(rows, with_event, now, labels=flags.show_labels)
+    color = wanted(flags.color, sys.stdout)
+    sys.stdout.write(
+        table.text(wide=flags.output == "wide", heads=not flags.no_headers, color=color)
+    )

@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from .flags import add_cluster_flags
+from .flags import add_cluster_flags, cluster_flags
 
 if TYPE_CHECKING:
     import argparse
 
     from controllers.kube import Access, Client
-    from kubectl_kpolicy.actions.registry import Right
-    from kubectl_kpolicy.session.identity import Identity
+    from kubectl_kpolicy.session.identity import Identity, Right
 
 SUMMARY = "who you are to the cluster, and what you may do"
 
@@ -36,8 +35,8 @@ def run(args: argparse.Namespace) -> int:
 def matrix() -> dict[str, list[Right]]:
     """Return the rights that matter, by what they are for."""
     from kubectl_kpolicy.actions.catalog import ALL
-    from kubectl_kpolicy.actions.registry import Right
     from kubectl_kpolicy.cluster.resources import RESOURCES
+    from kubectl_kpolicy.session.identity import Right
 
     found: dict[str, list[Right]] = {}
     for resource in RESOURCES.values():
@@ -59,11 +58,11 @@ def _run(args: argparse.Namespace) -> int:
     wanted = matrix()
 
     async def work(client: Client, access: Access) -> tuple[Identity, dict[Right, bool], str]:
-        namespace = cluster.namespace_of(args, access)
+        namespace = cluster.namespace_of(cluster_flags(args), access)
         rights = [right for group in wanted.values() for right in group]
         return await who_am_i(client), await rights_of(client, rights, namespace), access.context
 
-    identity, answers, context = cluster.with_client(args, work)
+    identity, answers, context = cluster.with_client(cluster_flags(args), work)
     if args.output != "table":
         rows = [{"for": name, "right": str(right), "allowed": answers.get(right)} for name, group in wanted.items() for right in group]  # fmt: skip
         made = {"apiVersion": "kpolicy.io/v1alpha1", "kind": "Identity", "user": identity.user, "groups": list(identity.groups), "context": context, "rights": rows}  # fmt: skip

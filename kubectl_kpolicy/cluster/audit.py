@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from .cache import items, part, word
+from kubectl_kpolicy.output.fields import items, part, word
+from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
+from kubectl_kpolicy.output.time_format import instant, minute
+
 from .codes import journal_rows
-from .rows import Column, Listing, Row, Shape
-from .time_format import instant, minute
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Block, Object
+    from kubectl_kpolicy.output.rows import Cell
 
     from .cache import ClusterCache
-    from .rows import Cell
 
 KIND = "AuditRecord"
 UNPROVEN = " (not proven)"

@@ -10,10 +10,10 @@ import re
 from typing import TYPE_CHECKING
 
 from engine.model.kinds import NAMESPACED
+from kubectl_kpolicy.output.fields import word
+from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
+from kubectl_kpolicy.output.time_format import instant
 
-from .cache import word
-from .rows import Column, Listing, Row, Shape
-from .time_format import instant
 from .violations import brief_message
 
 if TYPE_CHECKING:

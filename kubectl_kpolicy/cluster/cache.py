@@ -10,14 +10,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.record import record
+from kubectl_kpolicy.output.fields import part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
     from engine.model import Object
-
-    from .rows import Row
+    from kubectl_kpolicy.output.rows import Row
 
 T = TypeVar("T")
 Key = tuple[str, str, str]
@@ -171,23 +171,3 @@ def key_of(obj: Object) -> Key:
         str(metadata.get("namespace") or ""),
         str(metadata.get("name") or ""),
     )
-
-
-def part(obj: Mapping[str, object], *names: str) -> Object:
-    """Return a map inside an object; an empty one where there is none."""
-    found: object = obj
-    for name in names:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
-def items(obj: Mapping[str, object], *names: str) -> list[Object]:
-    """Return the maps in a list inside an object; an empty list where there is none."""
-    found = part(obj, *names[:-1]).get(names[-1])
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-
-
-def word(obj: Mapping[str, object], *names: str) -> str:
-    """Return a text inside an object; empty where there is none."""
-    found = part(obj, *names[:-1]).get(names[-1])
-    return "" if found is None or isinstance(found, dict | list) else str(found)

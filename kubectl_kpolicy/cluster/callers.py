@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from engine.errors import EngineError
 from engine.parse import parse_policy
 from engine.requester import asks_of_request
+from kubectl_kpolicy.output.fields import part, word
 
-from .cache import part, word
 from .health import OURS, Check
 
 if TYPE_CHECKING:

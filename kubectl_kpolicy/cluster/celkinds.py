@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 from controllers.kube.errors import NotFound
 from controllers.kube.kinds import Kind
 from engine.model.kinds import CEL_GROUP
-
-from .cache import items, part, word
+from kubectl_kpolicy.output.fields import items, part, word
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING
 from engine.cleanup.holds import hold_on_object, hold_on_run, takes_place
 from engine.cleanup.ttl import PROPAGATION_ANNOTATION, TTL_LABEL
 from engine.errors import EngineError
-
-from .cache import items, part, word
-from .rows import Column, Listing, Row, Shape
-from .time_format import instant
+from kubectl_kpolicy.output.fields import items, part, word
+from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
+from kubectl_kpolicy.output.time_format import instant
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.cleanup.holds import Hold
     from engine.model import Object
+    from kubectl_kpolicy.output.rows import Cell
 
     from .cache import ClusterCache
-    from .rows import Cell
 
 POLICIES = ("clustercleanuppolicies", "cleanuppolicies")
 

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kubectl_kpolicy.output.time_format import absolute
+
 from .cleanup import hold_of
 from .details import Section
 from .planning import named_in_full
-from .time_format import absolute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
+    from kubectl_kpolicy.output.rows import Row
+
     from .planning import Planned
-    from .rows import Row
 
 _HOLDS = {"paused": "paused: nothing goes until it is resumed", "skip": "skipped: the next run passes everything over", "postponed": "postponed: nothing goes before then"}  # fmt: skip
 _UNREADABLE = "held back: its annotation cannot be read, so that nothing goes until that is changed"

@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from .cache import items, part, word
-from .rows import Column, Listing, Row, Shape
-from .time_format import instant
+from kubectl_kpolicy.output.fields import items, part, word
+from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
+from kubectl_kpolicy.output.time_format import instant
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Object
+    from kubectl_kpolicy.output.rows import Cell
 
     from .cache import ClusterCache
-    from .rows import Cell
 
 _USED = re.compile(
     r"(?P<code>[^-\s]+)-(?P<at>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z?)-(?P<user>.+)"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.record import record
-from kubectl_kpolicy.cluster import time_format
-from kubectl_kpolicy.cluster.cache import items, part, word
 from kubectl_kpolicy.cluster.exception_audit import every_exception
 from kubectl_kpolicy.cluster.exceptions import rule_texts, targets
 from kubectl_kpolicy.cluster.policies import every_policy, policy_key
-from kubectl_kpolicy.cluster.rows import Shape
 from kubectl_kpolicy.cluster.violations import all_rows, rows_by_object
+from kubectl_kpolicy.output import time_format
+from kubectl_kpolicy.output.cells import plain
+from kubectl_kpolicy.output.fields import items, part, word
+from kubectl_kpolicy.output.rows import Shape
 from kubectl_kpolicy.output.structured import yaml_text
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from engine.model import Object
     from kubectl_kpolicy.cluster.cache import ClusterCache
-    from kubectl_kpolicy.cluster.rows import Column, Listing, Row
+    from kubectl_kpolicy.output.rows import Column, Listing, Row
 
 _MOMENTS = (Shape.AGE, Shape.LEFT, Shape.TIME)
 
@@ -50,6 +51,18 @@ def sections(row: Row, listing: Listing, world: ClusterCache, now: datetime) -> 
     if listing.noun == "policies":
         found += _rules(row.object)
     return found
+
+
+def described(row: Row, listing: Listing, world: ClusterCache, now: datetime) -> str:
+    """Return everything about a row."""
+    lines = []
+    for section in sections(row, listing, world, now):
+        if section.title:
+            lines.append(f"{section.title[:1].upper()}{section.title[1:]}:")
+        width = max((len(label) for label, _ in section.pairs), default=0) + 2
+        lines += [f"{label.capitalize() + ':':{width}} {plain(value)}" for label, value in section.pairs]  # fmt: skip
+        lines += [f"  {plain(line)}" for line in section.lines]
+    return "\n".join(lines) + "\n"
 
 
 def _pairs(row: Row, listing: Listing, now: datetime) -> Iterator[tuple[str, str]]:

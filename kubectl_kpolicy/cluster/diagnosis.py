@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from controllers.kube.errors import KubeError
 from controllers.kube.kinds import Kind
+from kubectl_kpolicy.output.fields import items, part, word
 
-from .cache import items, part, word
 from .callers import callers
 from .health import Check, engine_of
 from .protection import protection

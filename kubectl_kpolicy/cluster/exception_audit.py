@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from engine.errors import EngineError
 from engine.record import record
+from kubectl_kpolicy.output.fields import items, part, word
+from kubectl_kpolicy.output.time_format import instant
 
 from . import celkinds
-from .cache import items, part, word
-from .time_format import instant
 from .violations import SOURCES, all_rows
 
 if TYPE_CHECKING:

@@ -8,20 +8,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
+from kubectl_kpolicy.output.fields import items, part, word
+from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
+from kubectl_kpolicy.output.time_format import instant
 
 from . import celkinds
-from .cache import items, part, word
 from .exception_audit import Usage, concerns, every_exception, known_rules, usage_of
-from .rows import Column, Listing, Row, Shape
-from .time_format import instant
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Object, PolicyException
+    from kubectl_kpolicy.output.rows import Cell
 
     from .cache import ClusterCache
-    from .rows import Cell
 
 REASON, TICKET, OWNER, GRANT = "kpolicy.io/reason", "kpolicy.io/ticket", "kpolicy.io/requester", "kpolicy.io/grant"  # fmt: skip
 

@@ -17,8 +17,8 @@ from kubectl_kpolicy.output.explanation import (
     worst_first,
     worst_of,
 )
+from kubectl_kpolicy.output.fields import items, word
 
-from .cache import items, word
 from .exceptions import ends_at, rule_texts
 from .violations import all_rows
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from engine.evaluate import Answer, Evaluation, Lookup
     from engine.model import Object
+    from kubectl_kpolicy.output.rows import Row
 
     from .cache import ClusterCache
-    from .rows import Row
 
 Resolve = Callable[[frozenset["Lookup"]], "Awaitable[Mapping[Lookup, Answer]]"]
 

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .cache import items, part, word
-from .rows import Column, Listing, Row, Shape
-from .time_format import instant, length_of
+from kubectl_kpolicy.output.fields import items, part, word
+from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
+from kubectl_kpolicy.output.time_format import instant, length_of
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Object
+    from kubectl_kpolicy.output.rows import Cell
 
     from .cache import ClusterCache
-    from .rows import Cell
 
 FINAL = frozenset(
     {"expired", "revoked", "dropped", "idle-expired", "exhausted", "denied", "withdrawn", "timed-out"}

@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.record import record
+from kubectl_kpolicy.output.fields import items, part, word
+from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
 
-from .cache import Trouble, items, part, word
+from .cache import Trouble
 from .resources import RESOURCES
-from .rows import Column, Listing, Row, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -114,7 +115,7 @@ def _policies(world: ClusterCache) -> Iterator[Check]:
 def _leaders(world: ClusterCache, now: datetime) -> Iterator[Check]:
     from datetime import timedelta
 
-    from .time_format import instant
+    from kubectl_kpolicy.output.time_format import instant
 
     for lease in world.objects("leases"):
         name = word(lease, "metadata", "name")

@@ -17,8 +17,9 @@ from .health import engine_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kubectl_kpolicy.output.rows import Row
+
     from .cache import ClusterCache
-    from .rows import Row
 
 
 def check_engine(world: ClusterCache, name: str, rows: Sequence[Row]) -> None:

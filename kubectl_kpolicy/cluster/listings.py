@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from . import audit, blocks, cleanup, codes, exceptions, grants, health, policies, violations
 
 if TYPE_CHECKING:
-    from .rows import Listing
+    from kubectl_kpolicy.output.rows import Listing
 
 LISTINGS: dict[str, Listing] = {
     listing.noun: listing

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from controllers.kube.errors import KubeError
 from controllers.kube.kinds import Discovery
+from kubectl_kpolicy.output.fields import items, part, word
 
-from .cache import items, part, word
 from .violations import LISTING, all_rows
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from controllers.kube import Client
     from engine.model import Object
+    from kubectl_kpolicy.output.rows import Listing, Row
 
     from .cache import ClusterCache
-    from .rows import Listing, Row
 
 _LONGEST_CHAIN = 8
 
@@ -79,8 +79,7 @@ class Owners:
     def listing(self, *, shows_owners: bool = True) -> Listing:
         """Return the listing of violations with labels, and with a column for owners."""
         from engine.record import replace
-
-        from .rows import Column
+        from kubectl_kpolicy.output.rows import Column
 
         owner = (Column("owner", "OWNER", most=30),) if shows_owners else ()
         columns = (*LISTING.columns[:4], *owner, *LISTING.columns[4:])

@@ -12,8 +12,8 @@ from engine.cleanup.holds import hold_on_object
 from engine.errors import EngineError
 from engine.reach import Effect, out_of_reach, target_of
 from engine.record import record
+from kubectl_kpolicy.output.fields import items, word
 
-from .cache import items, word
 from .cleanup import is_of_label
 from .fetching import named
 
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from controllers.runtime.configuration import Configuration
     from engine.cleanup.plan import Cleanup
     from engine.model import Object
-
-    from .rows import Row
+    from kubectl_kpolicy.output.rows import Row
 
 _LONGEST_CHAIN = 8
 _DEPENDENTS = ("ReplicaSet", "Job", "Pod")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from kubectl_kpolicy.output.fields import items, part, word
+from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
+from kubectl_kpolicy.output.time_format import instant
+
 from . import celkinds
-from .cache import items, part, word
-from .rows import Column, Listing, Row, Shape
-from .time_format import instant
 from .violations import FAILURES, all_rows
 
 if TYPE_CHECKING:
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Object
+    from kubectl_kpolicy.output.rows import Cell
 
     from .cache import ClusterCache
-    from .rows import Cell
 
 _ANNOTATION = "policies.kyverno.io/"
 

@@ -12,6 +12,7 @@ from controllers.kube.errors import (
     Unauthorized,
     Unreachable,
 )
+from kubectl_kpolicy.session.cluster import install_hint
 
 from .cache import Problem, Trouble
 
@@ -33,12 +34,3 @@ def problem_of(error: KubeError, kind: Kind) -> Problem:
         case Unreachable():
             return Problem(Trouble.UNREACHABLE, error.message, "check the network and `kubectl cluster-info`")  # fmt: skip
     return Problem(Trouble.FAILED, error.message, error.help)
-
-
-def install_hint(group: str) -> str:
-    """Return what to do where the server has no kinds of a group."""
-    if group == "kpolicy.io":
-        return "kubectl kpolicy install --crds-only | kubectl apply -f -"
-    if group in ("kyverno.io", "wgpolicyk8s.io"):
-        return "install kpolicy's engine (`kubectl kpolicy install --crds-only`) or Kyverno"
-    return ""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from controllers.kube.accounts import ACCOUNTS, SPOKEN_AS, Job, account_user
 from controllers.kube.errors import KubeError
 from controllers.kube.kinds import Kind
+from kubectl_kpolicy.output.fields import items, part, word
 
-from .cache import items, part, word
 from .health import OURS, Check, engine_of
 
 if TYPE_CHECKING:

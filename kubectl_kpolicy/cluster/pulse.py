@@ -7,16 +7,17 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from engine.record import record
+from kubectl_kpolicy.output.rows import SEVERITIES
 
 from . import audit, blocks, cleanup, codes, exceptions, grants, violations
-from .rows import SEVERITIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
+    from kubectl_kpolicy.output.rows import Row
+
     from .cache import ClusterCache
-    from .rows import Row
 
 HOURS = 24
 

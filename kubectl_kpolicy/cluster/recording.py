@@ -13,11 +13,12 @@ import orjson
 
 from engine.errors import DocumentError, Location
 from engine.record import record
+from kubectl_kpolicy.output.fields import word
+from kubectl_kpolicy.output.time_format import absolute, instant
 
-from .cache import ClusterCache, Problem, Trouble, word
+from .cache import ClusterCache, Problem, Trouble
 from .codes import masked
 from .resources import JOURNAL
-from .time_format import absolute, instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

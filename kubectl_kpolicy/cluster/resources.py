@@ -20,8 +20,6 @@ CODE_USES: Final = Kind(NATIVE, "v1alpha1", "codeuses", "CodeUse")
 AUDIT_SEGMENTS: Final = Kind(NATIVE, "v1alpha1", "auditsegments", "AuditSegment")
 OPEN_REPORTS: Final = Kind("openreports.io", "v1alpha1", "reports", "Report")
 CLUSTER_OPEN_REPORTS: Final = Kind("openreports.io", "v1alpha1", "clusterreports", "ClusterReport", False)  # fmt: skip
-SELF_REVIEWS: Final = Kind("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", False)  # fmt: skip
-ACCESS_REVIEWS: Final = Kind("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", False)  # fmt: skip
 
 
 @record

@@ -9,18 +9,20 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .cache import items, key_of, part, word
-from .rows import Column, Listing, Row, Shape
-from .time_format import absolute, instant
+from kubectl_kpolicy.output.fields import items, part, word
+from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
+from kubectl_kpolicy.output.time_format import absolute, instant
+
+from .cache import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from engine.model import Object
+    from kubectl_kpolicy.output.rows import Cell
 
     from .cache import ClusterCache
-    from .rows import Cell
 
 SOURCES = ("reports", "clusterreports", "openreports", "clusteropenreports")
 FAILURES = frozenset({"fail", "warn", "error"})
@@ -145,7 +147,7 @@ def is_failure(row: Row) -> bool:
 
 def worst_first(rows: list[Row]) -> Iterator[Row]:
     """Yield failing rows from the most severe to the least, the newest first among equals."""
-    from .rows import sort_rows
+    from kubectl_kpolicy.output.rows import sort_rows
 
     yield from sort_rows([row for row in rows if is_failure(row)], LISTING, ("severity", "-age"))
 

@@ -9,7 +9,7 @@ from controllers.kube.client import APPLY
 from controllers.kube.errors import KubeError
 from engine.codes import CODE_ANNOTATION, shown
 from engine.errors import EngineError
-from kubectl_kpolicy.grants.errors import of_server
+from kubectl_kpolicy.session.errors import of_server
 
 if TYPE_CHECKING:
     from controllers.kube import Client

@@ -13,9 +13,9 @@ from engine.grants import issuing_policy, length_of, length_text, parse_grant, p
 from engine.grants.circumstances import readable_policies
 from engine.grants.issuing import LONGEST, own_refusals
 from engine.record import record
-from kubectl_kpolicy.grants.arguments import read_rule
-from kubectl_kpolicy.grants.errors import Refused, of_server, refused_by
 from kubectl_kpolicy.output.misuse import Misuse
+from kubectl_kpolicy.session.errors import Refused, of_server, refused_by
+from kubectl_kpolicy.session.targets import read_rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -32,8 +32,8 @@ from engine.lang.yaml import load_all
 from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.cluster.cleanup import LISTING as CLEANUP
 from kubectl_kpolicy.cluster.fetching import fetch
-from kubectl_kpolicy.cluster.time_format import absolute
 from kubectl_kpolicy.grants import decisions, requests
+from kubectl_kpolicy.output.time_format import absolute
 from kubectl_kpolicy.session.identity import Identity, who_am_i
 
 from . import fixtures

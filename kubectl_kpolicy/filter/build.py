@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 from engine.errors import EngineError
 from engine.lang import wildcard
 from engine.record import record
-from kubectl_kpolicy.cluster.cache import part
-from kubectl_kpolicy.cluster.rows import SEVERITIES, Shape, severity_rank
-from kubectl_kpolicy.cluster.time_format import instant, length_of
+from kubectl_kpolicy.output.fields import part
+from kubectl_kpolicy.output.rows import SEVERITIES, Shape, severity_rank
+from kubectl_kpolicy.output.time_format import instant, length_of
 
 from . import reading
 from .reading import FilterError, Joined, Labels, Negated, Node, Predicate, Words
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime, timedelta
 
-    from kubectl_kpolicy.cluster.rows import Cell, Column, Listing, Row
+    from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row
 
 _COMPARE: Final[dict[str, Callable[[float, float], bool]]] = {
     ">": lambda one, other: one > other,

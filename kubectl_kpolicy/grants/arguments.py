@@ -4,43 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.errors import EngineError
 from engine.grants import length_of, length_text
 from engine.grants.model import instant_of
-from engine.record import record, replace
+from engine.record import replace
 from kubectl_kpolicy.output.misuse import Misuse
+from kubectl_kpolicy.session.targets import Target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from controllers.kube import Client
     from engine.model import Object
 
     from .requests import Ask
 
 
-@record
-class Target:
-    """One object, or all of a kind with some labels."""
-
-    kind: str
-    name: str = ""
-    namespace: str = ""
-    selector: Object | None = None
-
-
 def bare(name: str) -> str:
     """Return the name of a grant that is given alone or, as commands print it, with its kind."""
     return name.removeprefix("grant.kpolicy.io/")
-
-
-def read_rule(text: str) -> tuple[str, tuple[str, ...]]:
-    """Read `POLICY`, `POLICY/RULE` or `POLICY/RULE,RULE`; raises EngineError."""
-    policy, _, rules = text.partition("/")
-    if not policy:
-        raise Misuse(f"`{text}` names no policy", help="write POLICY or POLICY/RULE")
-    return policy, tuple(filter(None, rules.split(","))) or ("*",)
 
 
 def read_length(text: str, until: str, start: datetime) -> str:
@@ -98,23 +79,6 @@ def _label(text: str) -> tuple[str, str]:
     if not equals or not key or key.endswith("!"):
         raise Misuse(f"`{text}` is no label", help="write -l app=web,tier=front")
     return key, value.removeprefix("=")
-
-
-async def with_kinds(client: Client, targets: Sequence[Target]) -> list[Target]:
-    """Return targets with kinds as the server writes them, so that `deploy/web` is a Deployment; raises EngineError."""
-    if all(one.kind[:1].isupper() or "*" in one.kind for one in targets):
-        return list(targets)
-    from controllers.kube import Discovery
-
-    discovery = Discovery(client)
-    await discovery.refresh()
-    found = []
-    for one in targets:
-        kind = discovery.named(one.kind)
-        if kind is None:
-            raise EngineError(f"the server has no kind `{one.kind}`", help="kubectl api-resources")
-        found.append(replace(one, kind=kind.kind))
-    return found
 
 
 def asks(base: Ask, targets: Sequence[Target]) -> list[Ask]:

@@ -7,118 +7,147 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 from engine.grants.circumstances import state_of
-from kubectl_kpolicy.output.diagnostics import ExitCode, report, visible
+from engine.record import record, replace
+from kubectl_kpolicy.output.diagnostics import ExitCode, visible
 from kubectl_kpolicy.output.misuse import Misuse
+from kubectl_kpolicy.output.structured import print_objects
 from kubectl_kpolicy.session import cluster
+from kubectl_kpolicy.session.cluster import failed, guarded
+from kubectl_kpolicy.session.identity import somebody
+from kubectl_kpolicy.session.targets import Target, read_rule, with_kinds
 
 from . import arguments, messages
 from .decisions import decide
-from .errors import Over, Refused
 from .requests import Ask, hand_in, judge, manifest
-from .wait import ENDS, SETTLED, TimedOut, settled
+from .wait import ENDS, SETTLED, settled
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
-
     from controllers.kube import Access, Client
     from engine.model import Object
+    from kubectl_kpolicy.session.cluster import ClusterFlags
     from kubectl_kpolicy.session.identity import Identity
+
+    from .report import ReportRequest
 
 _ENDED_WELL = frozenset({"active", "scheduled"})
 
 
-def guarded(run: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
-    """Run a command; print what speaks against it and return the exit code for that."""
-    try:
-        return run(args)
-    except EngineError as error:
-        return failed(error)
+@record
+class GrantRequest:
+    """What `grant request` and `grant extend` were told, by the names of their flags."""
+
+    connection: ClusterFlags
+    rule: str = ""
+    targets: tuple[str, ...] = ()
+    selector: str = ""
+    filename: str = ""
+    block: str = ""
+    name: str = ""
+    length: str = ""
+    until: str = ""
+    start: str = ""
+    reason: str = ""
+    ticket: str = ""
+    uses: int = 0
+    idle: str = ""
+    approver: tuple[str, ...] = ()
+    emergency: bool = False
+    output: str = ""
+    dry_run: str = "none"
+    wait: bool = False
+    timeout: str = "0"
+    quiet: bool = False
 
 
-def failed(error: EngineError) -> ExitCode:
-    """Print an error and return its exit code."""
-    if isinstance(error, Refused):
-        print(visible(error.message), file=sys.stderr)
-        return ExitCode.REFUSED
-    report(error)
-    if isinstance(error, Over):
-        return ExitCode.GONE
-    return ExitCode.TIMEOUT if isinstance(error, TimedOut) else cluster.exit_code(error)
+@record
+class DecisionRequest:
+    """What the verbs that decide about grants were told."""
+
+    connection: ClusterFlags
+    names: tuple[str, ...] = ()
+    output: str = ""
+    dry_run: str = "none"
+    wait: bool = False
+    timeout: str = "0"
+    quiet: bool = False
 
 
-async def somebody(client: Client) -> Identity:
-    """Return who we are to the server; raises EngineError where it does not say, for a grant needs a name."""
-    from kubectl_kpolicy.session.identity import who_am_i
+@record
+class Subject:
+    """What a grant is asked for: a policy, its rules, objects, and the documents that named these."""
 
-    found = await who_am_i(client)
-    if not found.user:
-        raise EngineError("the server does not say who you are", help="SelfSubjectReview needs Kubernetes 1.28 or later")  # fmt: skip
-    return found
+    policy: str
+    rules: tuple[str, ...]
+    targets: tuple[Target, ...]
+    documents: tuple[Object, ...] = ()
 
 
-def request(args: argparse.Namespace) -> int:
+def request(flags: GrantRequest) -> int:
     """Ask for a grant for each target."""
-    return guarded(_request, args)
+    return guarded(_request, flags)
 
 
-def _request(args: argparse.Namespace) -> int:
-    base, targets = _asked(args)
+def _request(flags: GrantRequest) -> int:
+    base, wanted = _asked(flags)
 
     async def work(client: Client, access: Access) -> int:
         who = await somebody(client)
-        found = arguments.asks(base, await arguments.with_kinds(client, targets))
+        found = arguments.asks(base, await with_kinds(client, wanted))
         place = access.namespace or "default"
         asked = [manifest(one, who) for one in found]
         for obj in asked:
             obj["metadata"]["namespace"] = obj["metadata"]["namespace"] or place
-        return await _ask(args, client, asked)
+        return await _ask(flags, client, asked)
 
-    if getattr(args, "wait", False):
-        args.request_timeout = "0"
-    return cluster.with_client(args, work)
+    return cluster.with_client(_patient(flags), work)
 
 
-def _asked(args: argparse.Namespace) -> tuple[Ask, list[arguments.Target]]:
+def _patient(flags: GrantRequest | DecisionRequest) -> ClusterFlags:
+    """Return how to connect: for as long as it takes where somebody waits."""
+    return replace(flags.connection, request_timeout="0") if flags.wait else flags.connection
+
+
+def _asked(flags: GrantRequest) -> tuple[Ask, tuple[Target, ...]]:
     """Return the request without its targets, and these; raises EngineError."""
-    start = arguments.read_instant(args.start)
-    length = arguments.read_length(args.length, args.until, start or cluster.now())
-    policy, rules, targets = asked_of(args)
+    start = arguments.read_instant(flags.start)
+    length = arguments.read_length(flags.length, flags.until, start or cluster.now())
+    subject = asked_of(flags)
     base = Ask(
-        policy=policy,
-        rules=rules,
+        policy=subject.policy,
+        rules=subject.rules,
         kind="",
         name="",
-        namespace=args.namespace,
+        namespace=flags.connection.namespace,
         length=length,
-        reason=args.reason,
-        ticket=args.ticket,
-        start=args.start,
-        uses=args.uses,
-        idle=args.idle,
-        approvers=tuple(args.approver),
-        emergency=args.emergency,
-        block=args.block,
+        reason=flags.reason,
+        ticket=flags.ticket,
+        start=flags.start,
+        uses=flags.uses,
+        idle=flags.idle,
+        approvers=flags.approver,
+        emergency=flags.emergency,
+        block=flags.block,
     )
-    return base, targets
+    return base, subject.targets
 
 
-def asked_of(args: argparse.Namespace) -> tuple[str, tuple[str, ...], list[arguments.Target]]:
+def asked_of(flags: GrantRequest) -> Subject:
     """Return policy, rules and targets that the words name; raises EngineError."""
-    if args.block:
-        if args.rule or args.targets or args.selector or args.filename:
+    if flags.block:
+        if flags.rule or flags.targets or flags.selector or flags.filename:
             raise Misuse("a denial says itself what it is about", help="leave out everything beside --block ID but --for, --reason and the like")  # fmt: skip
         from .blocks import read_block
 
         try:
-            block = read_block(args.block)
+            block = read_block(flags.block)
         except EngineError as error:
             raise Misuse(error.message, help=error.help) from error
-        target = arguments.Target(block.kind, block.name, block.namespace)
-        return block.policy, block.rules, [target]
-    policy, rules = arguments.read_rule(args.rule)
-    args.documents = _documents(args.filename) if args.filename else []
-    return policy, rules, arguments.read_targets(args.targets, args.selector, args.documents)
+        target = Target(block.kind, block.name, block.namespace)
+        return Subject(block.policy, block.rules, (target,))
+    policy, rules = read_rule(flags.rule)
+    documents = _documents(flags.filename) if flags.filename else []
+    found = arguments.read_targets(flags.targets, flags.selector, documents)
+    return Subject(policy, rules, tuple(found), tuple(documents))
 
 
 def _documents(name: str) -> list[Object]:
@@ -137,34 +166,37 @@ def _text(name: str) -> str:
         raise EngineError(f"cannot read `{name}`: {error.strerror}") from error
 
 
-async def _ask(args: argparse.Namespace, client: Client, asked: list[Object]) -> int:
+async def _ask(flags: GrantRequest, client: Client, asked: list[Object]) -> int:
     """Judge all requests, then hand in all of them: either every one can be made or none is."""
     policies = [await judge(client, obj, cluster.now()) for obj in asked]
     made = asked
-    if args.dry_run != "client":
-        made = [await hand_in(client, obj, dry_run=args.dry_run == "server") for obj in asked]
-    tried = "" if args.dry_run == "none" else args.dry_run
-    if not args.output:
+    if flags.dry_run != "client":
+        made = [await hand_in(client, obj, dry_run=flags.dry_run == "server") for obj in asked]
+    tried = "" if flags.dry_run == "none" else flags.dry_run
+    if not flags.output:
         for obj, policy in zip(made, policies, strict=True):
             print(messages.requested(obj, policy, tried))
-    if getattr(args, "wait", False) and not tried:
-        made = [await _wait(args, client, obj) for obj in made]
-    if args.output:
-        messages.print_objects(made, args.output)
-    return _verdict(made) if getattr(args, "wait", False) and not tried else ExitCode.DONE
+    if flags.wait and not tried:
+        made = [await _wait(flags, client, obj) for obj in made]
+    if flags.output:
+        print_objects(made, flags.output)
+    return _verdict(made) if flags.wait and not tried else ExitCode.DONE
 
 
 async def _wait(
-    args: argparse.Namespace, client: Client, obj: Object, ends: frozenset[str] = SETTLED
+    flags: GrantRequest | DecisionRequest,
+    client: Client,
+    obj: Object,
+    ends: frozenset[str] = SETTLED,
 ) -> Object:
-    seconds = cluster.seconds_of(args.timeout)
-    found = await settled(client, obj, seconds, lambda state: _say(args, f"state: {state}"), ends)
-    _say(args, messages.outcome(found))
+    seconds = cluster.seconds_of(flags.timeout)
+    found = await settled(client, obj, seconds, lambda state: _say(flags, f"state: {state}"), ends)
+    _say(flags, messages.outcome(found))
     return found
 
 
-def _say(args: argparse.Namespace, text: str) -> None:
-    if not args.quiet:
+def _say(flags: GrantRequest | DecisionRequest, text: str) -> None:
+    if not flags.quiet:
         print(text, file=sys.stderr)
 
 
@@ -175,70 +207,59 @@ def _verdict(made: list[Object]) -> ExitCode:
     return ExitCode.REFUSED if "denied" in states else ExitCode.GONE
 
 
-def decide_all(args: argparse.Namespace, verdict: str, comment: str) -> int:
+def decide_all(flags: DecisionRequest, verdict: str, comment: str) -> int:
     """Make one decision about each grant that is named; what is wrong with one keeps no other from its own."""
-    if getattr(args, "wait", False):
-        args.request_timeout = "0"
 
     async def work(client: Client, access: Access) -> int:
         who = await somebody(client)
         found, code = [], ExitCode.DONE
-        for name in args.names:
+        for name in flags.names:
             place = (access.namespace or "default", arguments.bare(name))
             try:
-                found.append(await _decided(args, client, place, verdict, who, comment))
+                found.append(await _decided(flags, client, place, verdict, who, comment))
             except EngineError as error:
                 code = failed(error)
-        if args.output and found:
-            messages.print_objects(found, args.output)
+        if flags.output and found:
+            print_objects(found, flags.output)
         return code
 
-    return guarded(lambda given: cluster.with_client(given, work), args)
+    return guarded(lambda given: cluster.with_client(_patient(given), work), flags)
 
 
 async def _decided(
-    args: argparse.Namespace, client: Client, place: tuple[str, str], verdict: str, who: Identity, comment: str
+    flags: DecisionRequest, client: Client, place: tuple[str, str], verdict: str, who: Identity, comment: str
 ) -> Object:  # fmt: skip
-    if args.dry_run == "client":
+    if flags.dry_run == "client":
         from .decisions import checked
 
         obj = await checked(client, place, verdict, who)
     else:
-        obj = await decide(client, place, verdict, who, comment, dry_run=args.dry_run == "server")
-    if not args.output:
-        tried = "" if args.dry_run == "none" else f" ({args.dry_run} dry run)"
+        obj = await decide(client, place, verdict, who, comment, dry_run=flags.dry_run == "server")
+    if not flags.output:
+        tried = "" if flags.dry_run == "none" else f" ({flags.dry_run} dry run)"
         print(visible(f"grant.kpolicy.io/{place[1]}: {verdict} by {who.user}{tried}"))
-    return await _wait(args, client, obj, ENDS[verdict]) if _waits(args, verdict) else obj
+    return await _wait(flags, client, obj, ENDS[verdict]) if _waits(flags, verdict) else obj
 
 
-def _waits(args: argparse.Namespace, verdict: str) -> bool:
-    return getattr(args, "wait", False) and args.dry_run == "none" and verdict in ENDS
+def _waits(flags: DecisionRequest, verdict: str) -> bool:
+    return flags.wait and flags.dry_run == "none" and verdict in ENDS
 
 
-def extend(args: argparse.Namespace) -> int:
+def extend(flags: GrantRequest) -> int:
     """Ask for a grant that follows another one."""
-    if args.wait:
-        args.request_timeout = "0"
 
     async def work(client: Client, access: Access) -> int:
         from .requests import successor
 
         place = access.namespace or "default"
-        obj = await successor(client, (place, arguments.bare(args.name)), await somebody(client), args, cluster.now())  # fmt: skip
-        return await _ask(args, client, [obj])
+        obj = await successor(client, (place, arguments.bare(flags.name)), await somebody(client), flags, cluster.now())  # fmt: skip
+        return await _ask(flags, client, [obj])
 
-    return guarded(lambda given: cluster.with_client(given, work), args)
+    return guarded(lambda given: cluster.with_client(_patient(given), work), flags)
 
 
-def report_one(args: argparse.Namespace) -> int:
+def report_one(flags: ReportRequest) -> int:
     """Print the story of a grant."""
     from .report import story
 
-    return guarded(story, args)
-
-
-def preview(args: argparse.Namespace) -> int:
-    """Print what would be let through."""
-    from .reach import show
-
-    return guarded(show, args)
+    return guarded(story, flags)

@@ -15,8 +15,8 @@ from controllers.kube.kinds import GRANT_POLICIES, GRANTS
 from engine.errors import EngineError
 from engine.grants import FINAL, may_approve, parse_grant, parse_grant_policy
 from engine.grants.circumstances import state_of
+from kubectl_kpolicy.session.errors import Over, Refused, of_server
 
-from .errors import Over, Refused, of_server
 from .requests import who_may_approve
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from engine.grants.model import instant_of
 from engine.grants.requests import longest_of
 from engine.record import record, replace
 from kubectl_kpolicy.session.identity import Identity
+from kubectl_kpolicy.session.targets import Target
 
-from .arguments import Target
 from .reach import reach_of
 from .requests import Ask, manifest, who_may_approve
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from engine.model import Object
     from kubectl_kpolicy.cluster.cache import ClusterCache
-    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.output.rows import Row
 
     from .reach import Reach
 

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from engine.grants.circumstances import state_of
-from kubectl_kpolicy.cluster.cache import word
 from kubectl_kpolicy.output.diagnostics import visible
-from kubectl_kpolicy.output.structured import json_text, list_of, name_of, yaml_text
+from kubectl_kpolicy.output.fields import word
 
 from .requests import who_may_approve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from engine.grants import GrantPolicy
     from engine.model import Object
 
 FORMATS = ("", "json", "yaml", "name")
-
-
-def print_objects(objects: Sequence[Object], form: str) -> None:
-    """Write grants as data: one as itself, several as a List."""
-    if form == "name":
-        sys.stdout.writelines(f"{name_of(obj)}\n" for obj in objects)
-    else:
-        value = objects[0] if len(objects) == 1 else list_of(objects)
-        sys.stdout.write(json_text(value) if form == "json" else yaml_text(value))
 
 
 def requested(obj: Object, policy: GrantPolicy | None, tried: str) -> str:

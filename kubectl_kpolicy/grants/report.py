@@ -10,6 +10,7 @@ from controllers.kube.kinds import AUDIT_SEGMENTS, GRANTS
 from engine.audit import segment_of
 from engine.errors import EngineError
 from engine.grants.circumstances import state_of
+from engine.record import record
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.structured import json_text, yaml_text
 from kubectl_kpolicy.session import cluster
@@ -17,23 +18,32 @@ from kubectl_kpolicy.session import cluster
 from .arguments import bare
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator
 
     from controllers.kube import Access, Client
     from engine.model import Block, Object
+    from kubectl_kpolicy.session.cluster import ClusterFlags
 
 
-def story(args: argparse.Namespace) -> int:
+@record
+class ReportRequest:
+    """What `grant report` was told."""
+
+    connection: ClusterFlags
+    name: str
+    output: str = ""
+
+
+def story(flags: ReportRequest) -> int:
     """Print the story of the grant that is named; raises EngineError."""
 
     async def work(client: Client, access: Access) -> tuple[Object, list[Block]]:
-        obj = await client.get(GRANTS, bare(args.name), access.namespace or "default")
+        obj = await client.get(GRANTS, bare(flags.name), access.namespace or "default")
         return obj, await records_about(client, obj)
 
-    obj, records = cluster.with_client(args, work)
+    obj, records = cluster.with_client(flags.connection, work)
     data = told(obj, records)
-    match args.output:
+    match flags.output:
         case "json":
             sys.stdout.write(json_text(data))
         case "yaml":

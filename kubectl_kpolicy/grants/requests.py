@@ -12,8 +12,7 @@ from engine.grants.circumstances import circumstances_of, readable_policies
 from engine.grants.model import instant_of
 from engine.record import record
 from kubectl_kpolicy.output.misuse import Misuse
-
-from .errors import of_server, refused_by
+from kubectl_kpolicy.session.errors import of_server, refused_by
 
 if TYPE_CHECKING:
     from datetime import datetime

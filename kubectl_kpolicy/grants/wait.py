@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, cast
 
 from controllers.kube.errors import Gone, NotFound
 from controllers.kube.kinds import GRANTS
-from engine.errors import EngineError
 from engine.grants import FINAL
 from engine.grants.circumstances import state_of
+from kubectl_kpolicy.session.errors import TimedOut
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 SETTLED: Final = frozenset({"active", *FINAL})
 ENDS: Final = {"approve": SETTLED, "deny": FINAL, "withdraw": FINAL, "drop": FINAL, "revoke": FINAL}
 """States in which there is nothing more to wait for after a decision."""
-
-
-class TimedOut(EngineError):  # noqa: N818 - it names what happened
-    """The time given for waiting has passed; nothing was undone."""
 
 
 async def settled(

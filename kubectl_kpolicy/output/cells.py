@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubectl_kpolicy.cluster import time_format
-from kubectl_kpolicy.cluster.marks import mark_of
-from kubectl_kpolicy.cluster.rows import Shape
+from kubectl_kpolicy.output import time_format
+from kubectl_kpolicy.output.marks import mark_of
+from kubectl_kpolicy.output.rows import Shape
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from kubectl_kpolicy.cluster.rows import Cell, Column
+    from kubectl_kpolicy.output.rows import Cell, Column
 
 _LATE, _SOON = 300.0, 3600.0
 

@@ -12,7 +12,6 @@ from .structured import json_text, list_of, name_of, yaml_text
 from .terminal_escape import shown
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from engine.model import Object
@@ -21,14 +20,6 @@ if TYPE_CHECKING:
 
 LISTS = ("table", "wide", "json", "yaml", "name", "markdown")
 OBJECTS = ("json", "yaml")
-
-
-def add_format_flag(
-    parser: argparse.ArgumentParser, choices: Sequence[str] = LISTS, default: str | None = None
-) -> None:
-    """Add `-o/--output` with these choices; the first is the default unless another is named."""
-    parser.add_argument("-o", "--output", choices=choices, default=choices[0] if default is None else default,
-        help="format of the output")  # fmt: skip
 
 
 def write_list(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from kubectl_kpolicy.cluster.cache import part
+from kubectl_kpolicy.output.fields import part
 
 from .cells import cell_text
 from .table import Column, Table
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TextIO
 
-    from kubectl_kpolicy.cluster.rows import Column as Shown
-    from kubectl_kpolicy.cluster.rows import Listing, Row
+    from kubectl_kpolicy.output.rows import Column as Shown
+    from kubectl_kpolicy.output.rows import Listing, Row
 
 _LONGEST = 100
 _ROLES = {"fail": "bad", "error": "bad", "critical": "bad", "high": "bad", "warn": "warn", "medium": "warn",

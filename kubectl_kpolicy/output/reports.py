@@ -6,8 +6,8 @@ import io
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from kubectl_kpolicy.cluster.cache import word
-from kubectl_kpolicy.cluster.time_format import absolute
+from kubectl_kpolicy.output.fields import word
+from kubectl_kpolicy.output.time_format import absolute
 
 from .cells import cell_text, plain
 from .listings import write_rows
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from kubectl_kpolicy.cluster.rows import Listing, Row
+    from kubectl_kpolicy.output.rows import Listing, Row
 
 _LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note"}
 _STYLE = "body{font:14px sans-serif;margin:2em}table{border-collapse:collapse}td,th{border-bottom:1px solid #ccc;padding:.3em .8em;text-align:left;vertical-align:top}th{position:sticky;top:0;background:#fff}"

@@ -5,12 +5,15 @@ Nothing but the data is written: no banner, no colour. YAML is quoted so that Go
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from .terminal_escape import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from engine.model import Object
 
 
 def json_text(value: Any) -> str:
@@ -52,3 +55,12 @@ def name_of(obj: dict[str, Any]) -> str:
         if group
         else f"{kind}/{obj['metadata']['name']}"
     )
+
+
+def print_objects(objects: Sequence[Object], form: str) -> None:
+    """Write grants as data: one as itself, several as a List."""
+    if form == "name":
+        sys.stdout.writelines(f"{name_of(obj)}\n" for obj in objects)
+    else:
+        value = objects[0] if len(objects) == 1 else list_of(objects)
+        sys.stdout.write(json_text(value) if form == "json" else yaml_text(value))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.errors import EngineError
-from kubectl_kpolicy.output.diagnostics import ExitCode, report
+from engine.record import record
+from kubectl_kpolicy.output.diagnostics import ExitCode, report, visible
 from kubectl_kpolicy.output.misuse import Misuse
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Awaitable, Callable
     from datetime import datetime
 
@@ -17,36 +18,64 @@ if TYPE_CHECKING:
     from controllers.kube.clock import ServerClock
 
 T = TypeVar("T")
+Flags = TypeVar("Flags")
 _clocks: list[ServerClock] = []
 """The clock of the connection that this process has or had."""
 
 
-def access_of(args: argparse.Namespace) -> Access:
+@record
+class ClusterFlags:
+    """Which cluster, as whom, and where in it: what kubectl's own flags say."""
+
+    namespace: str = ""
+    all_namespaces: bool = False
+    kubeconfig: str = ""
+    context: str = ""
+    cluster: str = ""
+    user: str = ""
+    as_user: str = ""
+    as_group: tuple[str, ...] = ()
+    as_uid: str = ""
+    token: str = ""
+    server: str = ""
+    certificate_authority: str = ""
+    client_certificate: str = ""
+    client_key: str = ""
+    tls_server_name: str = ""
+    insecure_skip_tls_verify: bool = False
+    request_timeout: str = "30s"
+    journal: str = ""
+
+    def __repr__(self) -> str:
+        return f"<ClusterFlags {self.context or self.server or '-'}>"
+
+
+def access_of(flags: ClusterFlags) -> Access:
     """Return how to reach the cluster, as kubeconfig and flags say; raises AccessError."""
     from controllers.kube.access import Impersonation, load_access
     from engine.errors import EngineError
 
     found = load_access(
-        args.kubeconfig or None,
-        args.context or None,
-        cluster=args.cluster or None,
-        user=args.user or None,
+        flags.kubeconfig or None,
+        flags.context or None,
+        cluster=flags.cluster or None,
+        user=flags.user or None,
     )
     changes: dict[str, Any] = {}
-    if args.server:
-        changes["server"] = args.server
-    if args.token:
+    if flags.server:
+        changes["server"] = flags.server
+    if flags.token:
         from controllers.kube.credentials import bearer
 
-        changes["credentials"] = bearer(args.token)
+        changes["credentials"] = bearer(flags.token)
     try:
-        changes.update(_tls(args, found))
+        changes.update(_tls(flags, found))
     except OSError as error:
         raise EngineError(f"cannot read `{error.filename}`") from error
-    if args.as_user:
-        changes["impersonate"] = Impersonation(args.as_user, tuple(args.as_group), args.as_uid)
-    if args.namespace:
-        changes["namespace"] = args.namespace
+    if flags.as_user:
+        changes["impersonate"] = Impersonation(flags.as_user, tuple(flags.as_group), flags.as_uid)
+    if flags.namespace:
+        changes["namespace"] = flags.namespace
     return _replaced(found, changes)
 
 
@@ -56,7 +85,7 @@ def _replaced(access: Access, changes: dict[str, Any]) -> Access:
     return replace(access, **changes) if changes else access
 
 
-def _tls(args: argparse.Namespace, access: Access) -> dict[str, Any]:
+def _tls(flags: ClusterFlags, access: Access) -> dict[str, Any]:
     from dataclasses import replace
     from pathlib import Path
 
@@ -64,57 +93,65 @@ def _tls(args: argparse.Namespace, access: Access) -> dict[str, Any]:
 
     changes: dict[str, Any] = {}
     tls = access.tls
-    if args.certificate_authority:
-        tls = replace(tls, authorities=Path(args.certificate_authority).read_bytes())
-    if args.tls_server_name:
-        tls = replace(tls, server_name=args.tls_server_name)
-    if args.insecure_skip_tls_verify:
+    if flags.certificate_authority:
+        tls = replace(tls, authorities=Path(flags.certificate_authority).read_bytes())
+    if flags.tls_server_name:
+        tls = replace(tls, server_name=flags.tls_server_name)
+    if flags.insecure_skip_tls_verify:
         tls = replace(tls, verifies=False)
     if tls is not access.tls:
         changes["tls"] = tls
-    if args.client_certificate and args.client_key:
-        certificate, key = Path(args.client_certificate).read_bytes(), Path(args.client_key).read_bytes()  # fmt: skip
+    if flags.client_certificate and flags.client_key:
+        certificate, key = Path(flags.client_certificate).read_bytes(), Path(flags.client_key).read_bytes()  # fmt: skip
         changes["credentials"] = Fixed(Presented("", certificate, key))
     return changes
 
 
-def namespace_of(args: argparse.Namespace, access: Access) -> str:
+def namespace_of(flags: ClusterFlags, access: Access) -> str:
     """Return the namespace to look at, empty for all of them."""
-    return "" if args.all_namespaces else access.namespace
+    return "" if flags.all_namespaces else access.namespace
 
 
-def with_client(args: argparse.Namespace, work: Callable[[Client, Access], Awaitable[T]]) -> T:
+def with_client(flags: ClusterFlags, work: Callable[[Client, Access], Awaitable[T]]) -> T:
     """Connect, do some work, close the connection and return what the work returned; raises EngineError."""
     import asyncio
 
     from controllers.kube.access import connect
     from controllers.kube.clock import ServerClock
     from controllers.kube.errors import NotServed, Unreachable
-    from kubectl_kpolicy.cluster.problems import install_hint
 
-    access = access_of(args)
+    access = access_of(flags)
     clock = ServerClock()
     _clocks[:] = [clock]
 
     async def run() -> T:
         client = connect(access, clock=clock)
         try:
-            async with asyncio.timeout(seconds_of(args.request_timeout)):
+            async with asyncio.timeout(seconds_of(flags.request_timeout)):
                 return await work(client, access)
         except NotServed as error:
             error.help = install_hint(error.group) or error.help
             raise
         except TimeoutError as error:
-            raise Unreachable(f"no answer from {access.server} within {args.request_timeout}") from error  # fmt: skip
+            raise Unreachable(f"no answer from {access.server} within {flags.request_timeout}") from error  # fmt: skip
         finally:
             await client.close()
 
     return asyncio.run(run())
 
 
+def install_hint(group: str) -> str:
+    """Return what to do where the server has no kinds of a group."""
+    if group == "kpolicy.io":
+        return "kubectl kpolicy install --crds-only | kubectl apply -f -"
+    if group in ("kyverno.io", "wgpolicyk8s.io"):
+        return "install kpolicy's engine (`kubectl kpolicy install --crds-only`) or Kyverno"
+    return ""
+
+
 def seconds_of(text: str) -> float | None:
     """Return `--request-timeout` or `--timeout` in seconds; none for `0`. Raises Misuse."""
-    from kubectl_kpolicy.cluster.time_format import length_of
+    from kubectl_kpolicy.output.time_format import length_of
 
     length = length_of(text if not text.isdigit() else f"{text}s")
     if length is None:
@@ -126,7 +163,15 @@ def exit_code(error: EngineError) -> ExitCode:
     """Return the exit code that an error of the API server has."""
     from controllers.kube import errors
 
+    from .errors import Over, Refused, TimedOut
+
     match error:
+        case Refused():
+            return ExitCode.REFUSED
+        case Over():
+            return ExitCode.GONE
+        case TimedOut():
+            return ExitCode.TIMEOUT
         case Misuse():
             return ExitCode.USAGE
         case errors.Unreachable() | errors.Unauthorized() | errors.AccessError():
@@ -140,13 +185,23 @@ def exit_code(error: EngineError) -> ExitCode:
     return ExitCode.FAILED
 
 
-def guarded(run: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
+def guarded(run: Callable[[Flags], int], flags: Flags) -> int:
     """Run a command; print an error of the cluster and return its exit code."""
     try:
-        return run(args)
+        return run(flags)
     except EngineError as error:
+        return failed(error)
+
+
+def failed(error: EngineError) -> ExitCode:
+    """Print an error and return its exit code; a refusal is no error, and is printed as the words of who refused."""
+    from .errors import Refused
+
+    if isinstance(error, Refused):
+        print(visible(error.message), file=sys.stderr)
+    else:
         report(error)
-        return exit_code(error)
+    return exit_code(error)
 
 
 def now() -> datetime:

@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from controllers.kube.errors import KubeError
+from controllers.kube.kinds import Kind
+from engine.errors import EngineError
 from engine.record import record
-from kubectl_kpolicy.cluster.cache import part, word
-from kubectl_kpolicy.cluster.resources import ACCESS_REVIEWS, SELF_REVIEWS
+from kubectl_kpolicy.output.fields import part, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from controllers.kube import Client
-    from kubectl_kpolicy.actions.registry import Right
+
+
+SELF_REVIEWS: Final = Kind("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", False)  # fmt: skip
+ACCESS_REVIEWS: Final = Kind("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", False)  # fmt: skip
+
+
+@record
+class Right:
+    """A right that the API server must give, as in a SelfSubjectAccessReview."""
+
+    verb: str
+    resource: str
+    group: str = ""
+    subresource: str = ""
+    kind: str = ""
+    """Where it is set, only rows of objects of this kind need the right."""
+
+    def __str__(self) -> str:
+        name = f"{self.resource}.{self.group}" if self.group else self.resource
+        return f"{self.verb} {name}" + (f"/{self.subresource}" if self.subresource else "")
 
 
 @record
@@ -34,6 +54,14 @@ async def who_am_i(client: Client) -> Identity:
     info = part(status, "userInfo")
     groups = info.get("groups")
     return Identity(word(info, "username"), tuple(map(str, groups)) if isinstance(groups, list) else ())  # fmt: skip
+
+
+async def somebody(client: Client) -> Identity:
+    """Return who we are to the server; raises EngineError where it does not say, for a grant needs a name."""
+    found = await who_am_i(client)
+    if not found.user:
+        raise EngineError("the server does not say who you are", help="SelfSubjectReview needs Kubernetes 1.28 or later")  # fmt: skip
+    return found
 
 
 async def rights_of(

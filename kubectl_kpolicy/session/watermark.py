@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
 
-from kubectl_kpolicy.cluster.violations import all_rows
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kubectl_kpolicy.cluster.cache import ClusterCache
+    from collections.abc import Iterable, Mapping
 
 _MOST = 200_000
 
@@ -36,14 +33,13 @@ def load_seen(context: str, environment: Mapping[str, str] = os.environ) -> froz
 
 
 def save_seen(
-    context: str, world: ClusterCache, environment: Mapping[str, str] = os.environ
+    context: str, keys: Iterable[str], environment: Mapping[str, str] = os.environ
 ) -> None:
-    """Keep the keys that are there; a place that cannot be written to is no reason to complain at the end."""
-    keys = [row.key for row in all_rows(world)][:_MOST]
+    """Keep the keys of the rows that are there; a place that cannot be written to is no reason to complain at the end."""
     path = seen_path(context, environment)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(orjson.dumps(keys))
+        path.write_bytes(orjson.dumps(list(islice(keys, _MOST))))
         path.chmod(0o600)
     except OSError:
         return

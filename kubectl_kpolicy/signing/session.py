@@ -12,68 +12,110 @@ from typing import TYPE_CHECKING, Any, TextIO
 from engine.lang.yaml.write import write_all
 from engine.manifests import Trust, compile_manifests
 from engine.model import Status
+from engine.record import record
 
 from .envelope import Proof, annotated, existing_message, message_of, title, with_signature
 from .errors import SigningError, UsageError
 from .files import read_bytes, read_manifests, trust_config, write_text
 
 if TYPE_CHECKING:
-    import argparse
+    from collections.abc import Sequence
 
     from engine.model import Object, Outcome
 
     from .keys import SigningKey
 
 
-def sign_file(args: argparse.Namespace, err: TextIO) -> None:
-    """Sign the file that `args` name and write the result; raise SigningError when that cannot be done."""
-    _check_flags(args)
-    documents = read_manifests(args.filename)
-    extra = _annotations(args.annotation)
-    message = existing_message(documents, args.annotation_domain) if args.append else None
+@record
+class SignRequest:
+    """What `sign` was told, by the names of its flags."""
+
+    filename: str
+    key: str = ""
+    output: str = ""
+    append: bool = False
+    annotation: tuple[str, ...] = ()
+    tarball: str = "no"
+    annotation_domain: str = "cosign.sigstore.dev"
+    rekor_url: str = ""
+    no_tlog_upload: bool = False
+    identity_token: str = ""
+    trusted_root: str = ""
+    trust_config: str = ""
+    timeout: float = 120.0
+
+    def __repr__(self) -> str:
+        return f"<SignRequest {self.filename}>"
+
+
+@record
+class VerifyRequest:
+    """What `verify` was told, by the names of its flags."""
+
+    filename: str
+    key: tuple[str, ...] = ()
+    certificate: str = ""
+    certificate_chain: str = ""
+    certificate_identity: str = ""
+    certificate_identity_regexp: str = ""
+    certificate_oidc_issuer: str = ""
+    certificate_oidc_issuer_regexp: str = ""
+    trusted_root: str = ""
+    trust_config: str = ""
+    ignore_sct: bool = False
+    ignore_tlog: bool = False
+    annotation_domain: str = "cosign.sigstore.dev"
+
+
+def sign_file(flags: SignRequest, err: TextIO) -> None:
+    """Sign the file that a request names and write the result; raise SigningError when that cannot be done."""
+    _check_flags(flags)
+    documents = read_manifests(flags.filename)
+    extra = _annotations(flags.annotation)
+    message = existing_message(documents, flags.annotation_domain) if flags.append else None
     if message is not None and extra:
         raise UsageError("`--annotation` would change what is already signed; leave out `-A`")
     documents = annotated(documents, extra)
-    message = message or message_of(documents, args.annotation_domain)
-    config = trust_config(args.trusted_root, args.trust_config, args.rekor_url)
-    key = _key(args)
-    proof = _key_proof(message, key, args) if key else _keyless_proof(message, config, args)
-    signed = with_signature(documents, message, proof, args.annotation_domain, append=args.append)
-    _check_result(signed, _attestor(key), config, args.annotation_domain)
-    target = args.output or f"{args.filename}.signed"
+    message = message or message_of(documents, flags.annotation_domain)
+    config = trust_config(flags.trusted_root, flags.trust_config, flags.rekor_url)
+    key = _key(flags)
+    proof = _key_proof(message, key, flags) if key else _keyless_proof(message, config, flags)
+    signed = with_signature(documents, message, proof, flags.annotation_domain, append=flags.append)
+    _check_result(signed, _attestor(key), config, flags.annotation_domain)
+    target = flags.output or f"{flags.filename}.signed"
     write_text(target, write_all(signed, sort=True))
     _report(signed, target, err)
 
 
-def verify_file(args: argparse.Namespace) -> list[tuple[Object, Outcome]]:
+def verify_file(flags: VerifyRequest) -> list[tuple[Object, Outcome]]:
     """Return every document of the file with its outcome; raise UsageError for flags that do not go together."""
-    entries = _wanted(args)
-    documents = read_manifests(args.filename)
-    block = {"attestors": [{"entries": entries}], "annotationDomain": args.annotation_domain}
-    config = trust_config(args.trusted_root, args.trust_config)
+    entries = _wanted(flags)
+    documents = read_manifests(flags.filename)
+    block = {"attestors": [{"entries": entries}], "annotationDomain": flags.annotation_domain}
+    config = trust_config(flags.trusted_root, flags.trust_config)
     rule = compile_manifests(block)
     trust, now = Trust.from_json(config["trustedRoot"]), datetime.now(UTC)
     return [(one, rule(one, trust, now)) for one in documents]
 
 
-def _check_flags(args: argparse.Namespace) -> None:
-    if args.tarball not in {"no", "false"}:
+def _check_flags(flags: SignRequest) -> None:
+    if flags.tarball not in {"no", "false"}:
         raise UsageError(
             "signing in the archive form (`--tarball yes`) is not supported",
             help="it is deprecated upstream; manifests signed that way still verify",
         )
-    if args.no_tlog_upload and not args.key:
+    if flags.no_tlog_upload and not flags.key:
         raise UsageError(
             "a keyless signature cannot be verified without its log entry",
             help="leave out `--no-tlog-upload`, or sign with a key (`-k`)",
         )
-    if args.filename == "-" and not args.output:
+    if flags.filename == "-" and not flags.output:
         raise UsageError("the name of the result is unknown; give `-o`")
-    if args.timeout <= 0:
+    if flags.timeout <= 0:
         raise UsageError("`--timeout` must be more than 0 seconds")
 
 
-def _annotations(pairs: list[str]) -> dict[str, str]:
+def _annotations(pairs: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for pair in pairs:
         key, separator, text = pair.partition("=")
@@ -83,28 +125,28 @@ def _annotations(pairs: list[str]) -> dict[str, str]:
     return found
 
 
-def _key(args: argparse.Namespace) -> SigningKey | None:
-    if not args.key:
+def _key(flags: SignRequest) -> SigningKey | None:
+    if not flags.key:
         return None
     from .keys import load_signing_key
 
-    return load_signing_key(args.key)
+    return load_signing_key(flags.key)
 
 
-def _key_proof(message: bytes, key: SigningKey, args: argparse.Namespace) -> Proof:
+def _key_proof(message: bytes, key: SigningKey, flags: SignRequest) -> Proof:
     signature = key.sign(message)
-    if not args.rekor_url or args.no_tlog_upload:
+    if not flags.rekor_url or flags.no_tlog_upload:
         return Proof(signature)
     from .upload import log_signature
 
-    bundle = log_signature(args.rekor_url, message, signature, key.public_pem, args.timeout)
+    bundle = log_signature(flags.rekor_url, message, signature, key.public_pem, flags.timeout)
     return Proof(signature, bundle=bundle)
 
 
-def _keyless_proof(message: bytes, config: dict[str, Any], args: argparse.Namespace) -> Proof:
+def _keyless_proof(message: bytes, config: dict[str, Any], flags: SignRequest) -> Proof:
     from .keyless import sign_keyless
 
-    return sign_keyless(message, config, args.identity_token, args.timeout)
+    return sign_keyless(message, config, flags.identity_token, flags.timeout)
 
 
 def _attestor(key: SigningKey | None) -> dict[str, Any]:
@@ -140,8 +182,8 @@ def _report(signed: list[Object], target: str, err: TextIO) -> None:
         print(f"signed {', '.join(title(one) for one in signed)}: {target}", file=err)
 
 
-def _wanted(args: argparse.Namespace) -> list[dict[str, Any]]:
-    entries = [*map(_key_entry, args.key), *_certificate_entries(args), *_identity_entries(args)]
+def _wanted(flags: VerifyRequest) -> list[dict[str, Any]]:
+    entries = [*map(_key_entry, flags.key), *_certificate_entries(flags), *_identity_entries(flags)]
     if not entries:
         raise UsageError(
             "nobody is named whose signature is wanted",
@@ -155,22 +197,22 @@ def _key_entry(path: str) -> dict[str, Any]:
     return {"keys": {"publicKeys": text}}
 
 
-def _certificate_entries(args: argparse.Namespace) -> list[dict[str, Any]]:
-    named = {"cert": args.certificate, "certChain": args.certificate_chain}
+def _certificate_entries(flags: VerifyRequest) -> list[dict[str, Any]]:
+    named = {"cert": flags.certificate, "certChain": flags.certificate_chain}
     block = {
         key: read_bytes(path).decode("utf-8", "replace") for key, path in named.items() if path
     }
     return [{"certificates": block}] if block else []
 
 
-def _identity_entries(args: argparse.Namespace) -> list[dict[str, Any]]:
+def _identity_entries(flags: VerifyRequest) -> list[dict[str, Any]]:
     subject = {
-        "subject": args.certificate_identity,
-        "subjectRegExp": args.certificate_identity_regexp,
+        "subject": flags.certificate_identity,
+        "subjectRegExp": flags.certificate_identity_regexp,
     }
     issuer = {
-        "issuer": args.certificate_oidc_issuer,
-        "issuerRegExp": args.certificate_oidc_issuer_regexp,
+        "issuer": flags.certificate_oidc_issuer,
+        "issuerRegExp": flags.certificate_oidc_issuer_regexp,
     }
     if not any(subject.values()) and not any(issuer.values()):
         return []
@@ -180,7 +222,7 @@ def _identity_entries(args: argparse.Namespace) -> list[dict[str, Any]]:
             help="give both `--certificate-identity` and `--certificate-oidc-issuer` (or `-regexp` forms)",
         )
     logs = {
-        "rekor": {"ignoreTlog": args.ignore_tlog},
-        "ctlog": {"ignoreSCT": args.ignore_sct},
+        "rekor": {"ignoreTlog": flags.ignore_tlog},
+        "ctlog": {"ignoreSCT": flags.ignore_sct},
     }
     return [{"keyless": {**subject, **issuer, **logs}}]

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from engine.errors import EngineError
-from engine.record import replace
+from engine.record import record, replace
 from kubectl_kpolicy.apply.boxes import Brush
+from kubectl_kpolicy.apply.inputs import ApplyRequest
 from kubectl_kpolicy.apply.session import asking
 from kubectl_kpolicy.output.color import wanted
 from kubectl_kpolicy.output.diagnostics import report
@@ -23,7 +24,6 @@ from .selector import parse_selector
 from .verdict import OK, missing_row
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from kubectl_kpolicy.apply.outside import Outside
@@ -33,12 +33,30 @@ if TYPE_CHECKING:
     from .verdict import Row
 
 
-def run_command(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:
+@record
+class TestRequest:
+    """What `test` was told, by the names of its flags."""
+
+    paths: tuple[str, ...] = (".",)
+    file_name: str = "kyverno-test.yaml"
+    test_case_selector: str = ""
+    output: str = "table"
+    fail_only: bool = False
+    detailed_results: bool = False
+    remove_color: bool = False
+    color: str = "auto"
+    require_tests: bool = False
+    strict: bool = False
+    git_branch: str = ""
+    resolve_values: bool = False
+    registry: bool = False
+
+
+def run_command(flags: TestRequest, out: TextIO, err: TextIO) -> int:
     """Run `kubectl kpolicy test` and return its exit code: 1 where a row misses or a test cannot be read."""
-    selector = parse_selector(args.test_case_selector)
-    args.cluster = False
-    with collector_off(), asking(args) as outside:
-        return _Session(args, selector, out, err, outside).run()
+    selector = parse_selector(flags.test_case_selector)
+    with collector_off(), asking(ApplyRequest(registry=flags.registry)) as outside:
+        return _Session(flags, selector, out, err, outside).run()
 
 
 class _Session:
@@ -46,25 +64,25 @@ class _Session:
 
     def __init__(
         self,
-        args: argparse.Namespace,
+        flags: TestRequest,
         selector: Selector,
         out: TextIO,
         err: TextIO,
         outside: Outside | None,
     ) -> None:
-        self._args = args
+        self._flags = flags
         self._outside = outside
         self._selector = selector
         self._out, self._err = out, err
         self._now = datetime.now(UTC)
-        self._brush = Brush(on=not args.remove_color and wanted(args.color, out))
-        self._tables = args.output == "table"
+        self._brush = Brush(on=not flags.remove_color and wanted(flags.color, out))
+        self._tables = flags.output == "table"
         self._rows: list[Row] = []
         self._broken = 0
         self._cases = 0
 
     def run(self) -> int:
-        for case in find_cases(map(Path, self._places()), self._args.file_name):
+        for case in find_cases(map(Path, self._places()), self._flags.file_name):
             if isinstance(case, Broken):
                 self._broken += 1
                 report(case.error, err=self._err)
@@ -72,20 +90,20 @@ class _Session:
                 self._cases += 1
                 self._run_case(case)
         self._show()
-        if not self._cases and self._args.require_tests:
-            raise EngineError("no test was found", help=f"tests are called {self._args.file_name}")
+        if not self._cases and self._flags.require_tests:
+            raise EngineError("no test was found", help=f"tests are called {self._flags.file_name}")
         return 1 if self._broken or any(self._failed(row) for row in self._rows) else 0
 
     def _places(self) -> list[str]:
-        paths: list[str] = self._args.paths
+        paths = list(self._flags.paths)
         if not any(path.startswith(ADDRESSES) for path in paths):
             return paths
         from kubectl_kpolicy.apply.remote import localised
 
-        return localised(paths, self._args.git_branch)
+        return localised(paths, self._flags.git_branch)
 
     def _failed(self, row: Row) -> bool:
-        return (row.strict if self._args.strict else row.verdict) != OK
+        return (row.strict if self._flags.strict else row.verdict) != OK
 
     def _run_case(self, case: TestCase) -> None:
         file = case.place
@@ -99,14 +117,14 @@ class _Session:
                 now=self._now,
                 file=file,
                 selector=self._selector,
-                resolve_values=self._args.resolve_values,
+                resolve_values=self._flags.resolve_values,
             )
         except EngineError as error:
             report(error, err=self._err)
             rows = _unreadable(case, file, error)
             self._broken += not rows
         self._rows += rows
-        shown = [row for row in rows if self._failed(row)] if self._args.fail_only else rows
+        shown = [row for row in rows if self._failed(row)] if self._flags.fail_only else rows
         if self._tables and shown:
             self._say("", self._table(shown), "")
 
@@ -131,18 +149,20 @@ class _Session:
             print(*lines, sep="\n", file=self._out)
 
     def _table(self, rows: Sequence[Row]) -> str:
-        args = self._args
-        return as_table(rows, brush=self._brush, detailed=args.detailed_results, strict=args.strict)
+        flags = self._flags
+        return as_table(
+            rows, brush=self._brush, detailed=flags.detailed_results, strict=flags.strict
+        )
 
     def _show(self) -> None:
         if not self._tables:
             rows = self._rows
-            if self._args.fail_only:
+            if self._flags.fail_only:
                 rows = [row for row in rows if self._failed(row)]
-            self._out.write(FORMATS[self._args.output](rows))
+            self._out.write(FORMATS[self._flags.output](rows))
             return
         failed = [row for row in self._rows if self._failed(row)]
-        if self._args.fail_only:
+        if self._flags.fail_only:
             self._say(f"\nTest Summary: {len(failed)} out of {len(self._rows)} tests failed\n")
             return
         passed = len(self._rows) - len(failed)

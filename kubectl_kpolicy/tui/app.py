@@ -15,11 +15,11 @@ from kubectl_kpolicy.actions.catalog import registry
 from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.actions.refusals import refusal
 from kubectl_kpolicy.cluster import pulse
-from kubectl_kpolicy.cluster.cache import word
 from kubectl_kpolicy.cluster.details import sections
 from kubectl_kpolicy.cluster.listings import LISTINGS
 from kubectl_kpolicy.grants.form import GrantForm
 from kubectl_kpolicy.output.cells import plain
+from kubectl_kpolicy.output.fields import word
 
 from .chrome import footer_keys, header_parts
 from .command_line import SCREENS
@@ -48,9 +48,10 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from kubectl_kpolicy.actions.codes import CodeDesk
-    from kubectl_kpolicy.actions.registry import Action, Right
-    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.actions.registry import Action
     from kubectl_kpolicy.cluster.sources import Source
+    from kubectl_kpolicy.output.rows import Row
+    from kubectl_kpolicy.session.identity import Right
 
     from .settings import Settings
     from .widgets.table import PolicyTable

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubectl_kpolicy.cluster import pulse, time_format
+from kubectl_kpolicy.cluster import pulse
 from kubectl_kpolicy.cluster.cache import Trouble
 from kubectl_kpolicy.cluster.grants import state_of
 from kubectl_kpolicy.cluster.recording import ReplaySource
+from kubectl_kpolicy.output import time_format
 
 from .widgets.frame import Part
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from kubectl_kpolicy.actions.catalog import DESCRIPTIONS, LISTS
 from kubectl_kpolicy.actions.registry import command_line
-from kubectl_kpolicy.cluster.cache import word
+from kubectl_kpolicy.output.fields import word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kubectl_kpolicy.actions.registry import Action
-    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.output.rows import Row
 
     from .app import Console
 

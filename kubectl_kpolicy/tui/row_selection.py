@@ -10,12 +10,12 @@ from bisect import insort
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any
 
-from kubectl_kpolicy.cluster.rows import sort_key, sort_rows
+from kubectl_kpolicy.output.rows import sort_key, sort_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kubectl_kpolicy.cluster.rows import Listing, Row
+    from kubectl_kpolicy.output.rows import Listing, Row
 
 _FEW = 0.02
 """The part of all rows up to which new ones are put in their places one by one."""

@@ -6,16 +6,16 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from engine.record import record
-from kubectl_kpolicy.cluster import time_format
 from kubectl_kpolicy.cluster.cache import Trouble
 from kubectl_kpolicy.cluster.resources import RESOURCES
+from kubectl_kpolicy.output import time_format
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
     from kubectl_kpolicy.cluster.cache import ClusterCache, Problem
-    from kubectl_kpolicy.cluster.rows import Listing
+    from kubectl_kpolicy.output.rows import Listing
 
     from .state import ListState, Shown
 

@@ -19,7 +19,6 @@ from engine.errors import EngineError
 from engine.record import record
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Awaitable, Callable, Mapping
 
 PORT = 8000
@@ -115,9 +114,9 @@ def refusal(headers: Mapping[str, str], path: str, key: str, address: Address) -
     return ""
 
 
-def serve(args: argparse.Namespace, words: list[str]) -> int:
+def serve(where: str, words: list[str], *, is_remote_allowed: bool = False) -> int:
     """Serve until somebody presses Ctrl-C; raises EngineError without the extra, and for an address that needs consent."""
-    address = address_of(args.serve, is_allowed=getattr(args, "allow_remote", False))
+    address = address_of(where, is_allowed=is_remote_allowed)
     server_of = _server_class()
     server_of(command_of(words[1:]), address, secrets.token_urlsafe(24)).serve()
     return 0

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from engine.errors import EngineError
-from engine.record import replace
+from engine.record import record, replace
 from kubectl_kpolicy.actions.catalog import ALL
 from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.cluster.fetching import Scope
 from kubectl_kpolicy.cluster.recording import Recorder, ReplaySource, read_recording
 from kubectl_kpolicy.cluster.sources import LiveSource
-from kubectl_kpolicy.cluster.time_format import instant
+from kubectl_kpolicy.cluster.violations import all_rows
+from kubectl_kpolicy.output.time_format import instant
+from kubectl_kpolicy.session.cluster import ClusterFlags, access_of
 from kubectl_kpolicy.session.shown import load_columns
 from kubectl_kpolicy.session.watermark import load_seen, save_seen
 
@@ -25,17 +27,11 @@ from .app import Console
 from .settings import Settings
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
 
     from controllers.kube.http import HttpClient
     from kubectl_kpolicy.cluster.sources import Source
 
-
-_OF_ONE_CONTEXT = (
-    "cluster", "user", "server", "token", "certificate_authority", "client_certificate", "client_key", "tls_server_name",
-    "insecure_skip_tls_verify", "namespace", "where", "write", "record", "journal",
-)  # fmt: skip
 
 _COLLECTOR = (100_000, 50, 100)
 """Rows by the ten thousand are no garbage: with Python's own thresholds, looking for some took half the time of reading them."""
@@ -60,58 +56,73 @@ class Late:
         return getattr(self._made, name)
 
 
-def start(args: argparse.Namespace, settings_of: Callable[[argparse.Namespace], dict[str, Any]]) -> int:  # fmt: skip
+@record
+class ConsoleRequest:
+    """What `tui` was told, by the names of its flags."""
+
+    connection: ClusterFlags
+    screen: str = ""
+    where: str = ""
+    read_only: bool = False
+    write: bool = False
+    theme: str = ""
+    ascii: bool = False
+    record: str = ""
+    replay: str = ""
+    at: str = ""
+
+
+def start(flags: ConsoleRequest, settings_of: Callable[[ConsoleRequest], dict[str, Any]]) -> int:
     """Open the console until somebody leaves it; on another context, where somebody left for that."""
     gc.freeze()
     gc.set_threshold(*_COLLECTOR)
-    chosen = asyncio.run(_run(args, Settings(**settings_of(args))))
+    chosen = asyncio.run(_run(flags, Settings(**settings_of(flags))))
     while chosen:
-        elsewhere(args, *chosen)
-        chosen = asyncio.run(_run(args, Settings(**settings_of(args))))
+        flags = elsewhere(flags, *chosen)
+        chosen = asyncio.run(_run(flags, Settings(**settings_of(flags))))
     return 0
 
 
-def elsewhere(args: argparse.Namespace, context: str, screen: str) -> None:
-    """Turn flags into those for another context.
+def elsewhere(flags: ConsoleRequest, context: str, screen: str) -> ConsoleRequest:
+    """Return what was asked for, on another context.
 
     What was said about the one before is not said about it: neither its server and credentials nor that it may be written to.
     """
-    for name in _OF_ONE_CONTEXT:
-        if hasattr(args, name):
-            setattr(args, name, False if isinstance(getattr(args, name), bool) else "")
-    args.context, args.screen = context, screen
+    kept = flags.connection
+    there = ClusterFlags(kubeconfig=kept.kubeconfig, context=context, all_namespaces=kept.all_namespaces, as_user=kept.as_user,
+                         as_group=kept.as_group, as_uid=kept.as_uid, request_timeout=kept.request_timeout)  # fmt: skip
+    return replace(flags, connection=there, screen=screen, where="", write=False, record="")
 
 
-async def _run(args: argparse.Namespace, settings: Settings) -> tuple[str, str] | None:
+async def _run(flags: ConsoleRequest, settings: Settings) -> tuple[str, str] | None:
     """Run a console; return the context to go on with and the screen, where somebody chose another."""
     settings = replace(settings, columns=load_columns(), color=_color(settings.color))
-    if args.replay:
-        past = _replay(args)
+    if flags.replay:
+        past = _replay(flags)
         name = settings.context or past.name
         console = Console(past, replace(settings, context=name, read_only=True))
         await console.run_async()
         return None
     from controllers.kube.access import connect
     from controllers.kube.clock import ServerClock
-    from kubectl_kpolicy.session.cluster import access_of
     from kubectl_kpolicy.session.config import load_config
 
-    access = access_of(args)
+    access = access_of(flags.connection)
     clock = ServerClock()
     client = cast("HttpClient", Late(partial(connect, access, clock=clock)))
-    journal = args.journal or load_config().context(settings.context, "journal")
+    journal = flags.connection.journal or load_config().context(settings.context, "journal")
     source = LiveSource(client, clock, Scope(journal=journal), name=settings.context)
     settings = replace(settings, seen=load_seen(settings.context))
     console = Console(source, settings, doer=ActionExecutor(client, source.now, world=source.world))
     console.identify = _identifying(console, client)
-    console.contexts = partial(_contexts, args)
+    console.contexts = partial(_contexts, flags)
     with ExitStack() as stack:
-        _record(args, source, stack)
+        _record(flags, source, stack)
         try:
             chosen = await console.run_async()
         finally:
             await client.close()
-    save_seen(settings.context, source.world)
+    save_seen(settings.context, (row.key for row in all_rows(source.world)))
     return (chosen, console.current) if chosen else None
 
 
@@ -125,11 +136,11 @@ def _color(name: str) -> str:
         raise EngineError(f"`{name}` is no colour", help="write `color` of the context as teal or #112233") from error  # fmt: skip
 
 
-def _contexts(args: argparse.Namespace) -> list[str]:
+def _contexts(flags: ConsoleRequest) -> list[str]:
     """Return the contexts of the kubeconfig, in its order."""
     from controllers.kube.kubeconfig import default_paths, read_kubeconfig
 
-    paths = [Path(args.kubeconfig)] if args.kubeconfig else default_paths()
+    paths = [Path(flags.connection.kubeconfig)] if flags.connection.kubeconfig else default_paths()
     return list(read_kubeconfig(paths).contexts)
 
 
@@ -153,16 +164,16 @@ def _identifying(console: Console, client: Any) -> Any:
     return identify
 
 
-def _replay(args: argparse.Namespace) -> ReplaySource:
-    at = instant(args.at)
-    if args.at and at is None:
-        raise EngineError(f"cannot read `{args.at}` as an instant", help="write it as 2026-11-21T10:18:00Z")  # fmt: skip
-    return ReplaySource(read_recording(Path(args.replay)), at)
+def _replay(flags: ConsoleRequest) -> ReplaySource:
+    at = instant(flags.at)
+    if flags.at and at is None:
+        raise EngineError(f"cannot read `{flags.at}` as an instant", help="write it as 2026-11-21T10:18:00Z")  # fmt: skip
+    return ReplaySource(read_recording(Path(flags.replay)), at)
 
 
-def _record(args: argparse.Namespace, source: Source, stack: ExitStack) -> None:
-    if args.record:
-        path = Path(args.record)
+def _record(flags: ConsoleRequest, source: Source, stack: ExitStack) -> None:
+    if flags.record:
+        path = Path(flags.record)
         path.touch(mode=0o600)
         descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC)
         Recorder(source.world, stack.enter_context(os.fdopen(descriptor, "w")), source.now, source.name)  # fmt: skip

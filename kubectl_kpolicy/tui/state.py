@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kubectl_kpolicy.cluster.cache import ClusterCache
-    from kubectl_kpolicy.cluster.rows import Listing, Row
     from kubectl_kpolicy.filter import Filter
+    from kubectl_kpolicy.output.rows import Listing, Row
 
 
 @record

@@ -1,6 +1,6 @@
 """Colours: dark and light, a pair for eyes that do not tell red from green, and the terminal's own.
 
-A state is never told by colour alone (`cluster.marks`); colours only make it quicker to find.
+A state is never told by colour alone (`output.marks`); colours only make it quicker to find.
 """
 
 from __future__ import annotations

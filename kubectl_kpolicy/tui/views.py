@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from kubectl_kpolicy.cluster.cache import ClusterCache
-    from kubectl_kpolicy.cluster.rows import Listing
+    from kubectl_kpolicy.output.rows import Listing
 
     from .screen_status import Standing
     from .state import Shown

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from controllers.kube import Client
     from engine.model import Object
-    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.output.rows import Row
     from kubectl_kpolicy.session.identity import Identity
 
     from .app import Console

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError
 from engine.record import replace
 from kubectl_kpolicy.actions.registry import Danger as Level
-from kubectl_kpolicy.cluster.time_format import length_of
 from kubectl_kpolicy.grants import form as forms
+from kubectl_kpolicy.output.time_format import length_of
 from kubectl_kpolicy.tui import commands
 from kubectl_kpolicy.tui.modals.danger import Danger, Field, Question
 from kubectl_kpolicy.tui.modals.wizard import GrantWizard
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from kubectl_kpolicy.actions.executor import Outcome
     from kubectl_kpolicy.actions.registry import Action
-    from kubectl_kpolicy.cluster.rows import Row
     from kubectl_kpolicy.grants.form import Draft
+    from kubectl_kpolicy.output.rows import Row
     from kubectl_kpolicy.tui.app import Console
 
 _REASON = Field("reason", "reason", "why, for the record")

@@ -6,8 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from kubectl_kpolicy.cluster.details import sections
-from kubectl_kpolicy.cluster.rows import SEVERITIES, Shape
 from kubectl_kpolicy.filter import compile_filter, parts_of
+from kubectl_kpolicy.output.rows import SEVERITIES, Shape
 from kubectl_kpolicy.session.config import save_view
 from kubectl_kpolicy.session.shown import save_columns
 from kubectl_kpolicy.tui.comparing import compared
@@ -21,7 +21,7 @@ from .navigation import set_namespace
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from kubectl_kpolicy.cluster.rows import Column, Row
+    from kubectl_kpolicy.output.rows import Column, Row
     from kubectl_kpolicy.tui.app import Console
     from kubectl_kpolicy.tui.views import ListView
 

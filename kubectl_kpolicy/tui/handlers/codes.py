@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from textual.widget import AwaitMount
 
     from kubectl_kpolicy.actions.codes import CodeDesk, Issued
-    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.output.rows import Row
     from kubectl_kpolicy.tui.app import Console
 
 _NOBODY = "a recording cannot be changed"

@@ -11,10 +11,10 @@ from engine.errors import EngineError
 from kubectl_kpolicy.actions.registry import Danger
 from kubectl_kpolicy.cluster import explaining
 from kubectl_kpolicy.cluster.details import hint, sections
-from kubectl_kpolicy.cluster.time_format import absolute
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.explanation import Reason
 from kubectl_kpolicy.output.structured import yaml_text
+from kubectl_kpolicy.output.time_format import absolute
 from kubectl_kpolicy.tui.explaining import ExplainView
 from kubectl_kpolicy.tui.modals.picker import Choice, Picker
 from kubectl_kpolicy.tui.modals.texts import TextWindow

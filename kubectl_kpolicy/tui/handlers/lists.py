@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
-from kubectl_kpolicy.cluster.rows import Shape
+from kubectl_kpolicy.output.rows import Shape
 from kubectl_kpolicy.tui.modals.picker import Choice, Picker
 from kubectl_kpolicy.tui.themes import SHORT, theme_name
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 from kubectl_kpolicy.cluster.recording import ReplaySource
-from kubectl_kpolicy.cluster.time_format import absolute, instant, length_of, span
+from kubectl_kpolicy.output.time_format import absolute, instant, length_of, span
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from textual.app import ComposeResult
 
-    from kubectl_kpolicy.cluster.rows import Column
+    from kubectl_kpolicy.output.rows import Column
 
 
 class Columns(ModalScreen[tuple[str, ...] | None]):

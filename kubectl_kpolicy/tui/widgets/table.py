@@ -16,8 +16,8 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from kubectl_kpolicy.cluster.rows import Shape
 from kubectl_kpolicy.output.cells import cell_role, cell_text, plain
+from kubectl_kpolicy.output.rows import Shape
 from kubectl_kpolicy.tui.state import Heading
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from textual import events
 
-    from kubectl_kpolicy.cluster.rows import Column, Row
+    from kubectl_kpolicy.output.rows import Column, Row
     from kubectl_kpolicy.tui.state import ListState
 
 _SAMPLE = 200

@@ -18,7 +18,7 @@ from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.actions.refusals import READ_ONLY, refusal
 from kubectl_kpolicy.actions.registry import Danger, command_line
 from kubectl_kpolicy.cluster import cleanup, exceptions
-from kubectl_kpolicy.cluster.rows import Row
+from kubectl_kpolicy.output.rows import Row
 from kubectl_kpolicy.tui.command_line import SCREENS
 from kubectl_kpolicy.tui.handlers import HANDLERS
 from tests.plugin.scene import NOW, objects, world

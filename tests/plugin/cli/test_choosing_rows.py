@@ -11,9 +11,9 @@ import pytest
 from controllers.kube.kinds import CONFIG_MAPS, POLICY_REPORTS
 from kubectl_kpolicy.cli.selection import has_fields, is_named, read_fields
 from kubectl_kpolicy.cli.watching import changes
-from kubectl_kpolicy.cluster.rows import Row
 from kubectl_kpolicy.output.diagnostics import ExitCode
 from kubectl_kpolicy.output.misuse import Misuse
+from kubectl_kpolicy.output.rows import Row
 from tests.plugin.grants.staging import Stage, play
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from kubectl_kpolicy.cluster import (
 )
 from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
 from kubectl_kpolicy.cluster.listings import LISTINGS, listing_named
-from kubectl_kpolicy.cluster.rows import Row, sort_rows
 from kubectl_kpolicy.cluster.violations import LISTING as VIOLATIONS
 from kubectl_kpolicy.cluster.violations import all_rows, is_failure
+from kubectl_kpolicy.output.rows import Row, sort_rows
 from tests.plugin.scene import (
     NOW,
     ago,

@@ -19,7 +19,7 @@ from kubectl_kpolicy.cluster.fetching import Scope, fetch
 from kubectl_kpolicy.cluster.listings import LISTINGS
 from kubectl_kpolicy.cluster.recording import Recorder, ReplaySource, read_recording
 from kubectl_kpolicy.cluster.sources import LiveSource
-from kubectl_kpolicy.cluster.time_format import length_of, span
+from kubectl_kpolicy.output.time_format import length_of, span
 from tests.plugin.scene import NOW, exception, objects, report, result, ttl_object, world
 
 

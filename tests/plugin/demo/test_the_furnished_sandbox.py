@@ -23,7 +23,7 @@ from tests.contracts.source import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kubectl_kpolicy.cluster.rows import Row
+    from kubectl_kpolicy.output.rows import Row
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not here")
 

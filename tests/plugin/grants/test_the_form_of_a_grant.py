@@ -12,12 +12,12 @@ from controllers.kube.fake import FakeClient
 from engine.errors import EngineError
 from engine.record import replace
 from kubectl_kpolicy.cluster.listings import LISTINGS
-from kubectl_kpolicy.grants.arguments import Target
-from kubectl_kpolicy.grants.errors import Refused
 from kubectl_kpolicy.grants.form import Draft, GrantForm, ask_of, command, draft_of
 from kubectl_kpolicy.grants.reach import reach_of
 from kubectl_kpolicy.grants.requests import judge, manifest
+from kubectl_kpolicy.session.errors import Refused
 from kubectl_kpolicy.session.identity import Identity
+from kubectl_kpolicy.session.targets import Target
 from tests.plugin.scene import NOW, ago, objects, world
 
 ADA = Identity("ada", ("dev",))

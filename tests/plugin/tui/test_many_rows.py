@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from kubectl_kpolicy.cluster.cache import ClusterCache
-from kubectl_kpolicy.cluster.rows import Row, sort_rows
 from kubectl_kpolicy.cluster.violations import LISTING, all_rows, rows_of_report
+from kubectl_kpolicy.output.rows import Row, sort_rows
 from kubectl_kpolicy.tui.redraw import Pace
 from kubectl_kpolicy.tui.row_selection import Sieve
 from kubectl_kpolicy.tui.start import Late

@@ -177,14 +177,10 @@ async def _until(line: aiohttp.ClientWebSocketResponse, wanted: bytes) -> str:
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch) -> None:
-    from types import SimpleNamespace
-
     from kubectl_kpolicy.tui import serving
 
     monkeypatch.setitem(sys.modules, "textual_serve.server", None)
     monkeypatch.setitem(sys.modules, "textual_serve", None)
     with pytest.raises(EngineError) as raised:
-        serving.serve(
-            SimpleNamespace(serve="127.0.0.1:0", allow_remote=False), ["kpolicy", "tui", "--serve"]
-        )
+        serving.serve("127.0.0.1:0", ["kpolicy", "tui", "--serve"])
     assert "kubectl-kpolicy[serve]" in raised.value.help

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import tomllib
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,12 +14,13 @@ from engine.errors import DocumentError, EngineError
 from kubectl_kpolicy.cluster.cache import ClusterCache
 from kubectl_kpolicy.cluster.recording import Recorder, ReplaySource, read_recording
 from kubectl_kpolicy.filter import compile_filter, parts_of
+from kubectl_kpolicy.session.cluster import ClusterFlags
 from kubectl_kpolicy.session.config import load_config, save_view
 from kubectl_kpolicy.session.shown import columns_path, load_columns, save_columns
 from kubectl_kpolicy.tui import start
 from kubectl_kpolicy.tui.command_line import understand
 from kubectl_kpolicy.tui.handlers.replay import meant
-from kubectl_kpolicy.tui.start import elsewhere
+from kubectl_kpolicy.tui.start import ConsoleRequest, elsewhere
 from tests.plugin.scene import NOW, report, result, world
 
 from .stage import (
@@ -198,27 +198,29 @@ def test_a_context_is_chosen_from_those_there_are() -> None:
 
 
 def test_what_was_said_of_one_context_does_not_hold_in_another() -> None:
-    words = {"context": "dev", "server": "https://dev", "token": "t", "insecure_skip_tls_verify": True, "write": True, "namespace": "a",
-             "read_only": False, "as_user": "bob", "screen": "v", "where": "x", "theme": "light", "kubeconfig": "/k"}  # fmt: skip
-    args = SimpleNamespace(**words)
-    elsewhere(args, "prod", "grants")
-    assert vars(args) == {**words, "context": "prod", "screen": "grants", "server": "", "token": "", "insecure_skip_tls_verify": False,
-                          "write": False, "namespace": "", "where": ""}  # fmt: skip
+    there = ClusterFlags(context="dev", server="https://dev", token="t", insecure_skip_tls_verify=True, namespace="a", as_user="bob",
+                         kubeconfig="/k", journal="a/b", cluster="c", user="u")  # fmt: skip
+    asked = ConsoleRequest(there, screen="v", where="x", theme="light", write=True, record="f")
+
+    made = elsewhere(asked, "prod", "grants")
+
+    kept = ClusterFlags(context="prod", as_user="bob", kubeconfig="/k")
+    assert made == ConsoleRequest(kept, screen="grants", theme="light")
 
 
 def test_the_console_opens_again_on_the_context_that_was_chosen(monkeypatch) -> None:
     seen: list[tuple[str, str]] = []
     answers = [("prod", "grants"), None]
 
-    async def run(args, settings):
-        seen.append((args.context, settings.screen))
+    async def run(asked, settings):
+        seen.append((asked.connection.context, settings.screen))
         return answers.pop(0)
 
     monkeypatch.setattr(start, "_run", run)
     monkeypatch.setattr(start.gc, "freeze", lambda: None)
     monkeypatch.setattr(start.gc, "set_threshold", lambda *_: None)
-    args = SimpleNamespace(context="dev", screen="violations")
-    assert start.start(args, lambda given: {"context": given.context, "screen": given.screen}) == 0
+    asked = ConsoleRequest(ClusterFlags(context="dev"), screen="violations")
+    assert start.start(asked, lambda given: {"screen": given.screen}) == 0
     assert seen == [("dev", "violations"), ("prod", "grants")]
 
 
@@ -396,8 +398,8 @@ def test_a_filter_comes_apart_where_its_parts_stand_side_by_side(text: str, part
 
 @pytest.mark.parametrize("value", ["plain", "two words", 'a"b', "back\\slash", "(x)", "", "tab\there"])  # fmt: skip
 def test_any_value_can_be_filtered_by(value: str) -> None:
-    from kubectl_kpolicy.cluster.rows import Row
     from kubectl_kpolicy.cluster.violations import LISTING
+    from kubectl_kpolicy.output.rows import Row
     from kubectl_kpolicy.tui.handlers.choices import _quoted
 
     made = compile_filter(f"policy={_quoted(value)}", LISTING)

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from engine.model import Object
-
-    from .cache import ClusterCache
+    from kubectl_kpolicy.cluster.cache import ClusterCache
 
 Cell = str | int | float | bool | datetime | None
 

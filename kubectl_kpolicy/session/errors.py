@@ -1,4 +1,4 @@
-"""The verdict that a limit speaks against something, as an error with an exit code of its own."""
+"""What ends a command in other ways than a failure: refused by a limit, over already, not settled in time."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ class Refused(EngineError):  # noqa: N818 - it names the verdict
 
 class Over(EngineError):  # noqa: N818 - it names the state
     """It has ended, or waits for nothing that was asked of it."""
+
+
+class TimedOut(EngineError):  # noqa: N818 - it names what happened
+    """The time given for waiting has passed; nothing was undone."""
 
 
 def refused_by(refusals: Iterable[Refusal]) -> Refused:

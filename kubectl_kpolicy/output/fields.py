@@ -1,0 +1,30 @@
+"""Fields inside objects of an API server, whatever shape they came in: nothing raises for what is not there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from engine.model import Object
+
+
+def part(obj: Mapping[str, object], *names: str) -> Object:
+    """Return a map inside an object; an empty one where there is none."""
+    found: object = obj
+    for name in names:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def items(obj: Mapping[str, object], *names: str) -> list[Object]:
+    """Return the maps in a list inside an object; an empty list where there is none."""
+    found = part(obj, *names[:-1]).get(names[-1])
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def word(obj: Mapping[str, object], *names: str) -> str:
+    """Return a text inside an object; empty where there is none."""
+    found = part(obj, *names[:-1]).get(names[-1])
+    return "" if found is None or isinstance(found, dict | list) else str(found)
