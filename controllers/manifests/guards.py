@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from controllers.kube.accounts import Job, account_user
 from engine.cleanup.ttl import TTL_LABEL
+from engine.generate.labels import MANAGED_BY, ORIGIN, POLICY_NAME
 from engine.grants import FINAL
 from engine.grants.issuing import LONGEST
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 ME = "request.userInfo.username"
 _CREATE, _UPDATE = "oldObject == null", "oldObject != null"
+_STATES: Final = ("oldObject", "object")
 _DECISIONS = "(has(object.spec.decisions) ? object.spec.decisions : [])"
 _BEFORE = "(has(oldObject.spec.decisions) ? oldObject.spec.decisions : [])"
 _CLAIMED = "object.spec.?groups.orValue([])"
@@ -54,7 +56,7 @@ def guards(namespace: str = "kyverno") -> list[Object]:
             _code_states(namespace),
         ),
         *(_uses(), _uses_and_notes(namespace), _segments(), _records(namespace)),
-        _labels(namespace),
+        *(_labels(namespace), _origins(namespace)),
     )
     return [obj for policy in found for obj in (policy, _bound(policy))]
 
@@ -206,24 +208,43 @@ def _labels(namespace: str) -> Object:
 
     What our accounts write is what grants and rules say, whose authors were asked about it.
     """
-    before, after = (
-        f"{one}.metadata.?labels[?'{TTL_LABEL}'].orValue('')" for one in ("oldObject", "object")
+    before, after = (f"{one}.metadata.?labels[?'{TTL_LABEL}'].orValue('')" for one in _STATES)
+    return _deleting(
+        "kpolicy-ttl-labels",
+        f"{after} == '' || ({_UPDATE} && {before} == {after})",
+        f"only who may delete an object may set its label {TTL_LABEL}",
+        TTL_LABEL,
+        [account_user(namespace, job) for job in (Job.BACKGROUND, Job.GRANTS)],
     )
+
+
+def _origins(namespace: str) -> Object:
+    """Guard the labels by which an object counts as made by a rule, which synchronising deletes when the rule does not want it."""
+    before, after = (f"{one}.metadata.?labels.orValue({{}})" for one in _STATES)
+    same = f"[{', '.join(map(repr, ORIGIN))}].all(k, {before}[?k] == {after}[?k])"
+    return _deleting(
+        "kpolicy-generate-labels",
+        f"{after}[?'{MANAGED_BY}'].orValue('') != 'kyverno' || !('{POLICY_NAME}' in {after}) || ({_UPDATE} && {same})",
+        "only who may delete an object may say which rule made it",
+        POLICY_NAME,
+        [account_user(namespace, Job.BACKGROUND)],
+    )
+
+
+def _deleting(name: str, is_fine: str, message: str, label: str, ours: Iterable[str]) -> Object:
+    """Return a guard of objects with a label that makes us delete them: a write must be fine, or by who may delete."""
     place = (
         "authorizer.group(request.resource.group).resource(request.resource.resource)"
         ".namespace(request.namespace).name(object.metadata.?name.orValue(''))"
     )
-    ours = ", ".join(f"'{account_user(namespace, job)}'" for job in (Job.BACKGROUND, Job.GRANTS))
+    accounts = ", ".join(f"'{one}'" for one in ours)
     made = _policy(
-        "kpolicy-ttl-labels",
+        name,
         _rule("*", "*", "*", "CREATE", "UPDATE"),
-        [
-            (f"{after} == '' || ({_UPDATE} && {before} == {after}) || {place}.check('delete').allowed()",
-             f"only who may delete an object may set its label {TTL_LABEL}"),
-        ],
-        [{"name": "not-our-accounts", "expression": f"!({ME} in [{ours}])"}],
-    )  # fmt: skip
-    selector = {"matchExpressions": [{"key": TTL_LABEL, "operator": "Exists"}]}
+        [(f"{is_fine} || {place}.check('delete').allowed()", message)],
+        [{"name": "not-our-accounts", "expression": f"!({ME} in [{accounts}])"}],
+    )
+    selector = {"matchExpressions": [{"key": label, "operator": "Exists"}]}
     made["spec"]["matchConstraints"]["objectSelector"] = selector
     return made
 

@@ -35,6 +35,8 @@ UNPROVEN: Final = "unproven"
 ABSENT: Final = "absent"
 SAME_ATTEMPT: Final = timedelta(seconds=40)
 """How long an update may be run again: beyond the API server's own ceiling of 34 s."""
+_AHEAD: Final = timedelta(seconds=5)
+"""How far the clock of the replica that wrote a use may be ahead of ours; what came later than that is not known to be the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,4 +177,6 @@ def is_same(attempt: CodeUseRecord, spec: Object) -> bool:
     if spec.get("operation") != attempt.operation or spec.get("fingerprint") != attempt.fingerprint:
         return False
     at = instant_of(str(spec.get("usedAt") or ""))
-    return attempt.operation == "CREATE" or (at is not None and attempt.at - at <= SAME_ATTEMPT)
+    return attempt.operation == "CREATE" or (
+        at is not None and -_AHEAD <= attempt.at - at <= SAME_ATTEMPT
+    )

@@ -14,7 +14,16 @@ if TYPE_CHECKING:
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 PREFIX = "generate.kyverno.io/"
+POLICY_NAME = f"{PREFIX}policy-name"
 MAX_LABEL = 63
+
+
+_PLACES = ("group", "version", "kind", "namespace", "uid")
+ORIGIN = (
+    MANAGED_BY, POLICY_NAME, f"{PREFIX}policy-namespace", f"{PREFIX}rule-name",
+    *(f"{PREFIX}{whose}-{part}" for whose in ("trigger", "source") for part in _PLACES),
+)  # fmt: skip
+"""Labels that decide what becomes of a generated object."""
 
 
 def downstream_labels(policy: Policy, rule: str, review: Review) -> dict[str, str]:

@@ -1,7 +1,8 @@
-"""Looks what became of each use of a code, once the API server cannot be busy with the request any more.
+"""Looks what became of each use of a code: until its object is seen, or the API server cannot be busy with the request any more.
 
 A use is written before its object is, and another webhook or a quota may still have refused the object. The use stays either
-way; its state says whether the object was stored, and the next denial offers another code.
+way; its state says whether the object was stored, and where it was not the next denial offers another code. So an object that was
+seen once counts as stored, whatever its owner does with it afterwards: deleting it at once must not give him another code.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ CONFIRM_AFTER: Final = timedelta(seconds=90)
 """When a request is over for sure: the API server gives up after 34 s, and objects may still come late (A9)."""
 CONFIRMED, NOT_PERSISTED, UNREADABLE = "Confirmed", "NotPersisted", "Unreadable"
 _LOOK_AGAIN: Final = 1.0
-"""Seconds between two looks for the object of a reservation: one that is gone before it was seen is a use that counts not."""
+"""About how many seconds lie between two looks for an object: one that is gone before it was seen counts as never stored."""
+_BUSY: Final = timedelta(seconds=40)
+"""How long after a use its object is looked for that often: beyond the API server's own ceiling of 34 s."""
+_SOON: Final = timedelta(seconds=3)
 _ORDER: Final = {"": 0, "issued": 1, "used": 2, "void": 3}
 """States of a code; it only ever goes on."""
 FINAL: Final = frozenset({CONFIRMED, NOT_PERSISTED, UNREADABLE})
@@ -117,11 +121,11 @@ class CodeLoop:
         if source.startswith(("code-", "approval-")):
             told = {"state": "used", "uses": 1, "usedBy": spec.get("user"), "usedAt": spec.get("usedAt")}  # fmt: skip
             await self._write_code(source, told)
-        due = (instant_of(str(spec.get("usedAt") or "")) or now) + CONFIRM_AFTER
-        if now < due:
-            self.queue.add_after(place, (due - now).total_seconds())
-            return
         state, message = await self._outcome(spec)
+        used = instant_of(str(spec.get("usedAt") or "")) or now
+        if state != CONFIRMED and now < used + CONFIRM_AFTER:
+            self.queue.add_after(place, _seconds_to_next_look(state, used, now))
+            return
         await self._trail.record(outcome_record(use, state, now))
         await self._write_use(place[1], state, message, now)
 
@@ -205,6 +209,13 @@ class CodeLoop:
             )  # fmt: skip
         except NotFound:
             return
+
+
+def _seconds_to_next_look(state: str, used: datetime, now: datetime) -> float:
+    """Return when to look again for the object of a use: soon while its request may still be under way, then at the end."""
+    if state == NOT_PERSISTED and now < used + _BUSY:
+        return _LOOK_AGAIN / 2 if now < used + _SOON else 2 * _LOOK_AGAIN
+    return (used + CONFIRM_AFTER - now).total_seconds()
 
 
 def _state(obj: Object) -> str:

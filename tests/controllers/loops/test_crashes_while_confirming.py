@@ -17,7 +17,7 @@ from tests.controllers.dying import DyingClient
 from .staging import Scene, scene
 from .test_codes import KEY, POD, code, use
 
-MOST_STEPS = 40
+MOST_STEPS = 80
 
 
 def loop(made: Scene, client: Any) -> CodeLoop:

@@ -388,6 +388,7 @@ CONCERNED = {
     "kpolicy-audit-segments": (("kpolicy.io",), ["UPDATE"], ["auditsegments"]),
     "kpolicy-records": (("kpolicy.io",), [*WRITES, "DELETE"], ["auditsegments", "codeuses/status"]),
     "kpolicy-ttl-labels": (("*",), WRITES, ["*"]),
+    "kpolicy-generate-labels": (("*",), WRITES, ["*"]),
 }
 
 

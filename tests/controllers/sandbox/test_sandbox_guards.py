@@ -171,16 +171,20 @@ def test_kubectl_applies_what_install_prints(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
+async def for_writer_and_owner(api: Api) -> None:
+    for name, verbs in (("writer", ["get", "create", "update", "patch"]), ("owner", ["*"])):
+        rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}]
+        await api.post(f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": rules})
+        await api.post(f"{RBAC}/clusterrolebindings", {
+            "metadata": {"name": name}, "roleRef": {"kind": "ClusterRole", "name": name, "apiGroup": "rbac.authorization.k8s.io"},
+            "subjects": [{"kind": "User", "name": name, "apiGroup": "rbac.authorization.k8s.io"}],
+        })  # fmt: skip
+
+
 def test_a_label_that_deletes_is_set_by_who_may_delete_while_nothing_of_ours_runs(tmp_path: Path) -> None:  # fmt: skip
     async def test(api: Api) -> None:
         await guarded(api)
-        for name, verbs in (("writer", ["get", "create", "update", "patch"]), ("owner", ["*"])):
-            rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}]
-            await api.post(f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": rules})
-            await api.post(f"{RBAC}/clusterrolebindings", {
-                "metadata": {"name": name}, "roleRef": {"kind": "ClusterRole", "name": name, "apiGroup": "rbac.authorization.k8s.io"},
-                "subjects": [{"kind": "User", "name": name, "apiGroup": "rbac.authorization.k8s.io"}],
-            })  # fmt: skip
+        await for_writer_and_owner(api)
         plain, ends = config_map("plain"), config_map("ends")
         ends["metadata"]["labels"] = {"cleanup.kyverno.io/ttl": "1h"}
         sooner = {"metadata": {"labels": {"cleanup.kyverno.io/ttl": "1s"}}}
@@ -200,5 +204,40 @@ def test_a_label_that_deletes_is_set_by_who_may_delete_while_nothing_of_ours_run
         gone = {"metadata": {"labels": {"cleanup.kyverno.io/ttl": None}}}
         status, said = await api.as_("writer")("PATCH", f"{MAPS}/ends", gone, Content_Type=MERGE)
         assert status == 200, said
+
+    run(tmp_path, test)
+
+
+def test_what_a_rule_is_said_to_have_made_is_said_by_who_may_delete_it(tmp_path: Path) -> None:
+    """Synchronising deletes what bears the labels of a rule and is not wanted by it."""
+
+    async def test(api: Api) -> None:
+        await guarded(api)
+        await for_writer_and_owner(api)
+        labels = {
+            "app.kubernetes.io/managed-by": "kyverno", "generate.kyverno.io/policy-name": "p",
+            "generate.kyverno.io/rule-name": "r", "generate.kyverno.io/trigger-uid": "gone",
+        }  # fmt: skip
+        plain, made = config_map("plain"), config_map("made")
+        made["metadata"]["labels"] = labels
+        writer, owner = api.as_("writer"), api.as_("owner")
+        assert (await writer("POST", MAPS, plain))[0] == 201
+        assert (await writer("POST", MAPS, made))[0] == 403
+        marked = {"metadata": {"labels": labels}}
+        status, said = await writer("PATCH", f"{MAPS}/plain", marked, Content_Type=MERGE)
+        assert status == 403
+        assert "only who may delete an object may say which rule made it" in said["message"]
+        assert (await owner("POST", MAPS, made))[0] == 201
+        for change, allowed in (
+            ({"data": {"a": "changed"}}, 200),
+            ({"metadata": {"labels": {"generate.kyverno.io/trigger-uid": "another"}}}, 403),
+            ({"metadata": {"labels": {"team": "core"}}}, 200),
+            ({"metadata": {"labels": dict.fromkeys(labels)}}, 200),
+        ):
+            status, said = await writer("PATCH", f"{MAPS}/made", change, Content_Type=MERGE)
+            assert status == allowed, said
+        made["metadata"]["name"] = "ours"
+        ours = api.as_("system:serviceaccount:kyverno:kyverno-background-controller")
+        assert "only who may delete" not in str(await ours("POST", MAPS, made))
 
     run(tmp_path, test)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from controllers.store.uses import ABSENT, labels_of, state_of
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from controllers.store.uses import ABSENT, CodeUseRecord, is_same, labels_of, state_of, use_document
 
 POD = {"metadata": {"name": "web", "labels": {"a": "1"}}, "spec": {"hostPID": True}}
 
@@ -21,3 +25,18 @@ def test_labels_hold_no_names_and_are_short_enough_for_any():
 
     assert sorted(found) == ["kpolicy.io/policy-hash", "kpolicy.io/user-hash"]
     assert all(len(value) == 32 and value.isalnum() for value in found.values())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "same"),
+    [(0, True), (40, True), (41, False), (-5, True), (-6, False), (-3600, False)],
+)
+def test_an_update_is_the_same_attempt_for_a_short_time_whichever_clock_is_ahead(seconds, same):
+    at = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+    def attempt(at):
+        return CodeUseRecord("use-a", "ada", "p", ("r",), "UPDATE", {"uid": "u"}, "f", "minted", at)
+
+    written = use_document(attempt(at), "kyverno", b"k")["spec"]
+
+    assert is_same(attempt(at + timedelta(seconds=seconds)), written) is same
