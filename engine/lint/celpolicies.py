@@ -45,22 +45,22 @@ def _findings(policy: Policy) -> Iterator[Finding]:
     is_ours = policy.kind in _KINDS
     names = NAMES | {"exceptions"} if is_ours else NAMES
     variables = [str(one.get("name", "")) for one in spec.get("variables") or ()]
-    yield from _check_constraints(spec, required=not is_ours)
+    yield from check_constraints(spec, required=not is_ours)
     yield from _check_work(policy, spec)
     conditions = spec.get("matchConditions") or ()
     yield from check_named(conditions, "spec.matchConditions", names, variables)
     yield from check_variables(spec.get("variables") or (), "spec.variables", names)
-    yield from _check_validations(spec, names, variables)
+    yield from check_validations(spec, names, variables)
     yield from _check_mutations(spec, names, variables)
     yield from check_named(
         spec.get("auditAnnotations") or (), "spec.auditAnnotations", names, variables,
         key="key", expression="valueExpression",
     )  # fmt: skip
     if is_ours:
-        yield from _check_actions(spec)
+        yield from check_actions(spec)
 
 
-def _check_constraints(spec: Block, *, required: bool) -> Iterator[Finding]:
+def check_constraints(spec: Block, *, required: bool) -> Iterator[Finding]:
     """Warn of a policy that concerns nothing; the API server refuses a native one."""
     mode = (spec.get("evaluation") or {}).get("mode") or "Kubernetes"
     rules = (spec.get("matchConstraints") or {}).get("resourceRules") or ()
@@ -90,9 +90,10 @@ def _check_work(policy: Policy, spec: Block) -> Iterator[Finding]:
         yield error("spec.validations", text)
 
 
-def _check_validations(
+def check_validations(
     spec: Block, names: Collection[str], variables: Collection[str]
 ) -> Iterator[Finding]:
+    """Yield what is wrong with validations, which may read `names` and `variables`."""
     for index, block in enumerate(spec.get("validations") or ()):
         path = f"spec.validations[{index}]"
         yield from check_expression(block.get("expression"), f"{path}.expression", names, variables)
@@ -115,7 +116,8 @@ def _check_mutations(
         yield from check_expression(text, path, names, variables)
 
 
-def _check_actions(spec: Block) -> Iterator[Finding]:
+def check_actions(spec: Block) -> Iterator[Finding]:
+    """Yield what is wrong with validation actions and the webhook's time."""
     actions = spec.get("validationActions") or ()
     if len(set(actions)) < len(actions):
         yield error("spec.validationActions", f"Duplicate value: {', '.join(actions)}")

@@ -132,6 +132,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         "ImageValidatingPolicy", "NamespacedImageValidatingPolicy", "ivpol", "nivpol", "KyvernoImageValidatingPolicy",
         f"{_CEL_SHAPES}:IMAGE_VALIDATING",
         evaluator="engine.evaluate.cel.imagevalidating:compile_image_validating",
+        linter="engine.lint.imagepolicies:lint_image_policy",
         effects="engine.evaluate.cel.imagevalidating:effects_of", shares_evidence=True,
     ),
 )  # fmt: skip

@@ -1,0 +1,91 @@
+"""Checks of ImageValidatingPolicies: everything that is checked of policies in CEL, with what only these read and write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import PolicyError
+
+from .cel_expressions import check_expression, check_named, check_variables
+from .celpolicies import check_actions, check_constraints, check_validations
+from .findings import Finding, error, warning
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from engine.model import Block, Policy
+
+_OF_REQUESTS = frozenset({"object", "oldObject", "request", "namespaceObject", "variables"})
+_OF_IMAGES = frozenset({"images", "attestors", "attestations"})
+_UNREAD = {
+    ("cosign", "key", "kms"): "keys of a KMS are not supported, so that this attestor vouches for nothing",
+    ("cosign", "tuf", "root", "path"): "files are not read: give the root as `data`",
+    ("cosign", "keyless", "additionalExtensions"): "is not looked at",
+    ("cosign", "ctlog", "tsaCertChain"): "timestamps are not verified, so that it is not looked at",
+    ("notary", "tsaCerts"): "timestamps are not verified: certificates have to be valid when they are",
+}  # fmt: skip
+
+
+def lint_image_policy(policy: Policy) -> tuple[Finding, ...]:
+    """Return everything that is wrong or doubtful about an ImageValidatingPolicy of either scope."""
+    return tuple(_findings(policy.raw["spec"]))
+
+
+def _findings(spec: Block) -> Iterator[Finding]:
+    mode = (spec.get("evaluation") or {}).get("mode") or "Kubernetes"
+    plain = _OF_REQUESTS if mode == "Kubernetes" else frozenset({"object"})
+    names = plain | _OF_IMAGES
+    variables = [str(one.get("name", "")) for one in spec.get("variables") or ()]
+    yield from check_constraints(spec, required=False)
+    yield from check_named(spec.get("matchConditions") or (), "spec.matchConditions", plain, variables)  # fmt: skip
+    yield from check_variables(spec.get("variables") or (), "spec.variables", names)
+    yield from check_named(spec.get("images") or (), "spec.images", plain, variables)
+    for index, block in enumerate(spec.get("matchImageReferences") or ()):
+        if block.get("expression"):
+            path = f"spec.matchImageReferences[{index}].expression"
+            yield from check_expression(block["expression"], path, ("ref",))
+    yield from _check_attestors(spec, plain, variables)
+    if not spec.get("validations"):
+        text = "Required value: validations must contain at least one item"
+        yield error("spec.validations", text)
+    yield from check_validations(spec, names, variables)
+    yield from check_named(
+        spec.get("auditAnnotations") or (), "spec.auditAnnotations", names, variables,
+        key="key", expression="valueExpression",
+    )  # fmt: skip
+    yield from check_actions(spec)
+
+
+def _check_attestors(
+    spec: Block, names: Collection[str], variables: Collection[str]
+) -> Iterator[Finding]:
+    from engine.evaluate.cel.imageattestors import compile_attestations, compile_attestors
+
+    for index, block in enumerate(spec.get("attestors") or ()):
+        path = f"spec.attestors[{index}]"
+        for where, text in _expressions(block, path):
+            yield from check_expression(text, where, names, variables)
+        for keys, text in _UNREAD.items():
+            if _at(block, keys):
+                yield warning(".".join((path, *keys)), text)
+    try:
+        compile_attestations(spec.get("attestations"))
+        compile_attestors(spec.get("attestors"), names)
+    except PolicyError as wrong:
+        yield error("spec", f"Invalid value: {wrong.message}")
+
+
+def _expressions(block: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Yield the expressions that stand in place of texts, with their places."""
+    for key, value in block.items():
+        place = f"{path}.{key}"
+        if key == "expression" and value:
+            yield place, str(value)
+        elif isinstance(value, dict):
+            yield from _expressions(value, place)
+
+
+def _at(block: Any, keys: tuple[str, ...]) -> Any:
+    for key in keys:
+        block = block.get(key) if isinstance(block, dict) else None
+    return block
