@@ -27,11 +27,11 @@ from engine.evaluate import compile_policy
 from engine.exceptions import compile_exception
 from engine.lint import (
     lint_cel_exception,
-    lint_cel_policy,
     lint_cleanup,
     lint_exception,
     lint_policy,
 )
+from engine.model.kinds import BY_NAME, loaded
 from engine.parse import parse_cleanup_policy, parse_exception, parse_policy
 from engine.requestinfo import RequestInfo
 
@@ -313,7 +313,7 @@ def _read_cel(asked: ReviewContext) -> tuple[Policy, list[str]]:
     from engine.evaluate.cel.policies import compile_cel_policy
 
     policy = read_policy(asked.obj)
-    findings = lint_cel_policy(policy)
+    findings: tuple[Finding, ...] = loaded(BY_NAME[policy.kind].family.linter)(policy)
     if asked.is_as_it_was:
         return policy, [str(one) for one in findings if one.severity == "warning"]
     warnings = _passed(findings)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from tests.plugin.signing.loopback_sigstore import identity_token, served
 
-from . import engine, replicas, rights, scenario, tiers
+from . import engine, images, replicas, rights, scenario, tiers
 from .server import binaries
 from .server.processes import StartError
 from .server.real import AUDIT_LOG
@@ -27,7 +27,18 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 
-REPLICAS = "two-replicas"
+REPLICAS, IMAGES = "two-replicas", "image-policies"
+_WRITTEN_IN_CODE = {
+    REPLICAS: (
+        "Two replicas: one leads, and when it goes the other does; nothing bad is let in meanwhile",
+        replicas.run,
+    ),
+    IMAGES: (
+        "Images in a real registry: signed, bundled, notarized, attested, and everything that is none of it",
+        images.run,
+    ),
+}
+"""Title and player of what no file can tell."""
 
 
 def main() -> int:
@@ -37,7 +48,7 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="keep the folders with logs")
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO")
     args = parser.parse_args()
-    there = [*scenario.names(), REPLICAS]
+    there = [*scenario.names(), *_WRITTEN_IN_CODE]
     wanted = args.scenarios or there
     if unknown := set(wanted) - set(there):
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(there)}")
@@ -60,8 +71,8 @@ def _passes(tier: str, name: str, programs: binaries.Binaries | None, *, keep: b
     began = time.monotonic()
     print(f"{tier}: {_title(name)}", flush=True)
     try:
-        if name == REPLICAS:
-            run_replicas(tier, programs, folder)
+        if name in _WRITTEN_IN_CODE:
+            run_written(name, tier, programs, folder)
         else:
             run(tier, name, programs, folder)
     except (scenario.ScenarioError, StartError, RuntimeError, TimeoutError) as error:
@@ -74,16 +85,16 @@ def _passes(tier: str, name: str, programs: binaries.Binaries | None, *, keep: b
 
 
 def _title(name: str) -> str:
-    if name == REPLICAS:
-        return "Two replicas: one leads, and when it goes the other does; nothing bad is let in meanwhile"
+    if name in _WRITTEN_IN_CODE:
+        return _WRITTEN_IN_CODE[name][0]
     return scenario.load(name).title
 
 
-def run_replicas(tier: str, programs: binaries.Binaries | None, folder: Path) -> None:
-    """Run two replicas on a fresh server; raises as `run` does."""
+def run_written(name: str, tier: str, programs: binaries.Binaries | None, folder: Path) -> None:
+    """Run what is written in code on a fresh server; raises as `run` does."""
     with _server(tier, folder, programs) as cluster:
         engine.install(cluster)
-        replicas.run(cluster, print)
+        _WRITTEN_IN_CODE[name][1](cluster, print)
 
 
 def run(tier: str, name: str, programs: binaries.Binaries | None, folder: Path) -> None:
