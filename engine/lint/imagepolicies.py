@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import PolicyError
-
 from .cel_expressions import check_expression, check_named, check_variables
 from .celpolicies import check_actions, check_constraints, check_validations
 from .findings import Finding, error, warning
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
 
 _OF_REQUESTS = frozenset({"object", "oldObject", "request", "namespaceObject", "variables"})
 _OF_IMAGES = frozenset({"images", "attestors", "attestations"})
+_PARTS = ("key", "keyless", "certificate")
 _UNREAD = {
     ("cosign", "key", "kms"): "keys of a KMS are not supported, so that this attestor vouches for nothing",
     ("cosign", "tuf", "root", "path"): "files are not read: give the root as `data`",
@@ -59,8 +58,6 @@ def _findings(spec: Block) -> Iterator[Finding]:
 def _check_attestors(
     spec: Block, names: Collection[str], variables: Collection[str]
 ) -> Iterator[Finding]:
-    from engine.evaluate.cel.imageattestors import compile_attestations, compile_attestors
-
     for index, block in enumerate(spec.get("attestors") or ()):
         path = f"spec.attestors[{index}]"
         for where, text in _expressions(block, path):
@@ -68,11 +65,22 @@ def _check_attestors(
         for keys, text in _UNREAD.items():
             if _at(block, keys):
                 yield warning(".".join((path, *keys)), text)
-    try:
-        compile_attestations(spec.get("attestations"))
-        compile_attestors(spec.get("attestors"), names)
-    except PolicyError as wrong:
-        yield error("spec", f"Invalid value: {wrong.message}")
+        yield from _check_parts(block.get("cosign"), f"{path}.cosign")
+    for index, block in enumerate(spec.get("attestations") or ()):
+        if sum(bool((block.get(key) or {}).get("type")) for key in ("intoto", "referrer")) != 1:
+            text = "Required value: the type of either `intoto` or `referrer`"
+            yield error(f"spec.attestations[{index}]", text)
+
+
+def _check_parts(cosign: Any, path: str) -> Iterator[Finding]:
+    """Find a cosign attestor that is nobody, or several at once, and one that names no identity."""
+    if not isinstance(cosign, dict):
+        return
+    if sum(isinstance(cosign.get(part), dict) for part in _PARTS) != 1:
+        yield error(path, f"Invalid value: exactly one of {', '.join(_PARTS)} is needed")
+    keyless = cosign.get("keyless")
+    if isinstance(keyless, dict) and not keyless.get("identities"):
+        yield error(f"{path}.keyless.identities", "Required value: at least one identity")
 
 
 def _expressions(block: Any, path: str) -> Iterator[tuple[str, str]]:
