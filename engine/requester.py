@@ -28,6 +28,10 @@ _REQUEST: Final = re.compile(
 _CEL: Final = re.compile(
     r"(?<![\w.])(?:request\.(?!object\b|name\b|namespace\b|kind\b|operation\b)|oldObject\b)"
 )
+_CEL_REQUEST: Final = re.compile(
+    r"(?<![\w.])(?:oldObject\b|request(?!\w|\s*\.\s*(?:object|name|namespace|kind|operation)\b))"
+)
+_CEL_TEXTS: Final = frozenset({"expression", "valueExpression", "value"})
 _WHOLE_TEXT: Final = frozenset({"jmesPath", "list"})
 """Fields that are an expression without braces."""
 
@@ -47,6 +51,32 @@ def asks_of_request(rule: Rule) -> str:
         if _REQUEST.search(bare):
             return "the request"
     return "the request" if _CEL.search(_LITERAL.sub("", _conditions(rule.raw))) else ""
+
+
+def asks_of_expressions(spec: Block) -> str:
+    """Return what a policy written in CEL wants to know of a request that its object does not show."""
+    for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
+        operations = rule.get("operations")
+        if operations and not {*_SEEN, "*"} & {*operations}:
+            return "deletions"
+        if any("/" in str(resource) for resource in rule.get("resources") or ()):
+            return "requests for subresources"
+    bare = [_LITERAL.sub("", text) for text in _texts(spec)]
+    if any("userInfo" in text for text in bare):
+        return "who asks"
+    return "the request" if any(map(_CEL_REQUEST.search, bare)) else ""
+
+
+def _texts(value: Json, name: str = "") -> Iterator[str]:
+    """Yield the expressions and templates in a part of a policy written in CEL."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from _texts(one, key)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+    elif isinstance(value, str) and name in _CEL_TEXTS:
+        yield value
 
 
 def _of_match(match: Block) -> str:

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
+from controllers.kube.errors import NotFound
 from engine.errors import EngineError
 from engine.evaluate import (
     Answer,
@@ -148,7 +149,7 @@ class Lookups:
                 async with self._outside if isinstance(lookup, _SLOW) else self._room:
                     return Answer.found(await source)
         except EngineError as error:
-            return Answer.failed(error.message)
+            return Answer.failed(error.message, is_missing=isinstance(error, NotFound))
         except TimeoutError:
             return Answer.failed("there was no answer in time")
         except Exception:

@@ -13,6 +13,8 @@ from controllers.kube.kinds import NAMESPACES
 from controllers.runtime.entropy import seed_of
 from controllers.store.namespaces import labels_of
 from engine.evaluate import Inputs
+from engine.model import review_of
+from engine.record import replace as replaced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from controllers.runtime.policy_cache import Snapshot
     from controllers.runtime.process import Post
     from engine.manifests import Trust
-    from engine.model import Object, Policy
+    from engine.model import Object, Policy, Review
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,19 @@ class LoopContext:
     async def kind_of_object(self, obj: Object) -> Kind:
         """Return where an object is kept; raises NotFound for a kind that the server does not have."""
         return await self.kind_of(str(obj.get("apiVersion") or ""), str(obj.get("kind") or ""))
+
+    async def review(self, obj: Object, operation: str = "CREATE") -> Review:
+        """Return what rules are asked about an object of the cluster without a request, as nobody's."""
+        namespace = str((obj.get("metadata") or {}).get("namespace") or "")
+        found = review_of(
+            obj, operation=operation, namespace_labels=await self.namespace_labels(namespace)
+        )
+        kind = self.cache.discovery.find(str(obj["apiVersion"]), found.kind)
+        if kind is None or kind.plural == found.resource:
+            return found
+        # only the server knows the plural of this kind, by which match constraints name it
+        named = {"group": kind.group, "version": kind.version, "resource": kind.plural}
+        return replaced(found, request={"resource": named})
 
     async def namespace_labels(self, name: str) -> Mapping[str, str]:
         """Return the labels of a namespace, asked for when it is not known; of one that is gone, none."""

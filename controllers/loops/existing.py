@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from controllers.kube import Forbidden, NotFound
-from engine.model import review_of
 
-from .rules import kinds_named, served
+from .rules import standing_operation, trigger_kinds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 async def existing_triggers(context: LoopContext, rule: CompiledRule) -> AsyncIterator[Object]:
     """Yield the objects that match a rule; kinds that we may not list are passed over. Raises KubeError."""
-    for kind in served(context.cache.discovery, kinds_named(rule), "list"):
+    for kind in trigger_kinds(context.cache.discovery, rule, "list"):
         async for obj in _objects(context, kind, rule.policy.namespace):
             if await concerns(context, rule, obj):
                 yield obj
@@ -35,7 +34,7 @@ async def concerns(context: LoopContext, rule: CompiledRule, obj: Object) -> boo
     """Tell whether a rule is about an object, whoever asks and whatever happens to it."""
     metadata = obj.get("metadata") or {}
     namespace = str(metadata.get("namespace") or "")
-    review = review_of(obj, namespace_labels=await context.namespace_labels(namespace))
+    review = await context.review(obj, standing_operation(rule))
     if context.cache.configuration.filters_out(review, namespace, str(metadata.get("name") or "")):
         return False
     return bool(rule.matcher.applies(review))

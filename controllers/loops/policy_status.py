@@ -29,6 +29,7 @@ from engine.errors import EngineError
 from engine.model import Policy
 
 from .counting import counted
+from .generate.failures import Failures
 from .reporting_rights import REMEMBERED, ReportingRights
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class PolicyStatus:
 
     `configured` tells what the webhook configurations ask for; None where nobody keeps them, then a policy is Ready when it
     is in force. `reporting` speaks as the account that writes reports, our own client where one account does everything.
+    `failures` are of generating policies.
     """
 
     def __init__(
@@ -60,10 +62,12 @@ class PolicyStatus:
         context: LoopContext,
         configured: Configured | None = None,
         reporting: Client | None = None,
+        failures: Failures | None = None,
     ) -> None:
         self._context = context
         self._rights = ReportingRights(reporting or context.client, context.clock)
         self._configured = configured
+        self._failures = failures or Failures()
         self._stores: dict[Kind, Store] = {}
         self._stops: dict[Kind, Callable[[], None]] = {}
         self.queue: WorkQueue[_Place] = WorkQueue(clock=context.clock, least=0.2, most=60.0)
@@ -77,6 +81,7 @@ class PolicyStatus:
             if kind.plural in _CEL_PLURALS:
                 self._acquire(kind)
         context.cache.on_change.append(self._world_changed)
+        self._failures.on_change.append(self._all)
         if self._configured is not None:
             self._configured.on_change.append(self._all)
         work = counted(context.metrics, "policy-status", self.queue, self._look)
@@ -84,6 +89,7 @@ class PolicyStatus:
             await self.queue.run(work, on_error=_failed)
         finally:
             context.cache.on_change.remove(self._world_changed)
+            self._failures.on_change.remove(self._all)
             if self._configured is not None:
                 self._configured.on_change.remove(self._all)
             for kind, stop in self._stops.items():
@@ -163,7 +169,12 @@ class PolicyStatus:
             self.queue.add_after(place, REMEMBERED)
         is_asked_for = why != NOT_READY
         return cel_status(
-            policy, why if is_asked_for else "", now, missing, is_asked_for=is_asked_for
+            policy,
+            why if is_asked_for else "",
+            now,
+            missing,
+            is_asked_for=is_asked_for,
+            failing=self._failures.message(policy.identity),
         )
 
     def _why_not_ready(self, key: str, obj: Object) -> str:

@@ -127,7 +127,9 @@ class ProcessLoops:
             ttl.run,
             ExceptionSweep(cleanup).run,
             ReportSweep(reports).run,
-            PolicyStatus(self._context, self._configured, reports.client).run,
+            PolicyStatus(
+                self._context, self._configured, reports.client, worker.generator.failures
+            ).run,
             *_own_kinds(self._of(Job.GRANTS)),
         ]
         if reports.options.background_scan:

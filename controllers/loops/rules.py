@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 
 def find_rule(snapshot: Snapshot, policy: str, rule: str) -> CompiledRule | None:
-    """Return a rule in force by the key of its policy and its name."""
+    """Return a rule in force by the identity of its policy and its name; policies written in CEL are one rule."""
     compiled = snapshot.compiled.get(policy)
     if compiled is None:
         return None
-    return next((one for one in compiled.rules if one.rule.name == rule), None)
+    is_one = is_of_cel(compiled.policy)
+    return next((one for one in compiled.rules if is_one or one.rule.name == rule), None)
 
 
 def alone(rule: CompiledRule) -> PolicySet:
@@ -36,16 +37,22 @@ def alone(rule: CompiledRule) -> PolicySet:
 
 def synchronizes(rule: CompiledRule) -> bool:
     """Tell whether what a generate rule made is kept as the rule says (row U-04)."""
+    if is_of_cel(rule.policy):
+        return _is_on(rule, "synchronize")
     return (rule.rule.generate or {}).get("synchronize") is True
 
 
 def outlives_policy(rule: CompiledRule) -> bool:
     """Tell whether what a rule made stays when the rule is deleted."""
+    if is_of_cel(rule.policy):
+        return _is_on(rule, "orphanDownstreamOnPolicyDelete")
     return (rule.rule.generate or {}).get("orphanDownstreamOnPolicyDelete") is True
 
 
 def generates_existing(rule: CompiledRule) -> bool:
     """Tell whether a generate rule also acts for objects that are there already (row U-07)."""
+    if is_of_cel(rule.policy):
+        return _is_on(rule, "generateExisting")
     own = (rule.rule.generate or {}).get("generateExisting")
     return bool(_spec(rule).get("generateExisting") if own is None else own)
 
@@ -63,11 +70,39 @@ def uses_apply(rule: CompiledRule) -> bool:
 
 def names_delete(rule: CompiledRule) -> bool:
     """Tell whether a rule is written for the deletion of its triggers, by naming the operation."""
-    return any("DELETE" in (one.get("operations") or ()) for one in _resources(rule.rule.match))
+    return any("DELETE" in one for one in _operations(rule))
+
+
+def standing_operation(rule: CompiledRule) -> str:
+    """Return the operation that an object counts as which a rule is asked about without a request.
+
+    That it was made; that it was changed for a rule which is about nothing but changes.
+    """
+    listed = [one for one in _operations(rule) if one]
+    if not listed or any({"CREATE", "*"} & {*one} for one in listed):
+        return "CREATE"
+    return "UPDATE" if any("UPDATE" in one for one in listed) else "CREATE"
+
+
+def _operations(rule: CompiledRule) -> list[list[str]]:
+    """Return the operations that each part of a rule's match names."""
+    parts = constrained(rule) if is_of_cel(rule.policy) else _resources(rule.rule.match)
+    return [list(one.get("operations") or ()) for one in parts]
+
+
+def constrained(rule: CompiledRule) -> list[Block]:
+    """Return the resource rules of a policy written in CEL."""
+    constraints = _spec(rule).get("matchConstraints") or {}
+    return list(constraints.get("resourceRules") or ())
+
+
+def trigger_kinds(discovery: Discovery, rule: CompiledRule, *verbs: str) -> list[Kind]:
+    """Return the kinds of the server that a rule's triggers can be of, those that have some verbs."""
+    return concerned(discovery, CompiledPolicy(rule.policy, (rule,)), *verbs)
 
 
 def kinds_named(rule: CompiledRule) -> list[KindFilter]:
-    """Return the kinds that a rule's match names, subresources left out."""
+    """Return the kinds that a classic rule's match names, subresources left out."""
     return kinds_in(rule.rule.match)
 
 
@@ -121,7 +156,9 @@ def kinds_made(rule: CompiledRule) -> list[tuple[str, str]]:
 
 
 def kinds_are_open(rule: CompiledRule) -> bool:
-    """Tell whether a variable decides of what kind an object is that a generate rule makes."""
+    """Tell whether an evaluation decides of what kind an object is that a generate rule makes."""
+    if is_of_cel(rule.policy):
+        return True
     return len(kinds_made(rule)) < len(_kinds_written(rule))
 
 
@@ -170,6 +207,12 @@ def _resources(match: Block) -> Iterator[Block]:
         resources = (entry or {}).get("resources")
         if isinstance(resources, dict):
             yield resources
+
+
+def _is_on(rule: CompiledRule, name: str) -> bool:
+    """Tell whether a policy written in CEL has a part of its evaluation enabled."""
+    evaluation = _spec(rule).get("evaluation") or {}
+    return bool((evaluation.get(name) or {}).get("enabled"))
 
 
 def _spec(rule: CompiledRule) -> Block:

@@ -57,7 +57,7 @@ class LoopSink:
         for trigger in verdict.triggers:
             undo = self._undoes(trigger, review)
             if undo is not None:
-                place = (trigger.policy, request_type(trigger.type))
+                place = (trigger.policy, request_type(trigger.policy, trigger.type))
                 found.setdefault(place, []).append(RuleWork(trigger.rule, reference, undo=undo))
         for (policy, type_), work in found.items():
             if verdict.is_proven:

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 
 from controllers.kube import AlreadyExists
 from controllers.kube.kinds import UPDATE_REQUESTS
-from controllers.store.update_requests import GENERATE, MUTATE, UpdateRequest, document
+from controllers.store.update_requests import (
+    CEL_GENERATE,
+    GENERATE,
+    MUTATE,
+    UpdateRequest,
+    document,
+)
 from engine.model import RuleType
 
 from .rules import is_unaffected
@@ -22,9 +28,11 @@ if TYPE_CHECKING:
     from .context import LoopContext
 
 
-def request_type(type_: RuleType) -> str:
-    """Return what an UpdateRequest calls a type of rule."""
-    return GENERATE if type_ is RuleType.GENERATION else MUTATE
+def request_type(policy: str, type_: RuleType) -> str:
+    """Return what an UpdateRequest calls a type of rule of a policy, named by its identity."""
+    if type_ is not RuleType.GENERATION:
+        return MUTATE
+    return CEL_GENERATE if ":" in policy else GENERATE
 
 
 async def write_down(context: LoopContext, update: UpdateRequest) -> None:

@@ -113,11 +113,13 @@ def cel_status(
     missing: Sequence[str] = (),
     *,
     is_asked_for: bool = True,
+    failing: str = "",
 ) -> dict[str, Any]:
     """Return the status of a policy that is in force, or (with `error`) of one that is not.
 
     `missing` are rights that reports about it lack, `is_asked_for` says whether the webhook configurations have it. It is ready
-    when every condition says so, and a policy that concerns no requests has none about webhooks.
+    when every condition says so, and a policy that concerns no requests has none about webhooks. `failing` is what it could not
+    do to objects, if anything: upstream's status is silent about that.
     """
     conditions = []
     if policy is None or error or is_admitting(policy):
@@ -127,6 +129,8 @@ def cel_status(
     if policy is not None:
         text = _about_reports(policy, missing)
         conditions.append(_condition("RBACPermissionsGranted", text, now, holds=not missing))
+    if failing:
+        conditions.append(_condition("GenerationSucceeded", failing, now, holds=False))
     is_ready = all(one["status"] == "True" for one in conditions)
     return {
         "conditionStatus": {"ready": is_ready, "message": error, "conditions": conditions},

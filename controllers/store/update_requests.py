@@ -15,6 +15,7 @@ import orjson
 
 from engine.cleanup.ttl import instant_of
 from engine.model import NOBODY, Review, UserInfo
+from engine.model.kinds import identity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 API_VERSION: Final = "kyverno.io/v2"
 GENERATE: Final = "generate"
 MUTATE: Final = "mutate"
+CEL_GENERATE: Final = "cel-generate"
 
 PENDING: Final = "Pending"
 FAILED: Final = "Failed"
@@ -40,7 +42,11 @@ LARGEST: Final = 512 * 1024
 _UNPROVEN: Final = "kpolicy.io/unproven"
 """Annotation of a request that nobody proved to be the API server's."""
 _SEEN: Final = "kpolicy.io/seen-version"
-_LABELS: Final = {GENERATE: "generate.kyverno.io", MUTATE: "mutate.updaterequest.kyverno.io"}
+_LABELS: Final = {
+    GENERATE: "generate.kyverno.io",
+    CEL_GENERATE: "generate.kyverno.io",
+    MUTATE: "mutate.updaterequest.kyverno.io",
+}
 _LONGEST_LABEL: Final = 63
 _IDENTITY: Final = ("apiVersion", "kind", "namespace", "name", "uid")
 
@@ -61,7 +67,7 @@ class RuleWork:
 
 @dataclass(frozen=True, slots=True)
 class UpdateRequest:
-    """What is to be done. `created_at` is the instant that rules see as now, however late the work is done.
+    """What is to be done. `policy` is the identity of a policy. `created_at` is the instant that rules see as now, however late the work is done.
 
     `changed` holds, by `RuleWork.key`, the UIDs of the targets that were changed by attempts which failed in the end. Of one that
     `is_proven` does not hold for, nobody knows that the API server asked: it holds no request and no user, but which operation
@@ -141,10 +147,16 @@ def _body(update: UpdateRequest) -> Object:
     trigger = dict(update.trigger)
     return {
         "requestType": update.type,
-        "policy": update.policy,
+        "policy": update.policy.rpartition(":")[2],
         "resource": trigger,
         "ruleContext": [
-            {"rule": one.rule, "trigger": dict(one.trigger), "deleteDownstream": one.undo}
+            {
+                "rule": one.rule
+                if update.type != CEL_GENERATE
+                else update.policy.rpartition(":")[2],
+                "trigger": dict(one.trigger),
+                "deleteDownstream": one.undo,
+            }
             for one in update.work
         ],
         "context": {
@@ -190,7 +202,7 @@ def read_update_request(obj: Object) -> UpdateRequest:
     rules = spec.get("ruleContext") or [{"rule": spec.get("rule"), "deleteDownstream": spec.get("deleteDownstream")}]  # fmt: skip
     return UpdateRequest(
         type=str(spec.get("requestType") or ""),
-        policy=str(spec.get("policy") or ""),
+        policy=_policy(spec),
         work=tuple(_work(_map(one), whole) for one in rules),
         request=request,
         user=_user(_map(context.get("userInfo"))) if is_proven else NOBODY,
@@ -204,6 +216,14 @@ def read_update_request(obj: Object) -> UpdateRequest:
         claimed=str(info.get("operation") or ""),
         seen=str(marks.get(_SEEN) or ""),
     )
+
+
+def _policy(spec: Mapping[str, Json]) -> str:
+    """Return the identity of the policy that a request names by its key."""
+    key = str(spec.get("policy") or "")
+    if spec.get("requestType") != CEL_GENERATE:
+        return key
+    return identity("NamespacedGeneratingPolicy" if "/" in key else "GeneratingPolicy", key)
 
 
 def _changed(block: Json) -> dict[str, tuple[str, ...]]:

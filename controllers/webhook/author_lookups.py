@@ -183,16 +183,17 @@ def _of_function(node: Call, at: str, within: str) -> Iterator[Need]:
     if library == "globalContext" and arguments:
         name = arguments[0] or ""
         yield Need(at, RequestInfo("list", ANY, ANY), entry=name.partition(".")[0])
-    elif library == "resource" and verb in ("get", "list", "post") and len(arguments) > 2:
+    elif library == "resource" and verb in ("get", "list", "post") and len(arguments) > 1:
         yield Need(at, _of_library(verb, arguments, within))
 
 
 def _of_library(verb: str, arguments: list[str | None], within: str) -> RequestInfo:
     """Return the request of `resource.Get(apiVersion, resource, namespace, name)` and the like."""
-    version, resource = arguments[0], arguments[1]
-    has_place = verb != "post" or len(arguments) > 3
-    namespace = arguments[2] if has_place else ""
-    name = arguments[3] if verb == "get" and len(arguments) > 3 else ""
+    version, resource, *others = arguments
+    # a call that names no namespace, as policies of namespaces make it, is about that of the policy
+    names_place = bool(others) if verb == "list" else len(others) > 1
+    namespace = others[0] if names_place else within
+    name = others[-1] if verb == "get" and others else ""
     group = ANY if version is None else version.rpartition("/")[0]
     asked = {"get": "get", "list": "list", "post": "create"}[verb]
     if group == ANY or resource is None:

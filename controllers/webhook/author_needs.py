@@ -52,7 +52,7 @@ def needs_of_author(policy: Policy, discovery: Discovery, depth: int = 0) -> lis
     if BY_NAME[policy.kind].is_cel:
         needs = [
             *lookups_in(policy.raw.get("spec"), "spec", policy.namespace, discovery),
-            *_of_effects(policy, discovery),
+            *_of_effects(policy, discovery, depth),
         ]
     else:
         needs = _OfPolicy(policy, discovery, depth).needs()
@@ -68,10 +68,15 @@ def needs_of_cleanup_author(policy: CleanupPolicy, discovery: Discovery) -> list
     return unique(_kept_to(policy.namespace, found))
 
 
-def _of_effects(policy: Policy, discovery: Discovery) -> Iterator[Need]:
+def _of_effects(policy: Policy, discovery: Discovery, depth: int) -> Iterator[Need]:
     """Yield the rights to do what a policy written in CEL does to objects."""
     reference = BY_NAME[policy.kind].family.effects
     for effect in loaded(reference)(policy) if reference else ():
+        if effect.made is not None:
+            yield from _OfPolicy(policy, discovery, depth).of_made(
+                effect.made, effect.at, effect.verbs
+            )
+            continue
         if effect.rule is None:
             yield Need(effect.at, EVERYTHING)
             continue
@@ -135,6 +140,15 @@ class _OfPolicy:
         for rule in expand(self._policy):
             if rule.mutate and not rule.mutate.get("targets"):
                 yield from self._of_mutate(rule)
+
+    def of_made(self, block: Block, at: str, verbs: tuple[str, ...]) -> Iterator[Need]:
+        """Yield what is needed to make objects as a block of a generate rule says it; a copy may name its resource."""
+        if "resource" in block:
+            group, _, version = str(block["apiVersion"]).rpartition("/")
+            found = self._discovery.of_resource(group, str(block["resource"]), version)
+            block = {**block, "kind": found.kind if found is not None else "{{ }}"}
+        wanted = (*verbs, "delete") if _may_label({"data": block.get("data")}) else verbs
+        yield from self._of_one(block, at, dict.fromkeys(wanted))
 
     def _of_mutate(self, rule: Rule) -> Iterator[Need]:
         """Yield the right to make what a rule changes: whoever asks for it then is not who wrote the rule."""

@@ -36,9 +36,9 @@ def triggers_of(
 
 def _trigger(rule: CompiledRule, review: Review) -> Trigger | None:
     if rule.matcher.applies(review):
-        return Trigger(rule.policy.key, rule.rule.name, rule.type)
+        return Trigger(rule.policy.identity, rule.rule.name, rule.type)
     if review.old_object is not None and _matched_before(rule, review):
-        return Trigger(rule.policy.key, rule.rule.name, rule.type, matches=False)
+        return Trigger(rule.policy.identity, rule.rule.name, rule.type, matches=False)
     return None
 
 

@@ -151,6 +151,8 @@ Lookup = (
 class Answer:
     """What came back: a value, an error text, or `is_absent` where there is nobody to ask.
 
+    Of an error `is_missing` says that what was asked for is not there, which expressions read as null (row CE-09).
+
     An absent answer leaves the context entry out, as Kyverno's command line does without a cluster: values given by
     hand then stand in its place, and a variable that has none is an unknown key.
     """
@@ -158,6 +160,7 @@ class Answer:
     value: Json = None
     error: str = ""
     is_absent: bool = False
+    is_missing: bool = False
 
     @classmethod
     def found(cls, value: Json) -> Answer:
@@ -165,9 +168,9 @@ class Answer:
         return cls(value=value)
 
     @classmethod
-    def failed(cls, error: str) -> Answer:
+    def failed(cls, error: str, *, is_missing: bool = False) -> Answer:
         """Make an answer that is an error."""
-        return cls(error=error)
+        return cls(error=error, is_missing=is_missing)
 
     @classmethod
     def absent(cls) -> Answer:

@@ -5,6 +5,7 @@ They are how synchronisation, reports and people find out why an object exists.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 MANAGED_BY = "app.kubernetes.io/managed-by"
 PREFIX = "generate.kyverno.io/"
 POLICY_NAME = f"{PREFIX}policy-name"
+SOURCE_UID = f"{PREFIX}source-uid"
 MAX_LABEL = 63
+_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?")
+"""What a server takes as the value of a label."""
 
 
 _PLACES = ("group", "version", "kind", "namespace", "uid")
@@ -28,16 +32,38 @@ ORIGIN = (
 
 def downstream_labels(policy: Policy, rule: str, review: Review) -> dict[str, str]:
     """Return the labels of an object that `rule` generates for the object under review."""
-    metadata = review.metadata
     return {
-        MANAGED_BY: "kyverno",
-        f"{PREFIX}policy-name": policy.name[:MAX_LABEL],
+        **_of_trigger(policy, review),
         f"{PREFIX}policy-namespace": policy.namespace,
         f"{PREFIX}rule-name": rule[:MAX_LABEL],
+    }
+
+
+def labelled(obj: Object, policy: Policy, review: Review) -> Object:
+    """Return an object that a policy written in CEL generates, with the labels of such (row GP-11): it has no rules to name.
+
+    Upstream does not label the namespace of the policy, and so loses what policies of namespaces made (row T-11).
+    """
+    metadata = obj["metadata"]
+    own = {f"{PREFIX}policy-namespace": policy.namespace} if policy.namespace else {}
+    name = review.name[:MAX_LABEL]
+    labels = {
+        **(metadata.get("labels") or {}),
+        **_of_trigger(policy, review),
+        f"{PREFIX}trigger-name": name if _VALUE.fullmatch(name) else "",
+        **own,
+    }
+    return {**obj, "metadata": {**metadata, "labels": labels}}
+
+
+def _of_trigger(policy: Policy, review: Review) -> dict[str, str]:
+    return {
+        MANAGED_BY: "kyverno",
+        POLICY_NAME: policy.name[:MAX_LABEL],
         f"{PREFIX}trigger-group": review.group,
         f"{PREFIX}trigger-kind": review.kind,
         f"{PREFIX}trigger-namespace": review.namespace,
-        f"{PREFIX}trigger-uid": str(metadata.get("uid") or ""),
+        f"{PREFIX}trigger-uid": str(review.metadata.get("uid") or ""),
         f"{PREFIX}trigger-version": review.version,
     }
 
@@ -50,7 +76,7 @@ def source_labels(source: Object) -> dict[str, str]:
         f"{PREFIX}source-group": group,
         f"{PREFIX}source-kind": str(source.get("kind", "")),
         f"{PREFIX}source-namespace": str(metadata.get("namespace") or ""),
-        f"{PREFIX}source-uid": str(metadata.get("uid") or ""),
+        SOURCE_UID: str(metadata.get("uid") or ""),
         f"{PREFIX}source-version": version,
     }
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.errors import EvaluationError
+
+from .labels import SOURCE_UID
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -18,6 +22,46 @@ _OF_THE_SERVER = (
     "selfLink",
     "uid",
 )
+
+
+_BOOKKEEPING = ("creationTimestamp", "managedFields", "resourceVersion", "selfLink", "uid")
+
+
+def listed(value: Json) -> list[Object]:
+    """Return an object, or those of a List, as they may be wanted; raises EvaluationError for what is none.
+
+    What a SecretList holds are Secrets, whatever the items say.
+    """
+    if not isinstance(value, dict):
+        raise EvaluationError("what is generated must be an object")
+    items, kind = value.get("items"), str(value.get("kind") or "")
+    if not isinstance(items, list) or not kind.endswith("List"):
+        return [value]
+    if kind == "List":
+        return [one for item in items for one in listed(item)]
+    head = {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")}
+    if not all(isinstance(one, dict) for one in items):
+        raise EvaluationError("what is generated must be an object")
+    return [{**one, **head} for one in items]
+
+
+def placed_as(obj: Object, namespace: str) -> Object:
+    """Return an object as it is to be made in a namespace, without what the server keeps (row GP-10).
+
+    One that was read from the cluster is a copy and is labelled with its source (row GP-11). Owners in another namespace
+    cannot own it.
+    """
+    given = obj.get("metadata")
+    old = given if isinstance(given, dict) else {}
+    kept = {key: value for key, value in old.items() if key not in _BOOKKEEPING}
+    if old.get("namespace") and old["namespace"] != namespace:
+        kept.pop("ownerReferences", None)
+    kept.pop("namespace", None)
+    if namespace:
+        kept["namespace"] = namespace
+    if old.get("resourceVersion") and old.get("uid"):
+        kept["labels"] = {**(kept.get("labels") or {}), SOURCE_UID: str(old["uid"])}
+    return {**obj, "metadata": kept}
 
 
 def from_data(data: Json, where: Block, labels: Mapping[str, str]) -> Object:

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 class ResourceEffect:
     """Verbs that a policy uses on the objects of a resource rule; without a rule on anything, because only a run decides.
 
+    `made` stands for a rule where the objects themselves are known: a block as classic generate rules have it.
     `at` is where the document says so. With `gives_power` what is written may be a role, a binding or a policy.
     """
 
     at: str
     verbs: tuple[str, ...]
     rule: Block | None = None
+    made: Block | None = None
     gives_power: bool = False

@@ -34,7 +34,8 @@ class Family:
     read, stored and listed, and not evaluated. `effects` yields what a policy does to objects (`engine.model.effects`); one
     without it does nothing but answer. `route` ends the webhook path of policies written in CEL, `source` names them in reports,
     `is_timed` are those that work by a schedule and are asked about no request, `shares_evidence` those of which one verifies
-    for others what a request holds.
+    for others what a request holds, `is_scanned` those whose answers about what is there already go into reports.
+    `failure_policy` is that of policies which name none.
     """
 
     kind: str
@@ -53,6 +54,8 @@ class Family:
     is_timed: bool = False
     shows_ready: bool = True
     shares_evidence: bool = False
+    is_scanned: bool = True
+    failure_policy: str = "Fail"
 
     @property
     def is_cel(self) -> bool:
@@ -122,7 +125,9 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         "GeneratingPolicy", "NamespacedGeneratingPolicy", "gpol", "ngpol", "KyvernoGeneratingPolicy",
-        f"{_CEL_SHAPES}:GENERATING", shows_ready=False,
+        f"{_CEL_SHAPES}:GENERATING", shows_ready=False, is_scanned=False, failure_policy="Ignore",
+        evaluator="engine.evaluate.cel.generating:compile_generating",
+        effects="engine.generate.foreseen:effects_of",
     ),
     Family(
         "DeletingPolicy", "NamespacedDeletingPolicy", "dpol", "ndpol", "KyvernoDeletingPolicy",

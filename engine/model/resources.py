@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from .json import Object
+
 CLUSTER_SCOPED: Final[Mapping[str, str]] = {
     "APIService": "apiregistration.k8s.io",
     "CSIDriver": "storage.k8s.io",
@@ -41,6 +43,13 @@ CLUSTER_SCOPED: Final[Mapping[str, str]] = {
     "VolumeAttachment": "storage.k8s.io",
 }
 """Kinds that never have a namespace, of those every cluster has, with their groups; others are known to a cluster only."""
+
+
+def is_cluster_scoped(obj: Object) -> bool:
+    """Tell whether an object is of one of these kinds."""
+    kind = str(obj.get("kind"))
+    return CLUSTER_SCOPED.get(kind) == str(obj.get("apiVersion") or "").rpartition("/")[0]
+
 
 _ALREADY_PLURAL = frozenset({"endpoints", "podmetrics", "nodemetrics"})
 

@@ -46,14 +46,16 @@ def parse_cel_policy(
     evaluation = spec.get("evaluation") or {}
     row = BY_NAME.get(doc["kind"])
     is_asked = row is None or not row.family.is_timed
+    is_scanned = row is None or row.family.is_scanned
+    usual = row.family.failure_policy if row is not None else "Fail"
     return Policy(
         kind=doc["kind"],
         **header(doc, at),
-        failure_policy=spec.get("failurePolicy") or "Fail",
+        failure_policy=spec.get("failurePolicy") or usual,
         failure_action="Enforce" if "Deny" in actions else "Audit",
         emit_warning="Warn" in actions,
         admission=is_asked and (evaluation.get("admission") or {}).get("enabled") is not False,
-        background=(evaluation.get("background") or {}).get("enabled") is not False,
+        background=is_scanned and (evaluation.get("background") or {}).get("enabled") is not False,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TextIO
 
+from engine.evaluate.policy_set import CLASSIC
 from engine.model import RuleType, Status
 
 from .names import resource_path
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from .processor import PolicyAnswer
 
 DIVIDER = "-" * 70
+_GENERATED = "\n\nGenerate:\nGeneration completed successfully.\n"
+"""What stands after the objects of a generating policy (row CC-11), and not after those of a classic one."""
 
 
 def header(rules: int, resources: int, exceptions: int) -> str:
@@ -66,7 +69,11 @@ def changed_text(answer: PolicyAnswer, *, bare: bool = False) -> str:
         if what == "mutated" and (targets := targets_of(answer)):
             text += "patched targets: \n"
             text += "".join(f"\n{write(target, GO, sort=True)}\n---\n" for target in targets)
-    return text
+    return f"{text}{_GENERATED}" if text and _generates_by_cel(answer) else text
+
+
+def _generates_by_cel(answer: PolicyAnswer) -> bool:
+    return answer.type is RuleType.GENERATION and answer.policy.kind not in CLASSIC
 
 
 def answer_text(answer: PolicyAnswer, *, audit_warn: bool = False) -> str:

@@ -29,6 +29,16 @@ GROUPS = {
         1019,
         0.98,
     ),
+    "GeneratingPolicy": (
+        lambda: [
+            case
+            for case in cases_of_kinds("GeneratingPolicy", "PolicyException")
+            if "GeneratingPolicy" in case["kinds"]
+        ],
+        14,
+        20,
+        1.0,
+    ),
     "native": (
         lambda: cases_of_kinds(
             "ValidatingAdmissionPolicy",

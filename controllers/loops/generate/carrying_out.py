@@ -12,16 +12,25 @@ from typing import TYPE_CHECKING
 from controllers.kube import KubeError
 from controllers.kube.client import MERGE
 from controllers.loops.announcing import announce_success
-from controllers.loops.rules import alone, kinds_cloned, names_delete, synchronizes
+from controllers.loops.rules import (
+    alone,
+    kinds_cloned,
+    names_delete,
+    standing_operation,
+    synchronizes,
+)
 from controllers.runtime.evaluating import evaluate_with
+from controllers.store.cel_policies import is_of_cel
 from controllers.store.events import made as made_notes
-from engine.errors import EvaluationError
-from engine.model import RuleType, Status, review_of
+from engine.errors import EngineError, EvaluationError
+from engine.generate.labels import SOURCE_UID, labelled
+from engine.model import RuleType, Status
 
 from .content import with_texts
 from .downstream import Downstreams, place_of
+from .failures import Failures
 from .memory import Memory
-from .origin import CLONE_SOURCE, SOURCE_UID, Origin
+from .origin import CLONE_SOURCE, Origin
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -45,6 +54,7 @@ class Generator:
     def __init__(self, context: LoopContext) -> None:
         self._context = context
         self.memory = Memory(context)
+        self.failures = Failures()
         self.downstreams = Downstreams(context, self.memory)
 
     async def carry_out(
@@ -54,6 +64,18 @@ class Generator:
 
         A synchronised rule that no longer matches takes back what it made; an exception only lets it rest.
         """
+        policy = rule.policy.identity
+        try:
+            done = await self._carry_out(rule, review, origin, now)
+        except EngineError as error:
+            self.failures.put(policy, origin, error.message)
+            raise
+        self.failures.clear(policy, origin)
+        return done
+
+    async def _carry_out(
+        self, rule: CompiledRule, review: Review, origin: Origin, now: datetime | None
+    ) -> Done:
         context = self._context
         found = await evaluate_with(
             context.resolver,
@@ -63,10 +85,12 @@ class Generator:
             types=(RuleType.GENERATION,),
         )
         result = found.results[0] if found.results else None
+        if result is not None and result.exceptions:
+            return Done(result)
         if result is None or result.status is not Status.PASS:
             await self._without_result(rule, origin, result)
             return Done(result)
-        wanted = tuple(_unmarked(with_texts(obj)) for obj in result.generated)
+        wanted = tuple(_wanted(rule, review, obj) for obj in result.generated)
         await self.memory.learn(rule, wanted)
         made = [obj for obj in wanted if await self.downstreams.put(rule, obj)]
         if synchronizes(rule):
@@ -81,11 +105,12 @@ class Generator:
         """Look at a trigger anew: its objects go with it, or are as the rule says; raises EngineError."""
         trigger = await self.trigger(origin)
         if trigger is None:
+            self.failures.clear(rule.policy.identity, origin)
             if synchronizes(rule) and _follows_trigger(rule):
                 await self.downstreams.delete_except(rule, origin)
             return
-        labels = await self._context.namespace_labels(origin.namespace)
-        await self.carry_out(rule, review_of(trigger, namespace_labels=labels), origin)
+        review = await self._context.review(trigger, standing_operation(rule))
+        await self.carry_out(rule, review, origin)
 
     async def trigger(self, origin: Origin) -> Object | None:
         """Return the trigger with the UID of an origin as it is now, None when it is gone or going; raises KubeError."""
@@ -106,11 +131,10 @@ class Generator:
         self, rule: CompiledRule, origin: Origin, result: RuleResult | None
     ) -> None:
         if result is not None and result.status is Status.ERROR:
-            if synchronizes(rule) and kinds_cloned(rule):
+            if synchronizes(rule) and self.memory.sources(rule):
                 await self.downstreams.delete_without_source(rule, origin)
             raise EvaluationError(result.message)
-        is_excepted = result is not None and bool(result.exceptions)
-        if synchronizes(rule) and not is_excepted:
+        if synchronizes(rule):
             await self.downstreams.delete_except(rule, origin)
 
     async def _mark_sources(self, rule: CompiledRule, generated: tuple[Object, ...]) -> None:
@@ -142,6 +166,12 @@ class Generator:
 def _follows_trigger(rule: CompiledRule) -> bool:
     """Tell whether objects go with their trigger; those of rules for deletions are made when it goes."""
     return not names_delete(rule)
+
+
+def _wanted(rule: CompiledRule, review: Review, obj: Object) -> Object:
+    """Return an object as it is to be in the cluster, with the labels that say where it comes from."""
+    made = labelled(obj, rule.policy, review) if is_of_cel(rule.policy) else obj
+    return _unmarked(with_texts(made))
 
 
 def _unmarked(obj: Object) -> Object:

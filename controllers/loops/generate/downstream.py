@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from controllers.kube import APPLY, AlreadyExists, Conflict, Forbidden, NotFound
 from controllers.loops.rules import synchronizes, uses_apply
+from controllers.store.cel_policies import is_of_cel
 from engine.errors import EvaluationError
+from engine.generate.labels import SOURCE_UID
 from engine.reach import Effect, out_of_reach, target_of
 
 from .content import is_as_wanted, replaced
-from .origin import POLICY_NAMESPACE, SOURCE_UID, rule_selector
+from .origin import POLICY_NAMESPACE, is_copy, is_of, made_by, origin_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -21,10 +23,13 @@ if TYPE_CHECKING:
     from engine.model import Object
 
     from .memory import KindName, Memory
+    from .memory import Place as RulePlace
     from .origin import Origin
 
 FIELD_MANAGER = "kyverno-generate"
 _TRIES = 4
+_MOST_DISOWNED = 4096
+"""Objects without labels of which is remembered whose they were."""
 
 Place = tuple[str, str, str, str]
 
@@ -47,11 +52,12 @@ class Downstreams:
         self._context = context
         self._client = context.client
         self._memory = memory
+        self._disowned: dict[str, Origin] = {}
 
-    async def of_rule(self, policy: str, rule: str, kinds: Iterable[KindName]) -> list[Object]:
+    async def of_rule(self, place: RulePlace, kinds: Iterable[KindName]) -> list[Object]:
         """Return everything of some kinds that a rule made, which may be no more; raises KubeError."""
-        namespace, _, name = policy.rpartition("/")
-        return await self._selected(kinds, rule_selector(name, namespace, rule), namespace)
+        selector, namespace = made_by(place)
+        return await self._selected(kinds, selector, namespace)
 
     async def of_trigger(self, rule: CompiledRule, origin: Origin) -> list[Object]:
         """Return what a rule made for one trigger; raises KubeError."""
@@ -61,7 +67,8 @@ class Downstreams:
     async def put(self, rule: CompiledRule, wanted: Object) -> bool:
         """Let an object exist as wanted; return whether it was made. Raises EngineError.
 
-        What is there already is left alone by a rule that does not synchronise (row U-03).
+        What is there already is left alone by a rule that does not synchronise (row U-03). A policy written in CEL goes by what
+        it made itself: that is put right whenever the policy is asked, everything else is left alone (row GP-12).
         """
         _check_place(rule, wanted)
         kind = await self._context.kind_of_object(wanted)
@@ -136,24 +143,44 @@ class Downstreams:
         except NotFound:
             await self._client.create(kind, wanted)
             return True
-        is_copy = bool((wanted["metadata"].get("labels") or {}).get(SOURCE_UID))
         _check_reach(rule.policy.namespace, kind, existing, wanted)
-        if synchronizes(rule) and not is_as_wanted(existing, wanted, is_copy=is_copy):
+        if self._is_kept(rule, existing, wanted) and not is_as_wanted(
+            existing, wanted, is_copy=is_copy(wanted)
+        ):
             await self._client.update(kind, replaced(existing, wanted))
         return False
+
+    def disown(self, obj: Object) -> None:
+        """Remember whose an object was that somebody took the labels off, or deleted."""
+        origin, uid = origin_in(obj), str(obj["metadata"].get("uid") or "")
+        if origin is not None and uid:
+            self._disowned[uid] = origin
+            while len(self._disowned) > _MOST_DISOWNED:
+                del self._disowned[next(iter(self._disowned))]
+
+    def _is_kept(self, rule: CompiledRule, existing: Object, wanted: Object) -> bool:
+        """Tell whether a rule puts right what is there."""
+        if not is_of_cel(rule.policy):
+            return synchronizes(rule)
+        origin = origin_in(existing)
+        lost = self._disowned.get(str(existing["metadata"].get("uid") or ""))
+        mine = origin_in(wanted)
+        return any(
+            one is not None and mine is not None and is_of(one, rule) and one.uid == mine.uid
+            for one in (origin, lost)
+        )
 
     async def _apply(
         self, rule: CompiledRule, kind: Kind, wanted: Object, namespace: str, name: str
     ) -> bool:
         """Write an object by server-side apply (row A-22), which leaves fields of others alone."""
         try:
-            _check_reach(
-                rule.policy.namespace, kind, await self._client.get(kind, name, namespace), wanted
-            )
-            is_new = False
+            existing = await self._client.get(kind, name, namespace)
+            _check_reach(rule.policy.namespace, kind, existing, wanted)
+            is_new, is_kept = False, self._is_kept(rule, existing, wanted)
         except NotFound:
-            is_new = True
-        if is_new or synchronizes(rule):
+            is_new, is_kept = True, True
+        if is_kept:
             await self._client.patch(
                 kind, name, namespace, wanted, content_type=APPLY, field_manager=FIELD_MANAGER, force=True
             )  # fmt: skip

@@ -24,6 +24,8 @@ from controllers.loops.rules import (
     synchronizes,
 )
 
+from .origin import is_copy
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
@@ -36,7 +38,7 @@ _KEY: Final = "rules"
 _log = logging.getLogger(__name__)
 
 Place = tuple[str, str]
-"""The key of a policy and the name of a rule."""
+"""The identity of a policy and the name of a rule."""
 
 KindName = tuple[str, str]
 """apiVersion and kind."""
@@ -44,11 +46,14 @@ KindName = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The kinds of objects that a synchronised rule made; with `stays` they outlive rule and policy, with `copies` the rule."""
+    """The kinds of objects that a synchronised rule made, and those of the `sources` that it copied.
+
+    With `stays` they outlive rule and policy.
+    """
 
     kinds: frozenset[KindName] = frozenset()
     stays: bool = False
-    copies: bool = False
+    sources: frozenset[KindName] = frozenset()
 
 
 class Memory:
@@ -71,6 +76,12 @@ class Memory:
         """Return the kinds that a rule makes: those it names, and those that a variable gave it so far."""
         return list(dict.fromkeys((*kinds_made(rule), *sorted(self._open(rule)))))
 
+    def sources(self, rule: CompiledRule) -> list[KindName]:
+        """Return the kinds that a rule copies: those it names, and those that an evaluation gave it so far."""
+        known = self._rules.get(_place(rule))
+        found = known.sources if known is not None and kinds_are_open(rule) else frozenset()
+        return list(dict.fromkeys((*kinds_cloned(rule), *sorted(found))))
+
     def _open(self, rule: CompiledRule) -> frozenset[KindName]:
         """Return the kinds that a rule with a variable for a kind made; what any other made before it was edited stays."""
         known = self._rules.get(_place(rule))
@@ -89,7 +100,10 @@ class Memory:
             known = {}
             for rule in rules:
                 if synchronizes(rule):
-                    known[_place(rule)] = _made(rule, self.kinds(rule))
+                    known[_place(rule)] = self._made(rule)
+                else:
+                    # what is not kept in step is nobody's: it stays, whatever becomes of the rule
+                    forgotten.add(_place(rule))
             unsettled = {
                 place: made
                 for place, made in self._rules.items()
@@ -100,15 +114,25 @@ class Memory:
 
     async def learn(self, rule: CompiledRule, objects: Iterable[Object]) -> None:
         """Remember the kinds of objects before a rule makes them; raises KubeError."""
-        found = {(str(one["apiVersion"]), str(one["kind"])) for one in objects}
-        if not synchronizes(rule) or found <= set(self.kinds(rule)):
+        listed = list(objects)
+        found = {_kind_name(one) for one in listed}
+        copied = {_kind_name(one) for one in listed if is_copy(one)}
+        if not synchronizes(rule) or (
+            found <= set(self.kinds(rule)) and copied <= set(self.sources(rule))
+        ):
             return
         async with self._lock:
             await self._recall()
-            known = self._rules.get(_place(rule), _made(rule, ()))
-            self._rules[_place(rule)] = replace(known, kinds=known.kinds | found)
+            known = self._rules.get(_place(rule)) or self._made(rule)
+            self._rules[_place(rule)] = replace(
+                known, kinds=known.kinds | found, sources=known.sources | copied
+            )
             await self._write()
         self.learned()
+
+    def _made(self, rule: CompiledRule) -> Made:
+        kinds, sources = frozenset(self.kinds(rule)), frozenset(self.sources(rule))
+        return Made(kinds, outlives_policy(rule), sources)
 
     async def _recall(self) -> None:
         if self._is_recalled:
@@ -143,12 +167,12 @@ class Memory:
         self._written = text
 
 
-def _made(rule: CompiledRule, kinds: Iterable[KindName]) -> Made:
-    return Made(frozenset(kinds), outlives_policy(rule), bool(kinds_cloned(rule)))
+def _kind_name(obj: Object) -> KindName:
+    return str(obj["apiVersion"]), str(obj["kind"])
 
 
 def _place(rule: CompiledRule) -> Place:
-    return rule.policy.key, rule.rule.name
+    return rule.policy.identity, rule.rule.name
 
 
 def _document(namespace: str, text: str) -> Object:
@@ -171,7 +195,7 @@ def _text(rules: Mapping[Place, Made]) -> str:
             "rule": rule,
             "kinds": sorted(map(list, made.kinds)),
             "stays": made.stays,
-            "copies": made.copies,
+            "sources": sorted(map(list, made.sources)),
         }
         for (policy, rule), made in sorted(rules.items())
     ]
@@ -188,7 +212,8 @@ def _read(text: str) -> dict[Place, Made]:
     for row in rows if isinstance(rows, list) else ():
         if isinstance(row, dict) and row.get("policy") and row.get("rule"):
             kinds = frozenset(_kinds(row.get("kinds")))
-            made = Made(kinds, row.get("stays") is True, row.get("copies") is True)
+            sources = frozenset(_kinds(row.get("sources")))
+            made = Made(kinds, row.get("stays") is True, sources)
             found[str(row["policy"]), str(row["rule"])] = made
     return found
 

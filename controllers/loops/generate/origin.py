@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.generate.labels import MANAGED_BY, MAX_LABEL, PREFIX
+from controllers.store.cel_policies import is_of_cel
+from engine.generate.labels import MANAGED_BY, MAX_LABEL, PREFIX, SOURCE_UID
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,14 +21,14 @@ SELECTOR = f"{MANAGED_BY}=kyverno,{PREFIX}policy-name"
 """What selects all generated objects."""
 
 TRIGGER_UID = f"{PREFIX}trigger-uid"
-SOURCE_UID = f"{PREFIX}source-uid"
 POLICY_NAMESPACE = f"{PREFIX}policy-namespace"
+RULE_NAME = f"{PREFIX}rule-name"
 CLONE_SOURCE = f"{PREFIX}clone-source"
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """One rule and one trigger of it. Names of policy and rule are cut as labels are."""
+    """One rule and one trigger of it. Names of policy and rule are cut as labels are; a policy written in CEL has no `rule`."""
 
     policy: str
     policy_namespace: str
@@ -55,11 +56,22 @@ class Origin:
 
 
 def rule_selector(policy: str, policy_namespace: str, rule: str) -> str:
-    """Return what selects all objects that a rule made."""
-    return (
-        f"{MANAGED_BY}=kyverno,{PREFIX}policy-name={policy[:MAX_LABEL]},"
-        f"{PREFIX}policy-namespace={policy_namespace},{PREFIX}rule-name={rule[:MAX_LABEL]}"
+    """Return what selects all objects that a rule made, or (without `rule`) a policy written in CEL."""
+    of_policy = f"{MANAGED_BY}=kyverno,{PREFIX}policy-name={policy[:MAX_LABEL]}"
+    if rule:
+        return f"{of_policy},{POLICY_NAMESPACE}={policy_namespace},{RULE_NAME}={rule[:MAX_LABEL]}"
+    within = (
+        f"{POLICY_NAMESPACE}={policy_namespace}" if policy_namespace else f"!{POLICY_NAMESPACE}"
     )
+    return f"{of_policy},{within},!{RULE_NAME}"
+
+
+def made_by(place: tuple[str, str]) -> tuple[str, str]:
+    """Return what selects all objects of a rule, by the identity of its policy and its name, and the policy's namespace."""
+    policy, rule = place
+    _, is_cel, key = policy.rpartition(":")
+    namespace, _, name = key.rpartition("/")
+    return rule_selector(name, namespace, "" if is_cel else rule), namespace
 
 
 def origin_of(rule: CompiledRule, trigger: Mapping[str, str]) -> Origin:
@@ -68,7 +80,7 @@ def origin_of(rule: CompiledRule, trigger: Mapping[str, str]) -> Origin:
     return Origin(
         policy=rule.policy.name[:MAX_LABEL],
         policy_namespace=rule.policy.namespace,
-        rule=rule.rule.name[:MAX_LABEL],
+        rule=rule_label(rule),
         group=group,
         version=version,
         kind=trigger.get("kind", ""),
@@ -98,11 +110,21 @@ def origin_in(obj: Object) -> Origin | None:
     )
 
 
+def is_copy(obj: Object) -> bool:
+    """Tell whether a generated object is a copy of another one."""
+    return bool(((obj.get("metadata") or {}).get("labels") or {}).get(SOURCE_UID))
+
+
 def is_of(origin: Origin, rule: CompiledRule) -> bool:
     """Tell whether an origin names a rule."""
     policy = rule.policy
     return (
         origin.policy == policy.name[:MAX_LABEL]
         and origin.policy_namespace == policy.namespace
-        and origin.rule == rule.rule.name[:MAX_LABEL]
+        and origin.rule == rule_label(rule)
     )
+
+
+def rule_label(rule: CompiledRule) -> str:
+    """Return what labels call a rule; a policy written in CEL has none to name."""
+    return "" if is_of_cel(rule.policy) else rule.rule.name[:MAX_LABEL]

@@ -11,17 +11,18 @@ import logging
 from typing import TYPE_CHECKING
 
 from controllers.kube import Forbidden, KubeError
-from controllers.kube.kinds import CLUSTER_POLICIES, POLICIES
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
 from controllers.loops.existing import existing_triggers
 from controllers.loops.rules import generates_existing, mutates_on_update
 from controllers.loops.work import reference_as, request_type, write_down
 from controllers.runtime.webhook_routes import is_mutate_existing, is_trigger
-from controllers.store.policies import content_hash
+from controllers.store.policies import content_hash, is_policy
 from controllers.store.update_requests import RuleWork, UpdateRequest
 from engine.errors import EngineError
 from engine.model import RuleType
+
+from .origin import is_copy
 
 if TYPE_CHECKING:
     from controllers.loops.context import LoopContext
@@ -74,7 +75,7 @@ class PolicyWatch:
             self.queue.add("")
 
     def _changed(self, change: Change) -> None:
-        if change.kind in (CLUSTER_POLICIES, POLICIES):
+        if is_policy(change.object):
             self.queue.add("")
 
     async def _look(self, _: str) -> None:
@@ -110,17 +111,21 @@ class PolicyWatch:
         for place, made in self._generator.memory.rules.items():
             if place in self._known or place[0] in snapshot.problems:
                 continue
-            is_kept = made.stays or (made.copies and place[0] in snapshot.compiled)
+            is_kept = made.stays or (bool(made.sources) and place[0] in snapshot.compiled)
             if is_kept or await self._is_taken_away(place, made):
                 gone.append(place)
         return gone
 
     async def _is_taken_away(self, place: Place, made: Made) -> bool:
-        """Delete what one rule made; False when that is to be tried again, which holds nothing else up."""
-        downstreams = self._generator.downstreams
+        """Delete what one rule made; False when that is to be tried again, which holds nothing else up.
+
+        Copies outlive a policy written in CEL, as upstream's.
+        """
+        downstreams, spares_copies = self._generator.downstreams, ":" in place[0]
         try:
-            for obj in await downstreams.of_rule(*place, sorted(made.kinds)):
-                await downstreams.delete(obj)
+            for obj in await downstreams.of_rule(place, sorted(made.kinds)):
+                if not (spares_copies and is_copy(obj)):
+                    await downstreams.delete(obj)
         except Forbidden as error:
             _log.warning("what %s/%s made stays: %s", *place, error.message)
         except KubeError as error:
@@ -150,7 +155,7 @@ class PolicyWatch:
             await self._write_batch(key, rule, batch)
 
     async def _write_batch(self, key: str, rule: CompiledRule, batch: list[RuleWork]) -> None:
-        update = UpdateRequest(request_type(rule.type), key, tuple(batch))
+        update = UpdateRequest(request_type(key, rule.type), key, tuple(batch))
         await write_down(self._context, update)
 
 

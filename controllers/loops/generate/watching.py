@@ -16,15 +16,14 @@ from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
 from controllers.loops.rules import (
     is_unaffected,
-    kinds_cloned,
-    kinds_named,
-    served,
     synchronizes,
+    trigger_kinds,
 )
 from engine.errors import EngineError
+from engine.generate.labels import SOURCE_UID
 from engine.model import RuleType
 
-from .origin import SELECTOR, SOURCE_UID, TRIGGER_UID, Origin, is_of, origin_in
+from .origin import SELECTOR, TRIGGER_UID, Origin, is_of, origin_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -85,9 +84,9 @@ class SyncWatch:
         found: dict[_Watch, Callable[[Change], None]] = {}
         for kind in await self._kinds(self._generator.memory.kinds(rule)):
             found[kind, _MADE] = self._made_changed
-        sources = await self._kinds(kinds_cloned(rule))
+        sources = await self._kinds(self._generator.memory.sources(rule))
         discovery = self._context.cache.discovery
-        for kind in (*sources, *served(discovery, kinds_named(rule), "list", "watch")):
+        for kind in (*sources, *trigger_kinds(discovery, rule, "list", "watch")):
             found[kind, _METADATA] = partial(self._other_changed, kind)
         return found
 
@@ -109,8 +108,10 @@ class SyncWatch:
         """Look at a generated object that was edited or deleted; what a person took the labels off counts as deleted."""
         if is_unaffected(change.old, change.new):
             return
-        for obj in (change.old, change.new):
-            origin = origin_in(obj) if obj is not None else None
+        origins = [origin_in(obj) if obj is not None else None for obj in (change.old, change.new)]
+        if change.old is not None and origins[0] != origins[1]:
+            self._generator.downstreams.disown(change.old)
+        for origin in origins:
             if origin is not None:
                 self.queue.add(origin)
 
@@ -137,7 +138,7 @@ class SyncWatch:
                 if (
                     rule.type is RuleType.GENERATION
                     and synchronizes(rule)
-                    and any(name == kind for _, name in kinds_cloned(rule))
+                    and any(name == kind for _, name in self._generator.memory.sources(rule))
                 ):
                     self.look_again(rule)
 
@@ -159,11 +160,10 @@ class SyncWatch:
 
     async def _look(self, origin: Origin) -> None:
         """Put right what a rule made for a trigger; raises EngineError, then it is tried again."""
-        key = f"{origin.policy_namespace}/{origin.policy}" if origin.policy_namespace else origin.policy  # fmt: skip
-        compiled = self._context.snapshot.compiled.get(key)
-        for rule in compiled.rules if compiled is not None else ():
-            if rule.type is RuleType.GENERATION and is_of(origin, rule) and synchronizes(rule):
-                await self._generator.reconcile(rule, origin)
+        for compiled in self._context.snapshot.compiled.values():
+            for rule in compiled.rules:
+                if rule.type is RuleType.GENERATION and is_of(origin, rule) and synchronizes(rule):
+                    await self._generator.reconcile(rule, origin)
 
 
 def _failed(origin: Origin, error: Exception) -> None:

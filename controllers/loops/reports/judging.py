@@ -22,9 +22,8 @@ from controllers.store.events import (
 )
 from controllers.store.reports import NOTHING_TO_CHANGE, rows_of
 from engine.evaluate.answers import ANSWER_NAMES
-from engine.model import RuleType, Status, review_of
+from engine.model import RuleType, Status
 from engine.model.kinds import BY_NAME
-from engine.record import replace
 
 from .writer import pairs_in_force, write_rows
 
@@ -47,7 +46,7 @@ async def judge(
 
     Of an object that `is_new` there is no report to read first.
     """
-    review = await _review(context, obj)
+    review = await context.review(obj)
     inputs = context.inputs(f"scan/{obj['metadata'].get('uid')}")
     results: list[RuleResult] = []
     for types in (_CHECKS, _CHANGES):
@@ -63,17 +62,6 @@ async def judge(
         is_new=is_new,
     )
     announce(context, _notes(context, review, results, new))
-
-
-async def _review(context: LoopContext, obj: Object) -> Review:
-    namespace = str((obj.get("metadata") or {}).get("namespace") or "")
-    review = review_of(obj, namespace_labels=await context.namespace_labels(namespace))
-    kind = context.cache.discovery.find(str(obj["apiVersion"]), review.kind)
-    if kind is None or kind.plural == review.resource:
-        return review
-    # only the server knows the plural of this kind, by which match constraints name it
-    named = {"group": kind.group, "version": kind.version, "resource": kind.plural}
-    return replace(review, request={"resource": named})
 
 
 def _judged(

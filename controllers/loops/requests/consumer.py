@@ -29,7 +29,7 @@ from controllers.loops.rules import find_rule
 from controllers.store.events import GENERATE as GENERATE_SOURCE
 from controllers.store.events import MUTATE as MUTATE_SOURCE
 from controllers.store.events import about_policy, failed
-from controllers.store.update_requests import FAILED, GENERATE, PENDING, read_update_request, status
+from controllers.store.update_requests import FAILED, MUTATE, PENDING, read_update_request, status
 from engine.errors import EngineError
 
 from .work import NeedsProof, NotYet, Worker
@@ -209,11 +209,12 @@ class Consumer:
 
     def _announce(self, update: UpdateRequest, work: RuleWork, message: str) -> None:
         policy = self._context.policies.get(update.policy)
-        source = GENERATE_SOURCE if update.type == GENERATE else MUTATE_SOURCE
+        source = MUTATE_SOURCE if update.type == MUTATE else GENERATE_SOURCE
         about = [about_policy(policy)] if policy is not None else []
         if work.trigger.get("name"):
             about.append(dict(work.trigger))
-        notes = [failed(one, update.policy, work.rule, message, source) for one in about]
+        named = update.policy.rpartition(":")[2]
+        notes = [failed(one, named, work.rule, message, source) for one in about]
         announce(self._context, notes)
 
 

@@ -10,13 +10,14 @@ from controllers.kube import KubeError, NotFound
 from controllers.loops.generate.carrying_out import Generator
 from controllers.loops.generate.origin import origin_of
 from controllers.loops.rules import synchronizes
+from controllers.store.cel_policies import is_of_cel
 from controllers.store.reports import UNREPORTED_KINDS, rows_of
 from controllers.store.update_requests import review_of_update
 from engine.cleanup.ttl import instant_of
 from engine.errors import EngineError
-from engine.model import NOBODY, RuleType
+from engine.model import NOBODY, RuleResult, RuleType, Status
 from engine.record import replace as replaced
-from engine.requester import asks_of_request
+from engine.requester import asks_of_expressions, asks_of_request
 
 from .targets import Mutator
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from controllers.loops.reports.pending import PendingReports
     from controllers.store.update_requests import RuleWork, UpdateRequest
     from engine.evaluate.rules import CompiledRule
-    from engine.model import Json, Object, Review, RuleResult
+    from engine.model import Json, Object, Review
 
 
 _JUST_MADE = timedelta(seconds=60)
@@ -62,7 +63,7 @@ class Worker:
             _check_seen(update, work, trigger)
             _check_needs_no_word(rule, update, work)
         if rule.type is RuleType.GENERATION:
-            results = await self._generate(rule, update, work, trigger)
+            results = await self._generated(rule, update, work, trigger)
         elif trigger is None and not update.request:
             return
         else:
@@ -83,6 +84,20 @@ class Worker:
     def forget(self, name: str) -> None:
         """Forget which targets of a finished request were changed."""
         self._done.pop(name, None)
+
+    async def _generated(
+        self, rule: CompiledRule, update: UpdateRequest, work: RuleWork, trigger: Object | None
+    ) -> list[RuleResult]:
+        """Generate; what cannot be done stands in the report of the trigger until it is."""
+        try:
+            return await self._generate(rule, update, work, trigger)
+        except EngineError as error:
+            failed = RuleResult(
+                rule.policy.key, rule.rule.name, rule.type, Status.ERROR, error.message,
+                policy_kind=rule.policy.kind,
+            )  # fmt: skip
+            self._report(work, [failed])
+            raise
 
     async def _generate(
         self, rule: CompiledRule, update: UpdateRequest, work: RuleWork, trigger: Object | None
@@ -166,9 +181,16 @@ def _check_needs_no_word(rule: CompiledRule, update: UpdateRequest, work: RuleWo
     """Raise NeedsProof for a rule that wants to know what only the request tells."""
     if work.undo:
         return
-    asked = "deletions" if update.claimed == "DELETE" else asks_of_request(rule.rule)
+    asked = "deletions" if update.claimed == "DELETE" else _asks(rule)
     if asked:
         raise NeedsProof(f"not carried out: the rule goes by {asked}, and nobody proved that the API server sent the request; see docs/callers.md")  # fmt: skip
+
+
+def _asks(rule: CompiledRule) -> str:
+    """Return what a rule wants to know of a request that its object does not show."""
+    if is_of_cel(rule.policy):
+        return asks_of_expressions(rule.policy.raw["spec"])
+    return asks_of_request(rule.rule)
 
 
 def _check_happened(

@@ -7,6 +7,7 @@ need not know that an expression asked.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.evaluate.lookups import ApiCallLookup, GlobalLookup, ImageLookup, ServiceLookup
@@ -37,8 +38,18 @@ def answered(question: Any, inputs: Inputs, review: Review) -> Any:
             raise CelError("http calls are not available to namespaced policies")
         case lookups.AccessCheck():
             return _access(question, inputs, review)
+        case lookups.GetResource(namespace=None) | lookups.ListResources(namespace=None) if (
+            not inputs.within
+        ):
+            raise CelError("a policy of no namespace has to name one")
+        case lookups.GetResource(namespace=None) | lookups.ListResources(namespace=None):
+            question = replace(question, namespace=inputs.within)
+        case lookups.PostResource(namespace=None):
+            question = replace(question, namespace=inputs.within)
     lookup = _lookup(question)
     answer = inputs.ask(lookup)
+    if answer.is_missing and isinstance(question, lookups.GetResource):
+        return None
     if answer.error:
         raise CelError(answer.error)
     if answer.is_absent:
@@ -68,14 +79,14 @@ def _tag_and_digest(resolved: str, reference: str) -> dict[str, str]:
 def _lookup(question: Any) -> Lookup:
     match question:
         case lookups.GetResource():
-            path = resource_path(question.api_version, question.resource, question.namespace)
+            path = resource_path(question.api_version, question.resource, question.namespace or "")
             return ApiCallLookup("GET", f"{path}/{_segment(question.name)}")
         case lookups.ListResources():
-            path = resource_path(question.api_version, question.resource, question.namespace)
+            path = resource_path(question.api_version, question.resource, question.namespace or "")
             pairs = ",".join(f"{key}={value}" for key, value in question.labels)
             return ApiCallLookup("GET", f"{path}?labelSelector={pairs}" if pairs else path)
         case lookups.PostResource():
-            path = resource_path(question.api_version, question.resource, question.namespace)
+            path = resource_path(question.api_version, question.resource, question.namespace or "")
             return ApiCallLookup("POST", path, _body(question.body))
         case lookups.HttpCall():
             body = "" if question.body is None else _body(question.body)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from engine.cleanup.ttl import instant_of
 from engine.errors import EvaluationError
+from engine.evaluate.answers import RuleAnswer
 from engine.exceptions.cover import NEVER_VALID, expires_at
-from engine.model import Status
+from engine.model import Outcome, Status
 from engine.record import record
 
 from .bindings import NAMES
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
+    from engine.evaluate.answers import Answers
     from engine.model import Policy
     from engine.model.celpolicies import CelException
 
@@ -109,3 +111,10 @@ def reported(exceptions: Sequence[CompiledCelException]) -> Status:
     """Return the status of an excepted object: a pass where every exception that covers says so, else a skip."""
     passes = all(item.exception.report_result == "pass" for item in exceptions)
     return Status.PASS if passes else Status.SKIP
+
+
+def excepted(found: Sequence[CompiledCelException]) -> Answers:
+    """Return the answer for an object that exceptions take out of a policy."""
+    keys = tuple(item.key for item in found)
+    message = f"rule is skipped due to policy exception: {', '.join(keys)}"
+    return (RuleAnswer(Outcome(reported(found), message), exceptions=keys),)

@@ -8,15 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import NO_ANSWER, RuleAnswer, answered
-from engine.model import Outcome, Status
+from engine.evaluate.answers import NO_ANSWER, answered
+from engine.model import Status
 from engine.record import record
 
 from .autogen import variants
 from .bindings import NAMES, Bindings
 from .checks import Checks, compile_checks
 from .constraints import any_of, compile_constraints, compile_payload_constraints
-from .exceptions import covering, naming, reported
+from .exceptions import covering, excepted, naming
 from .expressions import compile_named, compile_variables, unmet
 from .policies import cel_rule
 
@@ -126,15 +126,9 @@ def _answer(one: _Compiled, exceptions: Sequence[CompiledCelException], state: S
                 return NO_ANSWER
             return _errored(error)
     if exceptions and (found := covering(exceptions, bindings)):
-        return _excepted(found)
+        return excepted(found)
     return one.checks.answer(bindings)
 
 
 def _errored(error: EvaluationError) -> Answers:
     return answered(Status.ERROR, f"failed to evaluate match conditions: {error.message}")
-
-
-def _excepted(found: Sequence[CompiledCelException]) -> Answers:
-    keys = tuple(item.key for item in found)
-    message = f"rule is skipped due to policy exception: {', '.join(keys)}"
-    return (RuleAnswer(Outcome(reported(found), message), exceptions=keys),)

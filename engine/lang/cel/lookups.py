@@ -12,11 +12,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class GetResource:
-    """One object by plural resource name; answered with it. `namespace` is empty for cluster-wide kinds."""
+    """One object by plural resource name; answered with it.
+
+    `namespace` is empty for cluster-wide kinds, and None where the call does not say: then it is that of the policy.
+    """
 
     api_version: str
     resource: str
-    namespace: str
+    namespace: str | None
     name: str
 
 
@@ -26,7 +29,7 @@ class ListResources:
 
     api_version: str
     resource: str
-    namespace: str
+    namespace: str | None
     labels: tuple[tuple[str, str], ...] = ()
 
 
@@ -36,7 +39,7 @@ class PostResource:
 
     api_version: str
     resource: str
-    namespace: str
+    namespace: str | None
     body: Any
 
 
@@ -88,9 +91,9 @@ class ImageVerification:
 
 @dataclass(frozen=True)
 class GenerateObjects:
-    """Objects that a generating policy wants in a namespace; answered with whether that is accepted."""
+    """Objects that a generating policy wants in a namespace, None for its own; answered with whether that is accepted."""
 
-    namespace: str
+    namespace: str | None
     objects: tuple[Any, ...]
 
 

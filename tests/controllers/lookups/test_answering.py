@@ -76,7 +76,9 @@ def test_a_failure_stands_beside_the_answers() -> None:
         lookups = Lookups(cluster=ClusterSource(client, Discovery(client)))
         found = await lookups.resolve([ConfigMapLookup("dev", "a"), ConfigMapLookup("dev", "b")])
         assert found[ConfigMapLookup("dev", "a")].value["metadata"]["name"] == "a"
-        assert found[ConfigMapLookup("dev", "b")] == Answer.failed('configmaps "b" not found')
+        assert found[ConfigMapLookup("dev", "b")] == Answer.failed(
+            'configmaps "b" not found', is_missing=True
+        )
 
     run(scenario())
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from controllers.kube import Discovery, Kind, KubeError, ManualClock
+from controllers.kube import Discovery, Kind, KubeError, ManualClock, NotFound
 from controllers.kube.clock import settle
 from controllers.kube.events import Recorder
 from controllers.kube.fake import FakeClient
@@ -35,9 +35,10 @@ from controllers.runtime.cluster_cache import WATCHED_IF_SERVED, ClusterCache
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.sink import Verdict
 from controllers.webhook.triggers import triggers_of
-from engine.evaluate import Answer, ConfigMapLookup, ListLookup, ObjectLookup
+from engine.evaluate import Answer, ApiCallLookup, ConfigMapLookup, ListLookup, ObjectLookup
 from engine.lang import wildcard
 from engine.model import Review, UserInfo
+from engine.requestinfo import request_info
 
 NOW = datetime(2026, 11, 21, 10, 18, tzinfo=UTC)
 ROLE_BINDINGS = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
@@ -64,6 +65,8 @@ class ClusterAnswers:
             if isinstance(one, ObjectLookup):
                 kind = self._discovery.find(one.api_version, one.kind)
                 return Answer.found(await self._client.get(kind, one.name, one.namespace))
+            if isinstance(one, ApiCallLookup):
+                return await self._called(one.url_path)
             if isinstance(one, ListLookup):
                 kind = self._discovery.find(one.api_version, one.kind)
                 selector = text_of(orjson.loads(one.selector)) if one.selector else ""
@@ -72,6 +75,20 @@ class ClusterAnswers:
         except KubeError as error:
             return Answer.failed(error.message)
         return Answer.failed("nobody knows")
+
+    async def _called(self, path: str) -> Answer:
+        """Answer a GET as the API server does; what is not there is null for expressions."""
+        info = request_info("GET", path)
+        kind = self._discovery.of_resource(info.group, info.resource)
+        if not info.name:
+            page = await self._client.list_all(kind, info.namespace)
+            head = {"apiVersion": kind.api_version, "kind": f"{kind.kind}List"}
+            return Answer.found({**head, "items": list(page.items)})
+        try:
+            found = await self._client.get(kind, info.name, info.namespace)
+        except NotFound as error:
+            return Answer.failed(error.message, is_missing=True)
+        return Answer.found({"apiVersion": kind.api_version, "kind": kind.kind, **found})
 
 
 def _fits(one: ListLookup, item: dict[str, Any]) -> bool:

@@ -115,7 +115,7 @@ spec: {policyName: named, paramRef: {name: names, namespace: ops}, validationAct
     assert _items(found[1]) == [("named", "fail")]
 
 
-@pytest.mark.parametrize("kind", ["MutatingPolicy", "GeneratingPolicy", "DeletingPolicy", "ImageValidatingPolicy"])  # fmt: skip
+@pytest.mark.parametrize("kind", ["MutatingPolicy", "DeletingPolicy"])  # fmt: skip
 def test_other_kinds_of_cel_policies_are_left_out_with_a_warning(run, kind):
     text = f"apiVersion: policies.kyverno.io/v1\nkind: {kind}\nmetadata: {{name: x}}\nspec: {{}}\n"
     _, _, err = run("apply p.yaml -r o.yaml", p=text, o=OBJECT)

@@ -59,6 +59,24 @@ def _get(env: CelEnv, api_version: str, resource: str, namespace: str, name: str
     return env.ask(lookups.GetResource(api_version, resource, namespace, name))
 
 
+@_declare("resource.Get(string, string, string) -> dyn")
+def _get_here(env: CelEnv, api_version: str, resource: str, name: str) -> Any:
+    return env.ask(lookups.GetResource(api_version, resource, None, name))
+
+
+@_declare("resource.List(string, string) -> dyn")
+def _list_here(env: CelEnv, api_version: str, resource: str) -> Any:
+    return env.ask(lookups.ListResources(api_version, resource, None))
+
+
+@_declare("resource.List(string, string, map) -> dyn")
+def _list_here_labelled(
+    env: CelEnv, api_version: str, resource: str, labels: dict[Any, Any]
+) -> Any:
+    pairs = _pairs(labels, "resource.List")
+    return env.ask(lookups.ListResources(api_version, resource, None, pairs))
+
+
 @_declare("resource.List(string, string, string) -> dyn")
 def _list(env: CelEnv, api_version: str, resource: str, namespace: str) -> Any:
     return env.ask(lookups.ListResources(api_version, resource, namespace))
@@ -79,7 +97,7 @@ def _post(env: CelEnv, api_version: str, resource: str, namespace: str, body: An
 
 @_declare("resource.Post(string, string, map) -> dyn")
 def _post_wide(env: CelEnv, api_version: str, resource: str, body: Any) -> Any:
-    return env.ask(lookups.PostResource(api_version, resource, "", body))
+    return env.ask(lookups.PostResource(api_version, resource, None, body))
 
 
 @_declare("resource.ToGVR(string, string) -> dyn")
@@ -175,3 +193,8 @@ def _image_data(env: CelEnv, reference: str) -> Any:
 @_declare("generator.Apply(string, list) -> bool")
 def _apply(env: CelEnv, namespace: str, objects: list[Any]) -> Any:
     return env.ask(lookups.GenerateObjects(namespace, tuple(objects)))
+
+
+@_declare("generator.Apply(list) -> bool")
+def _apply_here(env: CelEnv, objects: list[Any]) -> Any:
+    return env.ask(lookups.GenerateObjects(None, tuple(objects)))

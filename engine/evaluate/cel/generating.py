@@ -1,0 +1,209 @@
+"""GeneratingPolicy and NamespacedGeneratingPolicy (row L-03): which objects a trigger wants, as plain values.
+
+Order of what is asked: match constraints, exceptions, match conditions, then every item of `generate`. An expression wants
+objects by calling `generator.Apply`; a template is YAML, with expressions in it where it says so. What came from the cluster
+(`resource.Get`, `resource.List`) is a copy, and says of what in a label. Nothing is written here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import EvaluationError, PolicyError
+from engine.evaluate.answers import NO_ANSWER, RuleAnswer, answered
+from engine.generate.objects import listed, placed_as
+from engine.lang.cel import lookups
+from engine.lang.cel.ast import Call, Ident, walk
+from engine.lang.cel.errors import no_overload
+from engine.lang.cel.functions.encodings import plain
+from engine.model import Outcome, Rule, RuleType, Status
+from engine.model.resources import is_cluster_scoped
+from engine.record import record, replace
+
+from .bindings import NAMES, Bindings
+from .constraints import compile_constraints
+from .exceptions import covering, excepted, naming
+from .expressions import annotations_of, compile_expression, compile_named, compile_variables, unmet
+from .policies import cel_rule
+from .templates import compile_template
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from engine.evaluate.answers import Answers
+    from engine.evaluate.rules import CompiledRule
+    from engine.evaluate.state import State
+    from engine.lang.cel import Program
+    from engine.model import Block, Object, Policy
+
+    from .exceptions import CompiledCelException
+    from .expressions import Named
+
+    Item = Callable[["Generation"], None]
+
+_NAMES = NAMES | {"exceptions"}
+_ARGUMENTS = {
+    ("generator", "apply"): ((2,), (1,)),
+    ("resource", "get"): ((4,), (3,)),
+    ("resource", "list"): ((3, 4), (2, 3)),
+    ("resource", "post"): ((3, 4), (3,)),
+}
+"""How many arguments functions take in policies of the cluster, and in those of a namespace."""
+
+_PASSED = "policy evaluated successfully"
+
+
+class Generation(Bindings):
+    """The variables of one policy on one trigger, and the objects that were wanted so far."""
+
+    __slots__ = ("made", "within")
+
+    def __init__(self, policy: Policy, state: State, variables: Mapping[str, Program]) -> None:
+        super().__init__(state.review, state.inputs, variables, trace=state.trace)
+        # of a deletion the object is what was there
+        self["object"] = state.review.object or state.review.old_object
+        self.within = policy.namespace
+        self.made: list[Object] = []
+
+    def ask(self, question: Any) -> Any:
+        """Answer what an expression asks; that objects be generated is written down, and true."""
+        if not isinstance(question, lookups.GenerateObjects):
+            return super().ask(question)
+        if question.namespace is None and not self.within:
+            raise no_overload("generator.Apply(list)")
+        namespace = self.within if question.namespace is None else question.namespace
+        for obj in question.objects:
+            self.want(plain(self.env, obj), namespace)
+        return True
+
+    def want(self, value: Any, namespace: str) -> None:
+        """Take an object, or those of a list, as one to generate in a namespace; raises EvaluationError.
+
+        A policy of a namespace wants nothing outside it (row GP-14).
+        """
+        for obj in listed(value):
+            if not obj.get("apiVersion") or not obj.get("kind"):
+                raise EvaluationError("an object to generate needs apiVersion and kind")
+            is_wide = is_cluster_scoped(obj)
+            self._check_scope(obj, namespace, is_wide=is_wide)
+            self.made.append(placed_as(obj, "" if is_wide else namespace))
+
+    def _check_scope(self, obj: Object, namespace: str, *, is_wide: bool) -> None:
+        if not self.within:
+            return
+        if is_wide:
+            raise EvaluationError(
+                f'cross-scope generation denied: a policy scoped to namespace "{self.within}" cannot '
+                f"generate cluster-scoped resource {obj['apiVersion']}/{obj['kind']}"
+            )
+        if namespace != self.within:
+            raise EvaluationError(
+                f'cross-namespace generation denied: a policy in namespace "{self.within}" cannot '
+                f'generate resources into namespace "{namespace}"'
+            )
+
+
+@record
+class _Compiled:
+    """One policy, compiled."""
+
+    policy: Policy
+    exceptions: tuple[CompiledCelException, ...]
+    conditions: tuple[Named, ...]
+    variables: Mapping[str, Program]
+    annotations: tuple[Named, ...]
+    items: tuple[Item, ...]
+
+    def answer(self, state: State) -> Answers:
+        """Return what is to be generated for the object at hand; no answer where the policy is not about it."""
+        bound = Generation(self.policy, state, self.variables)
+        if self.exceptions and (found := covering(self.exceptions, bound)):
+            return (replace(excepted(found)[0], rule="exception"),)
+        try:
+            if self.conditions and unmet(self.conditions, bound) is not None:
+                return NO_ANSWER
+        except EvaluationError as error:
+            return answered(Status.ERROR, f"failed to execute matching: {error.message}")
+        try:
+            for item in self.items:
+                item(bound)
+        except EvaluationError as error:
+            return answered(Status.ERROR, f"failed to evaluate policy: {error.message}")
+        outcome = Outcome(Status.PASS, _PASSED, properties=annotations_of(self.annotations, bound))
+        return (RuleAnswer(outcome, generated=tuple(bound.made)),)
+
+
+def compile_generating(
+    policy: Policy, exceptions: Sequence[CompiledCelException]
+) -> Iterable[CompiledRule]:
+    """Compile a policy into its one rule, which bears the policy's name; raises PolicyError for what cannot work."""
+    spec = policy.raw["spec"]
+    compiled = _Compiled(
+        policy=policy,
+        exceptions=naming(exceptions, policy),
+        conditions=compile_named(
+            spec.get("matchConditions") or (), _NAMES, place="matchConditions"
+        ),
+        variables=compile_variables(spec.get("variables") or (), _NAMES),
+        annotations=compile_named(
+            spec.get("auditAnnotations") or (), _NAMES, place="auditAnnotations", key="key",
+            expression="valueExpression",
+        ),
+        items=tuple(
+            _item(index, block, bool(policy.namespace))
+            for index, block in enumerate(spec.get("generate") or ())
+        ),
+    )  # fmt: skip
+    _check_calls(
+        {f"variables.{name}": one for name, one in compiled.variables.items()},
+        bool(policy.namespace),
+    )
+    constraints = compile_constraints(
+        spec.get("matchConstraints") or {}, namespace=policy.namespace
+    )
+    made = cel_rule(
+        policy, policy.name, constraints, compiled.answer, type=RuleType.GENERATION, enforce=False
+    )
+    skips = (spec.get("evaluation") or {}).get("skipBackgroundRequests") is not False
+    return (replace(made, rule=Rule(policy.name, skip_background_requests=skips)),)
+
+
+def _check_calls(programs: Mapping[str, Program], is_namespaced: bool) -> None:
+    """Raise PolicyError for a call as policies of the other scope make it: those of a namespace name none (rows CE-09, CE-10)."""
+    for place, program in programs.items():
+        for node in walk(program.tree):
+            if not (isinstance(node, Call) and isinstance(node.target, Ident)):
+                continue
+            counts = _ARGUMENTS.get((node.target.name, node.name.lower()))
+            if counts is not None and len(node.arguments) not in counts[is_namespaced]:
+                raise PolicyError(
+                    f"`{place}` does not compile: found no matching overload for '{node.name}'"
+                )
+
+
+def _item(index: int, block: Block, is_namespaced: bool) -> Item:
+    template = block.get("template")
+    if template is not None:
+        return _template(template, f"generate[{index}].template")
+    place = f"generate[{index}]"
+    program = compile_expression(block.get("expression"), _NAMES, place=place)
+    _check_calls({place: program}, is_namespaced)
+
+    def generate(bound: Generation) -> None:
+        value = bound.value_of(program)
+        if bound.trace is not None:
+            bound.trace.add("expression", program.source, value is True)
+
+    return generate
+
+
+def _template(block: Block, place: str) -> Item:
+    template = compile_template(block, _NAMES, place=place)
+
+    def generate(bound: Generation) -> None:
+        for document in template.render(bound):
+            metadata = document.get("metadata")
+            named = (metadata if isinstance(metadata, dict) else {}).get("namespace")
+            bound.want(document, str(named or bound.within))
+
+    return generate

@@ -1,0 +1,268 @@
+"""What a generating policy will make, as far as its expressions say it, without an evaluation.
+
+For whoever asks about a policy before it acts: the rights of its author, its reach, the kinds it makes. Objects come out as
+the blocks of classic generate rules (`apiVersion`, `kind`, `namespace`, `name`, `data`), with OPEN for everything that only a
+trigger decides; a copy names the `resource` that it is of instead of a kind. None stands for objects that cannot be read at all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.errors import EngineError
+from engine.lang import cel, yaml
+from engine.lang.cel.ast import (
+    Bind,
+    Call,
+    Chain,
+    Choice,
+    Comprehension,
+    Ident,
+    Index,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    Select,
+    walk,
+)
+from engine.model.effects import ResourceEffect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from engine.lang.cel.ast import Node
+    from engine.model import Block, Json, Policy
+
+    Names = dict[str, list[tuple[Node, bool]]]
+    Read = Callable[[Node], Iterator[Block | None]]
+
+OPEN: Final = "{{ }}"
+"""Stands for a value that is not known before there is a trigger; written as variables of classic rules are."""
+
+Foreseen = tuple[str, "Block | None"]
+"""Where a policy says it, and what it makes."""
+
+_DEEPEST: Final = 40
+_GLOBAL: Final = frozenset({"variables", "resource", "generator"})
+"""Names that mean something else where a local name hides them."""
+_WRAPPERS: Final = frozenset({"dyn", "string"})
+
+
+def foreseen(spec: Block, namespace: str) -> list[Foreseen]:
+    """Return what the `spec` of a policy of a namespace (empty for one of the cluster) will make."""
+    trees = {
+        str(one.get("name")): tree
+        for one in spec.get("variables") or ()
+        if (tree := _tree(one.get("expression"))) is not None
+    }
+    found: list[Foreseen] = []
+    for name, tree in trees.items():
+        found += _of_expression(tree, f"spec.variables[{name}]", trees, namespace)
+    for index, item in enumerate(spec.get("generate") or ()):
+        at = f"spec.generate[{index}]"
+        if template := item.get("template"):
+            found += _of_template(template, f"{at}.template", namespace)
+        elif (tree := _tree(item.get("expression"))) is not None:
+            found += _of_expression(tree, f"{at}.expression", trees, namespace)
+    return found
+
+
+def effects_of(policy: Policy) -> Iterator[ResourceEffect]:
+    """Yield what a policy reads of its triggers, and what it does to objects that it makes."""
+    spec = policy.raw["spec"]
+    evaluation = spec.get("evaluation") or {}
+    on = {name for name, one in evaluation.items() if isinstance(one, dict) and one.get("enabled")}
+    reading = ("get", "list") if "generateExisting" in on else ("get",)
+    for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
+        whole = [str(text).partition("/")[0] for text in rule.get("resources") or ()]
+        yield ResourceEffect("spec.matchConstraints", reading, {**rule, "resources": whole})
+    verbs = ["get", "create", "update"]
+    verbs += ["delete"] if "synchronize" in on else []
+    verbs += ["patch"] if spec.get("useServerSideApply") is True else []
+    for at, block in foreseen(spec, policy.namespace):
+        yield ResourceEffect(at, tuple(verbs), made=block)
+
+
+def _tree(text: object) -> Node | None:
+    """Return the tree of an expression; None for what whoever compiles the policy refuses."""
+    try:
+        return cel.compile(str(text or "").strip()).tree
+    except EngineError:
+        return None
+
+
+def _of_template(template: Block, at: str, namespace: str) -> Iterator[Foreseen]:
+    try:
+        documents = yaml.load_all(str(template.get("value") or ""))
+    except EngineError:
+        return
+    is_open = template.get("interpolate") == "cel"
+    for document in documents:
+        value = _opened(document.value) if is_open else document.value
+        yield at, _block(value, namespace) if isinstance(value, dict) else None
+
+
+def _opened(value: Json) -> Json:
+    """Return a part of a template with OPEN for what has a placeholder in it."""
+    if isinstance(value, dict):
+        return {key: _opened(below) for key, below in value.items()}
+    if isinstance(value, list):
+        return [_opened(below) for below in value]
+    return OPEN if isinstance(value, str) and "((" in value else value
+
+
+def _of_expression(
+    tree: Node, at: str, variables: Mapping[str, Node], namespace: str
+) -> Iterator[Foreseen]:
+    """Yield what every call of `generator.Apply` in an expression wants."""
+    names: Names = {}
+    for one in (tree, *variables.values()):
+        _collect_names(one, names)
+    reader = _Reader(variables, names)
+    is_hidden = not _GLOBAL.isdisjoint(names)
+    for node in walk(tree):
+        if not (isinstance(node, Call) and node.name.lower() == "apply"):
+            continue
+        if not (isinstance(node.target, Ident) and node.target.name == "generator"):
+            continue
+        if len(node.arguments) > 1:
+            place = reader.value(node.arguments[0])
+            where = place if isinstance(place, str) else OPEN
+        else:
+            where = namespace
+        for value in reader.elements(node.arguments[-1]):
+            is_unread = value is None or is_hidden
+            yield at, None if is_unread else {**(value or {}), "namespace": where}
+
+
+def _collect_names(tree: Node, names: Names) -> None:
+    """Collect what the local names of an expression stand for: a value, or (True) the elements of it."""
+    for node in walk(tree):
+        if isinstance(node, Comprehension):
+            names.setdefault(node.second or node.first, []).append((node.source, True))
+            if node.second:
+                names.setdefault(node.first, []).append((Literal(None), False))
+        elif isinstance(node, Bind):
+            names.setdefault(node.name, []).append((node.value, False))
+
+
+def _block(obj: Mapping[str, Json], namespace: str = "") -> Block | None:
+    """Return an object as the block of a generate rule; `namespace` is that of one which names none.
+
+    None for a list of objects of their own kinds, and for what says of itself only when it is evaluated.
+    """
+    version, kind, metadata = obj.get("apiVersion"), obj.get("kind"), obj.get("metadata") or {}
+    is_plain = isinstance(version, str) and isinstance(kind, str) and isinstance(metadata, dict)
+    if not is_plain or OPEN in obj or str(kind).endswith("List"):
+        return None
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "name": metadata.get("name", OPEN),
+        "namespace": metadata.get("namespace") or namespace,
+        "data": dict(obj),
+    }
+
+
+class _Reader:
+    """Reads trees as values, as far as they are written out."""
+
+    def __init__(self, variables: Mapping[str, Node], names: Names) -> None:
+        self._variables = variables
+        self._names = names
+        self._depth = 0
+
+    def value(self, node: Node) -> Any:
+        """Return what a tree says, OPEN for what it does not say."""
+        match self._bare(node):
+            case Literal(value=value):
+                return value
+            case ListLiteral(items=items):
+                return [OPEN if is_optional else self.value(item) for item, is_optional in items]
+            case MapLiteral(entries=entries):
+                return {
+                    OPEN if is_optional else self._key(key): self.value(value)
+                    for key, value, is_optional in entries
+                }
+        return OPEN
+
+    def _key(self, node: Node) -> str:
+        found = self.value(node)
+        return found if isinstance(found, str) else OPEN
+
+    def elements(self, node: Node) -> Iterator[Block | None]:
+        """Yield the objects in a list; None for those that cannot be read."""
+        yield from self._deeper(self._elements, node)
+
+    def _deeper(self, read: Read, node: Node) -> Iterator[Block | None]:
+        if self._depth >= _DEEPEST:
+            yield None
+            return
+        self._depth += 1
+        try:
+            yield from read(self._bare(node))
+        finally:
+            self._depth -= 1
+
+    def _elements(self, node: Node) -> Iterator[Block | None]:
+        match node:
+            case ListLiteral(items=items):
+                for item, is_optional in items:
+                    yield from [None] if is_optional else self._deeper(self._object, item)
+            case Choice(cases=cases, otherwise=otherwise):
+                for one in (*(value for _, value in cases), otherwise):
+                    yield from self.elements(one)
+            case Chain(first=first, rest=rest) if all(sign == "+" for sign, _, _ in rest):
+                for one in (first, *(part for _, part, _ in rest)):
+                    yield from self.elements(one)
+            case Bind(kind="bind", body=inner) | Comprehension(kind="filter", source=inner):
+                yield from self.elements(inner)
+            case Comprehension(kind="map", body=body):
+                yield from self._deeper(self._object, body)
+            case Select(operand=operand, field="items"):
+                yield self._copy(self._bare(operand), "list")
+            case Ident(name=name) if name in self._names:
+                for source, is_element in self._names[name]:
+                    yield from [None] if is_element else self.elements(source)
+            case _:
+                yield None
+
+    def _object(self, node: Node) -> Iterator[Block | None]:
+        match node:
+            case MapLiteral():
+                yield _block(self.value(node))
+            case Choice(cases=cases, otherwise=otherwise):
+                for one in (*(value for _, value in cases), otherwise):
+                    yield from self._deeper(self._object, one)
+            case Index(operand=operand):
+                yield from self.elements(operand)
+            case Ident(name=name) if name in self._names:
+                for source, is_element in self._names[name]:
+                    yield from self._deeper(self._elements if is_element else self._object, source)
+            case _:
+                yield self._copy(node, "get", "list")
+
+    def _bare(self, node: Node) -> Node:
+        """Return what stands behind wrappers and variables of the policy."""
+        for _ in range(_DEEPEST):
+            match node:
+                case Call(target=None, name=name, arguments=[only]) if name in _WRAPPERS:
+                    node = only
+                case Select(operand=Ident(name="variables"), field=name, test=False) if (
+                    name in self._variables
+                ):
+                    node = self._variables[name]
+                case _:
+                    return node
+        return node
+
+    def _copy(self, node: Node, *verbs: str) -> Block | None:
+        """Return what a call reads from the cluster, as a copy of it; None for anything else."""
+        if not (isinstance(node, Call) and isinstance(node.target, Ident)):
+            return None
+        if node.target.name != "resource" or node.name.lower() not in verbs:
+            return None
+        words = [self.value(one) for one in node.arguments[:2]]
+        if len(words) < 2 or not all(isinstance(one, str) for one in words) or OPEN in words:
+            return None
+        return {"apiVersion": words[0], "resource": words[1], "name": OPEN}
