@@ -67,12 +67,11 @@ def _copy_tree(path: Path, root: Path) -> None:
     left_out = shutil.ignore_patterns("__pycache__", "activate*", "Activate*", "include") if is_environment else _LEFT_OUT  # fmt: skip
     shutil.copytree(path, _placed(path, root), symlinks=True, ignore=left_out, dirs_exist_ok=True)
     if is_environment:
-        for one in _placed(path / "bin", root).iterdir():
-            if not one.name.startswith("python"):
-                one.unlink()
-        link = _placed(path / "bin" / "python3", root)
-        link.unlink()
-        link.symlink_to(os.path.realpath(sys.executable))
+        names = _placed(path / "bin" / "python", root).parent
+        for one in names.iterdir():
+            one.unlink()
+        for name in ("python", "python3"):
+            (names / name).symlink_to(os.path.realpath(sys.executable))
 
 
 def _libraries(root: Path) -> set[Path]:

@@ -1,4 +1,4 @@
-"""Finds or builds the programs of a real API server: etcd, kube-apiserver and kube-controller-manager.
+"""Finds or builds the programs of a real cluster: etcd, kube-apiserver and kube-controller-manager, and those of a node.
 
 They are built from Go modules, once, into a cache directory named by their versions. Binaries that exist already are named by
 `KPOLICY_TEST_ETCD`, `KPOLICY_TEST_APISERVER` and `KPOLICY_TEST_CONTROLLER_MANAGER`, or stand in `KUBEBUILDER_ASSETS`.
@@ -27,6 +27,7 @@ PROGRAMS = {
     "kube-apiserver": "KPOLICY_TEST_APISERVER",
     "kube-controller-manager": "KPOLICY_TEST_CONTROLLER_MANAGER",
 }
+NODE_PROGRAMS = ("kube-scheduler", "kubelet", "kube-proxy")
 _STAGED = re.compile(r"^\s*(?:require )?(\S+) v0\.0\.0(?: // indirect)?$", re.MULTILINE)
 
 
@@ -73,11 +74,21 @@ def ready() -> Binaries:
     with tempfile.TemporaryDirectory() as work:
         if not (cache() / "etcd").is_file():
             _build_etcd(go, Path(work) / "etcd")
-        _build_kubernetes(go, Path(work) / "kubernetes")
+        _build_kubernetes(go, Path(work) / "kubernetes", ("kube-apiserver", "kube-controller-manager"))
     made = find()
     if made is None:
         raise ToolMissingError(f"the programs are not in {cache()} after building")
     return made
+
+
+def ready_for_a_node() -> Path:
+    """Return the folder of the programs that run a node, building what is missing; raises ToolMissingError as `ready`."""
+    if not all((cache() / name).is_file() for name in NODE_PROGRAMS):
+        go = go_command()
+        cache().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory() as work:
+            _build_kubernetes(go, Path(work) / "kubernetes", NODE_PROGRAMS)
+    return cache()
 
 
 def go_command() -> str:
@@ -128,7 +139,7 @@ def _build_etcd(go: str, work: Path) -> None:
     (cache() / "etcd.part").rename(cache() / "etcd")
 
 
-def _build_kubernetes(go: str, work: Path) -> None:
+def _build_kubernetes(go: str, work: Path, names: tuple[str, ...]) -> None:
     """Build under the versions that Kubernetes itself pins; its staging modules have releases of their own."""
     work.mkdir()
     (work / "go.mod").write_text(f"module probe\n\ngo {GO}\n")
@@ -141,7 +152,7 @@ def _build_kubernetes(go: str, work: Path) -> None:
     shutil.copy(source / "go.sum", work / "go.sum")
     (work / "go.sum").chmod(0o644)
     (work / "tools.go").write_text("package e2e\n")
-    for name in ("kube-apiserver", "kube-controller-manager"):
+    for name in names:
         if not (cache() / name).is_file():
             part = cache() / f"{name}.part"
             _go(
