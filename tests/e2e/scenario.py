@@ -5,7 +5,7 @@ output), `fails` (all of standard error, and a code that is not 0), `exit` (whic
 seconds for what becomes true by and by; `stays` seconds for what must not change. ` | ` in `run` hands what one command prints to the
 next; who asks is said to the first, and the last code that is not 0 counts. `cron` compares a cron line with an instant and hours;
 `into` names a file that takes standard output; `keys` makes key pairs `NAME.key` and remembers the public halves.
-A scenario with `engine: false` is played without one, on a server that has the kinds of the groups in `kinds` and nothing else.
+A scenario with `tier: node` is played where Pods run, and nowhere else. One with `engine: false` is played without one, on a server that has the kinds of the groups in `kinds` and nothing else.
 """
 
 from __future__ import annotations
@@ -57,11 +57,14 @@ class Scenario:
     has_sigstore: bool = False
     has_engine: bool = True
     kinds: tuple[str, ...] = ()
+    tier: str = ""
 
 
 def names() -> list[str]:
-    """Return the names of all scenarios."""
-    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+    """Return the names of all scenarios that any server can play."""
+    return [
+        name for name in sorted(path.stem for path in FOLDER.glob("*.yaml")) if not load(name).tier
+    ]
 
 
 def load(name: str) -> Scenario:
@@ -81,6 +84,7 @@ def load(name: str) -> Scenario:
         has_sigstore=bool(raw.get("sigstore", False)),
         has_engine=bool(raw.get("engine", True)),
         kinds=tuple(raw.get("kinds", ())),
+        tier=str(raw.get("tier", "")),
     )
 
 

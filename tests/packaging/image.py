@@ -32,7 +32,7 @@ SUITE = "bookworm"
 PACKAGES = ("python3", "python3-venv", "python3-pip", "python-is-python3", "ca-certificates")
 TOOLS = ("buildah", "mmdebstrap")
 LARGEST = 120 << 20
-_TEXT = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)-(?P<version>[^-]+)\.dist-info/METADATA$")
+_METADATA = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)-(?P<version>[^-]+)\.dist-info/METADATA$")
 
 
 class ImageError(Exception):
@@ -221,7 +221,7 @@ def _check(image: Image) -> None:
 
 def _parts(image: Image) -> dict[str, object]:
     """Return the list of parts: the packages of the environment, from their own metadata, and the base."""
-    found = sorted({(one["name"], one["version"]) for path in image.files if (one := _TEXT.search(path))})  # fmt: skip
+    found = sorted({(one["name"], one["version"]) for path in image.files if (one := _METADATA.search(path))})  # fmt: skip
     made_of = os.environ.get("IMAGE_BASE") or f"debian:{SUITE} with {', '.join(PACKAGES)}"
     base_path = base()
     digest = hashlib.sha256(Path(base_path).read_bytes()).hexdigest() if Path(base_path).is_file() else base_path.rpartition(":")[2]  # fmt: skip

@@ -74,7 +74,9 @@ def ready() -> Binaries:
     with tempfile.TemporaryDirectory() as work:
         if not (cache() / "etcd").is_file():
             _build_etcd(go, Path(work) / "etcd")
-        _build_kubernetes(go, Path(work) / "kubernetes", ("kube-apiserver", "kube-controller-manager"))
+        _build_kubernetes(
+            go, Path(work) / "kubernetes", ("kube-apiserver", "kube-controller-manager")
+        )
     made = find()
     if made is None:
         raise ToolMissingError(f"the programs are not in {cache()} after building")

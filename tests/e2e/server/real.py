@@ -52,7 +52,7 @@ def real_server(binaries: Binaries, folder: Path) -> Iterator[RealServer]:
         tokens = signing_key(folder)
         url = f"https://{ADDRESS}:{port}"
         webhook_client = authority.user(WEBHOOK_CLIENT)
-        admission = _admission(folder, webhook_client)
+        admission = admission_configuration(folder, webhook_client)
         serving = authority.server(
             "apiserver", ADDRESS, "localhost", "10.0.0.1", "kubernetes.default.svc"
         )
@@ -158,7 +158,7 @@ def _manager(
     return process
 
 
-def _admission(folder: Path, client: Pair) -> Path:
+def admission_configuration(folder: Path, client: Pair) -> Path:
     """Write the configuration by which the server shows webhooks a certificate."""
     kubeconfig = folder / "webhooks.kubeconfig"
     certificate = {"client-certificate": str(client.certificate), "client-key": str(client.key)}

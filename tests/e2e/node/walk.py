@@ -1,0 +1,210 @@
+"""What is played on a node: installed as people install it, used, disturbed while it is used, and removed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from controllers.manifests.deploy import CLIENT_CA_SECRET
+from tests.e2e import scenario
+from tests.e2e.engine import NAMESPACE
+from tests.e2e.scenario import ScenarioError
+from tests.e2e.tiers import ROOT
+
+from .cluster import NODE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import Self
+
+    from tests.e2e.tiers import Tier
+
+DEPLOYMENT = "deployment/kyverno-admission-controller"
+_PASSING = frozenset({"events", "events.events.k8s.io", "leases.coordination.k8s.io", "endpointslices.discovery.k8s.io", "endpoints"})  # fmt: skip
+"""Kinds that the cluster writes by itself all the time."""
+_POLICY = """
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: no-host-ipc}
+spec:
+  validationFailureAction: Enforce
+  background: false
+  rules:
+  - name: host-ipc
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate: {message: no host IPC, pattern: {spec: {"=(hostIPC)": "false"}}}
+"""
+
+
+def plugin(tier: Tier, *words: str) -> str:
+    """Run `kubectl kpolicy` as the administrator; returns what it printed, raises RuntimeError."""
+    done = subprocess.run(
+        [sys.executable, "-m", "kubectl_kpolicy", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "KUBECONFIG": str(tier.kubeconfig)},
+    )
+    if done.returncode:
+        raise RuntimeError(f"kubectl kpolicy {' '.join(words)}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def install(tier: Tier, image: str) -> None:
+    """Install the controllers, with the authority by which they know the API server, and wait until all replicas are ready."""
+    tier.kubectl("create", "namespace", NAMESPACE)
+    tier.kubectl(
+        "-n",
+        NAMESPACE,
+        "create",
+        "secret",
+        "generic",
+        CLIENT_CA_SECRET,
+        f"--from-file=ca.crt={tier.webhook_authority}",
+    )
+    tier.kubectl(
+        "apply", "--server-side", "-f", "-", given=plugin(tier, "install", "--image", image)
+    )
+    rolled_out(tier)
+
+
+def rolled_out(tier: Tier) -> None:
+    """Wait until the Deployment is as it is written."""
+    tier.kubectl("-n", NAMESPACE, "rollout", "status", DEPLOYMENT, "--timeout=120s")
+
+
+def uninstall(tier: Tier) -> None:
+    """Remove everything, the kinds with it, and wait until the namespace and what was in it are gone."""
+    plugin(tier, "uninstall", "--apply", "--crds")
+    tier.kubectl("wait", "--for=delete", f"namespace/{NAMESPACE}", "--timeout=120s")
+
+
+def play(tier: Tier, name: str, known: dict[str, str], say: Callable[[str], None]) -> None:
+    """Play a scenario against what is installed; the clock of controllers in Pods is moved by a flag of theirs."""
+    played = scenario.load(name)
+
+    def forward(duration: str) -> None:
+        flag = json.dumps([{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": f"--clock-ahead={duration}"}])  # fmt: skip
+        tier.kubectl("-n", NAMESPACE, "patch", DEPLOYMENT, "--type=json", "-p", flag)
+        rolled_out(tier)
+
+    scenario.Runner(NODE, tier.kubeconfig, tier.folder, forward, say=say, known=dict(known)).run(
+        played
+    )
+
+
+def everything(tier: Tier) -> set[str]:
+    """Return the names of all objects of the cluster but those that it writes by itself all the time.
+
+    Asked again while kinds are still listed that have just been removed.
+    """
+    end = time.monotonic() + 30
+    while True:
+        listed = tier.kubectl(
+            "api-resources", "--cached=false", "--verbs=list", "-o", "name"
+        ).split()
+        kinds = ",".join(one for one in listed if one not in _PASSING)
+        try:
+            return set(tier.kubectl("get", kinds, "-A", "-o", "name").split())
+        except RuntimeError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.5)
+
+
+@dataclass(slots=True)
+class Load:
+    """Pods that must be refused and Pods that must be let in, by turns, without a pause until it is stopped."""
+
+    kubeconfig: Path
+    let_in: int = 0
+    refused: int = 0
+    admitted: int = 0
+    wrongly_refused: list[str] = field(default_factory=list)
+    longest: float = 0.0
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        assert self._thread is not None
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            for is_bad in (True, False):
+                began = time.monotonic()
+                done = self._create(is_bad=is_bad)
+                self.longest = max(self.longest, time.monotonic() - began)
+                if is_bad and done.returncode == 0:
+                    self.let_in += 1
+                elif is_bad:
+                    self.refused += 1
+                elif done.returncode == 0:
+                    self.admitted += 1
+                else:
+                    self.wrongly_refused.append(done.stderr.strip())
+
+    def _create(self, *, is_bad: bool) -> subprocess.CompletedProcess[str]:
+        pod: dict[str, Any] = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"generateName": "load-", "namespace": "default"},
+            "spec": {"hostIPC": is_bad, "containers": [{"name": "c", "image": "busybox"}]},
+        }
+        command = [
+            "kubectl",
+            f"--kubeconfig={self.kubeconfig}",
+            "create",
+            "--dry-run=server",
+            "-f",
+            "-",
+        ]
+        return subprocess.run(
+            command, input=json.dumps(pod), capture_output=True, text=True, check=False
+        )
+
+    def said(self) -> str:
+        """Return the figures in one line."""
+        return (
+            f"wrongly allowed {self.let_in}, wrongly refused {len(self.wrongly_refused)}, of {self.refused} bad and"
+            f" {self.admitted} good ones, longest {self.longest:.1f} s"
+        )
+
+
+def disturb(tier: Tier, say: Callable[[str], None]) -> None:
+    """Kill a replica, and roll all of them over, while Pods are created; raises ScenarioError for a wrong answer."""
+    tier.kubectl("apply", "-f", "-", given=_POLICY)
+    tier.kubectl("wait", "--for=condition=Ready", "clusterpolicy/no-host-ipc", "--timeout=60s")
+    for what, doing in (("a replica of three is killed", _kill_one), ("all replicas are rolled over", _roll_over)):  # fmt: skip
+        began = time.monotonic()
+        with Load(tier.kubeconfig) as load:
+            doing(tier)
+            rolled_out(tier)
+        say(f"{time.monotonic() - began:6.1f} s  {what}: {load.said()}")
+        if load.let_in or load.wrongly_refused or not load.refused or not load.admitted:
+            raise ScenarioError(f"{what}: {load.said()}\n" + "\n".join(load.wrongly_refused[:3]))
+    tier.kubectl("delete", "clusterpolicy", "no-host-ipc")
+
+
+def _kill_one(tier: Tier) -> None:
+    name = tier.kubectl("-n", NAMESPACE, "get", "pods", "-o", "jsonpath={.items[0].metadata.name}")
+    tier.kubectl("-n", NAMESPACE, "delete", "pod", name, "--grace-period=0", "--force")
+    time.sleep(3)
+
+
+def _roll_over(tier: Tier) -> None:
+    tier.kubectl("-n", NAMESPACE, "rollout", "restart", DEPLOYMENT)
