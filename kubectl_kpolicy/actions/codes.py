@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.output.rows import Row
     from kubectl_kpolicy.session.identity import Identity
 
+    from .executor import ActionExecutor
+
 SYSTEM = "kyverno"
 """Where kpolicy keeps codes unless the cluster shows otherwise."""
 SYNTAX = "a code has twenty letters and digits, as XXXX-XXXX-XXXX-XXXX-XXXX"
@@ -105,14 +107,15 @@ class CodeDesk:
         )
         return f"{stored.get('kind')}/{word(stored, 'metadata', 'name')} passed with the code"
 
-    async def void(self, row: Row, _form: Mapping[str, str]) -> str:
-        """Make a code useless; raises EngineError."""
-        if word(row.object, "kind") != "OneTimeCode":
-            raise EngineError("a journal's code is taken out by its policy, or with kubectl edit")
-        await issuing.void(self._client, row.text("name"), row.text("namespace"), self.user)
-        return f"void: {row.text('id')}"
-
     def _system(self) -> str:
         """Return the namespace in which the cluster keeps codes and records."""
         kept = (*self._world.objects("codes"), *self._world.objects("auditsegments"))
         return next((word(one, "metadata", "namespace") for one in kept), SYSTEM)
+
+
+async def void(doer: ActionExecutor, row: Row, _form: Mapping[str, str]) -> str:
+    """Make a code useless; raises EngineError."""
+    if word(row.object, "kind") != "OneTimeCode":
+        raise EngineError("a journal's code is taken out by its policy, or with kubectl edit")
+    await issuing.void(doer.client, row.text("name"), row.text("namespace"), doer.user)
+    return f"void: {row.text('id')}"

@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING
 from engine.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from kubectl_kpolicy.output.rows import Row
     from kubectl_kpolicy.session.identity import Right
+
+    from .executor import ActionExecutor
+
+    Work = Callable[[ActionExecutor, Row, Mapping[str, str]], Awaitable[str]]
 
 
 TUI = "kubectl kpolicy tui"
@@ -37,10 +41,29 @@ class Danger(IntEnum):
 
 
 @record
+class Field:
+    """One thing to fill in: its id, what stands before and in the empty field, what is filled in already.
+
+    What is `hidden` is never shown, and never said again.
+    """
+
+    name: str
+    label: str
+    prompt: str
+    given: str = ""
+    hidden: bool = False
+
+
+@record
 class Action:
     """One thing to do. `screens` are where it is offered (none: everywhere); `command` has row cells in braces.
 
     `footer` orders what the footer shows (0: not there); `bulk` says that it takes all marked rows at once.
+
+    `handler` names what the console does, as `module.function` below its handlers, which gets what is `given` before itself;
+    without one a dialog asks for `fields` and then does the `work`. `typed` is the cell whose text is typed before something is
+    destroyed, `unfit` says why a row is none for it, `named` gives another title for some rows, by who looks. After what is
+    `cheap` nothing but the cursor has changed.
     """
 
     id: str
@@ -54,6 +77,14 @@ class Action:
     needs_row: bool = False
     bulk: bool = False
     footer: int = 0
+    handler: str = ""
+    given: tuple[int | str, ...] = ()
+    cheap: bool = False
+    fields: tuple[Field, ...] = ()
+    typed: str = "name"
+    unfit: Callable[[Row], str] | None = None
+    named: Callable[[Row, str], str] | None = None
+    work: str | Work = ""
 
     @property
     def changes(self) -> bool:

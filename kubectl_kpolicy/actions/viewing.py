@@ -5,29 +5,31 @@ Apart from `catalog` because they belong to the console alone: nothing in the cl
 
 from __future__ import annotations
 
+from typing import Any
+
 from .registry import TUI, Action, Danger
 
 _HERE = f"{TUI} {{screen}}"
 
 
-def _looks(name: str, title: str, text: str, key: str, command: str = _HERE) -> Action:
-    return Action(name, title, text, (key,), Danger.LOOKS, command)
+def _looks(name: str, title: str, text: str, key: str, command: str = _HERE, **more: Any) -> Action:  # fmt: skip
+    return Action(name, title, text, (key,), Danger.LOOKS, command, **more)
 
 
 VIEWING = (
     _looks("filter-build", "Build filter", "Put a filter together from columns, comparisons and values that are there.", "=",
-           "kubectl kpolicy <list>[ --where {filter}]"),
-    _looks("columns", "Columns", "Choose which columns this screen shows; kept for the next time.", "C"),
-    _looks("context", "Context", "Choose another context of the kubeconfig, as :ctx does.", "ctrl+g", f"{_HERE} --context {{context}}"),
-    _looks("namespaces", "Namespaces", "Choose a namespace among those that have rows, as :ns does.", "ctrl+n", f"{_HERE} -n {{namespace}}"),
-    _looks("time-back", "Change before", "In a recording: go back to the change before.", ",", f"{_HERE} --replay FILE --at TIME"),
-    _looks("time-forward", "Next change", "In a recording: go on to the next change.", ".", f"{_HERE} --replay FILE --at TIME"),
-    _looks("time-earlier", "Earlier", "In a recording: go five minutes back.", "{", f"{_HERE} --replay FILE --at TIME"),
-    _looks("time-later", "Later", "In a recording: go five minutes on.", "}", f"{_HERE} --replay FILE --at TIME"),
+           "kubectl kpolicy <list>[ --where {filter}]", handler="choices.build_filter"),
+    _looks("columns", "Columns", "Choose which columns this screen shows; kept for the next time.", "C", handler="choices.columns"),
+    _looks("context", "Context", "Choose another context of the kubeconfig, as :ctx does.", "ctrl+g", f"{_HERE} --context {{context}}", handler="choices.contexts"),
+    _looks("namespaces", "Namespaces", "Choose a namespace among those that have rows, as :ns does.", "ctrl+n", f"{_HERE} -n {{namespace}}", handler="choices.namespaces"),
+    _looks("time-back", "Change before", "In a recording: go back to the change before.", ",", f"{_HERE} --replay FILE --at TIME", handler="replay.step", given=(-1,)),
+    _looks("time-forward", "Next change", "In a recording: go on to the next change.", ".", f"{_HERE} --replay FILE --at TIME", handler="replay.step", given=(1,)),
+    _looks("time-earlier", "Earlier", "In a recording: go five minutes back.", "{", f"{_HERE} --replay FILE --at TIME", handler="replay.move", given=(-1,)),
+    _looks("time-later", "Later", "In a recording: go five minutes on.", "}", f"{_HERE} --replay FILE --at TIME", handler="replay.move", given=(1,)),
 )  # fmt: skip
 """Of every screen."""
 
 COMPARING = (
     Action("grant-compare", "Compare", "Show two grants side by side: mark one, put the cursor on the other.", ("D",), Danger.LOOKS,
-           "kubectl kpolicy grant describe {name} -n {namespace}", (), ("grants", "inbox"), needs_row=True),
+           "kubectl kpolicy grant describe {name} -n {namespace}", (), ("grants", "inbox"), needs_row=True, handler="choices.compare"),
 )  # fmt: skip

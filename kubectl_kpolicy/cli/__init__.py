@@ -155,7 +155,7 @@ def add_global_flags(parser: argparse.ArgumentParser, *, again: bool = False) ->
 
 def dispatch(name: str, words: Sequence[str], known: argparse.Namespace) -> int:
     """Import a command, parse its words, run it and return its exit code; exit with 2 for an unknown name."""
-    if name not in COMMANDS:
+    if name not in COMMANDS and not _is_screen(name):
         _refuse(name)
     parser, module = parser_of(name)
     arguments = parser.parse_args(words, known)
@@ -163,14 +163,26 @@ def dispatch(name: str, words: Sequence[str], known: argparse.Namespace) -> int:
     return int(run(arguments))
 
 
+def _is_screen(name: str) -> bool:
+    """Tell whether a screen gives the command: asked last, for it loads what rows are made of."""
+    from kubectl_kpolicy.actions.screens import own_command
+
+    return own_command(name) is not None
+
+
 def parser_of(name: str) -> tuple[argparse.ArgumentParser, ModuleType]:
     """Return a command's parser with all its flags, and its module."""
-    module = import_module(f".{name.replace('-', '_')}", __name__)
+    text = COMMANDS.get(name, f"list {name}")
+    module = import_module(f".{name.replace('-', '_') if name in COMMANDS else 'lists'}", __name__)
     parser: argparse.ArgumentParser = Parser(
-        f"{PROGRAM} {name}", description=f"{COMMANDS[name][0].upper()}{COMMANDS[name][1:]}."
+        f"{PROGRAM} {name}", description=f"{text[0].upper()}{text[1:]}."
     )
     add_global_flags(parser, again=True)
-    if hasattr(module, "add_arguments"):
+    if name not in COMMANDS:
+        from .verbs import add_verbs
+
+        add_verbs(_Place(parser), name)
+    elif hasattr(module, "add_arguments"):
         module.add_arguments(parser)
     else:
         module.add_parser(_Place(parser))

@@ -25,11 +25,12 @@ def perform(
     """Do an action on rows, print what became of each, and return the exit code."""
 
     async def work(client: Client, _access: Access) -> list[Outcome]:
+        from kubectl_kpolicy.actions.catalog import action_of
         from kubectl_kpolicy.actions.executor import ActionExecutor
         from kubectl_kpolicy.session.identity import who_am_i
 
-        user = (await who_am_i(client)).user
-        return await ActionExecutor(client, cluster.now, user).perform(action, rows, form)
+        doer = ActionExecutor(client, cluster.now, await who_am_i(client))
+        return await doer.perform(action_of(action), rows, form)
 
     outcomes = cluster.with_client(cluster_flags(args), work)
     tried = f" ({form['dry-run']} dry run)" if form.get("dry-run") else ""

@@ -58,7 +58,7 @@ def _validate(_args: argparse.Namespace) -> int:
     """Check file, saved views and keys; raises EngineError for the first mistake."""
     from engine.errors import EngineError
     from kubectl_kpolicy.actions.catalog import registry
-    from kubectl_kpolicy.cluster.listings import LISTINGS
+    from kubectl_kpolicy.actions.screens import LISTINGS
     from kubectl_kpolicy.filter import compile_filter
     from kubectl_kpolicy.session.config import load_config
 

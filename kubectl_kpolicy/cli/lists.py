@@ -28,15 +28,11 @@ if TYPE_CHECKING:
     Learn = Callable[[Client, ClusterCache], Awaitable[None]]
 
 __all__ = ["add_names", "check_needs", "is_named", "listing_of", "print_rows", "read_world", "run_describe", "run_list", "selected"]  # fmt: skip
-_THINGS = {"policies": "policy", "exceptions": "exception", "grants": "grant", "codes": "code", "cleanup": "clean-up"}  # fmt: skip
-"""Listings of things that have names, and what one is called; names that none has are an error."""
-_CALLED = {**_THINGS, "violations": "violation", "blocks": "denied request", "audit": "record"}
-_COMMANDS = {"grants": "grant list", "codes": "otp list", "blocks": "violations --blocks", "health": "doctor"}  # fmt: skip
 
 
 def listing_of(noun: str) -> Listing:
     """Return a listing by its noun."""
-    from kubectl_kpolicy.cluster.listings import LISTINGS
+    from kubectl_kpolicy.actions.screens import LISTINGS
 
     return LISTINGS[noun]
 
@@ -182,16 +178,25 @@ def _run_list(
         return code
     rows, now = listing.rows(found.world, found.now), found.now
     chosen = selected(flags, rows, listing, now, choice)
-    lost = missing(rows, flags.names, named) if listing.noun in _THINGS else []
+    lost = missing(rows, flags.names, named) if _is_named(listing.noun) else []
     if chosen or not lost:
         print_rows(replace(flags, place=found.place), chosen, listing, now)
     return _report_lost(listing.noun, lost) if lost else ExitCode.DONE
 
 
+def _is_named(noun: str) -> bool:
+    """Tell whether things of a listing have names, so that one that none has is an error."""
+    from kubectl_kpolicy.actions.screens import SCREENS
+
+    return noun in SCREENS and SCREENS[noun].is_named
+
+
 def _report_lost(noun: str, names: list[str]) -> ExitCode:
-    command = _COMMANDS.get(noun, f"{noun} list")
+    from kubectl_kpolicy.actions.screens import SCREENS
+
+    screen = SCREENS[noun]
     for name in names:
-        report(EngineError(f"there is no {_CALLED.get(noun, noun)} called `{name}`", help=f"`kubectl kpolicy {command} -A` lists them"))  # fmt: skip
+        report(EngineError(f"there is no {screen.called} called `{name}`", help=f"`kubectl kpolicy {screen.command} -A` lists them"))  # fmt: skip
     return ExitCode.GONE
 
 

@@ -154,14 +154,14 @@ def _print_data(args: argparse.Namespace, objects: list[Object]) -> None:
 
 async def _note(client: Client, rows: Sequence[Row], reason: str) -> None:
     """Write on each policy who ran it and why; raises KubeError, for then nothing is deleted either."""
+    from kubectl_kpolicy.actions.catalog import CLEANUP_RUN
     from kubectl_kpolicy.actions.executor import ActionExecutor
     from kubectl_kpolicy.cluster.cleanup import is_of_label
     from kubectl_kpolicy.session.identity import who_am_i
 
-    user = (await who_am_i(client)).user
-    doer = ActionExecutor(client, cluster.now, user)
+    doer = ActionExecutor(client, cluster.now, await who_am_i(client))
     policies = [row for row in rows if not is_of_label(row)]
-    for outcome in await doer.perform("cleanup-run", policies, {"reason": reason}):
+    for outcome in await doer.perform(CLEANUP_RUN, policies, {"reason": reason}):
         if not outcome.done:
             raise EngineError(f"nothing was deleted: {outcome.text}")
 

@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
 def specification() -> dict[str, Any]:
     """Return everything there is to know about the command line and the console's actions."""
     from kubectl_kpolicy.actions.catalog import ALL
-    from kubectl_kpolicy.cluster.listings import LISTINGS
+    from kubectl_kpolicy.actions.screens import LISTINGS
     from kubectl_kpolicy.output.diagnostics import ExitCode
 
     from . import COMMANDS, parser_of

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     import argparse
 
 SUMMARY = "how things stand, in a few numbers"
-COMMANDS = {"blocks": "violations --blocks", "grants": "grant list", "inbox": "grant list --to-approve", "codes": "otp list"}  # fmt: skip
 _COUNTED = {"blocks": "events", "active": "grants", "pending": "grants", "ending": "grants", "codes": "codes",
             "cleanup": "cleanuppolicies", "drift": "exceptions", "audit": "auditsegments"}  # fmt: skip
 """What numbers are counts of; where that cannot be read there is no number, which is not none."""
@@ -39,6 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     from engine.record import replace
+    from kubectl_kpolicy.actions.screens import SCREENS
     from kubectl_kpolicy.cluster import pulse
     from kubectl_kpolicy.cluster.resources import RESOURCES
     from kubectl_kpolicy.cluster.violations import LISTING
@@ -59,7 +59,7 @@ def _run(args: argparse.Namespace) -> int:
                 table.add(gauge.title, "-", problem.message)
                 continue
             where = f" --where '{gauge.where}'" if gauge.where else ""
-            command = COMMANDS.get(gauge.screen, gauge.screen)
+            command = SCREENS[gauge.screen].command
             table.add(gauge.title, str(gauge.value), f"kubectl kpolicy {command}{where}")
         sys.stdout.write(table.text())
     else:

@@ -84,7 +84,7 @@ def settings_of(asked: ConsoleRequest) -> dict[str, Any]:
 
 
 def _screen(word: str) -> str:
-    from kubectl_kpolicy.cluster.listings import LISTINGS, listing_named
+    from kubectl_kpolicy.actions.screens import LISTINGS, listing_named
 
     if word in ("pulse", "explain"):
         return word

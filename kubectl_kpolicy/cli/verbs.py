@@ -62,3 +62,15 @@ class Verbs:
         parser = self.add("describe", "everything about what is named", run)
         parser.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
         add_names(parser, metavar)
+
+
+def add_verbs(sub: Any, noun: str) -> None:
+    """Add `list` and `describe` for a screen that no command of its own lists."""
+    from .lists import is_named, run_list
+
+    def listed(args: argparse.Namespace) -> int:
+        return run_list(list_request(args), noun, lambda row: is_named(row, args.names))
+
+    verbs = Verbs(sub, noun, f"list {noun}", f"kubectl kpolicy {noun} -A -o wide")
+    verbs.listing("list", f"list {noun}", listed, "NAME")
+    verbs.describing(noun, "NAME")

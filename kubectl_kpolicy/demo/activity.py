@@ -29,6 +29,7 @@ from controllers.kube.kinds import (
 from engine.errors import EngineError
 from engine.grants.circumstances import state_of
 from engine.lang.yaml import load_all
+from kubectl_kpolicy.actions.catalog import action_of
 from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.cluster.cleanup import LISTING as CLEANUP
 from kubectl_kpolicy.cluster.fetching import fetch
@@ -224,13 +225,13 @@ class _Day:
         client, me = self._clients[BOB.name], Identity(BOB.name)
         now = self._clock.now()
         world = await fetch(client, (*CLEANUP.needs, *CLEANUP.wants), now)
-        doer = ActionExecutor(client, self._clock.now, me.user)
+        doer = ActionExecutor(client, self._clock.now, me)
         for name, action, form in (
             ("old-imports", "cleanup-pause", {"reason": "the import of March is checked again"}),
             ("scratch", "cleanup-postpone", {"for": "3h", "reason": "still in use"}),
         ):
             rows = [row for row in CLEANUP.rows(world, now) if name in (row.text("name"), row.text("by").rpartition("/")[2])]  # fmt: skip
-            for outcome in await doer.perform(action, rows, form):
+            for outcome in await doer.perform(action_of(action), rows, form):
                 if not outcome.done:
                     raise EngineError(f"{action} of {outcome.row}: {outcome.text}")
 

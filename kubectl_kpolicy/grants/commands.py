@@ -249,10 +249,10 @@ def extend(flags: GrantRequest) -> int:
     """Ask for a grant that follows another one."""
 
     async def work(client: Client, access: Access) -> int:
-        from .requests import successor
+        from .requests import Longer, successor
 
         place = access.namespace or "default"
-        obj = await successor(client, (place, arguments.bare(flags.name)), await somebody(client), flags, cluster.now())  # fmt: skip
+        obj = await successor(client, (place, arguments.bare(flags.name)), await somebody(client), Longer(flags.length, flags.reason, flags.ticket), cluster.now())  # fmt: skip
         return await _ask(flags, client, [obj])
 
     return guarded(lambda given: cluster.with_client(_patient(given), work), flags)

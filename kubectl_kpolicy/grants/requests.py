@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from controllers.kube.errors import Forbidden, KubeError, NotFound
 from controllers.kube.kinds import GRANT_POLICIES, GRANTS
@@ -123,7 +123,16 @@ def _no_kinds() -> EngineError:
     )
 
 
-async def successor(client: Client, place: tuple[str, str], who: Identity, ask: Any, now: datetime) -> Object:  # fmt: skip
+@record
+class Longer:
+    """What the successor of a grant is asked for with."""
+
+    length: str
+    reason: str
+    ticket: str = ""
+
+
+async def successor(client: Client, place: tuple[str, str], who: Identity, ask: Longer, now: datetime) -> Object:  # fmt: skip
     """Return the request that follows the grant at (namespace, name); `ask` says length, reason and ticket.
 
     The successor starts where the grant ends, or now where it has ended: a grant that is there is never lengthened.

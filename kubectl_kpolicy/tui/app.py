@@ -14,19 +14,19 @@ from textual.widgets import Input, Static
 from kubectl_kpolicy.actions.catalog import registry
 from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.actions.refusals import refusal
+from kubectl_kpolicy.actions.screens import LISTINGS, SCREENS
 from kubectl_kpolicy.cluster import pulse
 from kubectl_kpolicy.cluster.details import sections
-from kubectl_kpolicy.cluster.listings import LISTINGS
 from kubectl_kpolicy.grants.form import GrantForm
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.fields import word
+from kubectl_kpolicy.session.identity import Identity
 
 from .chrome import footer_keys, header_parts
-from .command_line import SCREENS
 from .commands import is_told, line_of
 from .explaining import ExplainView
-from .handlers import CHEAP, HANDLERS
-from .handlers.input_line import Form, typed
+from .handlers import handle
+from .handlers.input_line import Form, changed, done, typed
 from .handlers.jump import open_door
 from .history import History, Place
 from .modals.reveal import Secret
@@ -84,7 +84,7 @@ class Console(App[str]):
         self.source = source
         self.settings = settings
         self.registry = registry({key: list(value) for key, value in settings.keymap.items()})
-        self.doer = doer or ActionExecutor(None, source.now, settings.user)
+        self.doer = doer or ActionExecutor(None, source.now, Identity(settings.user))
         self.grant_form = grant_form or GrantForm(source.world, source.now)
         self.codes: CodeDesk | None = None
         self.contexts: Callable[[], Sequence[str]] = tuple
@@ -382,15 +382,14 @@ class Console(App[str]):
         if refused:
             self.say(refused, "yellow")
             return
-        if action.id in HANDLERS:
-            told = is_told(self, action)
-            before = line_of(self, action, self.rows) if told and action.needs_row else ""
-            result = HANDLERS[action.id](self)
-            if result is not None:
-                await result
-            if told:
-                self.log_command(before or line_of(self, action, ()))
-        if action.id not in CHEAP:
+        told = is_told(self, action)
+        before = line_of(self, action, self.rows) if told and action.needs_row else ""
+        result = handle(self, action)
+        if result is not None:
+            await result
+        if told:
+            self.log_command(before or line_of(self, action, ()))
+        if not action.cheap:
             self.draw_frame()
 
     def log_command(self, line: str) -> None:
@@ -428,11 +427,9 @@ class Console(App[str]):
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter while somebody types."""
         if event.input.id == "line":
-            HANDLERS["line-changed"](self)
+            changed(self)
 
     async def on_input_submitted(self, event: Input.Submitted) -> None:
         """Do what was typed."""
         if event.input.id == "line":
-            result = HANDLERS["line-done"](self)
-            if result is not None:
-                await result
+            await done(self)

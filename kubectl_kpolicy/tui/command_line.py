@@ -5,10 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from engine.record import record
-from kubectl_kpolicy.cluster.listings import LISTINGS, listing_named
-
-SCREENS = ("pulse", "violations", "blocks", "policies", "explain", "exceptions", "grants", "inbox", "codes", "cleanup", "audit", "health")  # fmt: skip
-"""In the order of `<` and `>`."""
+from kubectl_kpolicy.actions.screens import LISTINGS, SCREENS, listing_named
 
 _EXTRA = {"q": "quit", "q!": "quit", "quit": "quit", "exit": "quit", "help": "help", "h": "help"}
 _VERBS = ("ns", "view", "theme", "write", "readonly", "ctx", "explain", "at", "save")

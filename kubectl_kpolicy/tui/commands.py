@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubectl_kpolicy.actions.catalog import DESCRIPTIONS, LISTS
+from kubectl_kpolicy.actions.catalog import ending
 from kubectl_kpolicy.actions.registry import command_line
+from kubectl_kpolicy.actions.screens import SCREENS
 from kubectl_kpolicy.output.fields import word
 
 if TYPE_CHECKING:
@@ -16,11 +17,8 @@ if TYPE_CHECKING:
 
     from .app import Console
 
-_WAITING = ("draft", "pending", "scheduled")
 _TO_SAY = {name: name.upper() for name in ("reason", "comment", "for")}
 """What a form asks for: until it is filled in its name stands there, never what the row says about something else."""
-_EVERYWHERE = ("health", "pulse")
-"""Screens whose commands know no namespaces."""
 
 
 def line_of(app: Console, action: Action, rows: Sequence[Row], **form: str) -> str:
@@ -41,7 +39,7 @@ def _line(app: Console, action: Action, row: Row | None, words: Mapping[str, str
     verdict = ending(row, app.doer.user) if row is not None else "revoke"
     parts = {
         "list": _list(app),
-        "describe": DESCRIPTIONS.get(app.current, LISTS[app.current]),
+        "describe": SCREENS[app.current].describe or SCREENS[app.current].command,
         "ending": verdict,
         "why": "comment" if verdict == "deny" else "reason",
         "pausing": "resume" if row is not None and row.text("state") == "paused" else "pause",
@@ -53,10 +51,10 @@ def _line(app: Console, action: Action, row: Row | None, words: Mapping[str, str
 
 def _list(app: Console) -> str:
     view = app.view
-    if view is None or app.current in _EVERYWHERE:
-        return LISTS[app.current]
+    if view is None or SCREENS[app.current].everywhere:
+        return SCREENS[app.current].command
     place = "-n {space}" if view.state.namespace else "-A"
-    return f"{LISTS[app.current]} {place}"
+    return f"{SCREENS[app.current].command} {place}"
 
 
 def _words(app: Console) -> dict[str, str]:
@@ -70,13 +68,6 @@ def _words(app: Console) -> dict[str, str]:
 
 def _shows_failures(app: Console) -> bool:
     return app.current != "violations" or app.view is None or app.view.state.failures
-
-
-def ending(row: Row, user: str) -> str:
-    """Return the verdict that ends a grant: one's own is withdrawn or dropped, somebody else's denied or revoked."""
-    if row.text("requester") == user:
-        return "withdraw" if row.text("state") in _WAITING else "drop"
-    return "deny" if row.text("state") in ("draft", "pending") else "revoke"
 
 
 def is_policy(row: Row) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from .command_line import SCREENS
+from kubectl_kpolicy.actions.screens import SCREENS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

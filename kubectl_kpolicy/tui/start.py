@@ -18,6 +18,7 @@ from kubectl_kpolicy.cluster.fetching import Scope
 from kubectl_kpolicy.cluster.recording import Recorder, ReplaySource, read_recording
 from kubectl_kpolicy.cluster.sources import LiveSource
 from kubectl_kpolicy.cluster.violations import all_rows
+from kubectl_kpolicy.grants.form import GrantForm
 from kubectl_kpolicy.output.time_format import instant
 from kubectl_kpolicy.session.cluster import ClusterFlags, access_of
 from kubectl_kpolicy.session.shown import load_columns
@@ -29,8 +30,11 @@ from .settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from controllers.kube import Client
     from controllers.kube.http import HttpClient
+    from engine.model import Object
     from kubectl_kpolicy.cluster.sources import Source
+    from kubectl_kpolicy.session.identity import Identity
 
 
 _COLLECTOR = (100_000, 50, 100)
@@ -150,18 +154,30 @@ def _identifying(console: Console, client: Any) -> Any:
     async def identify() -> None:
         from kubectl_kpolicy.session.identity import rights_of, who_am_i
 
-        from .wiring import connect
-
         me = await who_am_i(client)
         console.settings = replace(console.settings, user=me.user)
-        console.doer.user = me.user
-        connect(console, client, me)
+        console.doer.who = me
+        _connect(console, client, me)
         rights = {right for action in ALL for right in action.rights}
         console.rights = await rights_of(client, rights, console.settings.namespace)
         console.ask_rights = partial(rights_of, client, rights)
         console.draw_frame()
 
     return identify
+
+
+def _connect(console: Console, client: Client, me: Identity) -> None:
+    """Let a console request grants, and issue and use codes, as somebody."""
+    from kubectl_kpolicy.actions.codes import CodeDesk
+    from kubectl_kpolicy.actions.grants import hand_in
+
+    source = console.source
+
+    async def handed_in(wanted: Object, dry_run: bool) -> str:
+        return await hand_in(client, wanted, source.now(), dry_run=dry_run)
+
+    console.grant_form = GrantForm(source.world, source.now, me, handed_in)
+    console.codes = CodeDesk(client, me, source.now, source.world)
 
 
 def _replay(flags: ConsoleRequest) -> ReplaySource:

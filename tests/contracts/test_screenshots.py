@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from kubectl_kpolicy.tui.command_line import SCREENS
+from kubectl_kpolicy.actions.screens import SCREENS
 from tests.screenshots import pngs
 from tests.screenshots.screens import FOLDER, PICTURES, RECORDING, drawings
 

@@ -1,39 +1,30 @@
-"""What actions do in the console, by their ids; each takes the console and may return something to await."""
+"""What actions do in the console: each handler takes the console and may return something to await."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from . import (
-    changes,
-    choices,
-    cleanup_preview,
-    codes,
-    details,
-    input_line,
-    jump,
-    lists,
-    navigation,
-    replay,
-)
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from kubectl_kpolicy.actions.registry import Action
     from kubectl_kpolicy.tui.app import Console
 
-CHEAP = frozenset({"down", "up", "top", "bottom", "page-down", "page-up", "left", "right"})
-"""Actions after which nothing but the cursor has changed; the table tells of that itself."""
 
-HANDLERS: dict[str, Callable[[Console], Awaitable[None] | None]] = {
-    **navigation.HANDLERS,
-    **lists.HANDLERS,
-    **details.HANDLERS,
-    **input_line.HANDLERS,
-    **changes.HANDLERS,
-    **codes.HANDLERS,
-    **cleanup_preview.HANDLERS,
-    **choices.HANDLERS,
-    **replay.HANDLERS,
-    **jump.HANDLERS,
-}
+def handle(app: Console, action: Action) -> Awaitable[Any] | None:
+    """Do what an action declares: its handler, or the dialog before its work."""
+    if action.handler:
+        return function_of(action.handler)(*action.given, app)
+    return function_of("changes.ask")(action, app)
+
+
+@cache
+def function_of(handler: str) -> Callable[..., Awaitable[Any] | None]:
+    """Return the function that `module.function` names; its module is loaded when it is first wanted."""
+    module, _, name = handler.partition(".")
+    found: Callable[..., Awaitable[Any] | None] = getattr(
+        import_module(f".{module}", __name__), name
+    )
+    return found

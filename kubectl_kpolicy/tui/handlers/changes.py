@@ -5,7 +5,6 @@ Dialogs are waited for until they stand, so that what somebody types ahead gets 
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
@@ -14,11 +13,11 @@ from kubectl_kpolicy.actions.registry import Danger as Level
 from kubectl_kpolicy.grants import form as forms
 from kubectl_kpolicy.output.time_format import length_of
 from kubectl_kpolicy.tui import commands
-from kubectl_kpolicy.tui.modals.danger import Danger, Field, Question
+from kubectl_kpolicy.tui.modals.danger import Danger, Question
 from kubectl_kpolicy.tui.modals.wizard import GrantWizard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from textual.widget import AwaitMount
 
@@ -28,23 +27,8 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.output.rows import Row
     from kubectl_kpolicy.tui.app import Console
 
-_REASON = Field("reason", "reason", "why, for the record")
-_HOW_LONG = Field("for", "for", "how long, such as 1h", "1h")
-_FIELDS: dict[str, tuple[Field, ...]] = {
-    "approve": (Field("comment", "comment", "for the record"),),
-    "deny": (Field("comment", "comment", "why not"),),
-    "ask-back": (Field("comment", "question", "what you want to know; the request stays open"),),
-    "exception-revoke": (),
-    "grant-revoke": (_REASON,),
-    "extend": (_HOW_LONG, Field("reason", "reason", "why it is still needed")),
-    "code-void": (),
-    "cleanup-postpone": (_HOW_LONG, _REASON),
-    "cleanup-skip": (_REASON,),
-    "cleanup-pause": (_REASON,),
-}
 
-
-def _request(app: Console) -> AwaitMount:
+def request(app: Console) -> AwaitMount:
     """Open the form of a grant for the row, or an empty one."""
     draft = forms.draft_of(app.subject)
     if len(app.rows) > 1:
@@ -62,11 +46,13 @@ def _shared(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{start}*"
 
 
-def _new_grant(app: Console) -> AwaitMount:
+def new_grant(app: Console) -> AwaitMount:
+    """Ask for an exception."""
     return _open_wizard(app, forms.Draft(namespace=app.settings.namespace))
 
 
-def _adopt(app: Console) -> AwaitMount | None:
+def adopt(app: Console) -> AwaitMount | None:
+    """Ask for a grant that takes this exception over, with an end and a reason."""
     row = app.row
     if row is None:
         return None
@@ -98,12 +84,12 @@ def sentence(error: EngineError) -> str:
     return f"{error.message}; {error.help}" if error.help else error.message
 
 
-def _ask(name: str, app: Console) -> AwaitMount | None:
+def ask(action: Action, app: Console) -> AwaitMount | None:
     """Ask before an action is done; the worst ones want the name of the first thing typed."""
-    action, rows = app.registry.get(name), app.rows
-    if action is None or (action.needs_row and not rows):
+    rows = app.rows
+    if action.needs_row and not rows:
         return None
-    if unfit := _unfit(name, rows):
+    if action.unfit is not None and (unfit := action.unfit(rows[0])):
         app.say(unfit, "yellow")
         return None
 
@@ -112,7 +98,7 @@ def _ask(name: str, app: Console) -> AwaitMount | None:
             app.say("nothing was changed")
             return
         line = commands.line_of(app, action, rows, **form)
-        outcomes = await app.doer.perform(name, rows, form)
+        outcomes = await app.doer.perform(action, rows, form)
         if any(one.done for one in outcomes):
             app.log_command(line)
         _tell(app, outcomes)
@@ -120,48 +106,26 @@ def _ask(name: str, app: Console) -> AwaitMount | None:
     return app.push_screen(Danger(_question(app, action, rows)), answered)
 
 
-def _unfit(name: str, rows: Sequence[Row]) -> str:
-    """Return why rows are none for an action that is offered on their screen."""
-    if name == "extend" and not rows[0].text("grant"):
-        return "no grant is behind this exception; H asks for one that takes it over"
-    if name == "grant-revoke" and rows[0].cells["state"] in _OVER:
-        return f"it is {rows[0].text('state')}, which is final"
-    if name == "code-void" and rows[0].text("state") in ("used", "confirmed", "void"):
-        return f"it is {rows[0].text('state')} already"
-    return ""
-
-
 def _question(app: Console, action: Action, rows: Sequence[Row]) -> Question:
     names = tuple(_name_of(row.cells.get("namespace"), row.text("name") or row.text("id")) for row in rows)  # fmt: skip
     destroys = action.danger is Level.DESTROYS
-    fields = _FIELDS[action.id]
-    title, effect = action.title, action.help
-    if action.id == "cleanup-pause" and rows[0].text("state") == "paused":
-        title, effect = "Resume", "Go on with what was paused."
-    if action.id == "grant-revoke":
-        title = commands.ending(rows[0], app.doer.user).capitalize()
+    title = (action.named and action.named(rows[0], app.doer.user)) or action.title
+    effect = action.help if title != "Resume" else "Go on with what was paused."
     return Question(
         title,
         effect,
         names,
-        word=_word(action.id, rows[0]) if destroys else "",
-        fields=fields,
+        word=_word(action, rows[0]) if destroys else "",
+        fields=action.fields,
         command=commands.line_of(app, action, rows),
         destroys=destroys,
-        objection=_objection if any(one.name == "for" for one in fields) else None,
+        objection=_objection if any(one.name == "for" for one in action.fields) else None,
     )
 
 
-_OVER = ("expired", "revoked", "dropped", "idle-expired", "exhausted", "denied", "withdrawn", "timed-out")  # fmt: skip
-
-
-_TYPED = {"grant-revoke": "target", "deny": "target", "code-void": "user"}
-"""Cells to be typed where the name of the thing is drawn by chance."""
-
-
-def _word(name: str, row: Row) -> str:
+def _word(action: Action, row: Row) -> str:
     """Return what has to be typed before something is destroyed."""
-    return row.text(_TYPED.get(name, "name")).rpartition("/")[2] or row.text("name")
+    return row.text(action.typed).rpartition("/")[2] or row.text("name")
 
 
 def _objection(form: Mapping[str, str]) -> str:
@@ -182,11 +146,3 @@ def _tell(app: Console, outcomes: Sequence[Outcome]) -> None:
 
 def _name_of(namespace: object, name: str) -> str:
     return f"{namespace}/{name}" if namespace else name
-
-
-HANDLERS: dict[str, Callable[[Console], AwaitMount | None]] = {
-    "request": _request,
-    "grant-new": _new_grant,
-    "exception-adopt": _adopt,
-    **{name: partial(_ask, name) for name in _FIELDS},
-}

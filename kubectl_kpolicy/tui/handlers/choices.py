@@ -19,7 +19,7 @@ from kubectl_kpolicy.tui.state import Heading
 from .navigation import set_namespace
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
 
     from kubectl_kpolicy.output.rows import Column, Row
     from kubectl_kpolicy.tui.app import Console
@@ -30,7 +30,8 @@ _TIMES = ("5m", "30m", "1h", "6h", "1d", "7d")
 _ORDERED = (">=", "<=", "=", "!=")
 
 
-def _columns(app: Console) -> None:
+def columns(app: Console) -> None:
+    """Choose which columns this screen shows; kept for the next time."""
     view = app.view
     if view is None:
         return
@@ -63,7 +64,7 @@ def _place(app: Console) -> str:
 # Filters.
 
 
-def _build(app: Console) -> None:
+def build_filter(app: Console) -> None:
     """Ask for a column, a comparison and a value, one after the other, and put them to the filter that is there."""
     view = app.view
     if view is None:
@@ -153,7 +154,8 @@ def _where(app: Console, view: ListView, parts: Sequence[str]) -> None:
 # Namespaces and contexts.
 
 
-def _namespaces(app: Console) -> None:
+def namespaces(app: Console) -> None:
+    """Choose a namespace among those that have rows, as :ns does."""
     counts: Counter[str] = Counter()
     for view in app.views.values():
         counts.update(one.text("namespace") for one in view.state.rows(app.source.world, app.source.now()))  # fmt: skip
@@ -169,7 +171,8 @@ def _namespaces(app: Console) -> None:
     app.push_screen(Picker("Namespace", choices), chosen)
 
 
-def _contexts(app: Console) -> None:
+def contexts(app: Console) -> None:
+    """Choose another context of the kubeconfig, as :ctx does."""
     names = app.contexts()
     if not names:
         app.say("a recording has one context", "yellow")
@@ -197,7 +200,8 @@ def go_to_context(app: Console, name: str) -> None:
 # Grants and views.
 
 
-def _compare(app: Console) -> None:
+def compare(app: Console) -> None:
+    """Show two grants side by side."""
     row, table = app.row, app.table
     if row is None or table is None:
         return
@@ -221,12 +225,3 @@ def save(app: Console, name: str) -> None:
     path = save_view(name, text)
     app.settings.views[name] = text
     app.say(f"kept as `:view {name}` in {path}")
-
-
-HANDLERS: dict[str, Callable[[Console], Awaitable[None] | None]] = {
-    "columns": _columns,
-    "filter-build": _build,
-    "namespaces": _namespaces,
-    "context": _contexts,
-    "grant-compare": _compare,
-}

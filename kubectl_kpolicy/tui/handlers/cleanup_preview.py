@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.tui.app import Console
 
 
-def _preview(app: Console) -> None:
+def preview(app: Console) -> None:
     """Plan the row's run beside the work of the console: many objects may have to be read."""
     from kubectl_kpolicy.cluster.sources import LiveSource
 
@@ -46,4 +46,4 @@ async def _show(app: Console, client: Client, row: Row) -> None:
         await app.push_screen(TextWindow(title, text_of(preview(row, plans, now))))
 
 
-HANDLERS: dict[str, Callable[[Console], None]] = {"cleanup-preview": _preview}
+HANDLERS: dict[str, Callable[[Console], None]] = {"cleanup-preview": preview}

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
+from kubectl_kpolicy.actions.registry import Field
 from kubectl_kpolicy.tui import commands
-from kubectl_kpolicy.tui.modals.danger import Danger, Field, Question
+from kubectl_kpolicy.tui.modals.danger import Danger, Question
 from kubectl_kpolicy.tui.modals.reveal import Reveal
 
 from .changes import sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from textual.widget import AwaitMount
 
     from kubectl_kpolicy.actions.codes import CodeDesk, Issued
@@ -24,7 +23,7 @@ _NOBODY = "a recording cannot be changed"
 _TTL = "15m"
 
 
-def _issue(app: Console) -> AwaitMount | None:
+def issue(app: Console) -> AwaitMount | None:
     """Ask for whom and for what a code shall be, for what the row shows where it shows something."""
     desk, action = app.codes, app.registry.get("code-issue")
     if desk is None or action is None:
@@ -86,7 +85,7 @@ def _reveal(app: Console, issued: Issued) -> None:
     app.push_screen(Reveal("One-time code", issued.take(), issued.about), closed)
 
 
-def _redeem(app: Console) -> AwaitMount | None:
+def redeem(app: Console) -> AwaitMount | None:
     """Ask for a file and a code, and apply the one with the other."""
     desk, action = app.codes, app.registry.get("code-redeem")
     if desk is None or action is None:
@@ -123,10 +122,3 @@ def _namespace(app: Console) -> str:
     row = app.row
     bound = row.text("place") if row is not None else ""
     return bound or app.settings.namespace or "default"
-
-
-HANDLERS: dict[str, Callable[[Console], AwaitMount | None]] = {
-    "code-issue": _issue,
-    "code-for": _issue,
-    "code-redeem": _redeem,
-}

@@ -24,14 +24,13 @@ from kubectl_kpolicy.tui.widgets.frame import key_name
 from kubectl_kpolicy.tui.widgets.gauges import PulseView
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from kubectl_kpolicy.tui.app import Console
 
 _DANGERS = {Danger.LOOKS: "", Danger.ASKS: "opens a form", Danger.CHANGES: "changes", Danger.DESTROYS: "destroys"}  # fmt: skip
 
 
-def _open(app: Console) -> None:
+def open_row(app: Console) -> None:
+    """Show everything about the row; on Pulse, go to the rows behind the number."""
     if app.current == "pulse":
         view = app.query_one(PulseView)
         if view.gauges:
@@ -43,10 +42,11 @@ def _open(app: Console) -> None:
         app.view.state.fold(line.value)
         app.draw()
     elif app.row is not None:
-        _describe(app)
+        describe(app)
 
 
-def _describe(app: Console) -> None:
+def describe(app: Console) -> None:
+    """Show all values of the row."""
     if app.row is not None and app.view is not None:
         found = sections(app.row, app.view.state.listing, app.source.world, app.source.now())
         app.push_screen(TextWindow(_title(app), text_of(found)))
@@ -58,7 +58,8 @@ def _title(app: Console) -> str:
     return plain(name).replace("[", r"\[")
 
 
-def _yaml(app: Console) -> None:
+def show_yaml(app: Console) -> None:
+    """Show the object as YAML."""
     if app.row is not None:
         app.push_screen(TextWindow(_title(app), _harmless(yaml_text(app.row.object))))
 
@@ -67,12 +68,14 @@ def _harmless(text: str) -> str:
     return "\n".join(plain(line) for line in text.splitlines())
 
 
-def _hint(app: Console) -> None:
+def show_hint(app: Console) -> None:
+    """Show what the policy's author says about mending it."""
     if app.row is not None:
         app.push_screen(TextWindow("How to mend it", _harmless(hint(app.row, app.source.world))))
 
 
-async def _explain(app: Console) -> None:
+async def explain(app: Console) -> None:
+    """Why this object fails."""
     row = app.row
     if row is None:
         return
@@ -131,7 +134,8 @@ async def _fetched(app: Console, namespace: str, resource: str) -> dict[str, obj
         return None
 
 
-def _help(app: Console) -> None:
+def show_help(app: Console) -> None:
+    """Keys and words of this screen."""
     text = Text()
     for title, actions in (
         (f"on {app.current}", [one for one in app.registry.on(app.current) if one.screens]),
@@ -146,7 +150,8 @@ def _help(app: Console) -> None:
     app.push_screen(TextWindow(f"Help: {app.current}", text))
 
 
-def _menu(app: Console) -> None:
+def menu(app: Console) -> None:
+    """Everything that can be done with the row, with keys."""
     choices = []
     for action in app.registry.on(app.current):
         if not action.screens and not action.needs_row:
@@ -162,12 +167,14 @@ def _menu(app: Console) -> None:
     app.push_screen(Picker(f"Actions: {_title(app)}", choices), chosen)
 
 
-def _log(app: Console) -> None:
+def show_log(app: Console) -> None:
+    """Show the command lines behind what was done here."""
     lines = "\n".join(app.command_log) or "nothing was done yet; what you do shows here as commands"
     app.push_screen(TextWindow("Command log", lines))
 
 
-def _copy(app: Console) -> None:
+def copy(app: Console) -> None:
+    """Copy name, message, YAML or command, over SSH as well."""
     row = app.row
     if row is None:
         return
@@ -187,7 +194,8 @@ def _copy(app: Console) -> None:
     app.push_screen(Picker("Copy", choices), chosen)
 
 
-def _export(app: Console) -> None:
+def export(app: Console) -> None:
+    """Write the rows that are shown to a file."""
     view = app.view
     if view is None:
         return
@@ -212,31 +220,36 @@ def _export(app: Console) -> None:
     app.push_screen(Picker("Export what is shown", choices), chosen)
 
 
-def _policy_results(app: Console) -> None:
+def policy_results(app: Console) -> None:
+    """Results of this policy, passing ones included."""
     if app.row is not None:
         app.go("violations", f"policy={app.row.text('policy')}")
         if app.view is not None:
             app.view.state.failures = False
 
 
-def _policy_exceptions(app: Console) -> None:
+def policy_exceptions(app: Console) -> None:
+    """Exceptions that name this policy."""
     if app.row is not None:
         app.go("exceptions", f"rules={app.row.text('policy')}/*")
 
 
-def _policy_test(app: Console) -> None:
+def policy_test(app: Console) -> None:
+    """Show the command that tests a file against this policy."""
     if app.row is not None:
         name = app.row.text("name")
         text = f"kubectl get clusterpolicy {name} -o yaml > policy.yaml\nkubectl kpolicy apply policy.yaml -r FILE --detailed-results\n"  # fmt: skip
         app.push_screen(TextWindow("Test a file against this policy", text))
 
 
-def _follow(app: Console) -> None:
+def follow(app: Console) -> None:
+    """Only records about this object."""
     if app.row is not None:
         app.go("audit", f'object="{app.row.text("object")}"')
 
 
-def _tail(app: Console) -> None:
+def tail(app: Console) -> None:
+    """Follow new records as they come."""
     if app.view is not None:
         app.view.state.order = ("-seq",)
         app.draw()
@@ -244,7 +257,7 @@ def _tail(app: Console) -> None:
         app.say("newest first; new records appear at the top")
 
 
-def _verify(app: Console) -> None:
+def verify_audit(app: Console) -> None:
     """Check the chain of audit records and say what was found."""
     from engine.audit import segment_of, verify
 
@@ -261,13 +274,6 @@ def _verify(app: Console) -> None:
     app.push_screen(TextWindow("Chain of records", _harmless("\n".join(lines))))
 
 
-def _report(app: Console) -> None:
-    _describe(app)
-
-
-HANDLERS: dict[str, Callable[[Console], Awaitable[None] | None]] = {
-    "open": _open, "describe": _describe, "yaml": _yaml, "hint": _hint, "explain": _explain, "help": _help,
-    "actions": _menu, "log": _log, "copy": _copy, "export": _export, "policy-results": _policy_results,
-    "policy-exceptions": _policy_exceptions, "policy-test": _policy_test,
-    "audit-follow": _follow, "audit-tail": _tail, "grant-report": _report, "audit-verify": _verify,
-}  # fmt: skip
+def grant_report(app: Console) -> None:
+    """Show what the grant let through, from request to end."""
+    describe(app)

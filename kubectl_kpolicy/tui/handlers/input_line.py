@@ -16,8 +16,6 @@ from .details import explain_object
 from .navigation import set_namespace
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from textual.events import Key
 
     from kubectl_kpolicy.tui.app import Console
@@ -34,12 +32,14 @@ def _open(app: Console, mark: str, text: str = "") -> None:
     line.action_end()
 
 
-def _filter(app: Console) -> None:
+def filter_line(app: Console) -> None:
+    """Keep rows that fit."""
     if app.view is not None:
         _open(app, "/", app.view.state.filter.text)
 
 
-def _command(app: Console) -> None:
+def command_line(app: Console) -> None:
+    """Go to a screen or run a command."""
     _open(app, ":")
 
 
@@ -51,7 +51,7 @@ def close_line(app: Console) -> None:
     app.screen.set_focus(app.table or app.query_one(f"#{app.current}"))
 
 
-def _changed(app: Console) -> None:
+def changed(app: Console) -> None:
     """Filter with what stands there so far; half a filter is no mistake yet, it is only said."""
     line = app.query_one("#line", Input)
     if app.view is None or not line.has_class("-open") or not line.value.startswith("/"):
@@ -89,7 +89,7 @@ async def typed(app: Console, field: Input, event: Key) -> bool:
     edits = _LINE_EDITS if field.id == "line" else _EDITS
     if event.key == "enter":
         if field.id == "line":
-            await _done(app)
+            await done(app)
         elif isinstance(app.screen, Form):
             app.screen.entered(field)
     elif event.is_printable and event.character:
@@ -101,10 +101,11 @@ async def typed(app: Console, field: Input, event: Key) -> bool:
     return True
 
 
-async def _done(app: Console) -> None:
+async def done(app: Console) -> None:
+    """Do what was typed."""
     text = app.query_one("#line", Input).value
     if text.startswith("/"):
-        _changed(app)
+        changed(app)
         close_line(app)
         return
     close_line(app)
@@ -156,7 +157,7 @@ def _choose(app: Console, verb: str, word: str) -> None:
         case "ctx" if word:
             choices.go_to_context(app, word)
         case "ns" | "ctx":
-            choices.HANDLERS["namespaces" if verb == "ns" else "context"](app)
+            (choices.namespaces if verb == "ns" else choices.contexts)(app)
         case "at":
             replay.at(app, word)
         case "save":
@@ -178,14 +179,15 @@ def lock(app: Console) -> None:
     app.draw_frame()
 
 
-def _toggle_lock(app: Console) -> None:
+def toggle_lock(app: Console) -> None:
+    """Lock changes, or unlock them for 15 minutes."""
     if app.read_only:
         unlock(app)
     else:
         lock(app)
 
 
-def _back(app: Console) -> None:
+def back(app: Console) -> None:
     """Close what is open; else take back the filter; else go where one came from."""
     line = app.query_one("#line", Input)
     if line.has_class("-open"):
@@ -203,21 +205,11 @@ def _back(app: Console) -> None:
         app.go(place.screen, place.where or None, remember=False)
 
 
-def _palette(app: Console) -> None:
+def palette(app: Console) -> None:
+    """Search everything that can be done."""
     app.action_command_palette()
 
 
-def _quit(app: Console) -> None:
+def leave(app: Console) -> None:
+    """Leave the console."""
     app.exit()
-
-
-HANDLERS: dict[str, Callable[[Console], Awaitable[None] | None]] = {
-    "filter": _filter,
-    "command": _command,
-    "line-changed": _changed,
-    "line-done": _done,
-    "back": _back,
-    "palette": _palette,
-    "quit": _quit,
-    "read-only": _toggle_lock,
-}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubectl_kpolicy.tui.command_line import SCREENS
+from kubectl_kpolicy.actions.screens import SCREENS
 from kubectl_kpolicy.tui.modals.jump import Jump, Mark
 from kubectl_kpolicy.tui.widgets.frame import Header
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.tui.app import Console
 
 _DOORS = ("context", "namespaces", "read-only", "grants", "inbox")
-_LETTERS = {"pulse": "u", "violations": "v", "blocks": "b", "policies": "p", "explain": "e", "exceptions": "x", "grants": "g", "inbox": "i",
-            "codes": "o", "cleanup": "c", "audit": "a", "health": "h"}  # fmt: skip
 
 
 async def open_door(app: Console, door: str) -> None:
@@ -29,12 +27,16 @@ async def open_door(app: Console, door: str) -> None:
         app.screen.set_focus(app.table)
 
 
-def _jump(app: Console) -> None:
+def jump(app: Console) -> None:
+    """Go to a part of the screen by a letter."""
+
     async def chosen(door: str | None) -> None:
         if door is not None:
             await open_door(app, door)
 
-    app.push_screen(Jump(list(_marks(app)), [(_LETTERS[name], name) for name in SCREENS]), chosen)
+    app.push_screen(
+        Jump(list(_marks(app)), [(one.letter, one.name) for one in SCREENS.values()]), chosen
+    )
 
 
 def _marks(app: Console) -> Iterator[Mark]:
@@ -50,4 +52,4 @@ def _marks(app: Console) -> Iterator[Mark]:
         yield Mark("=", region.x + 2, max(region.y - 1, 0), "filter-build")
 
 
-HANDLERS: dict[str, Callable[[Console], None]] = {"jump": _jump}
+HANDLERS: dict[str, Callable[[Console], None]] = {"jump": jump}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
@@ -11,8 +10,6 @@ from kubectl_kpolicy.tui.modals.picker import Choice, Picker
 from kubectl_kpolicy.tui.themes import SHORT, theme_name
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from kubectl_kpolicy.tui.app import Console
 
 _BY_WORD = {
@@ -24,7 +21,8 @@ _BY_WORD = {
 _NEWEST_FIRST = (Shape.AGE, Shape.TIME)
 
 
-def _sort(word: str, app: Console) -> None:
+def sort(word: str, app: Console) -> None:
+    """Sort by the column that a word stands for."""
     if app.view is None:
         return
     state = app.view.state
@@ -39,7 +37,8 @@ def _sort(word: str, app: Console) -> None:
     app.draw()
 
 
-async def _sort_picker(app: Console) -> None:
+async def sort_picker(app: Console) -> None:
+    """Choose the column to sort by."""
     if app.view is None:
         return
     state = app.view.state
@@ -53,38 +52,44 @@ async def _sort_picker(app: Console) -> None:
     app.push_screen(Picker("Sort by", choices), chosen)
 
 
-def _reverse(app: Console) -> None:
+def reverse(app: Console) -> None:
+    """Turn the order round."""
     if app.view is not None:
         app.view.state.reverse()
         app.draw()
 
 
-def _wide(app: Console) -> None:
+def wide(app: Console) -> None:
+    """Show all columns."""
     if app.view is not None:
         app.view.state.wide = not app.view.state.wide
         app.view.table.measure()
 
 
-def _failures(app: Console) -> None:
+def failures(app: Console) -> None:
+    """Show only what fails, or everything."""
     if app.view is not None and app.view.state.listing.failures is not None:
         app.view.state.failures = not app.view.state.failures
         app.draw()
 
 
-def _group(app: Console) -> None:
+def group(app: Console) -> None:
+    """Group rows by the next column that lends itself to it."""
     if app.view is not None:
         name = app.view.state.next_group()
         app.say(f"grouped by {name}" if name else "not grouped")
         app.draw()
 
 
-def _audit_exceptions(app: Console) -> None:
+def audit_exceptions(app: Console) -> None:
+    """Only exceptions with something wrong."""
     if app.view is not None:
         app.view.state.where("" if app.view.state.filter.text else 'drift!=""')
         app.draw()
 
 
-def _ignore(app: Console) -> None:
+def ignore(app: Console) -> None:
+    """Hide this row on this computer until it changes; nothing is granted."""
     if app.view is not None and app.rows:
         app.view.state.hidden |= {row.key for row in app.rows}
         app.say(f"{len(app.view.state.hidden)} ignored here; `:v` with a filter shows others")
@@ -92,7 +97,9 @@ def _ignore(app: Console) -> None:
         app.draw()
 
 
-async def _themes(app: Console) -> None:
+async def themes(app: Console) -> None:
+    """Choose colours; two pairs are for colour-blind eyes."""
+
     def chosen(name: str | None) -> None:
         if name is not None:
             app.theme = theme_name(name)
@@ -101,7 +108,8 @@ async def _themes(app: Console) -> None:
     app.push_screen(Picker("Theme", choices), chosen)
 
 
-def _maximize(app: Console) -> None:
+def maximize(app: Console) -> None:
+    """Give the whole screen to the table, or back."""
     detail = app.query_one("#detail")
     detail.styles.display = "none" if detail.styles.display != "none" else "block"
     if detail.styles.display == "block":
@@ -110,12 +118,14 @@ def _maximize(app: Console) -> None:
         app.call_after_refresh(app.table.measure)
 
 
-def _header(app: Console) -> None:
+def toggle_header(app: Console) -> None:
+    """Show or hide the header."""
     header = app.query_one("#header")
     header.display = not header.display
 
 
-async def _refresh(app: Console) -> None:
+async def refresh(app: Console) -> None:
+    """Read again what is not watched."""
     app.say("reading again …")
     try:
         await app.source.refresh()
@@ -124,19 +134,3 @@ async def _refresh(app: Console) -> None:
     else:
         app.say("read again")
     app.draw()
-
-
-HANDLERS: dict[str, Callable[[Console], Awaitable[None] | None]] = {
-    **{f"sort-{word}": partial(_sort, word) for word in _BY_WORD},
-    "sort": _sort_picker,
-    "sort-reverse": _reverse,
-    "wide": _wide,
-    "failures": _failures,
-    "group": _group,
-    "exception-audit": _audit_exceptions,
-    "ignore": _ignore,
-    "theme": _themes,
-    "maximize": _maximize,
-    "header": _header,
-    "refresh": _refresh,
-}

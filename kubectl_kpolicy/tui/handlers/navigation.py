@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from kubectl_kpolicy.tui.command_line import SCREENS
+from kubectl_kpolicy.actions.screens import SCREENS
 from kubectl_kpolicy.tui.widgets.gauges import PulseView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kubectl_kpolicy.tui.app import Console
 
 _FAR = 10**9
 
 
-def _move(by: int, app: Console) -> None:
+def move(by: int, app: Console) -> None:
+    """Move the cursor by so many rows."""
     if app.table is not None:
         app.table.move_to(app.table.index + by)
     elif app.current == "pulse":
@@ -27,45 +25,54 @@ def _move(by: int, app: Console) -> None:
         getattr(tree, "action_cursor_down" if by > 0 else "action_cursor_up")()
 
 
-def _page(direction: int, app: Console) -> None:
+def page(direction: int, app: Console) -> None:
+    """Move the cursor by a screen."""
     if app.table is not None:
         app.table.move_to(app.table.index + direction * app.table.page())
 
 
-def _sideways(by: int, app: Console) -> None:
+def sideways(by: int, app: Console) -> None:
+    """Show columns further left or right."""
     if app.table is not None:
         app.table.scroll_relative(x=by * 8, animate=False)
     elif app.current == "pulse":
         app.query_one(PulseView).move(by)
 
 
-def _mark(app: Console) -> None:
+def mark(app: Console) -> None:
+    """Mark the row for what is done to several at once."""
     if app.table is not None:
         app.table.mark()
 
 
-def _mark_range(app: Console) -> None:
+def mark_range(app: Console) -> None:
+    """Mark all rows from the last mark to this one."""
     if app.table is not None:
         app.table.mark_range()
 
 
-def _mark_clear(app: Console) -> None:
+def clear_marks(app: Console) -> None:
+    """Take away all marks."""
     if app.table is not None:
         app.table.state.marks.clear()
         app.table.refresh()
 
 
-def _beside(by: int, app: Console) -> None:
-    app.go(SCREENS[(SCREENS.index(app.current) + by) % len(SCREENS)])
+def beside(by: int, app: Console) -> None:
+    """Go to the screen beside this one."""
+    names = list(SCREENS)
+    app.go(names[(names.index(app.current) + by) % len(names)])
 
 
-def _step(by: int, app: Console) -> None:
+def step(by: int, app: Console) -> None:
+    """Go back or forth in the history of screens."""
     place = app.history.step(by)
     if place is not None:
         app.go(place.screen, place.where or None, remember=False)
 
 
-def _last(app: Console) -> None:
+def last(app: Console) -> None:
+    """Go to the screen before this one."""
     place = app.history.before()
     if place is not None:
         app.go(place.screen)
@@ -79,31 +86,11 @@ def set_namespace(app: Console, namespace: str) -> None:
     app.draw()
 
 
-def _favourite(digit: int, app: Console) -> None:
+def favourite(digit: int, app: Console) -> None:
+    """Show a favourite namespace of the configuration; all of them for 0."""
     if digit == 0:
         set_namespace(app, "")
     elif digit <= len(app.settings.favourites):
         set_namespace(app, app.settings.favourites[digit - 1])
     else:
         app.say(f"there is no favourite {digit}; list some under `favourites` in the configuration", "yellow")  # fmt: skip
-
-
-HANDLERS: dict[str, Callable[[Console], None]] = {
-    "down": partial(_move, 1),
-    "up": partial(_move, -1),
-    "top": partial(_move, -_FAR),
-    "bottom": partial(_move, _FAR),
-    "page-down": partial(_page, 1),
-    "page-up": partial(_page, -1),
-    "left": partial(_sideways, -1),
-    "right": partial(_sideways, 1),
-    "mark": _mark,
-    "mark-range": _mark_range,
-    "mark-clear": _mark_clear,
-    "previous-screen": partial(_beside, -1),
-    "next-screen": partial(_beside, 1),
-    "history-back": partial(_step, -1),
-    "history-forward": partial(_step, 1),
-    "last": _last,
-    **{f"namespace-{digit}": partial(_favourite, digit) for digit in range(10)},
-}

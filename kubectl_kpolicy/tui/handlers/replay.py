@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
@@ -11,8 +10,6 @@ from kubectl_kpolicy.cluster.recording import ReplaySource
 from kubectl_kpolicy.output.time_format import absolute, instant, length_of, span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kubectl_kpolicy.tui.app import Console
 
 _FAR = timedelta(minutes=5)
@@ -45,7 +42,8 @@ def _said(past: ReplaySource) -> str:
     )
 
 
-def _step(by: int, app: Console) -> None:
+def step(by: int, app: Console) -> None:
+    """Go to the change before or after."""
     past = _past(app)
     if past is None:
         return
@@ -55,7 +53,8 @@ def _step(by: int, app: Console) -> None:
         app.say("nothing was recorded after this" if by > 0 else "the recording begins here")
 
 
-def _move(sign: int, app: Console) -> None:
+def move(sign: int, app: Console) -> None:
+    """Go five minutes back or on."""
     past = _past(app)
     if past is not None:
         past.move(sign * _FAR)
@@ -93,11 +92,3 @@ def _clock(word: str, now: datetime) -> datetime | None:
     if hour > 23 or minute > 59 or second > 59:
         return None
     return now.astimezone(UTC).replace(hour=hour, minute=minute, second=second, microsecond=0)
-
-
-HANDLERS: dict[str, Callable[[Console], None]] = {
-    "time-back": partial(_step, -1),
-    "time-forward": partial(_step, 1),
-    "time-earlier": partial(_move, -1),
-    "time-later": partial(_move, 1),
-}

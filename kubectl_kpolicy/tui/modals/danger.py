@@ -22,22 +22,10 @@ if TYPE_CHECKING:
 
     from textual.app import ComposeResult
 
+    from kubectl_kpolicy.actions.registry import Field
+
 _SHOWN = 10
 _FEW = 3
-
-
-@record
-class Field:
-    """One thing to fill in: its id, what stands before and in the empty field, what is filled in already.
-
-    What is `hidden` is never shown, and never said again.
-    """
-
-    name: str
-    label: str
-    prompt: str
-    given: str = ""
-    hidden: bool = False
 
 
 @record

@@ -13,14 +13,15 @@ from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES, POLICY_EXCEPTIONS
 from engine.cleanup import holds
 from engine.record import replace
-from kubectl_kpolicy.actions.catalog import ALL, GLOBAL, registry
-from kubectl_kpolicy.actions.executor import ActionExecutor
+from kubectl_kpolicy.actions.catalog import ALL, GLOBAL, action_of, registry
+from kubectl_kpolicy.actions.executor import ActionExecutor, work_of
 from kubectl_kpolicy.actions.refusals import READ_ONLY, refusal
 from kubectl_kpolicy.actions.registry import Danger, command_line
+from kubectl_kpolicy.actions.screens import SCREENS
 from kubectl_kpolicy.cluster import cleanup, exceptions
 from kubectl_kpolicy.output.rows import Row
-from kubectl_kpolicy.tui.command_line import SCREENS
-from kubectl_kpolicy.tui.handlers import HANDLERS
+from kubectl_kpolicy.session.identity import Identity
+from kubectl_kpolicy.tui.handlers import function_of
 from tests.plugin.scene import NOW, objects, world
 
 
@@ -40,7 +41,10 @@ def test_every_action_is_complete(action) -> None:
 def test_ids_are_unique_and_all_are_done_by_something() -> None:
     ids = [one.id for one in ALL]
     assert len(ids) == len(set(ids))
-    assert [one for one in ids if one not in HANDLERS] == []
+    for one in ALL:
+        assert callable(function_of(one.handler)) if one.handler else callable(work_of(one.work)), (
+            one.id
+        )
 
 
 def test_no_key_means_two_things_on_one_screen() -> None:
@@ -130,7 +134,7 @@ def test_revoking_deletes_just_that_exception() -> None:
     row = row_of(exceptions.exception_rows(world(), NOW), "web-hotfix")
 
     (outcome,) = asyncio.run(
-        ActionExecutor(client, lambda: NOW).perform("exception-revoke", [row], {})
+        ActionExecutor(client, lambda: NOW).perform(action_of("exception-revoke"), [row], {})
     )
 
     assert outcome.done
@@ -146,7 +150,7 @@ def test_a_namesake_that_was_made_meanwhile_survives() -> None:
     )
 
     (outcome,) = asyncio.run(
-        ActionExecutor(client, lambda: NOW).perform("exception-revoke", [other], {})
+        ActionExecutor(client, lambda: NOW).perform(action_of("exception-revoke"), [other], {})
     )
 
     assert not outcome.done
@@ -162,7 +166,9 @@ def test_postponing_writes_who_why_and_until_when() -> None:
 
     form = {"for": "2h", "reason": "migration runs"}
     (outcome,) = asyncio.run(
-        ActionExecutor(client, lambda: NOW, "alice").perform("cleanup-postpone", [row], form)
+        ActionExecutor(client, lambda: NOW, Identity("alice")).perform(
+            action_of("cleanup-postpone"), [row], form
+        )
     )
 
     assert outcome.text == "not before 2026-03-14T14:00:00Z"
@@ -180,37 +186,38 @@ def test_a_failure_on_one_row_does_not_keep_others_from_theirs() -> None:
     rows = exceptions.exception_rows(world(), NOW)
 
     outcomes = asyncio.run(
-        ActionExecutor(client, lambda: NOW).perform("exception-revoke", rows, {})
+        ActionExecutor(client, lambda: NOW).perform(action_of("exception-revoke"), rows, {})
     )
 
     assert [one.done for one in outcomes] == [False, True, True]
     assert outcomes[0].text == "you may not"
 
 
-def test_what_nobody_offers_is_refused_with_a_reason() -> None:
+def test_what_cannot_be_done_is_refused_with_a_reason() -> None:
     client = FakeClient(clock=ManualClock(NOW))
     row = Row("k", {})
 
-    (without,) = asyncio.run(ActionExecutor(None, lambda: NOW).perform("approve", [row], {}))
-    (missing,) = asyncio.run(ActionExecutor(client, lambda: NOW).perform("approve", [row], {}))
+    (without,) = asyncio.run(ActionExecutor(None, lambda: NOW).perform(action_of("approve"), [row], {}))  # fmt: skip
+    (unknown,) = asyncio.run(ActionExecutor(client, lambda: NOW).perform(action_of("approve"), [row], {}))  # fmt: skip
+    (idle,) = asyncio.run(ActionExecutor(client, lambda: NOW).perform(action_of("help"), [row], {}))
 
     assert without.text == "a recording cannot be changed"
-    assert missing.text == "this needs kpolicy's controllers"
+    assert unknown.text == "the server has not said who you are"
+    assert idle.text == "`help` changes nothing by itself"
 
 
-def test_offered_work_is_done_and_its_errors_are_outcomes() -> None:
+def test_work_is_done_and_its_errors_are_outcomes() -> None:
     doer = ActionExecutor(FakeClient(clock=ManualClock(NOW)), lambda: NOW)
 
-    async def approve(row: Row, form) -> str:
+    async def approve(_doer, row: Row, form) -> str:
         if not form["comment"]:
             raise Conflict("somebody was quicker", status=409)
         return f"approved {row.key}"
 
-    doer.offer("approve", approve)
-    row = Row("g", {})
+    action, row = replace(action_of("approve"), work=approve), Row("g", {})
 
-    assert asyncio.run(doer.perform("approve", [row], {"comment": "yes"}))[0].text == "approved g"
-    assert asyncio.run(doer.perform("approve", [row], {"comment": ""}))[0].done is False
+    assert asyncio.run(doer.perform(action, [row], {"comment": "yes"}))[0].text == "approved g"
+    assert asyncio.run(doer.perform(action, [row], {"comment": ""}))[0].done is False
 
 
 @pytest.mark.parametrize("action", ["cleanup-postpone", "cleanup-skip", "cleanup-pause"])
@@ -221,9 +228,11 @@ def test_what_kyverno_would_not_honour_is_refused_before_anything_is_written(act
     before = dict(row.object["metadata"].get("annotations") or {})
     kind = CLUSTER_CLEANUP_POLICIES if row.object["kind"].startswith("Cluster") else CLEANUP_POLICIES  # fmt: skip
     client = FakeClient(row.object, clock=ManualClock(NOW))
-    doer = ActionExecutor(client, lambda: NOW, "bob", there)
+    doer = ActionExecutor(client, lambda: NOW, Identity("bob"), there)
 
-    (outcome,) = asyncio.run(doer.perform(action, [row], {"for": "1h", "reason": "wait"}))
+    (outcome,) = asyncio.run(
+        doer.perform(action_of(action), [row], {"for": "1h", "reason": "wait"})
+    )
 
     assert not outcome.done
     assert "Kyverno knows no way to" in outcome.text

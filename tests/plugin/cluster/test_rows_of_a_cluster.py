@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from engine.cleanup import holds
+from kubectl_kpolicy.actions.screens import LISTINGS, listing_named
 from kubectl_kpolicy.cluster import (
     blocks,
     cleanup,
@@ -18,7 +19,6 @@ from kubectl_kpolicy.cluster import (
     pulse,
 )
 from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
-from kubectl_kpolicy.cluster.listings import LISTINGS, listing_named
 from kubectl_kpolicy.cluster.violations import LISTING as VIOLATIONS
 from kubectl_kpolicy.cluster.violations import all_rows, is_failure
 from kubectl_kpolicy.output.rows import Row, sort_rows

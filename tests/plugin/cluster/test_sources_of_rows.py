@@ -13,10 +13,10 @@ from controllers.kube.errors import Forbidden, NotFound, Unauthorized, Unreachab
 from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import CONFIG_MAPS, POLICY_EXCEPTIONS, POLICY_REPORTS
 from engine.errors import DocumentError
+from kubectl_kpolicy.actions.screens import LISTINGS
 from kubectl_kpolicy.cluster import recording
 from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
 from kubectl_kpolicy.cluster.fetching import Scope, fetch
-from kubectl_kpolicy.cluster.listings import LISTINGS
 from kubectl_kpolicy.cluster.recording import Recorder, ReplaySource, read_recording
 from kubectl_kpolicy.cluster.sources import LiveSource
 from kubectl_kpolicy.output.time_format import length_of, span

@@ -13,9 +13,9 @@ import pytest
 
 from controllers.kube.access import connect, load_access
 from controllers.kube.clock import ServerClock
+from kubectl_kpolicy.actions.screens import LISTINGS
 from kubectl_kpolicy.cli.sandbox import process_of
 from kubectl_kpolicy.cluster.fetching import fetch
-from kubectl_kpolicy.cluster.listings import LISTINGS
 from kubectl_kpolicy.cluster.resources import RESOURCES, TTL_OBJECTS
 from kubectl_kpolicy.demo import activity
 from tests.contracts.source import ROOT

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_kpolicy.cluster.listings import LISTINGS
+from kubectl_kpolicy.actions.screens import LISTINGS
 from kubectl_kpolicy.filter import FilterError, compile_filter
 from tests.plugin.scene import NOW, world
 

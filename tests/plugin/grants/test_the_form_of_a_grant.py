@@ -11,7 +11,7 @@ from controllers.kube.clock import ManualClock
 from controllers.kube.fake import FakeClient
 from engine.errors import EngineError
 from engine.record import replace
-from kubectl_kpolicy.cluster.listings import LISTINGS
+from kubectl_kpolicy.actions.screens import LISTINGS
 from kubectl_kpolicy.grants.form import Draft, GrantForm, ask_of, command, draft_of
 from kubectl_kpolicy.grants.reach import reach_of
 from kubectl_kpolicy.grants.requests import judge, manifest

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from kubectl_kpolicy.actions.screens import SCREENS
 from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
-from kubectl_kpolicy.tui.command_line import SCREENS
 from kubectl_kpolicy.tui.modals.reveal import Reveal
 from kubectl_kpolicy.tui.themes import SHORT
 from tests.plugin.scene import NOW, hindered, world

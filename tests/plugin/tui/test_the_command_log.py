@@ -10,12 +10,14 @@ import pytest
 from controllers.kube.clock import ManualClock
 from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import GRANTS, POLICY_EXCEPTIONS
+from engine.record import replace
 from kubectl_kpolicy.actions.catalog import ALL
 from kubectl_kpolicy.actions.executor import ActionExecutor
-from kubectl_kpolicy.actions.registry import TUI, Danger
+from kubectl_kpolicy.actions.registry import TUI, Danger, Registry
+from kubectl_kpolicy.actions.screens import SCREENS
 from kubectl_kpolicy.cli import COMMANDS, parser_of
 from kubectl_kpolicy.grants.form import Draft, command
-from kubectl_kpolicy.tui.command_line import SCREENS
+from kubectl_kpolicy.session.identity import Identity
 from kubectl_kpolicy.tui.commands import is_told, line_of
 from tests.plugin.scene import NOW, objects
 
@@ -86,10 +88,10 @@ def test_the_command_of_a_draft_can_be_pasted() -> None:
 
 def test_what_was_filled_in_stands_in_the_log_and_what_was_refused_does_not() -> None:
     client = FakeClient(*objects()["exceptions"], *objects()["grants"], clock=ManualClock(NOW))
-    doer = ActionExecutor(client, lambda: NOW, "bob")
+    doer = ActionExecutor(client, lambda: NOW, Identity("bob"))
     logs: list[list[str]] = []
 
-    async def approve(_row, form) -> str:
+    async def approve(_doer, _row, form) -> str:
         assert form["comment"] == "agreed, go"
         return "approved"
 
@@ -99,8 +101,11 @@ def test_what_was_filled_in_stands_in_the_log_and_what_was_refused_does_not() ->
         await press(pilot, "ctrl+d", "escape")
         logs.append(app.command_log[-1:])
 
-    doer.offer("approve", approve)
-    on_stage(look, console(screen="inbox", doer=doer))
+    app = console(screen="inbox", doer=doer)
+    app.registry = Registry(
+        replace(one, work=approve) if one.id == "approve" else one for one in ALL
+    )
+    on_stage(look, app)
     line = "kubectl kpolicy grant approve debug-shell -n payments --comment 'agreed, go'"
     assert logs == [[line], [line]]
     assert len(client.stored(POLICY_EXCEPTIONS)) == 3

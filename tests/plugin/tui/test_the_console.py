@@ -9,9 +9,9 @@ from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import POLICY_EXCEPTIONS
 from kubectl_kpolicy.actions.catalog import registry
 from kubectl_kpolicy.actions.executor import ActionExecutor
+from kubectl_kpolicy.actions.screens import SCREENS
 from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
 from kubectl_kpolicy.grants.form import GrantForm
-from kubectl_kpolicy.tui.command_line import SCREENS
 from kubectl_kpolicy.tui.modals.danger import Danger
 from kubectl_kpolicy.tui.modals.reveal import Reveal
 from kubectl_kpolicy.tui.modals.wizard import GrantWizard
@@ -249,7 +249,7 @@ def test_stale_rows_stay_and_say_how_old_they_are() -> None:
     "screen", [one for one in SCREENS if one not in ("pulse", "explain", "health")]
 )
 def test_every_empty_screen_says_why_and_what_next(screen: str) -> None:
-    from kubectl_kpolicy.cluster.listings import LISTINGS
+    from kubectl_kpolicy.actions.screens import LISTINGS
 
     text = " ".join(screen_after(app=console(world({}), screen=screen)).replace("│", " ").split())
     listing = LISTINGS[screen]

@@ -1,0 +1,122 @@
+"""Changes to exceptions and clean-ups: one request each, with its precondition; whoever asks for one is named in it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from controllers.kube.errors import KubeError
+from controllers.kube.kinds import (
+    CEL_EXCEPTIONS,
+    CLEANUP_POLICIES,
+    CLUSTER_CLEANUP_POLICIES,
+    POLICY_EXCEPTIONS,
+    Discovery,
+    Kind,
+)
+from engine.cleanup.holds import AFTER, PAUSE, SKIP, HoldState
+from kubectl_kpolicy.cluster.celkinds import is_cel
+from kubectl_kpolicy.output.fields import word
+from kubectl_kpolicy.output.time_format import absolute, length_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from engine.model import Object
+    from kubectl_kpolicy.output.rows import Row
+
+    from .executor import ActionExecutor
+
+CHANGED_BY = "kpolicy.io/cleanup-changed-by"
+CHANGED_FOR = "kpolicy.io/cleanup-reason"
+RUN = "kpolicy.io/cleanup-run"
+
+
+_HELD_BY: dict[str, str] = {
+    HoldState.PAUSED: PAUSE,
+    HoldState.SKIPPED: SKIP,
+    HoldState.POSTPONED: AFTER,
+}
+
+
+async def revoke_exception(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:
+    """Delete just this exception: one of the same name made meanwhile is left alone."""
+    name, namespace = row.text("name"), row.text("namespace")
+    uid = word(row.object, "metadata", "uid")
+    await doer.client.delete(_exception_kind(row.object), name, namespace, uid=uid, dry_run=bool(form.get("dry-run")))  # fmt: skip
+    return f"revoked {namespace}/{name}"
+
+
+async def postpone(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:
+    """Let a clean-up happen later, by the length in `for`; raises EngineError."""
+    _check_engine(doer, "postpone", row)
+    length = length_of(form.get("for", "")) or timedelta(hours=1)
+    at = absolute(doer.now() + length)
+    await _annotate(doer, row, form, {AFTER: at})
+    return f"not before {at}"
+
+
+async def skip(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:
+    """Pass over the next run of a clean-up; raises EngineError."""
+    _check_engine(doer, "skip", row)
+    await _annotate(doer, row, form, {SKIP: absolute(row.moment("due")) or "next"})
+    return "the next run passes it over"
+
+
+async def pause(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:
+    """Pause a clean-up, or lift what holds it: a pause when asked again, whatever it is when asked to resume."""
+    held_by = _HELD_BY.get(row.text("state")) if form.get("resume") else None
+    if row.text("state") == HoldState.PAUSED:
+        held_by = PAUSE
+    _check_engine(doer, "resume" if held_by else "pause", row)
+    await _annotate(doer, row, form, {held_by: None} if held_by else {PAUSE: "true"})
+    return "resumed" if held_by else "paused"
+
+
+def _check_engine(doer: ActionExecutor, verb: str, row: Row) -> None:
+    if doer.world is not None:
+        from kubectl_kpolicy.cluster.holding import check_engine
+
+        check_engine(doer.world, verb, [row])
+
+
+async def note_run(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:
+    """Write down that somebody runs a policy by hand; deleting is done elsewhere."""
+    await _annotate(doer, row, form, {RUN: absolute(doer.now())})
+    return "noted"
+
+
+async def _annotate(
+    doer: ActionExecutor, row: Row, form: Mapping[str, str], annotations: dict[str, str | None]
+) -> None:
+    """Change annotations; each says who did it and why after its value, which is what the audit trail takes down."""
+    kind = await _kind_of(doer, row)
+    reason = form.get("reason", "")
+    told = {name: value and f"{value} {doer.user}: {reason}" for name, value in annotations.items()}  # fmt: skip
+    noted = {**told, CHANGED_FOR: reason, CHANGED_BY: doer.user}
+    metadata: dict[str, object] = {"annotations": noted}
+    if uid := word(row.object, "metadata", "uid"):
+        metadata["uid"] = uid
+    await doer.client.patch(kind, word(row.object, "metadata", "name"), row.text("namespace"), {"metadata": metadata}, dry_run=bool(form.get("dry-run")))  # fmt: skip
+
+
+async def _kind_of(doer: ActionExecutor, row: Row) -> Kind:
+    """Return the kind of the object behind a row; raises KubeError."""
+    name = word(row.object, "kind")
+    for kind in (CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES):
+        if kind.kind == name:
+            return kind
+    discovery = Discovery(doer.client)
+    await discovery.refresh()
+    found = discovery.find(word(row.object, "apiVersion"), name)
+    if found is None:
+        raise KubeError(f"the server has no {name}")
+    return found
+
+
+def _exception_kind(obj: Object) -> Kind:
+    """Return the kind of an exception: classic ones and those from policies in CEL are called the same."""
+    if not is_cel(obj):
+        return POLICY_EXCEPTIONS
+    version = word(obj, "apiVersion").rpartition("/")[2]
+    return Kind(CEL_EXCEPTIONS.group, version, CEL_EXCEPTIONS.plural, CEL_EXCEPTIONS.kind)
