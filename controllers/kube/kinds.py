@@ -98,6 +98,13 @@ CEL_POLICIES = tuple(
 )
 """The kinds of policies written in CEL that requests and scans ask; all are served as v1."""
 
+DELETING_POLICIES = tuple(
+    Kind(one.group, one.versions[0], one.plural, one.kind, one.is_namespaced)
+    for one in CEL_KINDS
+    if one.family.is_timed
+)
+"""The kinds of policies written in CEL that work by a schedule, in the version that Events name them by."""
+
 VALIDATING_POLICIES, NAMESPACED_VALIDATING_POLICIES = CEL_POLICIES[:2]
 CEL_EXCEPTIONS = Kind("policies.kyverno.io", "v1", "policyexceptions", "PolicyException")
 POLICY_REPORTS = Kind("wgpolicyk8s.io", "v1alpha2", "policyreports", "PolicyReport")

@@ -37,6 +37,8 @@ COUNTERS: dict[str, tuple[str, ...]] = {
     "kyverno_controller_drop": ("controller_name",),
     "kyverno_cleanup_controller_deletedobjects": ("policy_name", "policy_namespace", "policy_type", *_RESOURCE[:2]),
     "kyverno_cleanup_controller_errors": ("policy_name", "policy_namespace", "policy_type", *_RESOURCE[:2]),
+    "kyverno_deleting_controller_deletedobjects": ("policy_name", "policy_type", "policy_namespace", *_RESOURCE[:2], "deletion_propagation"),
+    "kyverno_deleting_controller_errors": ("policy_name", "policy_type", "policy_namespace", *_RESOURCE[:2], "deletion_propagation"),
     "kyverno_ttl_controller_deletedobjects": ("resource_group", "resource_version", "resource_resource", "resource_namespace"),
     "kyverno_ttl_controller_errors": ("resource_group", "resource_version", "resource_resource", "resource_namespace"),
     "kyverno_events_dropped": ("reason",),

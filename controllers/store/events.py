@@ -270,7 +270,10 @@ def failed(about: Mapping[str, str], policy: str, rule: str, error: str, source:
 
 
 def cleaned_up(about: Mapping[str, str], obj: Object, error: str = "") -> Note:
-    """Return the Event about an object that was deleted, or (with `error`) could not be (row E-07)."""
+    """Return the Event about an object that was deleted, or (with `error`) could not be (rows E-07, DP-06)."""
+    did, do = ("cleaned up", "clean up")
+    if str(about.get("kind")).endswith("DeletingPolicy"):
+        did, do = ("deleted", "delete")
     metadata = obj.get("metadata") or {}
     place = "/".join(
         str(part)
@@ -278,9 +281,9 @@ def cleaned_up(about: Mapping[str, str], obj: Object, error: str = "") -> Note:
         if part
     )
     if not error:
-        text = f"successfully cleaned up the target resource {place}"
+        text = f"successfully {did} the target resource {place}"
         return Note(about, APPLIED, CLEANED, text, CLEANUP)
-    text = f"failed to clean up the target resource {place}: {error}"
+    text = f"failed to {do} the target resource {place}: {error}"
     return Note(about, ERROR, NONE, text, CLEANUP)
 
 

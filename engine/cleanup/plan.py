@@ -111,12 +111,14 @@ def plan(
     objects: Iterable[Object],
     inputs: Inputs,
     *,
+    resource: str = "",
     namespace_labels: Mapping[str, Mapping[str, str]] = _NO_LABELS,
     is_filtered: Callable[[Object], bool] = lambda _: False,
 ) -> Asking[Plan]:
     """Decide which of `objects` the next run of a policy deletes, as they are at `inputs.now`.
 
-    Yields what conditions lack and is sent the answers. An error keeps the object. `namespace_labels` are the labels of
+    Yields what conditions lack and is sent the answers. An error keeps the object. `resource` is what the server calls their
+    kind, where they are of one and somebody asked; `namespace_labels` are the labels of
     namespaces by name, `is_filtered` tells of objects that the configuration keeps from all policies. Objects that the
     policy does not match are not listed.
     """
@@ -125,7 +127,7 @@ def plan(
         return found
     known, decisions = dict(inputs.answers), []
     within = cleanup.policy.namespace
-    for review in _selected(cleanup, objects, namespace_labels):
+    for review in _selected(cleanup, objects, resource, namespace_labels):
         obj = review.target
         kept = _kept(cleanup, review, is_filtered, inputs.now)
         if not kept and (conditions := cleanup.conditions) is not None:
@@ -158,15 +160,20 @@ def _runs(cleanup: Cleanup, now: datetime) -> tuple[datetime | None, datetime | 
 
 
 def _selected(
-    cleanup: Cleanup, objects: Iterable[Object], namespace_labels: Mapping[str, Mapping[str, str]]
+    cleanup: Cleanup,
+    objects: Iterable[Object],
+    resource: str,
+    namespace_labels: Mapping[str, Mapping[str, str]],
 ) -> Iterator[Review]:
     """Yield the objects of a policy's namespace, or of all, that it has to do with."""
     within = cleanup.policy.namespace
+    request = {"resource": {"resource": resource}} if resource else {}
     for obj in objects:
         namespace = str(_metadata(obj).get("namespace") or "")
         if within and namespace != within:
             continue
-        review = review_of(obj, namespace_labels=namespace_labels.get(namespace, {}))
+        labels = namespace_labels.get(namespace, {})
+        review = review_of(obj, namespace_labels=labels, request=request)
         if cleanup.selects(review) is not None:
             yield review
 

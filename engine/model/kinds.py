@@ -131,7 +131,9 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         "DeletingPolicy", "NamespacedDeletingPolicy", "dpol", "ndpol", "KyvernoDeletingPolicy",
-        f"{_CEL_SHAPES}:DELETING", is_timed=True,
+        f"{_CEL_SHAPES}:DELETING", linter="engine.lint.deleting:lint_deleting",
+        evaluator="engine.evaluate.cel.deleting:compile_deleting",
+        effects="engine.evaluate.cel.deleting:effects_of", is_timed=True,
     ),
     Family(
         "ImageValidatingPolicy", "NamespacedImageValidatingPolicy", "ivpol", "nivpol", "KyvernoImageValidatingPolicy",

@@ -52,6 +52,11 @@ def is_cel(obj: Object) -> bool:
     return word(obj, "apiVersion").startswith(f"{GROUP}/")
 
 
+def is_deleting(obj: Object) -> bool:
+    """Tell whether an object is a policy that deletes by a schedule."""
+    return is_cel(obj) and word(obj, "kind").endswith("DeletingPolicy")
+
+
 def key_of_policy(policy: Object) -> str:
     """Return how reports name a policy: with its namespace where its kind lives in one."""
     name = word(policy, "metadata", "name")

@@ -16,7 +16,10 @@ from kubectl_kpolicy.output.fields import items, part, word
 from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant
 
+from . import celkinds
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from engine.cleanup.holds import Hold
@@ -29,18 +32,20 @@ POLICIES = ("clustercleanuppolicies", "cleanuppolicies")
 
 
 def cleanup_rows(world: ClusterCache, now: datetime) -> list[Row]:
-    """Return a row for each cleanup policy and for each object with a TTL label."""
-    rows = [_policy_row(policy, now) for name in POLICIES for policy in world.objects(name)]
+    """Return a row for each cleanup or deleting policy and for each object with a TTL label."""
+    policies = [policy for name in POLICIES for policy in world.objects(name)]
+    policies += [one for one in world.objects(celkinds.POLICIES) if celkinds.is_deleting(one)]
+    rows = [_policy_row(policy, now) for policy in policies]
     return [*rows, *(_ttl_row(obj, now) for obj in world.objects("ttl"))]
 
 
 def next_run(policy: Object, now: datetime) -> tuple[datetime | None, str]:
     """Return when a cleanup policy runs next and, where it cannot be told, why."""
-    from engine.cleanup.plan import compile_cleanup, run_of
-    from engine.parse import parse_cleanup_policy
+    from engine.cleanup.plan import run_of
+    from engine.cleanup.timed import read_timed
 
     try:
-        found = run_of(compile_cleanup(parse_cleanup_policy(policy, strict=False)), now)
+        found = run_of(read_timed(policy), now)
     except EngineError as error:
         return None, error.message
     return found.run_at, "spent" if found.spent else ""
@@ -68,12 +73,18 @@ def is_of_label(row: Row) -> bool:
     return row.text("by").startswith("label ")
 
 
-def kinds_of(policy: Object) -> str:
-    """Return the kinds that a cleanup policy matches."""
+def _targets(policy: Object) -> tuple[str, str]:
+    """Return the kinds and the names that a policy matches, the former as resources where it is written in CEL."""
+    if celkinds.is_deleting(policy):
+        blocks = items(policy, "spec", "matchConstraints", "resourceRules")
+        return _joined(blocks, "resources"), _joined(blocks, "resourceNames")
     match = part(policy, "spec", "match")
-    entries = (*items(match, "any"), *items(match, "all"), match)
-    kinds = [kind for entry in entries for kind in part(entry, "resources").get("kinds") or ()]
-    return ",".join(dict.fromkeys(map(str, kinds)))
+    blocks = [part(one, "resources") for one in (*items(match, "any"), *items(match, "all"), match)]
+    return _joined(blocks, "kinds"), _joined(blocks, "names")
+
+
+def _joined(blocks: Iterable[Object], field: str) -> str:
+    return ",".join(dict.fromkeys(str(one) for block in blocks for one in block.get(field) or ()))
 
 
 def _policy_row(policy: Object, now: datetime) -> Row:
@@ -82,12 +93,13 @@ def _policy_row(policy: Object, now: datetime) -> Row:
     run_at = run_at and takes_place(policy, run_at)
     namespace, name = word(policy, "metadata", "namespace"), word(policy, "metadata", "name")
     state = hold.state if hold else trouble or _state(run_at, now)
+    kinds, names = _targets(policy)
     cells: dict[str, Cell] = {
         "due": run_at,
         "left": run_at,
-        "kind": kinds_of(policy),
+        "kind": kinds,
         "namespace": namespace,
-        "name": _names(policy) or "(all that match)",
+        "name": names or "(all that match)",
         "by": f"{word(policy, 'kind')}/{name}",
         "object": f"{word(policy, 'kind')}/{name}",
         "action": f"delete on `{word(policy, 'spec', 'schedule')}`",
@@ -97,13 +109,6 @@ def _policy_row(policy: Object, now: datetime) -> Row:
         "last": instant(word(policy, "status", "lastExecutionTime")),
     }
     return Row(f"{policy.get('kind')}/{namespace}/{name}", cells, policy)
-
-
-def _names(policy: Object) -> str:
-    match = part(policy, "spec", "match")
-    entries = (*items(match, "any"), *items(match, "all"), match)
-    names = [name for one in entries for name in part(one, "resources").get("names") or ()]
-    return ",".join(dict.fromkeys(map(str, names)))
 
 
 def _ttl_row(obj: Object, now: datetime) -> Row:
@@ -156,10 +161,10 @@ LISTING = Listing(
     ),
     rows=cleanup_rows,
     needs=POLICIES,
-    wants=("ttl",),
+    wants=("ttl", celkinds.POLICIES),
     sort=("left",),
     groups=("by", "namespace", "kind"),
     failures=lambda row: row.cells["state"] == "due",
     empty="nothing will be deleted: there is no cleanup policy, and no object has a TTL label",
-    next_step="give an object a label `cleanup.kyverno.io/ttl: 2h`, or apply a CleanupPolicy",
+    next_step="give an object a label `cleanup.kyverno.io/ttl: 2h`, or apply a CleanupPolicy or DeletingPolicy",
 )

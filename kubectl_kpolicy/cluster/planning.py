@@ -14,6 +14,7 @@ from engine.reach import Effect, out_of_reach, target_of
 from engine.record import record
 from kubectl_kpolicy.output.fields import items, word
 
+from . import celkinds
 from .cleanup import is_of_label
 from .fetching import named
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from controllers.kube.kinds import Discovery, Kind
     from controllers.lookups.answering import Lookups
     from controllers.runtime.configuration import Configuration
-    from engine.cleanup.plan import Cleanup
+    from engine.evaluate.cel.exceptions import CompiledCelException
     from engine.model import Object
     from kubectl_kpolicy.output.rows import Row
 
@@ -93,21 +94,34 @@ class Planner:
 
     async def of_policy(self, policy: Object) -> list[Planned]:
         """Return what the next run of a cleanup policy is about; raises EngineError."""
-        from engine.cleanup.plan import compile_cleanup, plan
+        from controllers.loops.cleanup.candidates import candidates
+        from engine.cleanup.plan import plan
+        from engine.cleanup.timed import is_deleting, read_timed
         from engine.evaluate import Inputs
         from engine.evaluate.asking import conclude_later
-        from engine.parse import parse_cleanup_policy
 
         assert self._lookups is not None
-        compiled = compile_cleanup(parse_cleanup_policy(policy, strict=False))
-        objects = await self._matched(compiled)
-        is_filtered = (await self._configuration()).leaves_out
-        asking = plan(compiled, objects, Inputs(now=self._now), namespace_labels=await self._labels(), is_filtered=is_filtered)  # fmt: skip
-        found = await conclude_later(asking, self._lookups.resolve)
-        return [
-            await self._planned(one.object, compiled.policy.key, found.run_at, found.propagation, goes=one.goes, reason=one.reason)
-            for one in found.decisions
-        ]  # fmt: skip
+        assert self._discovery is not None
+        cleanup = read_timed(policy, await self._exceptions() if is_deleting(policy) else ())
+        labels, is_filtered = await self._labels(), (await self._configuration()).leaves_out
+        key, made = cleanup.policy.key, []
+        for kind in candidates(self._discovery, cleanup.policy):
+            page = await self._client.list_all(kind, cleanup.policy.namespace)
+            asking = plan(cleanup, named(page.items, kind), Inputs(now=self._now), resource=kind.plural, namespace_labels=labels, is_filtered=is_filtered)  # fmt: skip
+            found = await conclude_later(asking, self._lookups.resolve)
+            made += [await self._planned(one.object, key, found.run_at, found.propagation, goes=one.goes, reason=one.reason) for one in found.decisions]  # fmt: skip
+        return made
+
+    async def _exceptions(self) -> list[CompiledCelException]:
+        """Return the exceptions that may protect objects from policies written in CEL; raises EngineError."""
+        from engine.evaluate.cel.exceptions import compile_cel_exception
+        from engine.parse.celpolicies import parse_cel_exception
+
+        found = []
+        for kind in await celkinds.kinds(self._client, celkinds.EXCEPTIONS):
+            page = await self._client.list_all(kind)
+            found += [compile_cel_exception(parse_cel_exception(one, strict=False)) for one in named(page.items, kind)]  # fmt: skip
+        return found
 
     async def of_label(self, obj: Object, at: datetime | None) -> Planned:
         """Return what becomes of an object with a TTL label; raises KubeError."""
@@ -128,16 +142,6 @@ class Planner:
             return read_configuration(await self._client.get(CONFIG_MAPS, "kyverno", "kyverno"))
         except KubeError:
             return read_configuration(None)
-
-    async def _matched(self, compiled: Cleanup) -> list[Object]:
-        from controllers.loops.cleanup.candidates import candidates
-
-        assert self._discovery is not None
-        objects: list[Object] = []
-        for kind in candidates(self._discovery, compiled.policy):
-            page = await self._client.list_all(kind, compiled.policy.namespace)
-            objects += named(page.items, kind)
-        return objects
 
     async def _labels(self) -> dict[str, dict[str, str]]:
         """Return the labels of namespaces; none where they may not be read, as selectors by them then hold for nothing."""

@@ -1,4 +1,4 @@
-"""Runs cleanup policies when they are due, and writes down that they ran (rows C-01, C-02).
+"""Runs cleanup and deleting policies when they are due, and writes down that they ran (rows C-01, C-02, DP-01 to DP-07).
 
 A policy that was due while nobody led runs once, late. The last run stands in the policy's status and is read from the server
 right before the next, so that two runs are never the same one.
@@ -11,16 +11,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from controllers.kube import Conflict, Forbidden, NotFound
-from controllers.kube.kinds import CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES
+from controllers.kube.kinds import CEL_EXCEPTIONS, CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.announcing import announce
 from controllers.loops.counting import counted
 from controllers.store.events import about_object, cleaned_up
 from engine.cleanup.holds import HoldState, hold_on_run, takes_place
-from engine.cleanup.plan import compile_cleanup, plan, run_of
+from engine.cleanup.plan import plan, run_of
+from engine.cleanup.timed import is_deleting, read_timed
 from engine.errors import EngineError
 from engine.evaluate.asking import conclude_later
-from engine.parse import parse_cleanup_policy
 
 from .candidates import candidates
 from .deleting import LONGEST_SLEEP, delete
@@ -35,22 +35,23 @@ if TYPE_CHECKING:
     from engine.cleanup.plan import Cleanup, Plan
     from engine.model import CleanupPolicy, Object
 
-KINDS = (CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES)
+CLASSIC = (CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES)
 _Place = tuple["Kind", str, str]
 _log = logging.getLogger(__name__)
 
 
 class CleanupLoop:
-    """Runs cleanup policies. `run` it as a task on the leader."""
+    """Runs cleanup policies, or deleting policies, which are of other `kinds`. `run` it as a task on the leader."""
 
-    def __init__(self, context: LoopContext) -> None:
+    def __init__(self, context: LoopContext, kinds: tuple[Kind, ...] = CLASSIC) -> None:
         self._context = context
+        self._kinds = kinds
         self.queue: WorkQueue[_Place] = WorkQueue(clock=context.clock, least=1.0, most=300.0)
 
     async def run(self) -> None:
         """Work until cancelled."""
         informers = self._context.informers
-        stores = {kind: informers.acquire(kind) for kind in KINDS}
+        stores = {kind: informers.acquire(kind) for kind in self._kinds}
         stops = [store.on_change(self._listener(kind)) for kind, store in stores.items()]
         work = counted(self._context.metrics, "cleanup", self.queue, partial(self._look, stores))
         try:
@@ -58,7 +59,7 @@ class CleanupLoop:
         finally:
             for stop in stops:
                 stop()
-            for kind in KINDS:
+            for kind in self._kinds:
                 await informers.release(kind)
 
     def _listener(self, kind: Kind) -> Callable[[Change], None]:
@@ -80,7 +81,10 @@ class CleanupLoop:
         obj = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
         if obj["metadata"].get("deletionTimestamp"):
             return
-        cleanup = compile_cleanup(parse_cleanup_policy(obj, strict=False))
+        if is_deleting(obj) and not self._knows_exceptions():
+            self.queue.add_after(place, LONGEST_SLEEP)
+            return
+        cleanup = read_timed(obj, self._context.snapshot.cel_exceptions)
         now = self._context.clock.now()
         run_at = run_of(cleanup, now).run_at
         hold = hold_on_run(obj, run_at, now)
@@ -93,6 +97,12 @@ class CleanupLoop:
             await self._run(cleanup, obj, now)
         await self._ran(kind, obj, now)
         self.queue.add(place)
+
+    def _knows_exceptions(self) -> bool:
+        """Tell whether all exceptions of the group are known that may protect an object; nothing is deleted before."""
+        cache = self._context.cache
+        kind = cache.discovery.of_resource(CEL_EXCEPTIONS.group, CEL_EXCEPTIONS.plural)
+        return kind is None or (kind in cache.watched and str(kind) not in cache.missing)
 
     async def _run(self, cleanup: Cleanup, obj: Object, now: datetime) -> None:
         """Delete what a policy means; raises the first error that is not one of rights, after trying everything."""
@@ -123,6 +133,7 @@ class CleanupLoop:
             cleanup,
             objects,
             context.inputs("cleanup", now),
+            resource=kind.plural,
             namespace_labels=labels,
             is_filtered=context.cache.configuration.leaves_out,
         )
@@ -134,27 +145,39 @@ class CleanupLoop:
     ) -> None:
         """Delete the objects of one kind; raises the first error when all were tried."""
         first: EngineError | None = None
-        metrics, how = self._context.metrics, found.propagation
+        how = found.propagation
         for decision in found.decisions:
-            labels = _labels(policy, decision.object)
+            target = decision.object
             try:
                 if decision.error is not None:
                     raise decision.error
                 if decision.goes and await delete(
-                    self._context, kind, decision.object, about_object(obj), propagation=how
+                    self._context, kind, target, about_object(obj), propagation=how
                 ):
-                    metrics.count("kyverno_cleanup_controller_deletedobjects", labels)
+                    self._count("deletedobjects", policy, target)
             except EngineError as error:
-                metrics.count("kyverno_cleanup_controller_errors", labels)
+                self._count("errors", policy, target)
                 first = first or error
         if first is not None:
             raise first
 
     def _refused(self, policy: CleanupPolicy, obj: Object, kind: Kind, error: Forbidden) -> None:
-        """Say that objects of a kind stay for lack of rights; the run counts all the same (row C-02)."""
+        """Say that objects of a kind stay for lack of rights; the run counts all the same (rows C-02, DP-04)."""
         target = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": str(kind)}}  # fmt: skip
-        self._context.metrics.count("kyverno_cleanup_controller_errors", _labels(policy, target))
+        self._count("errors", policy, target)
         announce(self._context, [cleaned_up(about_object(obj), target, error.message)])
+
+    def _count(self, what: str, policy: CleanupPolicy, target: Object) -> None:
+        """Count what became of an object, by upstream's figures of the policy's language (row DP-07)."""
+        kind, namespace = str(target.get("kind") or ""), target["metadata"].get("namespace")
+        place = (policy.namespace or "-", kind, str(namespace or "-"))
+        if is_deleting(policy.raw):
+            labels: tuple[str, ...] = (policy.name, policy.kind, *place, policy.propagation or "-")
+            self._context.metrics.count(f"kyverno_deleting_controller_{what}", labels)
+            return
+        scope = "namespaced" if policy.namespace else "cluster"
+        labels = (policy.name, place[0], scope, *place[1:])
+        self._context.metrics.count(f"kyverno_cleanup_controller_{what}", labels)
 
     async def _ran(self, kind: Kind, obj: Object, now: datetime) -> None:
         """Write down that a policy ran; one that is gone or another by now needs nothing."""
@@ -169,12 +192,6 @@ class CleanupLoop:
             )
         except (NotFound, Conflict):
             return
-
-
-def _labels(policy: CleanupPolicy, target: Object) -> tuple[str, ...]:
-    kind = "namespaced" if policy.namespace else "cluster"
-    namespace = str(target["metadata"].get("namespace") or "-")
-    return (policy.name, policy.namespace or "-", kind, str(target.get("kind") or ""), namespace)
 
 
 def _failed(place: _Place, error: Exception) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from controllers.kube.accounts import ACCOUNTS, Job
 from controllers.manifests.webhooks import WEBHOOKS
-from engine.model.kinds import CEL_GROUP, CLASSIC_GROUP, plurals
+from engine.model.kinds import CEL_GROUP, CEL_KINDS, CLASSIC_GROUP, plurals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -107,10 +107,11 @@ REPORTS: Final = (
 CLEANUP: Final = (
     *_POLICIES_READ,
     rule("kyverno.io", ("cleanuppolicies/status", "clustercleanuppolicies/status"), ("patch",)),
+    rule("policies.kyverno.io", [f"{one.plural}/status" for one in CEL_KINDS if one.family.is_timed], ("patch",)),
     rule("kyverno.io", ("policyexceptions",), ("delete",)),
     rule("policies.kyverno.io", ("policyexceptions",), ("delete",)),
     *_WORKLOADS,
-)
+)  # fmt: skip
 """Deleting anything but exceptions that are over needs rights that the owner of the cluster gives."""
 
 GRANTS: Final = (
