@@ -62,7 +62,9 @@ def _check_rule(policy: Policy, rule: Block, path: str) -> Iterator[Finding]:
     groups, resources = rule.get("apiGroups") or (), rule.get("resources") or ()
     for name in ("apiGroups", "apiVersions", "resources"):
         if not rule.get(name) or _ANY in rule[name]:
-            yield warning(f"{path}.{name}", "a deleting policy names what it deletes: nothing matches")
+            yield warning(
+                f"{path}.{name}", "a deleting policy names what it deletes: nothing matches"
+            )
     for text in resources:
         if "/" in str(text):
             yield warning(f"{path}.resources", f"`{text}` is no object that can be deleted")

@@ -26,7 +26,12 @@ PATCH_CLEANUP = (
     Right("patch", "cleanuppolicies", KYVERNO, kind="CleanupPolicy"),
     Right("patch", "clustercleanuppolicies", KYVERNO, kind="ClusterCleanupPolicy"),
     Right("patch", "deletingpolicies", "policies.kyverno.io", kind="DeletingPolicy"),
-    Right("patch", "namespaceddeletingpolicies", "policies.kyverno.io", kind="NamespacedDeletingPolicy"),
+    Right(
+        "patch",
+        "namespaceddeletingpolicies",
+        "policies.kyverno.io",
+        kind="NamespacedDeletingPolicy",
+    ),
 )
 """Objects with a TTL label are of any kind: for those the server alone knows."""
 ISSUE = Right("create", "onetimecodes", KPOLICY)

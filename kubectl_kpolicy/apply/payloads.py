@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError, Location
+from engine.model.kinds import BY_NAME
 from engine.record import record
 from kubectl_kpolicy.session.sources import read_file
 
@@ -49,3 +50,9 @@ def mode_of(policy: Policy) -> str:
     spec = policy.raw.get("spec") or {}
     evaluation = spec.get("evaluation") if policy.kind.endswith("ValidatingPolicy") else None
     return str((evaluation or {}).get("mode") or KUBERNETES)
+
+
+def is_timed(policy: Policy) -> bool:
+    """Tell whether a policy works by a schedule, and judges documents of any form."""
+    row = BY_NAME.get(policy.kind)
+    return row is not None and row.family.is_timed

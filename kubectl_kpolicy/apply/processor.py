@@ -21,6 +21,7 @@ from .admission import admitted
 from .mock_cluster import MockCluster
 from .names import name_of, namespace_of
 from .overrides import overridden
+from .payloads import is_timed
 from .values import NO_VALUES
 
 if TYPE_CHECKING:
@@ -98,14 +99,23 @@ class Processor:
         self._answers: dict[Lookup, Answer] = {}
         self._sets: dict[tuple[int, ...], PolicySet] = {}
         self._ordered, refused = admitted(policies)
-        self._everything = self._set_of(self._ordered)
-        self.problems = (*refused, *self._everything.problems)
-        self.rule_count = sum(len(policy.rules) for policy in self._everything.policies)
+        everything = self._set_of(self._ordered)
+        self._first = tuple(one for one in self._ordered if not is_timed(one))
+        # what deletes judges the objects as they are, whatever mutation made of them (row CC-04)
+        self._second = tuple(one for one in self._ordered if is_timed(one))
+        self.problems = (*refused, *everything.problems)
+        self.rule_count = sum(len(policy.rules) for policy in everything.policies)
 
     def apply(self, obj: Object, *, operation: str = "") -> list[PolicyAnswer]:
         """Return the answers of all policies on `obj`; `operation` wins over the one of the values."""
         self.traces = []
-        batches = list(self._batches(obj, operation))
+        answers = self._pass(self._first, obj, operation)
+        return answers + self._pass(self._second, obj, operation) if self._second else answers
+
+    def _pass(
+        self, ordered: tuple[Policy, ...], obj: Object, operation: str
+    ) -> list[PolicyAnswer]:
+        batches = list(self._batches(ordered, obj, operation))
         if len(batches) == 1:
             policies, variables = batches[0]
             return self._run(policies, variables, obj, IN_ORDER)
@@ -126,14 +136,17 @@ class Processor:
         self.traces = list(evaluation.traces)
         return self._grouped(payload.shown, evaluation)
 
-    def _batches(self, obj: Object, operation: str) -> Iterator[tuple[PolicySet, Values]]:
+    def _batches(
+        self, ordered: tuple[Policy, ...], obj: Object, operation: str
+    ) -> Iterator[tuple[PolicySet, Values]]:
         """Yield runs of policies that see the same variables for this object; mostly that is one run of all."""
         values = self._setting.values
         name = name_of(obj)
         if not values.resources:
-            yield self._everything, _with_operation(values.for_policy("", name), operation)
+            variables = _with_operation(values.for_policy("", name), operation)
+            yield self._set_of(ordered), variables
             return
-        seen = ((values.for_policy(policy.name, name), policy) for policy in self._ordered)
+        seen = ((values.for_policy(policy.name, name), policy) for policy in ordered)
         for variables, run in groupby(seen, key=lambda pair: pair[0]):
             policies = tuple(policy for _, policy in run)
             yield self._set_of(policies), _with_operation(variables, operation)

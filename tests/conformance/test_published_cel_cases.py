@@ -39,6 +39,7 @@ GROUPS = {
         20,
         1.0,
     ),
+    "DeletingPolicy": (lambda: cases_of_kinds("DeletingPolicy"), 5, 11, 1.0),
     "native": (
         lambda: cases_of_kinds(
             "ValidatingAdmissionPolicy",
