@@ -112,9 +112,7 @@ class Processor:
         answers = self._pass(self._first, obj, operation)
         return answers + self._pass(self._second, obj, operation) if self._second else answers
 
-    def _pass(
-        self, ordered: tuple[Policy, ...], obj: Object, operation: str
-    ) -> list[PolicyAnswer]:
+    def _pass(self, ordered: tuple[Policy, ...], obj: Object, operation: str) -> list[PolicyAnswer]:
         batches = list(self._batches(ordered, obj, operation))
         if len(batches) == 1:
             policies, variables = batches[0]
