@@ -13,8 +13,8 @@ OWN, FOREIGN = "shop", "vault"
 _GROUP: Final = "rbac.authorization.k8s.io"
 _READ: Final = ["get", "list", "watch"]
 _WRITE: Final = [*_READ, "create", "update", "patch", "delete"]
-_NAMESPACED: Final = ["policies", "cleanuppolicies"]
-_OF_CLUSTER: Final = ["clusterpolicies", "clustercleanuppolicies"]
+_NAMESPACED: Final = ["policies", "cleanuppolicies", "namespaceddeletingpolicies"]
+_OF_CLUSTER: Final = ["clusterpolicies", "clustercleanuppolicies", "deletingpolicies"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,11 @@ def _person(name: str, **rights: Any) -> Actor:
 
 
 def _rule(resources: list[str], verbs: list[str] = _WRITE) -> dict[str, Any]:
-    return {"apiGroups": ["kyverno.io"], "resources": resources, "verbs": verbs}
+    return {
+        "apiGroups": ["kyverno.io", "policies.kyverno.io"],
+        "resources": resources,
+        "verbs": verbs,
+    }
 
 
 CONTROL: Final = Actor("cluster-admin", ADMIN)

@@ -31,6 +31,17 @@ _CEL: Final = {
     "matchConstraints": {"resourceRules": [{"apiGroups": ["x.io"], "apiVersions": ["v1"], "resources": ["xs"], "operations": ["CREATE"]}]},
     "validations": [{"expression": "true"}],
 }  # fmt: skip
+_CONSTRAINED: Final = {"matchConstraints": _CEL["matchConstraints"]}
+_OF_CEL: Final[dict[str, dict[str, Any]]] = {
+    "validatingpolicies": _CEL,
+    "mutatingpolicies": {**_CONSTRAINED, "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}]},
+    "generatingpolicies": {**_CONSTRAINED, "generate": [{"expression": "true"}]},
+    "deletingpolicies": {**_CONSTRAINED, "schedule": "0 0 1 1 *"},
+    "imagevalidatingpolicies": {
+        **_CONSTRAINED, "attestors": [{"name": "a", "notary": {"certs": {"value": "x"}}}], "validations": [{"expression": "true"}],
+    },
+}  # fmt: skip
+"""The specs of policies written in CEL, by the kind of the cluster; those of namespaces are the same."""
 _TARGET: Final = {"kind": "Pod", "name": "p"}
 
 
@@ -80,8 +91,7 @@ BODIES: Final[dict[tuple[str, str, str], dict[str, Any]]] = {
     ("networking.k8s.io", "ingressclasses", ""): {"spec": {"controller": "x.io/c"}},
     ("networking.k8s.io", "ingresses", ""): {"spec": {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}}},
     ("networking.k8s.io", "networkpolicies", ""): {"spec": {"podSelector": {}}},
-    ("policies.kyverno.io", "namespacedvalidatingpolicies", ""): {"spec": _CEL},
-    ("policies.kyverno.io", "validatingpolicies", ""): {"spec": _CEL},
+    **{("policies.kyverno.io", f"{scope}{plural}", ""): {"spec": spec} for plural, spec in _OF_CEL.items() for scope in ("", "namespaced")},
     ("policies.kyverno.io", "policyexceptions", ""): {"spec": {"policyRefs": [{"name": "nothing", "kind": "ValidatingPolicy"}]}},
     (_RBAC, "clusterrolebindings", ""): {"roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "cluster-admin"}},
     (_RBAC, "clusterroles", ""): {"rules": []},

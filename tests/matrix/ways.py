@@ -24,6 +24,8 @@ _FORMS: Final = {
     "ClusterPolicy": Effect("kyverno.io", "clusterpolicies"),
     "CleanupPolicy": Effect("kyverno.io", "cleanuppolicies"),
     "ClusterCleanupPolicy": Effect("kyverno.io", "clustercleanuppolicies"),
+    "NamespacedDeletingPolicy": Effect("policies.kyverno.io", "namespaceddeletingpolicies"),
+    "DeletingPolicy": Effect("policies.kyverno.io", "deletingpolicies"),
 }
 
 
@@ -63,7 +65,7 @@ class Way:
     @property
     def within(self) -> str:
         """The namespace that it is written in."""
-        return "" if self.form.startswith("Cluster") else OWN
+        return "" if self.form.startswith("Cluster") or self.form == "DeletingPolicy" else OWN
 
     def trigger(self, cell: Cell) -> str:
         """The ConfigMap whose creation sets the policies off, one for a dozen of an actor's: what a request sets off is written before it is answered."""
@@ -239,6 +241,23 @@ class CleanUp(Way):
         await at.later(minutes=2)
 
 
+class Delete(CleanUp):
+    """A deleting policy deletes."""
+
+    word = "deletion"
+    forms = ("NamespacedDeletingPolicy", "DeletingPolicy")
+
+    def document(self, at: Place, cell: Cell) -> dict[str, Any]:
+        kind, place = at.resource(cell.effect), {"namespace": self.within} if self.within else {}
+        rule = {"apiGroups": [kind.group], "apiVersions": [kind.version], "resources": [cell.effect.plural], "resourceNames": [cell.name]}  # fmt: skip
+        return {
+            "apiVersion": "policies.kyverno.io/v1",
+            "kind": self.form,
+            "metadata": {"name": _policy_of(cell), **place},
+            "spec": {"schedule": "* * * * *", "matchConstraints": {"resourceRules": [rule]}},
+        }
+
+
 class TtlLabel(Way):
     """Who may change an object writes when it is to be deleted."""
 
@@ -304,5 +323,15 @@ def _other(cell: Cell) -> str:
     return {OWN: FOREIGN, FOREIGN: OWN}.get(cell.namespace, "")
 
 
-KINDS_OF_WAY: Final = (Generate, Clone, Mutate, MutateExisting, Retarget, CleanUp, TtlLabel, LookUp)
+KINDS_OF_WAY: Final = (
+    Generate,
+    Clone,
+    Mutate,
+    MutateExisting,
+    Retarget,
+    CleanUp,
+    Delete,
+    TtlLabel,
+    LookUp,
+)
 WAYS: Final = tuple(made(form) for made in KINDS_OF_WAY for form in made.forms)

@@ -236,7 +236,7 @@ def world(found: dict[str, list[dict[str, Any]]] | None = None) -> ClusterCache:
     """Return the scene, or other objects, with everything read."""
     made = ClusterCache()
     given = objects() if found is None else found
-    for name in (*RESOURCES, "ttl", "journal"):
+    for name in (*RESOURCES, "celpolicies", "ttl", "journal"):
         made.replace(name, given.get(name, ()), NOW)
     return made
 

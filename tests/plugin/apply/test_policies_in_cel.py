@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.model.kinds import CEL_KINDS
 from kubectl_kpolicy.entry import main
 
 REPO = Path(__file__).parents[3]
@@ -115,12 +116,54 @@ spec: {policyName: named, paramRef: {name: names, namespace: ops}, validationAct
     assert _items(found[1]) == [("named", "fail")]
 
 
-@pytest.mark.parametrize("kind", ["MutatingPolicy", "DeletingPolicy"])  # fmt: skip
+@pytest.mark.parametrize("kind", [one.kind for one in CEL_KINDS if not one.is_evaluated])
 def test_other_kinds_of_cel_policies_are_left_out_with_a_warning(run, kind):
     text = f"apiVersion: policies.kyverno.io/v1\nkind: {kind}\nmetadata: {{name: x}}\nspec: {{}}\n"
     _, _, err = run("apply p.yaml -r o.yaml", p=text, o=OBJECT)
 
     assert f"{kind} `x` is left out: this version does not evaluate its kind" in err
+
+
+DELETING = """\
+apiVersion: policies.kyverno.io/v1
+kind: DeletingPolicy
+metadata: {name: tidy}
+spec:
+  schedule: "0 * * * *"
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [""], apiVersions: [v1], resources: [configmaps]}
+  conditions: [{name: c, expression: "CONDITION"}]
+"""
+
+
+def test_what_a_deleting_policy_would_delete_passes_and_what_stays_fails(run):
+    for condition, said, code in (
+        ("!has(object.metadata.labels)", "pass: 1, fail: 0", 0),
+        ("has(object.metadata.labels)", "pass: 0, fail: 1", 1),
+        ("object.nothing.more == 1", "error: 1", 1),
+    ):
+        found, out, err = run("apply p.yaml -r o.yaml", p=DELETING.replace("CONDITION", condition), o=OBJECT)  # fmt: skip
+        assert (found, said in out) == (code, True), (out, err)
+    _, out, _ = run("apply p.yaml -r o.yaml", p=DELETING.replace("CONDITION", "1 == 2"), o=OBJECT)
+    assert "1 - tidy resource did not match" in out
+
+
+def test_a_deleting_policy_judges_objects_as_they_are_and_not_as_mutated(run):
+    mutating = """\
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: label}
+spec:
+  rules:
+  - name: r
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {late: "yes"}}}}
+---
+"""
+    deleting = DELETING.replace("CONDITION", "!has(object.metadata.labels)")
+    _, out, err = run("apply p.yaml -r o.yaml -o json", p=mutating + deleting, o=OBJECT)
+    assert ("tidy", "pass") in _items(out), (out, err)
 
 
 def test_a_policy_that_does_not_compile_is_refused_and_named(run):

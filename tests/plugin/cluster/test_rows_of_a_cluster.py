@@ -256,6 +256,32 @@ def test_cleanup_shows_the_next_run_and_labels_that_cannot_be_read() -> None:
     assert by(rows, name="broken").cells["state"] == "unreadable label"
 
 
+def deleting(name: str, namespace: str = "", **metadata: str) -> dict[str, object]:
+    place = {"namespace": namespace} if namespace else {}
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "resourceNames": ["a"]}
+    return {
+        "apiVersion": "policies.kyverno.io/v1",
+        "kind": "NamespacedDeletingPolicy" if namespace else "DeletingPolicy",
+        "metadata": {"name": name, "creationTimestamp": ago(minutes=30), **place, **metadata},
+        "spec": {"schedule": "0 * * * *", "matchConstraints": {"resourceRules": [rule]}},
+    }
+
+
+def test_deleting_policies_are_timers_like_any_clean_up() -> None:
+    there = objects()
+    broken = {**deleting("broken"), "spec": {"schedule": "soon", "matchConstraints": {}}}
+    there["celpolicies"] = [deleting("old"), deleting("own", "shop"), broken]
+    rows = cleanup.cleanup_rows(world(there), NOW)
+
+    old = by(rows, by="DeletingPolicy/old")
+    assert (old.text("kind"), old.text("name"), old.text("action")) == ("pods", "a", "delete on `0 * * * *`")  # fmt: skip
+    assert old.moment("due") == NOW
+    assert by(rows, by="NamespacedDeletingPolicy/own").text("namespace") == "shop"
+    assert "schedule" in by(rows, by="DeletingPolicy/broken").text("state")
+    there["celpolicies"][0]["metadata"]["annotations"] = {holds.AFTER: "tomorrow"}
+    assert by(cleanup.cleanup_rows(world(there), NOW), by="DeletingPolicy/old").text("state") == "postponed"  # fmt: skip
+
+
 def test_a_postponed_or_paused_cleanup_says_so() -> None:
     there = objects()
     there["ttl"][0]["metadata"]["annotations"] = {holds.AFTER: "2026-03-14T18:00:00Z"}
