@@ -36,7 +36,10 @@ _OF_CEL: Final[dict[str, dict[str, Any]]] = {
     "validatingpolicies": _CEL,
     "mutatingpolicies": {**_CONSTRAINED, "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}]},
     "generatingpolicies": {**_CONSTRAINED, "generate": [{"expression": "true"}]},
-    "deletingpolicies": {**_CONSTRAINED, "schedule": "0 0 1 1 *"},
+    "deletingpolicies": {
+        "schedule": "0 0 1 1 *",
+        "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["secrets"], "resourceNames": ["nothing"]}]},
+    },
     "imagevalidatingpolicies": {
         **_CONSTRAINED, "attestors": [{"name": "a", "notary": {"certs": {"value": "x"}}}], "validations": [{"expression": "true"}],
     },

@@ -391,6 +391,20 @@ def test_expressions_look_up_what_their_author_may(expression: str, right: str, 
     assert ask(made, EVERYTHING)["allowed"] is True
 
 
+@pytest.mark.parametrize("kind", ["DeletingPolicy", "NamespacedDeletingPolicy"])
+def test_who_writes_a_deleting_policy_may_list_and_delete_what_it_names(kind: str) -> None:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["secrets"]}
+    place = {"namespace": "shop"} if kind.startswith("Namespaced") else {}
+    made = {"apiVersion": "policies.kyverno.io/v1", "kind": kind, "metadata": {"name": "x", **place}, "spec": {"schedule": "* * * * *", "matchConstraints": {"resourceRules": [rule]}}}  # fmt: skip
+
+    assert "may not list, delete secrets" in message(ask(made))
+    assert ask(made, *ADMIN_OF_SHOP)["allowed"] is bool(place)
+    assert ask(made, EVERYTHING)["allowed"] is True
+    rule["resources"] = ["grants"]
+    rule["apiGroups"] = ["kpolicy.io"]
+    assert "no policy may clean up objects of kpolicy.io" in message(ask(made, EVERYTHING))
+
+
 def labelled(**labels: str) -> dict[str, Any]:
     metadata = {"name": "x", "namespace": "shop", "labels": labels}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}

@@ -170,3 +170,38 @@ def test_an_object_that_the_leader_keeps_is_not_deleted_by_hand(on_stage):
         assert await stage.admin.get(CONFIG_MAPS, "bottom", "default")
 
     on_stage(act)
+
+
+def test_a_deleting_policy_is_listed_previewed_held_back_and_run_like_any_clean_up(on_stage):
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+    head = {"apiVersion": "policies.kyverno.io/v1beta1", "kind": "DeletingPolicy"}
+    condition = {"name": "gone", "expression": "object.?data.age.orValue('') == resource.Get('v1', 'configmaps', 'default', 'settings').data.gone"}  # fmt: skip
+    spec = {"schedule": "0 3 * * *", "matchConstraints": {"resourceRules": [rule], "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}}}, "conditions": [condition]}  # fmt: skip
+    keep = {
+        "apiVersion": "policies.kyverno.io/v1beta1", "kind": "PolicyException", "metadata": {"name": "keep", "namespace": "default"},
+        "spec": {"policyRefs": [{"name": "dated", "kind": "DeletingPolicy"}], "matchConditions": [{"name": "n", "expression": "object.metadata.name == 'kept'"}]},
+    }  # fmt: skip
+
+    async def act(stage: Stage) -> None:
+        group = "policies.kyverno.io/v1beta1"
+        await stage.create(group, "deletingpolicies", {**head, "metadata": {"name": "dated"}, "spec": spec})  # fmt: skip
+        await stage.create(group, "policyexceptions", keep, "default")
+        await stage.admin.create(CONFIG_MAPS, config_map("kept", age="yes"))
+        listed = await stage.run("root", "cleanup", "list", "-A", **ADMIN)
+        assert "DeletingPolicy/dated" in listed.out, listed.err
+        said = await stage.run("root", "cleanup", "preview", "DeletingPolicy/dated", "-o", "json", **ADMIN)  # fmt: skip
+        assert said.code == 0, said.err
+        plans = {one["metadata"]["name"]: one for one in json.loads(said.out)["items"]}
+        assert [name for name, one in plans.items() if one["goes"]] == ["bottom"]
+        assert plans["kept"]["reason"] == "protected by exception `default/keep`"
+        assert plans["top"]["reason"] == "condition `gone` does not hold"
+        words = ("cleanup", "run", "DeletingPolicy/dated", "--reason", "quota is full", "--yes")
+        paused = await stage.run("root", "cleanup", "pause", "DeletingPolicy/dated", "--reason", "audit", **ADMIN)  # fmt: skip
+        assert paused.code == 0, paused.err
+        assert (await stage.run("root", *words, **ADMIN)).code == ExitCode.CONFLICT
+        lifted = await stage.run("root", "cleanup", "resume", "DeletingPolicy/dated", "--reason", "over", **ADMIN)  # fmt: skip
+        assert lifted.code == 0, lifted.err
+        ran = await stage.run("root", *words, **ADMIN)
+        assert ran.out == "ConfigMap/bottom in default and 1 that belong to it deleted\n", ran.err
+
+    on_stage(act)
