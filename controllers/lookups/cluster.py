@@ -116,9 +116,17 @@ class ClusterSource:
         INVARIANT: for a policy of a namespace none without a namespace is among them: a Client drops the namespace for such.
         """
         api_version, name = lookup.api_version, lookup.kind
-        found = await self._fresh.find(lambda known: _matching(known, api_version, name))
+        resource: str = getattr(lookup, "resource", "")
+        found = await self._fresh.find(
+            lambda known: (
+                _of_resource(known, api_version, resource)
+                if resource
+                else _matching(known, api_version, name)
+            )
+        )
         if not found:
-            raise OutsideError(f"the server has no kind `{shown(api_version)}/{shown(name)}`")
+            what = resource or name
+            raise OutsideError(f"the server has no kind `{shown(api_version)}/{shown(what)}`")
         if not lookup.within:
             return found
         reasons = [
@@ -140,6 +148,12 @@ def _matching(known: Discovery, api_version: str, kind: str) -> list[Kind]:
         return [found] if found else []
     group, _, version = api_version.rpartition("/")
     return known.matching(group or "*", version or "*", kind, preferred=True)
+
+
+def _of_resource(known: Discovery, api_version: str, resource: str) -> list[Kind]:
+    group, _, version = api_version.rpartition("/")
+    found = known.of_resource(group, resource, version)
+    return [found] if found else []
 
 
 def _fits(obj: Object, lookup: ListLookup, kind: Kind) -> bool:

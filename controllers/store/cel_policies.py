@@ -179,11 +179,7 @@ def _configs(policy: Policy) -> dict[str, Block]:
     """Return what autogen makes of a policy, by the name of the variant."""
     from engine.evaluate.cel.autogen import variants
 
-    shown = ("matchConstraints", "matchConditions", "validations", "variables", "auditAnnotations")
     return {
-        variant.name: {
-            "targets": [{"resource": name} for name in variant.resources],
-            "spec": {key: variant.spec[key] for key in shown if variant.spec.get(key)},
-        }
+        variant.name: {"targets": list(variant.targets), "spec": variant.spec}
         for variant in variants(policy.raw["spec"])
     }

@@ -115,7 +115,7 @@ class ListLookup:
     """Objects of one kind, for targets of mutate-existing rules and lists of clones; answered with a list.
 
     Name and namespace may hold wildcards; `selector` is the JSON text of a label selector. `within` is the asking policy's
-    namespace.
+    namespace. Where no kind is given, `resource` names it as addresses do.
     """
 
     api_version: str
@@ -124,6 +124,7 @@ class ListLookup:
     name: str = ""
     selector: str = ""
     within: str = ""
+    resource: str = ""
 
 
 @record

@@ -122,6 +122,8 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         "MutatingPolicy", "NamespacedMutatingPolicy", "mpol", "nmpol", "KyvernoMutatingPolicy",
         f"{_CEL_SHAPES}:MUTATING",
+        evaluator="engine.evaluate.cel.mutating_policies:compile_mutating_policy",
+        effects="engine.evaluate.cel.mutating_policies:effects",
     ),
     Family(
         "GeneratingPolicy", "NamespacedGeneratingPolicy", "gpol", "ngpol", "KyvernoGeneratingPolicy",

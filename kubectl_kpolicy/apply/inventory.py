@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.lang import wildcard
 from engine.match import compile_selector
+from engine.model.resources import resource_of
 
 from .names import identity, labels_of
 
@@ -45,7 +46,7 @@ class Inventory:
         return [
             obj
             for (api_version, kind, namespace, name), obj in self._by_key.items()
-            if kind == lookup.kind
+            if (kind == lookup.kind or (lookup.resource and resource_of(kind) == lookup.resource))
             and _fits(lookup.api_version, api_version)
             and _fits(lookup.namespace, namespace)
             and _fits(lookup.name, name)

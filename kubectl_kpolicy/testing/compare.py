@@ -19,10 +19,13 @@ _MANAGED_BY = "app.kubernetes.io/managed-by"
 _GENERATED = "generate.kyverno.io/"
 
 
-def difference(expected: Sequence[Object], found: Iterable[Object], what: str) -> str:
+def difference(
+    expected: Sequence[Object], found: Iterable[Object], what: str, *, may_miss: bool = False
+) -> str:
     """Return in what `found` differs from the expected objects of the same identity, or an empty text.
 
-    An object that has no counterpart among the expected ones is not compared; none at all with one is a difference.
+    An object that has no counterpart among the expected ones is not compared; none at all with one is a difference, unless it
+    `may_miss`.
     """
     by_identity = {identity(obj): obj for obj in expected}
     compared = False
@@ -34,7 +37,7 @@ def difference(expected: Sequence[Object], found: Iterable[Object], what: str) -
         path = first_difference(_tidy(wanted), _tidy(obj))
         if path is not None:
             return f"{what} differs at {path or '/'}"
-    return "" if compared else f"{what} not found in manifest"
+    return "" if compared or may_miss else f"{what} not found in manifest"
 
 
 def _tidy(obj: Object) -> Any:

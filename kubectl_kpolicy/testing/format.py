@@ -74,6 +74,7 @@ class Expectation:
     generated: tuple[str, ...] = ()
     clone_source: str = ""
     policy_kind: str = ""
+    fails_on_missing: bool = False
 
     def is_of(self, policy: Policy) -> bool:
         """Tell whether a policy is the one that is meant: by name or key, and by kind where a flag names one."""
@@ -153,6 +154,7 @@ def _expectation(document: Document, index: int, result: Mapping[str, Any]) -> E
         patched=result.get("patchedResources") or result.get("patchedResource") or "",
         generated=tuple(path for path in generated if path),
         clone_source=result.get("cloneSourceResource") or "",
+        fails_on_missing=result.get("failOnMissingResources") is True,
         policy_kind=next((kind for flag, kind in _KINDS.items() if result.get(flag)), ""),
     )
 

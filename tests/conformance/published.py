@@ -49,12 +49,17 @@ def cases_with_cel_rules() -> list[dict[str, Any]]:
     ]
 
 
-def cases_of_kinds(*kinds: str) -> list[dict[str, Any]]:
-    """Return the cases whose policies and exceptions are of these kinds and no others, classic ones left aside."""
+def cases_of_kinds(*kinds: str, only: str = "") -> list[dict[str, Any]]:
+    """Return the cases whose policies and exceptions are of these kinds and no others, classic ones left aside.
+
+    With `only`, those among them that have this kind.
+    """
     return [
         case
         for case in index()
-        if case["class"] != "classic-offline" and set(case["kinds"]) <= set(kinds)
+        if case["class"] != "classic-offline"
+        and set(case["kinds"]) <= set(kinds)
+        and only in ("", *case["kinds"])
     ]
 
 

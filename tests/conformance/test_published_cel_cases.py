@@ -40,6 +40,14 @@ GROUPS = {
         1.0,
     ),
     "DeletingPolicy": (lambda: cases_of_kinds("DeletingPolicy"), 5, 11, 1.0),
+    "MutatingPolicy": (
+        lambda: cases_of_kinds(
+            "MutatingPolicy", "PolicyException", "ClusterPolicy", only="MutatingPolicy"
+        ),
+        33,
+        65,
+        1.0,
+    ),
     "native": (
         lambda: cases_of_kinds(
             "ValidatingAdmissionPolicy",

@@ -1,103 +1,182 @@
-"""Policies written in CEL for Pods, extended to the controllers of Pods (row G-08).
+"""Policies written in CEL for Pods, extended to the controllers of Pods, byte for byte as upstream does (row G-08).
 
-The counterpart of `engine.autogen` for resource rules: expressions that read a Pod's spec and metadata are rewritten to
-read those of the pod template. A policy that selects Pods by anything but their resource is not extended.
+The counterpart of `engine.autogen` for resource rules. Expressions that read a Pod's spec and metadata are rewritten to read
+those of the pod template: in the text of the whole spec where a policy validates, in two places where it mutates. Nothing but
+one rule for Pods alone is extended.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import LimitError
 from engine.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from engine.model import Block
 
-_TEMPLATED = {
-    "daemonsets": "apps",
-    "deployments": "apps",
-    "jobs": "batch",
-    "replicasets": "apps",
-    "replicationcontrollers": "",
-    "statefulsets": "apps",
+_TEMPLATED: Final = {
+    "daemonsets": ("apps", "DaemonSet"),
+    "deployments": ("apps", "Deployment"),
+    "jobs": ("batch", "Job"),
+    "replicasets": ("apps", "ReplicaSet"),
+    "statefulsets": ("apps", "StatefulSet"),
 }
-_REWRITTEN = ("matchConditions", "variables", "validations", "auditAnnotations")
+_CRON_JOBS: Final = {"cronjobs": ("batch", "CronJob")}
+_TEMPLATE: Final = ("template",)
+_JOB_TEMPLATE: Final = ("jobTemplate", "spec", "template")
+
+_MOVED: Final = re.compile(
+    r"\b(object|oldObject|Object)\.(spec|metadata\.labels|metadata\.annotations)"
+)
+_ONLY_NAMESPACE: Final = r"(?!\.namespace(?![A-Za-z0-9_]))"
 
 
 @record
 class Variant:
-    """A policy's spec for other resources than those it was written for."""
+    """A policy's spec for other resources than those it was written for; `targets` name them as the status shows them."""
 
     name: str
-    resources: tuple[str, ...]
+    targets: tuple[Block, ...]
     spec: Block
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The names of the resources."""
+        return tuple(str(target["resource"]) for target in self.targets)
 
 
 def variants(spec: Block) -> Iterator[Variant]:
     """Yield a policy's spec for controllers with `spec.template`, and for CronJobs, as far as they are wanted."""
-    if not _concerns_pods(spec.get("matchConstraints") or {}):
+    if not concerns_pods(spec.get("matchConstraints") or {}):
         return
     wanted = _wanted(spec)
-    templated = [name for name in _TEMPLATED if name in wanted]
-    if templated:
-        yield _variant(spec, "autogen-defaults", templated, "spec.template")
-    if "cronjobs" in wanted:
-        yield _variant(spec, "autogen-cronjobs", ["cronjobs"], "spec.jobTemplate.spec.template")
+    for name, kinds, path in (
+        ("defaults", _TEMPLATED, _TEMPLATE),
+        ("cronjobs", _CRON_JOBS, _JOB_TEMPLATE),
+    ):
+        chosen = {resource: kind for resource, kind in kinds.items() if resource in wanted}
+        if chosen:
+            targets = tuple(
+                {"group": group, "version": "v1", "resource": resource, "kind": kind}
+                for resource, (group, kind) in sorted(
+                    chosen.items(), key=lambda one: (one[1][0], one[0])
+                )
+            )
+            yield Variant(name, targets, _rewritten(spec, targets, path))
 
 
 def _wanted(spec: Block) -> Collection[str]:
     """Return the controllers that `autogen.podControllers.controllers` lists; all of them where nothing is listed."""
     listed = ((spec.get("autogen") or {}).get("podControllers") or {}).get("controllers")
-    return (*_TEMPLATED, "cronjobs") if listed is None else listed
+    return (*_TEMPLATED, *_CRON_JOBS) if listed is None else listed
 
 
-def _concerns_pods(constraints: Block) -> bool:
-    """Tell whether only Pods are asked for, and by nothing but their resource."""
-    if _selects(constraints.get("namespaceSelector")) or _selects(
-        constraints.get("objectSelector")
-    ):
+def concerns_pods(constraints: Block) -> bool:
+    """Tell whether Pods alone are asked for, by nothing but their resource and their namespace."""
+    rules = list(constraints.get("resourceRules") or ())
+    if len(rules) != 1 or constraints.get("excludeResourceRules"):
         return False
-    rules = constraints.get("resourceRules") or ()
-    return bool(rules) and all(
-        rule.get("resources") == ["pods"] and not rule.get("resourceNames") for rule in rules
-    )
+    if any((constraints.get("objectSelector") or {}).values()):
+        return False
+    rule = rules[0]
+    named = tuple(rule.get(name) for name in ("apiGroups", "apiVersions", "resources"))
+    return named == ([""], ["v1"], ["pods"]) and not rule.get("resourceNames")
 
 
-def _selects(selector: Block | None) -> bool:
-    return bool(selector) and any((selector or {}).values())
-
-
-def _variant(spec: Block, name: str, resources: list[str], path: str) -> Variant:
-    operations = [
-        operation
-        for rule in spec["matchConstraints"]["resourceRules"]
-        for operation in rule.get("operations") or ("*",)
-    ]
-    rules = [
-        {
-            "apiGroups": [_TEMPLATED.get(resource, "batch")],
-            "apiVersions": ["v1"],
-            "operations": operations,
-            "resources": [resource],
-        }
-        for resource in resources
-    ]
-    changed: dict[str, Any] = {key: spec[key] for key in _REWRITTEN if spec.get(key)}
-    made = {**spec, **_moved(changed, path), "matchConstraints": {"resourceRules": rules}}
-    return Variant(name, tuple(resources), made)
-
-
-def _moved(blocks: dict[str, Any], path: str) -> dict[str, Any]:
-    """Replace paths into the Pod's spec and metadata in every text, as upstream does in its JSON."""
+def _rewritten(spec: Block, targets: Sequence[Block], path: tuple[str, ...]) -> Block:
+    rewrite = _mutating if "mutations" in spec else _validating
     try:
-        text = json.dumps(blocks)
-        for part in ("spec", "metadata"):
-            for name in ("object", "oldObject"):
-                text = text.replace(f"{name}.{part}", f"{name}.{path}.{part}")
-        return dict(json.loads(text))
+        made = rewrite(spec, path)
     except RecursionError as error:
         raise LimitError("policy is nested too deeply") from error
+    return {**made, "matchConstraints": _constraints(spec["matchConstraints"], targets)}
+
+
+def _constraints(own: Block, targets: Sequence[Block]) -> Block:
+    """Return the constraints for controllers: a rule for each group with the operations of the Pods' rule."""
+    operations = own["resourceRules"][0].get("operations")
+    groups: dict[str, list[str]] = {}
+    for target in targets:
+        groups.setdefault(target["group"], []).append(target["resource"])
+    rules = [
+        {
+            "apiGroups": [group],
+            "apiVersions": ["v1"],
+            **({"operations": operations} if operations else {}),
+            "resources": resources,
+        }
+        for group, resources in groups.items()
+    ]
+    selector = own.get("namespaceSelector")
+    return {**({"namespaceSelector": selector} if selector else {}), "resourceRules": rules}
+
+
+def _validating(spec: Block, path: tuple[str, ...]) -> Block:
+    """Replace paths into the Pod's spec and metadata in every text of a spec."""
+    text = json.dumps(spec)
+    prefix = ".".join(("spec", *path))
+    for part in ("spec", "metadata"):
+        for name in ("object", "oldObject"):
+            pattern = re.escape(f"{name}.{part}") + _ONLY_NAMESPACE
+            text = re.sub(pattern, f"{name}.{prefix}.{part}", text)
+    return dict(json.loads(text))
+
+
+def _mutating(spec: Block, path: tuple[str, ...]) -> Block:
+    """Replace paths in match conditions and apply configurations, whose own braces are wrapped in those of the template."""
+    made = dict(spec)
+    if spec.get("matchConditions"):
+        conditions = spec["matchConditions"]
+        made["matchConditions"] = [_at(one, lambda text: _moved(text, path)) for one in conditions]
+
+    def rewrite(text: str) -> str:
+        return _wrapped(_moved(text, path), path)
+
+    made["mutations"] = [
+        {**one, "applyConfiguration": _at(one["applyConfiguration"], rewrite)}
+        if one.get("applyConfiguration")
+        else one
+        for one in spec["mutations"] or ()
+    ]
+    return made
+
+
+def _at(block: Block, rewrite: Callable[[str], str]) -> Any:
+    return {**block, "expression": rewrite(str(block.get("expression") or ""))}
+
+
+def _moved(text: str, path: tuple[str, ...]) -> str:
+    prefix = ".".join(("spec", *path))
+    return _MOVED.sub(lambda found: f"{found[1]}.{prefix}.{found[2]}", text)
+
+
+def _wrapped(text: str, path: tuple[str, ...]) -> str:
+    """Put what stands in the outermost braces of `Object{…}` into the template; any other text stays."""
+    trimmed = text.strip()
+    opening = trimmed.find("{")
+    if opening < 0 or trimmed[:opening].strip() != "Object":
+        return text
+    closing = _closing(trimmed, opening)
+    inner = trimmed[opening + 1 : closing]
+    if closing < 0 or not inner.strip():
+        return text
+    steps, lead = "Object", "Object{"
+    for name in ("spec", *path):
+        steps += f".{name}"
+        lead += f"{name}: {steps}{{"
+    return lead + inner + "}" * (len(path) + 2) + trimmed[closing + 1 :]
+
+
+def _closing(text: str, opening: int) -> int:
+    """Return where the brace closes that opens there, -1 where it does not."""
+    depth = 0
+    for index in range(opening, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[index], 0)
+        if depth == 0:
+            return index
+    return -1

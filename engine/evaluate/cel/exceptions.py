@@ -6,7 +6,7 @@ the policy's expressions, as `exceptions.allowedImages` and `exceptions.allowedV
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.cleanup.ttl import instant_of
 from engine.errors import EvaluationError
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     from .bindings import Bindings
     from .expressions import Named
+
+
+_PRIORITY: Final = "polex.kyverno.io/priority"
 
 
 @record
@@ -107,14 +110,19 @@ def lent(exceptions: Iterable[CelException]) -> dict[str, Any]:
     }
 
 
-def reported(exceptions: Sequence[CompiledCelException]) -> Status:
-    """Return the status of an excepted object: a pass where every exception that covers says so, else a skip."""
-    passes = all(item.exception.report_result == "pass" for item in exceptions)
-    return Status.PASS if passes else Status.SKIP
-
-
 def excepted(found: Sequence[CompiledCelException]) -> Answers:
-    """Return the answer for an object that exceptions take out of a policy."""
+    """Return the answer for an object that exceptions take out of a policy: a skip, or a pass where the first asks for that.
+
+    The first is that of the highest `polex.kyverno.io/priority` above zero.
+    """
+    chosen = max(found, key=_priority)
+    status = Status.PASS if chosen.exception.report_result == "pass" else Status.SKIP
+    verb = "passed" if status is Status.PASS else "skipped"
     keys = tuple(item.key for item in found)
-    message = f"rule is skipped due to policy exception: {', '.join(keys)}"
-    return (RuleAnswer(Outcome(reported(found), message), exceptions=keys),)
+    outcome = Outcome(status, f"rule is {verb} due to policy exception: {', '.join(keys)}")
+    return (RuleAnswer(outcome, exceptions=keys, rule="exception"),)
+
+
+def _priority(item: CompiledCelException) -> int:
+    text = item.exception.labels.get(_PRIORITY, "")
+    return int(text) if text.isascii() and text.isdigit() else 0

@@ -92,24 +92,27 @@ def compile_variables(blocks: Iterable[Block], names: Collection[str]) -> Mappin
     return {item.name: item.program for item in compile_named(blocks, names, place="variables")}
 
 
-def unmet(conditions: Iterable[Named], bindings: Bindings) -> str | None:
+def unmet(conditions: Iterable[Named], bindings: Bindings, *, is_native: bool = True) -> str | None:
     """Return the name of the first condition that is false, None when all are true.
 
-    A false condition wins over those that cannot be evaluated; without one, the first error is raised.
+    A false condition wins over those that cannot be evaluated. Without one their errors are raised: the first with the API
+    server's words around it, or all without any for policies of Kyverno.
     """
-    failed: EvaluationError | None = None
+    failed: list[EvaluationError] = []
     for condition in conditions:
         try:
             holds = bindings.value_of(condition.program) is True
         except EvaluationError as error:
-            failed = failed or errored(condition.program.source, error)
+            failed.append(errored(condition.program.source, error) if is_native else error)
             continue
         if bindings.trace is not None:
             bindings.trace.add("condition", condition.program.source, holds)
         if not holds:
             return condition.name
-    if failed is not None:
-        raise failed
+    if failed and is_native:
+        raise failed[0]
+    if failed:
+        raise failed[0].reworded("; ".join(error.message for error in failed))
     return None
 
 

@@ -1,25 +1,19 @@
-"""MutatingAdmissionPolicy: mutations in their order, each on what the one before left, one rule for each binding.
-
-A mutation's expression gives an apply configuration (`Object{…}`) or a list of JSON patches.
-"""
+"""MutatingAdmissionPolicy: its mutations in their order, one rule for each binding."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from engine.errors import EvaluationError, PolicyError
+from engine.errors import EvaluationError
 from engine.evaluate.answers import NO_ANSWER, RuleAnswer, errored
-from engine.lang.cel.functions.encodings import plain
 from engine.model import Outcome, RuleType, Status
 from engine.mutate.handler import mutated_message
-from engine.mutate.json6902 import apply_patch, read_operations
-from engine.record import record, replace
+from engine.record import replace
 
 from .admission import constraints_of, found_params, prepare
 from .bindings import NAMES
-from .configurations import apply_configuration
-from .expressions import compile_expression
 from .expressions import errored as located
+from .mutations import compile_mutations
 from .policies import cel_rule
 
 if TYPE_CHECKING:
@@ -28,31 +22,19 @@ if TYPE_CHECKING:
     from engine.evaluate.answers import Answers
     from engine.evaluate.rules import CompiledRule
     from engine.evaluate.state import State
-    from engine.lang.cel import Program
-    from engine.model import Block, Json, Object, Policy
+    from engine.model import Json, Object, Policy
     from engine.model.celpolicies import Binding
 
     from .admission import Prepared
     from .bindings import Bindings
-
-    Apply = Callable[[Any, Object], Object]
-
-_FIELDS = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
-
-
-@record
-class _Mutation:
-    """One compiled mutation."""
-
-    program: Program
-    apply: Apply
+    from .mutations import Mutation
 
 
 def compile_mutating(policy: Policy, bindings: Sequence[Binding]) -> Iterable[CompiledRule]:
     """Compile a policy as each binding binds it; raises PolicyError for an expression that cannot work."""
     prepared = prepare(policy)
     blocks = policy.raw["spec"].get("mutations") or ()
-    mutations = tuple(_compiled(index, block) for index, block in enumerate(blocks))
+    mutations = compile_mutations(blocks, NAMES)
     for binding in bindings or (None,):
         yield cel_rule(
             policy,
@@ -64,24 +46,8 @@ def compile_mutating(policy: Policy, bindings: Sequence[Binding]) -> Iterable[Co
         )
 
 
-def _compiled(index: int, block: Block) -> _Mutation:
-    kind = str(block.get("patchType"))
-    source = (block.get(_FIELDS[kind]) or {}).get("expression")
-    place = f"mutations[{index}].{_FIELDS[kind]}"
-    if not source:
-        raise PolicyError(f"`{place}.expression` is required")
-    apply = apply_configuration if kind == "ApplyConfiguration" else _apply_patches
-    return _Mutation(compile_expression(source, NAMES, place=place), apply)
-
-
-def _apply_patches(patches: Any, obj: Object) -> Object:
-    if not isinstance(patches, list):
-        raise EvaluationError("a JSON patch expression must give a list of patches")
-    return apply_patch(read_operations(patches), obj)
-
-
 def _handler(
-    prepared: Prepared, binding: Binding | None, mutations: Sequence[_Mutation]
+    prepared: Prepared, binding: Binding | None, mutations: Sequence[Mutation]
 ) -> Callable[[State], Answers]:
     def handle(state: State) -> Answers:
         if state.review.object is None:
@@ -109,12 +75,12 @@ def _bound(prepared: Prepared, state: State, params: Json, obj: Object) -> Bindi
 
 
 def _mutated(
-    mutations: Sequence[_Mutation], prepared: Prepared, state: State, params: Json, obj: Object
+    mutations: Sequence[Mutation], prepared: Prepared, state: State, params: Json, obj: Object
 ) -> Object:
     for mutation in mutations:
         bound = _bound(prepared, state, params, obj)
         try:
-            obj = mutation.apply(plain(bound.env, bound.value_of(mutation.program)), obj)
+            obj = mutation.applied(bound, obj)
         except EvaluationError as error:
             raise located(mutation.program.source, error) from error
     return obj

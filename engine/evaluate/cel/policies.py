@@ -79,10 +79,12 @@ def cel_rule(
     type: RuleType = RuleType.VALIDATION,  # noqa: A002 - the name of the field
     enforce: bool,
     usual: Answers | None = None,
+    rule: Rule | None = None,
 ) -> CompiledRule:
     """Make the one rule that a policy, or a policy as bound by one binding, comes to.
 
-    `usual` is the very answer of objects that meet the policy: its result is made here, once.
+    `usual` is the very answer of objects that meet the policy: its result is made here, once. `rule` stands in for one that has
+    nothing but its name.
     """
     outcome = usual[0].outcome if usual else None
     made = (
@@ -102,7 +104,7 @@ def cel_rule(
     )
     return CompiledRule(
         policy=policy,
-        rule=Rule(name),
+        rule=rule or Rule(name),
         type=type,
         matcher=matcher,
         context=(),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from .comparisons import comparable
 from .errors import BudgetError, CelError, no_overload
 from .selection import Deferred
-from .values import NONE, Optional, as_key, from_key
+from .values import NONE, Optional, as_key, from_key, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,12 +53,22 @@ def _walk(source: Closure, node: Comprehension) -> Closure:
     return walk
 
 
+def _not_iterable(value: Any, position: int) -> CelError:
+    """Return the error of a loop over what is no list and no map, as cel-go words it."""
+    name = type_name(value)
+    shown = _GO_NAMES.get(name, name[:1].upper() + name[1:])
+    return CelError(f"got 'types.{shown}', expected iterable type", position)
+
+
+_GO_NAMES = {"null_type": "Null"}
+
+
 def _keys(value: Any, node: Comprehension) -> list[Any]:
     if isinstance(value, dict):
         return [from_key(key) for key in value]
     if type(value) is Optional:
         return [value.value] if value.present else []
-    raise no_overload(f"_.{node.kind}()", node.at)
+    raise _not_iterable(value, node.at)
 
 
 def _walk_pairs(source: Closure, second: int, node: Comprehension) -> Closure:
@@ -72,7 +82,7 @@ def _walk_pairs(source: Closure, second: int, node: Comprehension) -> Closure:
         elif isinstance(items, dict):
             found = [(from_key(key), value) for key, value in items.items()]
         else:
-            raise no_overload(f"_.{node.kind}()", node.at)
+            raise _not_iterable(items, node.at)
         frame[1].charge(len(found) * weight)
         return _filling(found, frame, second)
 

@@ -254,8 +254,9 @@ def test_what_autogen_adds_is_shown_and_goes_with_the_pods():
         made.start(PolicyStatus(made.context).run())
         await made.rest(1)
         configs = status_of(made)["autogen"]["configs"]
-        assert sorted(configs) == ["autogen-cronjobs", "autogen-defaults"]
-        assert {"resource": "deployments"} in configs["autogen-defaults"]["targets"]
+        assert sorted(configs) == ["cronjobs", "defaults"]
+        wanted = {"group": "apps", "version": "v1", "resource": "deployments", "kind": "Deployment"}
+        assert wanted in configs["defaults"]["targets"]
         made.put({**vpol(), "status": status_of(made)})
         await made.rest(1)
         assert status_of(made)["autogen"]["configs"] == {}

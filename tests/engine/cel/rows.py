@@ -28,7 +28,7 @@ KINDS = {
     "undeclared": "undeclared reference|found no matching overload",
     "overflow": "overflow|range error|must be between",
     "division": "division by zero|modulus by zero",
-    "overload": "no such overload|unsupported|non-optional|clause cannot take",
+    "overload": "no such overload|expected iterable type|unsupported|non-optional|clause cannot take",
     "key": "no such key|no such attribute",
     "repeated": "repeated key|already exists",
     "index": "out of bounds|out of range|invalid substring|cannot slice|negative",

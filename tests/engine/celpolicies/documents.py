@@ -44,8 +44,9 @@ def validating(expression: str = "false", *, namespace: str = "", **spec: Any) -
 
 
 def exception(**spec: Any) -> Any:
-    """Return an exception for the ValidatingPolicy `p`; `annotations` go into its metadata."""
-    metadata = {"namespace": "ops", "annotations": spec.pop("annotations", {})}
+    """Return an exception for the ValidatingPolicy `p`; `annotations` and `labels` go into its metadata."""
+    marks = {name: spec.pop(name, {}) for name in ("annotations", "labels")}
+    metadata = {"namespace": "ops", **marks}
     body = {"policyRefs": [{"name": "p", "kind": "ValidatingPolicy"}], **spec}
     return parse_cel_exception(document(KYVERNO, "PolicyException", "e", body, **metadata))
 

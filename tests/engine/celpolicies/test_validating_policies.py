@@ -150,7 +150,7 @@ def test_the_controllers_can_be_chosen() -> None:
     "constraints",
     [
         {"objectSelector": {"matchLabels": {"a": "b"}}},
-        {"namespaceSelector": {"matchLabels": {"a": "b"}}},
+        {"excludeResourceRules": [rule("pods", resourceNames=["d"])]},
         {"resourceRules": [rule("pods", resourceNames=["d"])]},
         {"resourceRules": [rule("pods"), rule("services")]},
     ],
@@ -207,7 +207,9 @@ def test_an_excepted_object_can_be_reported_as_a_pass() -> None:
     found = exception(reportResult="pass")
 
     assert statuses(validating(), config_map(), exceptions=[found]) == ["pass"]
-    assert statuses(validating(), config_map(), exceptions=[found, exception()]) == ["skip"]
+    assert statuses(validating(), config_map(), exceptions=[found, exception()]) == ["pass"]
+    first = exception(labels={"polex.kyverno.io/priority": "1"})
+    assert statuses(validating(), config_map(), exceptions=[found, first]) == ["skip"]
 
 
 @pytest.mark.parametrize(

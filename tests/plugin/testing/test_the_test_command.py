@@ -153,14 +153,14 @@ def test_a_policy_that_a_server_refuses_fails_its_rows(suite, capsys, tmp_path):
 
 def test_kinds_of_a_later_version_give_no_answer_with_a_reason(suite, capsys, tmp_path):
     (tmp_path / "policy.yaml").write_text(
-        "apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {name: v}\nspec: {}\n"
+        "apiVersion: policies.kyverno.io/v1\nkind: ComingPolicy\nmetadata: {name: v}\nspec: {}\n"
     )
-    result = "{policy: v, kind: Pod, resources: [good], result: pass, isMutatingPolicy: true}"
+    result = "{policy: v, kind: Pod, resources: [good], result: pass}"
     code, found = _rows(capsys, suite(result))
     (row,) = found["rows"]
     assert code == 1
     assert row["actual"] is None
-    assert "MutatingPolicy" in row["message"]
+    assert "ComingPolicy" in row["message"]
 
 
 def test_a_broken_test_file_fails_and_the_others_run(suite, capsys, tmp_path):

@@ -1,0 +1,211 @@
+"""Objects that are there already, changed by a MutatingPolicy: which they are, and what each of them comes to.
+
+Run for a request that the policy matches, or (without one) when the policy is written. Targets are named by resource rules,
+which are then listed, or given by an expression over the trigger. Of resource rules everything counts, exclusions and
+operations too: a target stands for an object that was created and may be updated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import EvaluationError
+from engine.evaluate.answers import NO_ANSWER, RuleAnswer
+from engine.evaluate.lookups import ListLookup, ObjectLookup
+from engine.lang.cel.functions.encodings import plain
+from engine.lang.gotext import compact_json
+from engine.model import Outcome, Review, Status, Target
+from engine.model.resources import resource_of
+from engine.reach import Effect
+from engine.record import record, replace
+
+from .bindings import Bindings, request_of
+from .constraints import ANY, compile_constraints
+from .expressions import compile_expression, compile_named, unmet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from engine.evaluate.answers import Answers
+    from engine.evaluate.state import State
+    from engine.lang.cel import Program
+    from engine.model import Block, Object, Policy
+
+    from .constraints import Constraints
+    from .exceptions import CompiledCelException
+    from .expressions import Named
+    from .mutating_policies import Compiled
+
+_SHOWN = ("CREATE", "UPDATE")
+"""The operations that an object which is there stands for."""
+
+
+@record
+class Targets:
+    """What existing objects a policy changes, compiled."""
+
+    rules: tuple[Block, ...]
+    selector: str
+    needs_labels: bool
+    constraints: Constraints
+    conditions: tuple[Named, ...]
+    expression: Program | None
+
+    def of(self, state: State, bindings: Bindings) -> Iterator[tuple[Object, str]]:
+        """Yield the targets, each with the name of its resource; raises EvaluationError."""
+        if self.expression is not None:
+            if bindings["object"] is None:
+                bindings["object"] = state.review.old_object
+            for obj in _given(plain(bindings.env, bindings.value_of(self.expression))):
+                yield obj, resource_of(str(obj.get("kind")))
+            return
+        seen = set()
+        for lookup in self._lookups(state.policy.namespace):
+            answer = state.inputs.ask(lookup)
+            if answer.error:
+                raise EvaluationError(f"failed to fetch targets {lookup.resource}: {answer.error}")
+            for obj in () if answer.is_absent else answer.value or ():
+                known = (lookup.resource, *_place(obj))
+                if known not in seen and self._concerns(state, obj, lookup.resource):
+                    seen.add(known)
+                    yield obj, lookup.resource
+
+    def _lookups(self, within: str) -> Iterator[ListLookup]:
+        for rule in self.rules:
+            for group in rule.get("apiGroups") or ():
+                for version in rule.get("apiVersions") or ():
+                    for text in rule.get("resources") or ():
+                        resource = str(text).partition("/")[0]
+                        # what a wildcard means only a request says, so that nothing is listed for it
+                        if ANY not in (group, version, resource):
+                            at = f"{group}/{version}" if group else version
+                            yield ListLookup(
+                                at, "", within, selector=self.selector, resource=resource
+                            )
+
+    def _concerns(self, state: State, obj: Object, resource: str) -> bool:
+        labels: Mapping[str, str] = {}
+        if self.needs_labels and (namespace := _place(obj)[0]):
+            answer = state.inputs.ask(ObjectLookup("v1", "Namespace", "", namespace))
+            found = answer.value if isinstance(answer.value, dict) else {}
+            labels = (found.get("metadata") or {}).get("labels") or {}
+        review = review_of_target(state.review, obj, resource, labels)
+        return any(
+            self.constraints.applies(replace(review, operation=operation)) for operation in _SHOWN
+        )
+
+
+def compile_targets(policy: Policy, spec: Block, names: frozenset[str]) -> Targets:
+    """Compile what targets a policy with mutateExisting has; raises PolicyError."""
+    block = spec.get("targetMatchConstraints") or {}
+    expression = block.get("expression")
+    if not block.get("resourceRules"):
+        block = spec.get("matchConstraints") or {}
+    selector = block.get("objectSelector") or {}
+    return Targets(
+        rules=tuple(block.get("resourceRules") or ()),
+        selector=compact_json(selector) if any(selector.values()) else "",
+        needs_labels=any((block.get("namespaceSelector") or {}).values()),
+        constraints=compile_constraints(_without_subresources(block), namespace=policy.namespace),
+        conditions=compile_named(
+            spec.get("targetMatchConditions") or (), names, place="targetMatchConditions"
+        ),
+        expression=compile_expression(expression, names, place="targetMatchConstraints.expression")
+        if expression
+        else None,
+    )
+
+
+def _without_subresources(block: Block) -> Block:
+    """Return constraints that fit an object where they name a part of it, which is only how it is written."""
+    rules = [
+        {**rule, "resources": [str(one).partition("/")[0] for one in rule.get("resources") or ()]}
+        for rule in block.get("resourceRules") or ()
+    ]
+    return {**block, "resourceRules": rules}
+
+
+def mutate_existing(
+    compiled: Compiled,
+    variants: Mapping[str, Compiled],
+    targets: Targets,
+    exceptions: Sequence[CompiledCelException],
+) -> Callable[[State], Answers]:
+    """Return the handler that answers for each target; a trigger that the match conditions leave out changes nothing."""
+
+    def handle(state: State) -> Answers:
+        trigger = variants.get(state.review.resource, compiled)
+        bindings = Bindings(state.review, state.inputs, trigger.variables, trace=state.trace)
+        is_triggered = state.review.target is not None and bool(state.review.kind)
+        if is_triggered and _leaves_out(trigger, bindings):
+            return NO_ANSWER
+        # expressions about a target read the request of its trigger
+        fixed = {"request": request_of(bindings)} if is_triggered else {}
+        answers: Answers = NO_ANSWER
+        try:
+            found = list(targets.of(state, bindings))
+        except EvaluationError as error:
+            outcome = Outcome(Status.ERROR, f"failed to evaluate policy: {error.message}")
+            return (RuleAnswer(outcome, rule="evaluation"),)
+        for obj, resource in found:
+            review = review_of_target(state.review, obj, resource, {})
+            one = variants.get(resource, compiled) if targets.expression is None else compiled
+            made = one.answer(
+                _looking_at(state, review), exceptions, conditions=targets.conditions,
+                effect=Effect.MUTATE_EXISTING, fixed=fixed,
+            )  # fmt: skip
+            answers += tuple(_about(answer, obj) for answer in made)
+        return answers
+
+    return handle
+
+
+def _leaves_out(trigger: Compiled, bindings: Bindings) -> bool:
+    """Tell whether match conditions keep a trigger out; one that they cannot judge sets nothing off."""
+    try:
+        return unmet(trigger.conditions, bindings, is_native=False) is not None
+    except EvaluationError:
+        return True
+
+
+def _looking_at(state: State, review: Review) -> State:
+    made = state.looking_at(review.target)
+    made.review = review
+    return made
+
+
+def _about(answer: RuleAnswer, obj: Object) -> RuleAnswer:
+    after = obj if answer.patched is None else answer.patched
+    return replace(answer, patched=None, targets=(Target(obj, after),))
+
+
+def review_of_target(
+    trigger: Review, obj: Object, resource: str, labels: Mapping[str, str]
+) -> Review:
+    """Return the review of a target: an update of it by whoever asked for the trigger."""
+    group, _, version = str(obj.get("apiVersion") or "").rpartition("/")
+    return Review(
+        object=obj,
+        operation="UPDATE",
+        group=group,
+        version=version,
+        kind=str(obj.get("kind") or ""),
+        user=trigger.user,
+        namespace_labels=labels,
+        request={"resource": {"group": group, "version": version, "resource": resource}},
+    )
+
+
+def _given(value: Any) -> Iterator[Object]:
+    """Yield the objects that an expression gives: one, or the items of a list."""
+    listed = value.get("items") if isinstance(value, dict) and "items" in value else [value]
+    for obj in listed if isinstance(listed, list) else ():
+        if isinstance(obj, dict) and obj.get("kind"):
+            yield obj
+        elif obj is not None:
+            raise EvaluationError("the expression of targets must give objects")
+
+
+def _place(obj: Object) -> tuple[str, str]:
+    metadata = obj.get("metadata") or {}
+    return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")

@@ -1,0 +1,225 @@
+"""MutatingPolicy and NamespacedMutatingPolicy: the object under review changed, and objects that are there already.
+
+Order of what is asked: match constraints, exceptions, match conditions, mutations, audit annotations, which see the changed
+object. A policy changes an object by all its mutations or by none. One that names targets never touches the object under review.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.errors import EvaluationError
+from engine.evaluate.answers import NO_ANSWER, RuleAnswer, answered
+from engine.evaluate.rules import NOTHING
+from engine.model import Outcome, Rule, RuleType, Status
+from engine.model.effects import ResourceEffect
+from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
+from engine.record import record
+
+from .autogen import variants
+from .bindings import NAMES, Bindings
+from .constraints import any_of, compile_constraints
+from .exceptions import covering, excepted, naming
+from .expressions import annotations_of, compile_named, compile_variables, unmet
+from .mutations import FIELDS, compile_mutations, mutated
+from .policies import cel_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from engine.evaluate.answers import Answers
+    from engine.evaluate.rules import CompiledRule
+    from engine.evaluate.state import State
+    from engine.lang.cel import Program
+    from engine.model import Block, Object, Policy
+
+    from .constraints import Constraints
+    from .exceptions import CompiledCelException
+    from .expressions import Named
+    from .mutations import Mutation
+
+POLICY_NAMES = (NAMES - {"params", "authorizer"}) | {"exceptions"}
+"""What the expressions of these policies read."""
+
+_OPEN_LABELS: Final = re.compile(
+    r"""(?:labels|metadata):\s*(?!Object\b)[^{\s'"]"""
+    r"""|labels:\s*\{\s*[^'"}\s]"""
+    r"""|/labels[/'"]*\s*\+|path:\s*[^'"\s]|escapeKey\(\s*[^'"\s]"""
+    r"""|/(?:metadata|labels)['"][^}]*value:\s*[^{\s'"]"""
+)
+"""In mutations: what may come to be a change of any label."""
+
+SUCCESS = "success"
+_SKIPPED = answered(Status.SKIP, "skip")
+_PASSED = answered(Status.PASS, SUCCESS)
+
+
+@record
+class Compiled:
+    """One spec: the policy's own, or that of autogen."""
+
+    constraints: Constraints
+    conditions: tuple[Named, ...]
+    variables: Mapping[str, Program]
+    mutations: tuple[Mutation, ...]
+    annotations: tuple[Named, ...]
+
+    def answer(
+        self,
+        state: State,
+        exceptions: Sequence[CompiledCelException],
+        *,
+        conditions: tuple[Named, ...] | None = None,
+        effect: Effect = Effect.MUTATE,
+        fixed: Mapping[str, Any] = NOTHING,
+    ) -> Answers:
+        """Return the answer for the object of a state.
+
+        `conditions` stand in for the policy's own match conditions, `fixed` for variables that are not of this object.
+        """
+        bindings = Bindings(state.review, state.inputs, self.variables, trace=state.trace)
+        bindings.update(fixed)
+        if exceptions and (found := covering(exceptions, bindings)):
+            return excepted(found)
+        obj = state.review.object
+        if obj is None:
+            return NO_ANSWER
+        try:
+            asked = self.conditions if conditions is None else conditions
+            if unmet(asked, bindings, is_native=False) is not None:
+                return _SKIPPED
+            patched = mutated(
+                self.mutations, lambda left: self._bound(state, bindings, left, fixed), obj
+            )
+        except EvaluationError as error:
+            return errored(error)
+        if patched is not obj and (reason := _refused(state, effect, obj, patched)):
+            return (RuleAnswer(Outcome(Status.SKIP, f"rule is skipped: {reason}")),)
+        if patched is obj and not self.annotations:
+            return _PASSED
+        noted = annotations_of(self.annotations, self._bound(state, bindings, patched, fixed))
+        outcome = Outcome(Status.PASS, SUCCESS, properties=noted)
+        return (RuleAnswer(outcome, patched=None if patched is obj else patched),)
+
+    def _bound(
+        self, state: State, first: Bindings, left: Object, fixed: Mapping[str, Any]
+    ) -> Bindings:
+        """Return the variables after earlier mutations: `object` moves on, `request.object` does not."""
+        if first["object"] is left:
+            return first
+        bound = Bindings(state.review, state.inputs, self.variables, trace=state.trace)
+        bound.update(fixed)
+        bound["object"] = left
+        bound["exceptions"] = first["exceptions"]
+        return bound
+
+
+def _refused(state: State, effect: Effect, obj: Object, patched: Object) -> str | None:
+    """Return why an object must not be changed, or not into this; most groups hold nothing that is out of reach."""
+    review = state.review
+    if review.group not in GUARDED_GROUPS and effect is Effect.MUTATE:
+        return None
+    states = [one for one in (review.old_object, obj, patched) if one is not None]
+    return out_of_reach(effect, target_of(*states), state.policy.namespace)
+
+
+def compile_mutating_policy(
+    policy: Policy, exceptions: Sequence[CompiledCelException]
+) -> Iterable[CompiledRule]:
+    """Compile a policy into its rules; raises PolicyError for an expression that cannot work."""
+    spec = policy.raw["spec"]
+    compiled = compile_spec(policy, spec)
+    others = {
+        name: made
+        for variant in variants(spec)
+        for made in (compile_spec(policy, variant.spec),)
+        for name in variant.resources
+    }
+    own = naming(exceptions, policy)
+    constraints = any_of(
+        compiled.constraints, {key: one.constraints for key, one in others.items()}
+    )
+
+    def handle(state: State) -> Answers:
+        return others.get(state.review.resource, compiled).answer(state, own)
+
+    if not names_targets(spec):
+        yield cel_rule(
+            policy, "", constraints, handle, type=RuleType.MUTATION,
+            enforce=policy.failure_policy != "Ignore",
+        )  # fmt: skip
+    if _is_on(spec, "mutateExisting"):
+        from .existing_objects import compile_targets, mutate_existing
+
+        targets = compile_targets(policy, spec, POLICY_NAMES)
+        skips = (spec.get("evaluation") or {}).get("skipBackgroundRequests") is not False
+        marked = Rule("", mutate={"targets": [spec]}, skip_background_requests=skips)
+        yield cel_rule(
+            policy, "", constraints, mutate_existing(compiled, others, targets, own),
+            type=RuleType.MUTATION, enforce=False, rule=marked,
+        )  # fmt: skip
+
+
+def _is_on(spec: Block, name: str) -> bool:
+    return ((spec.get("evaluation") or {}).get(name) or {}).get("enabled") is True
+
+
+def effects(policy: Policy) -> Iterable[ResourceEffect]:
+    """Yield what a policy does: changes that whoever asks did not think of, and existing objects changed."""
+    spec = policy.raw["spec"]
+    rules = (spec.get("matchConstraints") or {}).get("resourceRules") or ()
+    if not names_targets(spec):
+        for rule in rules or (None,):
+            operations = set((rule or {}).get("operations") or ("*",))
+            both = {"CREATE": "create", "UPDATE": "update"}
+            verbs = [verb for name, verb in both.items() if operations & {name, "*"}]
+            yield ResourceEffect("spec.matchConstraints", (*verbs, *_labelling(spec)), rule)
+    if not _is_on(spec, "mutateExisting"):
+        return
+    target = spec.get("targetMatchConstraints") or {}
+    verbs = ["get", "list", "update", *_labelling(spec)]
+    if target.get("expression"):
+        yield ResourceEffect("spec.targetMatchConstraints.expression", ("*",))
+        return
+    at = "spec.targetMatchConstraints" if target.get("resourceRules") else "spec.matchConstraints"
+    for rule in target.get("resourceRules") or rules or (None,):
+        yield ResourceEffect(at, tuple(verbs), rule, gives_power=True)
+    for rule in rules if target.get("resourceRules") else ():
+        yield ResourceEffect("spec.matchConstraints", ("get",), rule)
+
+
+def _labelling(spec: Block) -> tuple[str, ...]:
+    """Return the right to delete, where mutations may write the label by which objects are deleted."""
+    blocks = [one.get(field) for one in spec.get("mutations") or () for field in FIELDS.values()]
+    text = "\n".join(str((one or {}).get("expression")) for one in blocks)
+    is_plain = "cleanup.kyverno.io" not in text and not _OPEN_LABELS.search(text)
+    return () if is_plain else ("delete",)
+
+
+def names_targets(spec: Block) -> bool:
+    """Tell whether a policy says which existing objects it changes, and so leaves those under review alone."""
+    target = spec.get("targetMatchConstraints") or {}
+    return bool(target.get("resourceRules") or target.get("expression"))
+
+
+def compile_spec(policy: Policy, spec: Block) -> Compiled:
+    """Compile one spec; raises PolicyError."""
+    return Compiled(
+        compile_constraints(
+            spec.get("matchConstraints") or {}, namespace=policy.namespace, open_without_rules=True
+        ),
+        compile_named(spec.get("matchConditions") or (), POLICY_NAMES, place="matchConditions"),
+        compile_variables(spec.get("variables") or (), POLICY_NAMES),
+        compile_mutations(spec.get("mutations") or (), POLICY_NAMES),
+        compile_named(
+            spec.get("auditAnnotations") or (), POLICY_NAMES, place="auditAnnotations", key="key",
+            expression="valueExpression",
+        ),
+    )  # fmt: skip
+
+
+def errored(error: EvaluationError) -> Answers:
+    """Return the answer of a policy that cannot be evaluated."""
+    outcome = Outcome(Status.ERROR, f"failed to evaluate policy: {error.message}")
+    return (RuleAnswer(outcome, rule="evaluation"),)

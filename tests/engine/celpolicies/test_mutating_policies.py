@@ -1,0 +1,350 @@
+"""MutatingPolicy: the object under review, existing objects, exceptions, autogen, and what is out of reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.evaluate import Answer, Inputs, ListLookup, PolicySet, evaluate
+from engine.evaluate.cel.autogen import variants
+from engine.evaluate.cel.mutating_policies import effects
+from engine.model import Review, review_of
+from engine.parse.celpolicies import parse_cel_exception, parse_cel_policy
+from tests.engine.celpolicies.documents import KYVERNO, NOW, config_map, document, pod, rule
+
+LABEL = "Object{metadata: Object.metadata{labels: Object.metadata.labels{seen: 'yes'}}}"
+
+
+def apply(expression: str) -> dict[str, Any]:
+    return {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+
+
+def patch(expression: str) -> dict[str, Any]:
+    return {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
+
+
+def mutating(*mutations: Any, namespace: str = "", **spec: Any) -> Any:
+    kind = "NamespacedMutatingPolicy" if namespace else "MutatingPolicy"
+    body = {
+        "matchConstraints": {"resourceRules": [rule("configmaps")]},
+        "mutations": list(mutations) or [apply(LABEL)],
+        **spec,
+    }
+    place = {"namespace": namespace} if namespace else {}
+    return parse_cel_policy(document(KYVERNO, kind, "p", body, **place))
+
+
+def excepting(**spec: Any) -> Any:
+    body = {"policyRefs": [{"name": "p", "kind": "MutatingPolicy"}], **spec}
+    return parse_cel_exception(document(KYVERNO, "PolicyException", "e", body, namespace="ops"))
+
+
+def answer(policy: Any, obj: Any = None, *, exceptions: Any = (), answers: Any = None) -> Any:
+    obj = config_map(a="1") if obj is None else obj
+    review = obj if isinstance(obj, Review) else review_of(obj)
+    compiled = PolicySet.compile([policy], exceptions)
+    assert not compiled.problems, compiled.problems
+    return evaluate(compiled, review, Inputs(now=NOW, answers=answers or {}))
+
+
+def said(found: Any) -> list[tuple[str, str, str]]:
+    return [(one.rule, str(one.status), one.message) for one in found.results]
+
+
+def test_each_mutation_sees_what_the_one_before_left_and_the_request_as_it_was() -> None:
+    found = answer(
+        mutating(
+            apply("Object{data: {'b': object.data.a + '2'}}"),
+            patch("[JSONPatch{op: 'add', path: '/data/c', value: object.data.b + '3'}]"),
+            apply("Object{data: {'d': string(has(request.object.data.b))}}"),
+        )
+    )
+
+    assert said(found) == [("", "pass", "success")]
+    assert found.patched["data"] == {"a": "1", "b": "12", "c": "123", "d": "false"}
+
+
+def test_all_mutations_count_or_none() -> None:
+    found = answer(mutating(apply(LABEL), apply("Object{data: {'b': object.data.nothing}}")))
+
+    assert said(found) == [
+        ("evaluation", "error", "failed to evaluate policy: no such key: nothing")
+    ]
+    assert "labels" not in found.patched["metadata"]
+
+
+def test_nothing_to_change_passes_and_conditions_that_do_not_hold_skip() -> None:
+    assert said(answer(mutating(apply("Object{}")))) == [("", "pass", "success")]
+    no = [{"name": "n", "expression": "object.data.a == '2'"}]
+    assert said(answer(mutating(matchConditions=no))) == [("", "skip", "skip")]
+    assert said(answer(mutating(), pod())) == []
+
+
+def test_conditions_may_read_variables() -> None:
+    variables = [{"name": "one", "expression": "object.data.a == '1'"}]
+    condition = [{"name": "n", "expression": "variables.one"}]
+
+    assert said(answer(mutating(variables=variables, matchConditions=condition))) == [
+        ("", "pass", "success")
+    ]
+
+
+def test_errors_of_conditions_are_told_together() -> None:
+    broken = [{"name": str(n), "expression": "object.spec.x"} for n in range(2)]
+
+    assert said(answer(mutating(matchConditions=broken))) == [
+        ("evaluation", "error", "failed to evaluate policy: no such key: spec; no such key: spec")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("[JSONPatch{op: 'remove', path: '/data/x'}]", "error in remove for path: '/data/x': Unable to remove nonexistent key: x: missing value"),
+        ("[JSONPatch{op: 'add', path: '/x/y', value: 1}]", 'add operation does not apply: doc is missing path: "/x/y": missing value'),
+        ("[JSONPatch{op: 'replace', path: '/data/x', value: 1}]", "replace operation does not apply: doc is missing key: /data/x: missing value"),
+    ],
+)  # fmt: skip
+def test_patches_make_no_parents_and_remove_only_what_is_there(expression: str, text: str) -> None:
+    assert said(answer(mutating(patch(expression)))) == [
+        ("evaluation", "error", f"failed to evaluate policy: JSON Patch: {text}")
+    ]
+
+
+def test_a_test_that_fails_ends_a_patch_and_passes() -> None:
+    found = answer(
+        mutating(
+            patch(
+                "[JSONPatch{op: 'add', path: '/data/b', value: 'x'},"
+                " JSONPatch{op: 'test', path: '/data/a', value: '2'}]"
+            )
+        )
+    )
+
+    assert said(found) == [("", "pass", "success")]
+    assert found.patched["data"] == {"a": "1"}
+
+
+def test_audit_annotations_see_the_changed_object() -> None:
+    noted = [{"key": "k", "valueExpression": "object.metadata.labels.seen"}]
+    found = answer(mutating(auditAnnotations=noted))
+
+    assert found.results[0].properties == {"k": "yes"}
+
+
+def test_an_exception_leaves_the_object_as_it_is() -> None:
+    found = answer(mutating(), exceptions=[excepting()])
+
+    text = "rule is skipped due to policy exception: ops/e"
+    assert said(found) == [("exception", "skip", text)]
+    assert found.results[0].exceptions == ("ops/e",)
+    assert "labels" not in found.patched["metadata"]
+    passed = answer(mutating(), exceptions=[excepting(reportResult="pass")])
+    assert said(passed) == [("exception", "pass", "rule is passed due to policy exception: ops/e")]
+
+
+def test_a_broken_exception_breaks_nothing() -> None:
+    broken = excepting(matchConditions=[{"name": "n", "expression": "object.nothing.x"}])
+
+    assert said(answer(mutating(), exceptions=[broken])) == [("", "pass", "success")]
+
+
+def test_a_fine_grained_exception_only_lends_its_lists() -> None:
+    policy = mutating(apply("Object{data: {'n': string(size(exceptions.allowedValues))}}"))
+    found = answer(policy, exceptions=[excepting(allowedValues=["x", "y"])])
+
+    assert said(found) == [("", "pass", "success")]
+    assert found.patched["data"]["n"] == "2"
+
+
+def test_a_namespaced_policy_changes_what_is_in_its_namespace_only() -> None:
+    assert said(answer(mutating(namespace="dev"))) == [("", "pass", "success")]
+    assert said(answer(mutating(namespace="shop"))) == []
+
+
+def test_what_decides_about_policies_is_not_changed() -> None:
+    wide = {"resourceRules": [rule("*", group="*", apiVersions=["*"])]}
+    grant = {
+        "apiVersion": "kpolicy.io/v1alpha1", "kind": "Grant",
+        "metadata": {"name": "g", "namespace": "dev"}, "spec": {},
+    }  # fmt: skip
+
+    found = answer(mutating(matchConstraints=wide), grant)
+
+    assert [one.status for one in found.results] == ["skip"]
+    assert found.patched is grant
+
+
+# --- existing objects ------------------------------------------------------------------------------------------------
+
+EXISTING = {"evaluation": {"mutateExisting": {"enabled": True}}}
+TARGETS = {"resourceRules": [rule("configmaps")]}
+LISTED = ListLookup("v1", "", "", resource="configmaps")
+
+
+def on_pods(*mutations: Any, **spec: Any) -> Any:
+    rules = {"resourceRules": [rule("pods")]}
+    given = {"matchConstraints": rules, "targetMatchConstraints": TARGETS, **EXISTING, **spec}
+    return mutating(*mutations, **given)
+
+
+def changed(found: Any) -> list[str]:
+    return [
+        target.after["metadata"]["name"]
+        for one in found.results
+        for target in one.targets
+        if target.after is not target.before
+    ]
+
+
+def test_targets_are_changed_and_the_trigger_is_not() -> None:
+    there = {LISTED: Answer.found([config_map("a"), config_map("b", labels={"seen": "yes"})])}
+    found = answer(on_pods(), pod(), answers=there)
+
+    assert said(found) == [("", "pass", "success")] * 2
+    assert changed(found) == ["a"]
+
+
+def test_without_target_constraints_trigger_and_existing_objects_are_changed() -> None:
+    there = {LISTED: Answer.found([config_map("a")])}
+    found = answer(mutating(**EXISTING), answers=there)
+
+    assert changed(found) == ["a"]
+    assert found.patched["metadata"]["labels"] == {"seen": "yes"}
+
+
+def test_exclusions_and_operations_of_targets_count() -> None:
+    there = {LISTED: Answer.found([config_map("a"), config_map("b")])}
+    without_b = {**TARGETS, "excludeResourceRules": [rule("configmaps", resourceNames=["b"])]}
+    found = answer(on_pods(targetMatchConstraints=without_b), pod(), answers=there)
+    assert changed(found) == ["a"]
+
+    gone = {"resourceRules": [rule("configmaps", operations=["DELETE"])]}
+    assert changed(answer(on_pods(targetMatchConstraints=gone), pod(), answers=there)) == []
+
+
+def test_a_target_that_errs_skips_or_is_exempted_is_told_and_the_others_are_changed() -> None:
+    there = {
+        LISTED: Answer.found([config_map("a", x="1"), config_map("b"), config_map("c", x="2")])
+    }
+    policy = on_pods(
+        apply("Object{data: {'y': object.data.x}}"),
+        targetMatchConditions=[{"name": "n", "expression": "object.metadata.name != 'c'"}],
+    )
+    found = answer(policy, pod(), answers=there)
+
+    assert said(found) == [
+        ("", "pass", "success"),
+        ("evaluation", "error", "failed to evaluate policy: no such key: x"),
+        ("", "skip", "skip"),
+    ]
+    assert [one.targets[0].before["metadata"]["name"] for one in found.results] == ["a", "b", "c"]
+    spared = excepting(matchConditions=[{"name": "n", "expression": "object.kind == 'ConfigMap'"}])
+    exempted = answer(policy, pod(), answers=there, exceptions=[spared])
+    assert {one.rule for one in exempted.results} == {"exception"}
+
+
+def test_expressions_about_a_target_read_the_request_of_the_trigger() -> None:
+    there = {LISTED: Answer.found([config_map("a")])}
+    policy = on_pods(apply("Object{data: {'by': request.object.metadata.name + object.kind}}"))
+    (result,) = answer(policy, pod(), answers=there).results
+
+    assert result.targets[0].after["data"] == {"by": "xConfigMap"}
+
+
+def test_an_expression_may_give_the_targets() -> None:
+    target = "{'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': object.metadata.name, 'namespace': 'dev'}}"
+    found = answer(on_pods(targetMatchConstraints={"expression": target}), pod())
+    assert changed(found) == ["x"]
+
+    both = f"{{'items': [{target}, {target}]}}"
+    assert changed(answer(on_pods(targetMatchConstraints={"expression": both}), pod())) == ["x"] * 2
+
+
+def test_a_patch_is_applied_once_to_pods_with_autogen() -> None:
+    there = {ListLookup("v1", "", "", resource="pods"): Answer.found([pod(a="b")])}
+    policy = mutating(
+        patch("[JSONPatch{op: 'add', path: '/spec/containers/-', value: Object{name: 'x'}}]"),
+        matchConstraints={"resourceRules": [rule("pods")]},
+        targetMatchConstraints={"resourceRules": [rule("pods")]},
+        **EXISTING,
+    )
+    (result,) = answer(policy, pod(), answers=there).results
+
+    assert [one["name"] for one in result.targets[0].after["spec"]["containers"]] == ["c", "x"]
+
+
+# --- autogen ---------------------------------------------------------------------------------------------------------
+
+
+def test_variants_are_as_upstream_writes_them() -> None:
+    spec = {
+        "matchConstraints": {"resourceRules": [rule("pods")]},
+        "matchConditions": [{"name": "n", "expression": "has(object.spec.x) && object.metadata.name != ''"}],
+        "mutations": [
+            apply("Object{ spec: Object.spec{ hostNetwork: false } }"),
+            apply("true ? Object{} : Object{spec: Object.spec{}}"),
+            patch("[JSONPatch{op: 'add', path: '/spec/x', value: object.spec.y}]"),
+        ],
+    }  # fmt: skip
+    defaults, cron = variants(spec)
+
+    assert [defaults.name, cron.name] == ["defaults", "cronjobs"]
+    assert defaults.resources == (
+        "daemonsets",
+        "deployments",
+        "replicasets",
+        "statefulsets",
+        "jobs",
+    )
+    assert defaults.spec["matchConditions"][0]["expression"] == (
+        "has(object.spec.template.spec.x) && object.metadata.name != ''"
+    )
+    said = [one.get("applyConfiguration") for one in defaults.spec["mutations"]]
+    assert said[0]["expression"] == (
+        "Object{spec: Object.spec{template: Object.spec.template{"
+        " spec: Object.spec.template.spec{ hostNetwork: false } }}}"
+    )
+    assert said[1]["expression"] == "true ? Object{} : Object{spec: Object.spec.template.spec{}}"
+    assert defaults.spec["mutations"][2] == spec["mutations"][2]
+    assert cron.spec["mutations"][0]["applyConfiguration"]["expression"].startswith(
+        "Object{spec: Object.spec{jobTemplate: Object.spec.jobTemplate{spec: Object.spec.jobTemplate.spec{"
+    )
+    assert defaults.spec["matchConstraints"]["resourceRules"] == [
+        {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"],
+         "resources": ["daemonsets", "deployments", "replicasets", "statefulsets"]},
+        {"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"],
+         "resources": ["jobs"]},
+    ]  # fmt: skip
+
+
+# --- what a policy does ----------------------------------------------------------------------------------------------
+
+
+def verbs(policy: Any) -> list[tuple[str, tuple[str, ...]]]:
+    return [(one.at.rpartition(".")[2], one.verbs) for one in effects(policy)]
+
+
+def test_the_author_is_asked_for_what_the_policy_does() -> None:
+    assert verbs(mutating()) == [("matchConstraints", ("create", "update"))]
+    assert verbs(on_pods()) == [
+        ("targetMatchConstraints", ("get", "list", "update")),
+        ("matchConstraints", ("get",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "mutation",
+    [
+        apply("Object{metadata: Object.metadata{labels: {'cleanup.kyverno.io/ttl': '1m'}}}"),
+        apply("Object{metadata: Object.metadata{labels: object.data}}"),
+        apply("Object{metadata: Object.metadata{labels: {object.data.k: '1m'}}}"),
+        patch("[JSONPatch{op: 'add', path: '/metadata/labels/' + object.data.k, value: '1m'}]"),
+        patch("[JSONPatch{op: 'add', path: variables.path, value: '1m'}]"),
+        patch("[JSONPatch{op: 'add', path: '/metadata/labels', value: object.data}]"),
+    ],
+)
+def test_who_may_not_delete_writes_no_labels_that_nobody_knows(mutation: Any) -> None:
+    [(_, asked)] = verbs(mutating(mutation))
+    assert asked == ("create", "update", "delete")
