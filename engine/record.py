@@ -63,7 +63,7 @@ def record(cls: type[T]) -> type[T]:
     return cast("type[T]", type(cls.__name__, cls.__bases__, {**methods, **own}))
 
 
-def replace(value: T, **changes: Any) -> T:
+def replace(value: T, /, **changes: Any) -> T:
     """Return a record like `value` with some fields changed; raises TypeError for names that are no fields."""
     given: Any = value
     own = given.__dict__

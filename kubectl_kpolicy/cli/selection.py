@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kubectl_kpolicy.cluster.subject import spellings
 from kubectl_kpolicy.output.misuse import Misuse
 
 if TYPE_CHECKING:
@@ -86,22 +87,7 @@ def is_named(row: Row, names: Sequence[str]) -> bool:
     own = {row.text("name"), row.text("resource"), row.text("policy"), row.text("id"), row.text("rules"),
            f"{row.text('policy')}/{row.text('rule')}", f"{row.text('kind')}/{row.text('name')}", _printed(row)}  # fmt: skip
     lowered = {one.lower() for one in own if one}
-    return any(not lowered.isdisjoint(_spellings(name.lower())) for name in names)
-
-
-_SHORT = {"po": "pod", "deploy": "deployment", "sts": "statefulset", "ds": "daemonset", "rs": "replicaset", "cj": "cronjob", "cm": "configmap",
-          "svc": "service", "ns": "namespace", "sa": "serviceaccount", "ing": "ingress", "netpol": "networkpolicy", "pvc": "persistentvolumeclaim",
-          "no": "node", "polex": "policyexception", "cpol": "clusterpolicy", "pol": "policy", "gr": "grant"}  # fmt: skip
-"""kubectl's short names of kinds, for words that are compared with rows and not sent to a server."""
-
-
-def _spellings(name: str) -> set[str]:
-    """Return a name as rows may have it: `deploy/web`, `deployments/web` and `deployment/web` are the same."""
-    kind, slash, rest = name.partition("/")
-    if not slash:
-        return {name}
-    singular = f"{kind[:-3]}y" if kind.endswith("ies") else kind.removesuffix("s")
-    return {name, f"{_SHORT.get(kind, kind)}/{rest}", f"{singular}/{rest}"}
+    return any(not lowered.isdisjoint(spellings(name)) for name in names)
 
 
 def _printed(row: Row) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,6 @@ if TYPE_CHECKING:
     import argparse
 
 SUMMARY = "how things stand, in a few numbers"
-_COUNTED = {"blocks": "events", "active": "grants", "pending": "grants", "ending": "grants", "codes": "codes",
-            "cleanup": "cleanuppolicies", "drift": "exceptions", "audit": "auditsegments"}  # fmt: skip
-"""What numbers are counts of; where that cannot be read there is no number, which is not none."""
 SEVERITIES = ("critical", "high", "medium", "low", "info")
 
 
@@ -53,19 +51,30 @@ def _run(args: argparse.Namespace) -> int:
         return code
     gauges = pulse.gauges(world, now)
     if args.output == "table":
+        place = _place(args)
         table = Table([Column("WHAT"), Column("COUNT"), Column("SEE")])
         for gauge in gauges:
-            if problem := world.problem(_COUNTED.get(gauge.id, "")):
-                table.add(gauge.title, "-", problem.message)
+            said = gauge.knowledge.said(now)
+            if gauge.value is None:
+                table.add(gauge.title, "-", said)
                 continue
             where = f" --where '{gauge.where}'" if gauge.where else ""
             command = SCREENS[gauge.screen].command
-            table.add(gauge.title, str(gauge.value), f"kubectl kpolicy {command}{where}")
+            table.add(gauge.title, gauge.text, f"kubectl kpolicy {command}{place}{where}")
         sys.stdout.write(table.text())
     else:
-        numbers = {gauge.id: None if world.problem(_COUNTED.get(gauge.id, "")) else gauge.value for gauge in gauges}  # fmt: skip
+        numbers = {gauge.id: gauge.value for gauge in gauges}
         write_object(sys.stdout, {"apiVersion": "kpolicy.io/v1alpha1", "kind": "Status", "counts": numbers}, args.output)  # fmt: skip
     return _verdict(args, world) if args.exit_code else 0
+
+
+def _place(args: argparse.Namespace) -> str:
+    """Return the flags with which other commands look at the cluster and the place that was counted."""
+    flags = ("kubeconfig", "context", "cluster", "user", "namespace", "replay")
+    given = [f" --{name} {shlex.quote(value)}" for name in flags if (value := getattr(args, name))]
+    given += [f" --as {shlex.quote(args.as_user)}"] if args.as_user else []
+    given += [f" --as-group {shlex.quote(one)}" for one in args.as_group]
+    return ("" if args.namespace else " -A") + "".join(given)
 
 
 def _verdict(args: argparse.Namespace, world: object) -> int:

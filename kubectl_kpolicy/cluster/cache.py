@@ -127,14 +127,15 @@ class ClusterCache:
             self._rows.pop((resource, key), None)
             self._changed(Change(resource, key))
 
-    def replace(self, resource: str, objects: Iterable[Object], at: datetime) -> None:
-        """Hold exactly these objects, which are all there are."""
+    def replace(self, resource: str, objects: Iterable[Object], at: datetime | None) -> None:
+        """Hold exactly these objects, which are all there are at an instant; None where there may be more."""
         arrived = {key_of(obj): obj for obj in objects}
         for key in [key for key in self._objects.get(resource, {}) if key not in arrived]:
             self.remove(resource, key)
         for obj in arrived.values():
             self.put(resource, obj)
-        self.synced(resource, at)
+        if at is not None:
+            self.synced(resource, at)
 
     def clear(self) -> None:
         """Forget everything, as if nothing had been read yet; listeners hear of each resource that is gone."""

@@ -20,7 +20,7 @@ from kubectl_kpolicy.output.explanation import (
 from kubectl_kpolicy.output.fields import items, word
 
 from .exceptions import ends_at, rule_texts
-from .violations import all_rows
+from .violations import rows_by_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -37,13 +37,7 @@ Resolve = Callable[[frozenset["Lookup"]], "Awaitable[Mapping[Lookup, Answer]]"]
 
 def explained_by_reports(world: ClusterCache, namespace: str, resource: str, now: datetime) -> list[Reason]:  # fmt: skip
     """Return the reasons for one object as reports tell them, one for each policy that speaks of it."""
-    rows = [
-        row
-        for row in all_rows(world)
-        if row.text("namespace") == namespace
-        and row.text("resource").lower().endswith(resource.lower())
-    ]
-    return _by_reports(world, rows, now)
+    return _by_reports(world, rows_by_object(world).get((namespace, resource), ()), now)
 
 
 def _by_reports(world: ClusterCache, rows: Sequence[Row], now: datetime) -> list[Reason]:

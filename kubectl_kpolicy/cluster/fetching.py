@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from controllers.kube.client import PAGE
 from controllers.kube.errors import KubeError, NotFound
 from controllers.kube.kinds import CONFIG_MAPS, Discovery, Kind
-from engine.record import record
+from engine.record import record, replace
 
 from . import celkinds
 from .cache import ClusterCache, Problem, Trouble
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 TTL_LABEL = "cleanup.kyverno.io/ttl"
 _AT_ONCE = 8
+_ANY = Kind("", "v1", "kinds", "Kind")
 
 
 @record
@@ -55,7 +56,7 @@ async def _fetch(
     client: Client, world: ClusterCache, name: str, now: datetime, scope: Scope
 ) -> None:
     if name == TTL_OBJECTS:
-        world.replace(name, await labelled(client, scope.namespace), now)
+        await fetch_labelled(client, world, scope.namespace, now)
     elif name == JOURNAL:
         await fetch_journal(client, world, scope.journal, now)
     elif name in celkinds.NAMES:
@@ -125,16 +126,19 @@ async def fetch_journal(client: Client, world: ClusterCache, place: str, now: da
         world.replace(JOURNAL, [found], now)
 
 
-async def labelled(client: Client, namespace: str = "") -> list[Object]:
-    """Return the metadata of all objects with a TTL label, of every kind that can be listed and deleted.
+async def fetch_labelled(
+    client: Client, world: ClusterCache, namespace: str, now: datetime
+) -> None:
+    """Read the metadata of all objects with a TTL label, of every kind that can be deleted.
 
-    Kinds that may not be listed are passed over: this is a view, and what the reader may not see is not in it.
+    Of kinds that may not be listed nobody knows whether an object has one; that is noted beside those that were found.
     """
     discovery = Discovery(client)
     try:
         await discovery.refresh()
-    except KubeError:
-        return []
+    except KubeError as error:
+        world.hindered(TTL_OBJECTS, problem_of(error, _ANY))
+        return
     kinds = [
         kind
         for kind in discovery.matching("*", "*", "*", preferred=True)
@@ -142,12 +146,18 @@ async def labelled(client: Client, namespace: str = "") -> list[Object]:
     ]
     gate = asyncio.Semaphore(_AT_ONCE)
     lists = await asyncio.gather(*(_labelled(client, kind, namespace, gate) for kind in kinds))
-    return [obj for found in lists for obj in found]
+    missed = [(kind, found) for kind, found in zip(kinds, lists, strict=True) if isinstance(found, KubeError)]  # fmt: skip
+    world.replace(TTL_OBJECTS, [obj for found in lists if not isinstance(found, KubeError) for obj in found], None if missed else now)  # fmt: skip
+    if missed:
+        kind, refusal = missed[0]
+        problem = problem_of(refusal, kind)
+        more = f" and {len(missed) - 1} more kinds" if len(missed) > 1 else ""
+        world.hindered(TTL_OBJECTS, replace(problem, message=f"{problem.message}{more}"))
 
 
 async def _labelled(
     client: Client, kind: Kind, namespace: str, gate: asyncio.Semaphore
-) -> list[Object]:
+) -> list[Object] | KubeError:
     async with gate:
         try:
             page = await client.list_all(
@@ -156,7 +166,9 @@ async def _labelled(
                 label_selector=TTL_LABEL,
                 metadata_only=True,
             )
-        except KubeError:
+        except NotFound:
             return []
+        except KubeError as error:
+            return error
     head = {"apiVersion": kind.api_version, "kind": kind.kind}
     return [{**obj, **head} for obj in page.items]

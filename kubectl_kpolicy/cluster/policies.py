@@ -10,7 +10,9 @@ from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant
 
 from . import celkinds
+from .knowledge import Sight, known
 from .violations import FAILURES, all_rows
+from .violations import LISTING as VIOLATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +44,16 @@ def policy_rows(world: ClusterCache, _now: datetime) -> list[Row]:
     excepted.update(
         name for exception in world.objects(celkinds.EXCEPTIONS) for name in celkinds.named_policies(exception)
     )  # fmt: skip
-    return [_row(policy, counts, excepted, scanned) for policy in every_policy(world)]
+    unknown = _uncounted(world)
+    return [_row(policy, counts, excepted, scanned, unknown) for policy in every_policy(world)]
+
+
+def _uncounted(world: ClusterCache) -> frozenset[str]:
+    """Return the columns whose zero would be a guess: what is counted in them was not read, or not all of it."""
+    reports = known(world, VIOLATIONS).sight in (Sight.WHOLE, Sight.STALE)
+    return frozenset(
+        (*(() if reports else ("fail", "pass")), *(() if world.is_synced("exceptions") else ("exceptions",)))
+    )  # fmt: skip
 
 
 def every_policy(world: ClusterCache) -> list[Object]:
@@ -92,6 +103,7 @@ def _row(
     counts: Mapping[tuple[str, str], int],
     excepted: Mapping[str, int],
     scanned: Mapping[str, datetime],
+    unknown: frozenset[str],
 ) -> Row:
     key = policy_key(policy)
     spec, annotations = part(policy, "spec"), part(policy, "metadata", "annotations")
@@ -117,6 +129,7 @@ def _row(
         "policy": key,
         "namespace": word(policy, "metadata", "namespace"),
     }
+    cells.update({name: None for name in unknown if not cells[name]})
     return Row(f"{policy.get('kind')}/{key}", cells, policy)
 
 

@@ -6,10 +6,11 @@ from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from engine.record import record
+from engine.record import record, replace
 from kubectl_kpolicy.output.rows import SEVERITIES
 
 from . import audit, blocks, cleanup, codes, exceptions, grants, violations
+from .knowledge import Knowledge, Sight, known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -20,29 +21,57 @@ if TYPE_CHECKING:
     from .cache import ClusterCache
 
 HOURS = 24
+_COUNTED = {
+    one.noun: one
+    for one in (violations.LISTING, blocks.LISTING, grants.GRANTS, codes.LISTING, cleanup.LISTING, exceptions.LISTING, audit.LISTING)
+}  # fmt: skip
+"""What gauges count, by the screens behind them."""
 
 
 @record
 class Gauge:
-    """One number with its words, the screen and the filter behind it, and whether it asks for attention."""
+    """One number with its words, the screen and the filter behind it, and whether it asks for attention.
+
+    `value` is None where nobody can know it: none was seen, but not everything either. `knowledge` says what is missing.
+    """
 
     id: str
     title: str
-    value: int
+    value: int | None
     screen: str
     where: str = ""
     role: str = "plain"
     trend: tuple[int, ...] = ()
+    knowledge: Knowledge = Knowledge(Sight.WHOLE)
+
+    @property
+    def text(self) -> str:
+        """The number for people: `?` for an unknown one, `+` after one that may be larger."""
+        if self.value is None:
+            return "?"
+        return f"{self.value:,}".replace(",", " ") + ("+" if self.knowledge.sight is Sight.PARTLY else "")  # fmt: skip
 
 
 def gauges(world: ClusterCache, now: datetime) -> list[Gauge]:
     """Return all gauges, in the order they are shown."""
-    return [
+    counted = [
         *_failures(violations.all_rows(world), now),
         *_admission(world, now),
         *_grants(world, now),
         *_endings(world, now),
     ]
+    knowledge = {screen: known(world, _COUNTED[screen]) for screen in {one.screen for one in counted}}  # fmt: skip
+    return [_honest(gauge, knowledge[gauge.screen]) for gauge in counted]
+
+
+def _honest(gauge: Gauge, knowledge: Knowledge) -> Gauge:
+    """Return a gauge without the number that its resources do not bear out, and without a role that says all is well."""
+    if knowledge.sight is Sight.WHOLE:
+        return gauge
+    is_blind = knowledge.sight in (Sight.LOADING, Sight.HINDERED)
+    unknown = is_blind or (not gauge.value and knowledge.sight is Sight.PARTLY)
+    role = "plain" if gauge.role == "success" or unknown else gauge.role
+    return replace(gauge, value=None if unknown else gauge.value, role=role, knowledge=knowledge)
 
 
 def _failures(rows: Sequence[Row], now: datetime) -> Iterator[Gauge]:
@@ -68,7 +97,7 @@ def _grants(world: ClusterCache, now: datetime) -> Iterator[Gauge]:
     states = Counter(row.text("state") for row in rows)
     soon = [row for row in rows if row.cells["state"] == "active" and _within(row.moment("left"), now, timedelta(hours=1))]  # fmt: skip
     yield Gauge("active", "active grants", states["active"], "grants", "state=active", "success")
-    yield Gauge("pending", "pending", states["pending"], "inbox", "", _warn(states["pending"]))  # fmt: skip
+    yield Gauge("pending", "pending", states["pending"], "grants", "state=pending", _warn(states["pending"]))  # fmt: skip
     yield Gauge("ending", "ending <1h", len(soon), "grants", "state=active left<1h", _warn(len(soon)))  # fmt: skip
     out = [row for row in codes.code_rows(world, now) if row.cells["state"] in ("issued", "active", "unused")]  # fmt: skip
     yield Gauge("codes", "codes out", len(out), "codes", "state=issued,active,unused")

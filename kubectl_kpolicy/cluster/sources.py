@@ -14,9 +14,9 @@ from controllers.kube.reflector import Selection
 
 from . import celkinds
 from .cache import ClusterCache, Problem, Trouble, key_of
-from .fetching import Scope, fetch_journal, labelled, named
+from .fetching import Scope, fetch_journal, fetch_labelled, named
 from .problems import problem_of
-from .resources import RESOURCES, TTL_OBJECTS, Resource
+from .resources import RESOURCES, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable
@@ -74,6 +74,7 @@ class LiveSource:
         self._informers = Informers(client, clock=clock, on_problem=self._troubled, by_page=True)
         self._tasks: set[asyncio.Task[None]] = set()
         self._polled = asyncio.Lock()
+        self._silent: dict[str, Problem] = {}
 
     def __repr__(self) -> str:
         return f"<LiveSource {self.name or '-'} {self.world!r}>"
@@ -101,8 +102,7 @@ class LiveSource:
         async with self._polled:
             await self._beat()
             await fetch_journal(self.client, self.world, self._scope.journal, self.now())
-            found = await labelled(self.client, self._scope.namespace)
-            self.world.replace(TTL_OBJECTS, found, self.now())
+            await fetch_labelled(self.client, self.world, self._scope.namespace, self.now())
 
     async def close(self) -> None:
         """Stop all watches."""
@@ -176,10 +176,33 @@ class LiveSource:
             await self._clock.sleep(POLL_SECONDS)
 
     async def _live(self) -> None:
+        """Listen for the server: a watch on a connection that went silent would not tell for minutes."""
+        answered = self.now()
         while True:
             await self._clock.sleep(BEAT_SECONDS)
-            with suppress(KubeError):
+            try:
                 await self._beat()
+            except KubeError as error:
+                self._note_silence(error, answered)
+            else:
+                answered = self.now()
+                self._note_answer(answered)
+
+    def _note_silence(self, error: KubeError, answered: datetime) -> None:
+        """Let what was whole be what it was when the server last answered."""
+        for resource in self._wanted:
+            name = resource.name
+            if self.world.is_synced(name) and not self.world.problem(name):
+                self.world.synced(name, answered)
+                problem = self._silent[name] = problem_of(error, resource.kind)
+                self.world.hindered(name, problem)
+
+    def _note_answer(self, now: datetime) -> None:
+        """Take back what silence was noted for, unless a watch has found more wrong meanwhile."""
+        for name, problem in self._silent.items():
+            if self.world.problem(name) is problem:
+                self.world.synced(name, now)
+        self._silent.clear()
 
     async def _beat(self) -> None:
         """Ask the server for anything; raises KubeError where it is away, not where it does not answer this."""

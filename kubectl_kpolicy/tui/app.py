@@ -232,7 +232,7 @@ class Console(App[str]):
                 # A table loses the focus while it has no rows to show, and cannot take it before it is mounted.
                 self.call_after_refresh(self._focus)
         elif self.current == "pulse":
-            self.query_one(PulseView).put(pulse.gauges(world, now))
+            self.query_one(PulseView).put(pulse.gauges(world, now), now)
         self._dirty = False
         self.draw_frame()
         if not self._began:
@@ -302,8 +302,9 @@ class Console(App[str]):
         if not self._is_up:
             return
         self._ticks += 1
-        if self._ticks % _SLOW_TICK == 0 and self.view is not None and len(self.view.table.lines) < 5_000:  # fmt: skip
-            self.view.state.outdate()
+        if self._ticks % _SLOW_TICK == 0 and (self.table is None or len(self.table.lines) < 5_000):
+            if self.view is not None:
+                self.view.state.outdate()
             self._dirty = True
         if self.table is not None:
             self.table.tick(self.source.now())

@@ -43,8 +43,8 @@ class ExplainView(Vertical):
         yield self._reasons
         yield Static(_HELP, classes="notice", markup=False)
 
-    def show(self, title: str, reasons: Sequence[Reason]) -> None:
-        """Show why something is as it is; what failed is open, the rest is folded."""
+    def show(self, title: str, reasons: Sequence[Reason], unknown: str = "") -> None:
+        """Show why something is as it is; what failed is open, the rest is folded. `unknown` is what may speak of it unread."""
         self.border_title = f"Explain {plain(title)}".replace("[", r"\[")
         self._reasons.reset(Text(plain(title)))
         self._reasons.root.expand()
@@ -52,7 +52,7 @@ class ExplainView(Vertical):
             _add(self._reasons.root, reason)
         self.query_one(".notice", Static).display = not reasons
         if not reasons:
-            self.query_one(".notice", Static).update("no policy speaks of this object")
+            self.query_one(".notice", Static).update(unknown or "no policy speaks of this object")
 
 
 def _width(node: object) -> int:

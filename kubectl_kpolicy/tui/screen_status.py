@@ -6,15 +6,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from engine.record import record
-from kubectl_kpolicy.cluster.cache import Trouble
+from kubectl_kpolicy.cluster.knowledge import Sight, known
 from kubectl_kpolicy.cluster.resources import RESOURCES
-from kubectl_kpolicy.output import time_format
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from kubectl_kpolicy.cluster.cache import ClusterCache, Problem
+    from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.output.rows import Listing
 
     from .state import ListState, Shown
@@ -44,50 +43,27 @@ class Standing:
         return self.condition not in (Condition.FINE, Condition.STALE)
 
 
-_TITLES = {
-    Trouble.MISSING: "not installed",
-    Trouble.FORBIDDEN: "forbidden",
-    Trouble.UNAUTHORIZED: "not logged in",
-    Trouble.UNREACHABLE: "cluster unreachable",
-    Trouble.FAILED: "reading failed",
-}
-
-
 def standing(state: ListState, shown: Shown, world: ClusterCache, now: datetime) -> Standing:
-    """Return how things stand with a list screen."""
+    """Return how things stand with a list screen; only where all is known, no rows means that there is nothing."""
     listing = state.listing
-    whole = [name for name in listing.needs if world.is_synced(name)]
-    problems = [(name, found) for name in listing.needs if (found := world.problem(name))]
+    knowledge = known(world, listing)
+    said = knowledge.said(now)
+    advice = knowledge.problem.help if knowledge.problem is not None else ""
+    waits = knowledge.sight is Sight.LOADING or (knowledge.sight is Sight.PARTLY and not said)
     if shown.lines:
-        return _stale(world, problems, now) if problems else _partial(listing, world)
-    if not whole and problems:
-        _name, problem = problems[0]
-        return Standing(Condition.HINDERED, f"{_TITLES[problem.trouble]}: {problem.message}", problem.help)  # fmt: skip
-    if not whole and listing.noun != "health":
-        return Standing(Condition.LOADING, f"waiting for the API server: {_awaited(listing, world)}", "rows show as soon as they come")  # fmt: skip
+        condition = Condition.STALE if knowledge.sight is Sight.STALE else Condition.FINE
+        if waits:
+            said = f"more is on its way: {_awaited(listing, world)}"
+        return Standing(condition, said, advice)
+    if not shown.total and listing.noun != "health":
+        if waits:
+            return Standing(Condition.LOADING, f"waiting for the API server: {_awaited(listing, world)}", "rows show as soon as they come")  # fmt: skip
+        if said:
+            return Standing(Condition.HINDERED, said, advice)
     if shown.total:
-        return Standing(Condition.EMPTY, f"none of {shown.total} rows fits {_limits(state)}", _way_out(state))  # fmt: skip
+        text = f"none of {shown.total} rows fits {_limits(state)}"
+        return Standing(Condition.EMPTY, f"{text}; {said}" if said else text, _way_out(state))
     return Standing(Condition.EMPTY, listing.empty, listing.next_step)
-
-
-def _stale(world: ClusterCache, problems: list[tuple[str, Problem]], now: datetime) -> Standing:
-    name, problem = problems[0]
-    seen = world.seen_at(name)
-    if seen is None:
-        return Standing(Condition.FINE, f"without {name}: {problem.message}", problem.help)
-    old = time_format.span((now - seen).total_seconds())
-    return Standing(Condition.STALE, f"stale: as it was {old} ago; {_TITLES[problem.trouble]}: {problem.message}", problem.help)  # fmt: skip
-
-
-def _partial(listing: Listing, world: ClusterCache) -> Standing:
-    """Name what is missing beside the rows, where that is not simply not installed, and what is still being read."""
-    for name in listing.wants:
-        problem = world.problem(name)
-        if problem is not None and problem.trouble is not Trouble.MISSING:
-            return Standing(Condition.FINE, f"without {name}: {problem.message}", problem.help)
-    if any(not world.is_synced(name) and not world.problem(name) for name in listing.needs):
-        return Standing(Condition.FINE, f"more is on its way: {_awaited(listing, world)}")
-    return Standing(Condition.FINE)
 
 
 def _awaited(listing: Listing, world: ClusterCache) -> str:

@@ -232,12 +232,20 @@ def objects() -> dict[str, list[dict[str, Any]]]:
     }  # fmt: skip
 
 
-def world(found: dict[str, list[dict[str, Any]]] | None = None) -> ClusterCache:
-    """Return the scene, or other objects, with everything read."""
+def world(
+    found: dict[str, list[dict[str, Any]]] | None = None,
+    *,
+    without: tuple[str, ...] = (),
+    trouble: Trouble = Trouble.FORBIDDEN,
+) -> ClusterCache:
+    """Return the scene, or other objects, with everything read but what there is to be trouble with."""
     made = ClusterCache()
     given = objects() if found is None else found
     for name in (*RESOURCES, "celpolicies", "ttl", "journal"):
-        made.replace(name, given.get(name, ()), NOW)
+        if name in without:
+            made.hindered(name, problem_with(name, trouble))
+        else:
+            made.replace(name, given.get(name, ()), NOW)
     return made
 
 
@@ -245,14 +253,13 @@ def hindered(trouble: Trouble, *names: str) -> ClusterCache:
     """Return a ClusterCache in which resources cannot be read; all of them unless some are named."""
     made = ClusterCache()
     for name in names or RESOURCES:
-        text = {
-            Trouble.FORBIDDEN: f"you may not list {RESOURCES[name].kind}",
-            Trouble.MISSING: f"the server has no {RESOURCES[name].kind}",
-        }
-        made.hindered(
-            name,
-            Problem(
-                trouble, text.get(trouble, "no answer within 10 s"), "kubectl auth can-i --list"
-            ),
-        )
+        made.hindered(name, problem_with(name, trouble))
     return made
+
+
+def problem_with(name: str, trouble: Trouble) -> Problem:
+    text = {
+        Trouble.FORBIDDEN: f"you may not list {RESOURCES[name].kind}",
+        Trouble.MISSING: f"the server has no {RESOURCES[name].kind}",
+    }
+    return Problem(trouble, text.get(trouble, "no answer within 10 s"), "kubectl auth can-i --list")

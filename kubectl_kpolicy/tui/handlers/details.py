@@ -9,10 +9,14 @@ from rich.text import Text
 
 from engine.errors import EngineError
 from kubectl_kpolicy.actions.registry import Danger
-from kubectl_kpolicy.cluster import explaining
+from kubectl_kpolicy.cluster import explaining, violations
 from kubectl_kpolicy.cluster.details import hint, sections
+from kubectl_kpolicy.cluster.knowledge import known
+from kubectl_kpolicy.cluster.policies import LISTING as POLICIES
+from kubectl_kpolicy.cluster.subject import object_named, place_in_rows
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.explanation import Reason
+from kubectl_kpolicy.output.fields import word
 from kubectl_kpolicy.output.structured import yaml_text
 from kubectl_kpolicy.output.time_format import absolute
 from kubectl_kpolicy.tui.explaining import ExplainView
@@ -22,6 +26,8 @@ from kubectl_kpolicy.tui.state import Heading
 from kubectl_kpolicy.tui.widgets.detail import text_of
 from kubectl_kpolicy.tui.widgets.frame import key_name
 from kubectl_kpolicy.tui.widgets.gauges import PulseView
+
+from .changes import sentence
 
 if TYPE_CHECKING:
     from kubectl_kpolicy.tui.app import Console
@@ -87,19 +93,34 @@ async def explain(app: Console) -> None:
 
 
 async def explain_object(app: Console, namespace: str, resource: str) -> None:
-    """Open the Explain screen for an object, as the engine decides about it now or as reports tell."""
-    obj = await _fetched(app, namespace, resource)
-    app.go("explain")
+    """Open the Explain screen for an object, as the engine decides about it now or as reports tell.
+
+    Without a namespace that of the screen, or else the only one that has such an object.
+    """
     world, now = app.source.world, app.source.now()
+    place = namespace or app.settings.namespace
     try:
+        obj = await _fetched(app, place, resource)
         if obj is None:
-            found = explaining.explained_by_reports(world, namespace, resource, now)
+            place, resource, found = _told(app, place, resource)
         else:
+            place, resource = word(obj, "metadata", "namespace"), f"{word(obj, 'kind')}/{word(obj, 'metadata', 'name')}"  # fmt: skip
             found = await _asked(app, obj)
     except EngineError as error:
-        found = [Reason(error.message, "error")]
-    place = f"{namespace}/{resource}" if namespace else resource
-    app.query_one(ExplainView).show(place, found)
+        found = [Reason(plain(sentence(error)), "error")]
+    app.go("explain")
+    title = f"{place}/{resource}" if place else resource
+    app.query_one(ExplainView).show(title, found, unknown=known(world, POLICIES).said(now))
+
+
+def _told(app: Console, namespace: str, resource: str) -> tuple[str, str, list[Reason]]:
+    """Return what reports tell of an object, with its place as they have it; raises EngineError where they tell nothing."""
+    world, now = app.source.world, app.source.now()
+    place = place_in_rows(violations.all_rows(world), namespace, resource)
+    if place is None:
+        said = known(world, violations.LISTING).said(now)
+        raise EngineError(f"no policy report tells of `{resource}`" + (f" in namespace {namespace}" if namespace else ""), help=said)  # fmt: skip
+    return *place, explaining.explained_by_reports(world, *place, now)
 
 
 async def _asked(app: Console, obj: dict[str, object]) -> list[Reason]:
@@ -121,15 +142,19 @@ async def _asked(app: Console, obj: dict[str, object]) -> list[Reason]:
 
 
 async def _fetched(app: Console, namespace: str, resource: str) -> dict[str, object] | None:
-    """Return the object from the cluster; None in a recording, or where it is gone or may not be read."""
+    """Return the object from the cluster; None in a recording, or where it is gone or may not be read but reports tell of it.
+
+    Raises EngineError.
+    """
     from kubectl_kpolicy.cluster.sources import LiveSource
-    from kubectl_kpolicy.cluster.subject import object_named
 
     if not isinstance(app.source, LiveSource):
         return None
     try:
         return await object_named(app.source.client, namespace, resource)
     except EngineError as error:
+        if place_in_rows(violations.all_rows(app.source.world), namespace, resource) is None:
+            raise
         app.say(error.message, "yellow")
         return None
 

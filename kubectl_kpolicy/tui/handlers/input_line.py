@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from textual.widgets import Input
 
 from engine.errors import EngineError
+from kubectl_kpolicy.cluster.subject import subject_of
 from kubectl_kpolicy.filter import FilterError
 from kubectl_kpolicy.tui.command_line import understand
 from kubectl_kpolicy.tui.themes import theme_name
 
 from . import choices, replay
+from .changes import sentence
 from .details import explain_object
 from .navigation import set_namespace
 
@@ -61,12 +63,8 @@ def changed(app: Console) -> None:
         app.say("")
     except FilterError as error:
         app.view.state.where("")
-        app.say(_sentence(error), "yellow")
+        app.say(sentence(error), "yellow")
     app.draw()
-
-
-def _sentence(error: EngineError) -> str:
-    return f"{error.message}; {error.help}" if error.help else error.message
 
 
 _EDITS = {
@@ -121,7 +119,7 @@ async def run_line(app: Console, text: str) -> None:
     try:
         await _run(app, command.verb, command.word, command.rest)
     except EngineError as error:
-        app.say(_sentence(error), "yellow")
+        app.say(sentence(error), "yellow")
 
 
 async def _run(app: Console, verb: str, word: str, rest: str) -> None:
@@ -143,8 +141,7 @@ async def _run(app: Console, verb: str, word: str, rest: str) -> None:
         case "readonly":
             lock(app)
         case "explain":
-            namespace, _, resource = word.rpartition(" ")
-            await explain_object(app, namespace, resource)
+            await explain_object(app, *subject_of(word))
         case _:
             _choose(app, verb, word)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.containers import Grid
 from textual.message import Message
 from textual.widgets import Static
+
+from kubectl_kpolicy.cluster.knowledge import Sight
+from kubectl_kpolicy.output.cells import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,15 +38,17 @@ class GaugeBox(Static):
         super().__init__(classes="gauge")
         self.index = index
 
-    def show(self, gauge: Gauge, *, at_cursor: bool, is_ascii: bool) -> None:
-        """Draw a gauge."""
+    def show(self, gauge: Gauge, now: datetime, *, at_cursor: bool, is_ascii: bool) -> None:
+        """Draw a gauge; where its number cannot be believed, why stands in the place of the sparkline."""
         for role in ("error", "warning", "success", "plain"):
             self.set_class(gauge.role == role, f"-{role}")
         self.set_class(at_cursor, "-cursor")
         text = Text(no_wrap=True, overflow="ellipsis")
-        text.append(f"{gauge.value:,}".replace(",", " "), "bold")
+        text.append(gauge.text, "bold")
         text.append(f" {gauge.title}")
-        if any(gauge.trend):
+        if gauge.knowledge.sight is not Sight.WHOLE:
+            text.append(f"\n{plain(gauge.knowledge.brief(now))}")
+        elif any(gauge.trend):
             room = max(self.content_size.width, 6)
             text.append(f"\n{sparkline(halved(gauge.trend, room), is_ascii=is_ascii)}", "dim")
         self.update(text)
@@ -59,10 +65,12 @@ class PulseView(Grid, can_focus=True):
         super().__init__(id="pulse")
         self.gauges: Sequence[Gauge] = ()
         self.index = 0
+        self._now = datetime.now(UTC)
         self._is_ascii = is_ascii
 
-    def put(self, gauges: Sequence[Gauge]) -> None:
-        """Show these gauges."""
+    def put(self, gauges: Sequence[Gauge], now: datetime) -> None:
+        """Show these gauges as of an instant."""
+        self._now = now
         boxes = list(self.query(GaugeBox))
         missing = len(gauges) - len(boxes)
         if missing > 0:
@@ -87,7 +95,7 @@ class PulseView(Grid, can_focus=True):
     def _draw(self) -> None:
         for box in self.query(GaugeBox):
             if box.index < len(self.gauges):
-                box.show(self.gauges[box.index], at_cursor=box.index == self.index, is_ascii=self._is_ascii)  # fmt: skip
+                box.show(self.gauges[box.index], self._now, at_cursor=box.index == self.index, is_ascii=self._is_ascii)  # fmt: skip
 
 
 def halved(values: Sequence[int], room: int) -> Sequence[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -225,8 +226,30 @@ def test_the_numbers_are_those_of_pulse(run) -> None:
     assert json.loads(run("status", "-o", "json")[1])["counts"]["failures"] == 7
 
 
+def test_every_number_is_what_the_command_beside_it_finds(run) -> None:
+    found = {}
+    for line in run("status")[1].splitlines()[1:]:
+        number, _, command = line.partition("kubectl kpolicy ")
+        title, count = number.rsplit(maxsplit=1)
+        code, out, _ = run(*shlex.split(command), "-o", "csv", file="")
+        rows = csv.DictReader(io.StringIO(out))
+        found[title] = (code, sum(int(row.get("count") or 1) for row in rows), int(count))
+
+    assert len(found) == 12
+    assert [title for title, (code, one, other) in found.items() if one != other or code] == []
+
+
+@pytest.mark.parametrize(("words", "place"), [((), " -A"), (("-n", "shop", "--context", "a b"), " --context 'a b' --namespace shop")])  # fmt: skip
+def test_the_command_beside_a_number_looks_where_it_was_counted(run, words, place: str) -> None:
+    commands = [line.partition("kubectl kpolicy ")[2] for line in run("status", *words)[1].splitlines()[1:]]  # fmt: skip
+
+    assert commands
+    assert all(place in command for command in commands)
+
+
 def test_what_cannot_be_read_has_no_number(run, tmp_path: Path) -> None:
-    blind = recorded(tmp_path / "blind.jsonl", hindered(Trouble.MISSING, "grants", "codes"))
+    there = world({}, without=("grants", "codes"), trouble=Trouble.MISSING)
+    blind = recorded(tmp_path / "blind.jsonl", there)
 
     told = run("status", file=blind)[1].splitlines()
     counts = json.loads(run("status", "-o", "json", file=blind)[1])["counts"]

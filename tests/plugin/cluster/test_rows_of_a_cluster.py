@@ -334,6 +334,45 @@ def test_pulse_counts_what_its_doors_lead_to() -> None:
         assert count == gauge.value, gauge
 
 
+@pytest.mark.parametrize("there", [ClusterCache(), hindered(Trouble.FORBIDDEN), hindered(Trouble.UNREACHABLE)])  # fmt: skip
+def test_pulse_has_no_number_and_no_all_clear_where_nothing_was_read(there: ClusterCache) -> None:
+    found = pulse.gauges(there, NOW)
+
+    assert {gauge.value for gauge in found} == {None}
+    assert {gauge.text for gauge in found} == {"?"}
+    assert "success" not in {gauge.role for gauge in found}
+    assert all(gauge.knowledge.brief(NOW) for gauge in found)
+
+
+def test_pulse_says_when_there_may_be_more_than_was_counted() -> None:
+    def failures(there: ClusterCache) -> str:
+        return next(gauge.text for gauge in pulse.gauges(there, NOW) if gauge.id == "failures")
+
+    assert failures(world(without=("clusterreports",))) == "6+"
+    assert failures(world({}, without=("clusterreports",))) == "?"
+
+
+def test_a_policy_has_no_number_of_failures_where_reports_cannot_be_read() -> None:
+    blind = world(without=("reports", "clusterreports", "exceptions"))
+    seen = policies.policy_rows(world({**objects(), "reports": [], "clusterreports": []}), NOW)
+
+    for row in policies.policy_rows(blind, NOW):
+        assert [row.cells[name] for name in ("fail", "pass", "exceptions")] == [None] * 3
+    assert {row.cells["fail"] for row in seen} == {0}
+
+
+def test_pulse_says_how_old_its_numbers_are_once_the_server_is_away() -> None:
+    there = world()
+    there.hindered("reports", hindered(Trouble.UNREACHABLE).problem("reports"))
+    found = {gauge.id: gauge for gauge in pulse.gauges(there, NOW)}
+    later = NOW + timedelta(minutes=7)
+
+    assert found["failures"].text == "7"
+    assert found["failures"].knowledge.brief(later) == "stale 7m"
+    assert "cluster unreachable" in found["failures"].knowledge.said(later)
+    assert found["active"].knowledge.brief(later) == ""
+
+
 def test_every_listing_has_rows_with_all_its_cells_and_unique_names() -> None:
     for listing in LISTINGS.values():
         rows = listing.rows(world(), NOW)

@@ -84,6 +84,26 @@ def test_objects_with_a_ttl_label_are_found_whatever_their_kind() -> None:
     ]
 
 
+def test_kinds_that_may_not_be_listed_may_hide_objects_with_a_ttl_label() -> None:
+    client = server(ttl_object("ConfigMap", "x", "a", "5m", "2026-03-14T11:00:00Z"))
+    client.fail("list", Forbidden("no", status=403), times=1)
+
+    found = asyncio.run(fetch(client, ["ttl"], NOW))
+
+    assert not found.is_synced("ttl")
+    assert "you may not list" in found.problem("ttl").message
+
+
+def test_kinds_that_nobody_told_may_have_objects_with_a_ttl_label() -> None:
+    client = server()
+    client.fail("*", Unreachable("cannot be reached"), times=99)
+
+    found = asyncio.run(fetch(client, ["ttl"], NOW))
+
+    assert not found.is_synced("ttl")
+    assert found.problem("ttl").trouble is Trouble.UNREACHABLE
+
+
 async def _until(condition) -> None:
     async with asyncio.timeout(10):
         while not condition():
@@ -298,3 +318,23 @@ def test_lengths_of_time_are_read(text: str, seconds: float | None) -> None:
     found = length_of(text)
 
     assert (None if found is None else found.total_seconds()) == seconds
+
+
+def test_a_server_that_no_longer_answers_is_noticed_though_no_watch_has_ended() -> None:
+    async def look() -> tuple[Trouble, float, bool]:
+        client = server()
+        source = LiveSource(client, client.clock, resources=["reports"])
+        await source.start()
+        await _until(lambda: source.world.is_synced("reports"))
+        began = client.clock.now()
+        client.fail("raw", Unreachable("cannot be reached"), times=2)
+        await client.clock.advance(10)
+        await _until(lambda: source.world.problem("reports"))
+        problem, seen = source.world.problem("reports"), source.world.seen_at("reports")
+        await client.clock.advance(10)
+        await client.clock.advance(10)
+        await _until(lambda: source.world.problem("reports") is None)
+        await source.close()
+        return problem.trouble, (seen - began).total_seconds(), source.world.is_synced("reports")
+
+    assert asyncio.run(look()) == (Trouble.UNREACHABLE, 0.0, True)
