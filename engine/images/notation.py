@@ -105,7 +105,7 @@ def _opened(signature: NotarySignature) -> _Envelope:
         raise EvaluationError(f"notary envelopes of type {signature.media_type} are not known")
     try:
         return read(signature.envelope)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise EvaluationError("the notary signature is not a readable envelope") from error
 
 
@@ -160,7 +160,9 @@ def _check_attributes(found: _Envelope, now: datetime) -> None:
     """Accept attributes that are all understood, of the scheme with certificates, and not past their end."""
     if found.content_type != PAYLOAD:
         raise EvaluationError("the notary signature is over a payload of another type")
-    if _SCHEME not in found.critical or any(one not in _UNDERSTOOD for one in found.critical):
+    if _SCHEME not in found.critical or any(
+        not isinstance(one, str | int) or one not in _UNDERSTOOD for one in found.critical
+    ):
         raise EvaluationError("the notary signature has critical attributes that are not known")
     if found.attributes.get(_SCHEME) != "notary.x509":
         raise EvaluationError("the notary signature is of another signing scheme")
@@ -271,7 +273,7 @@ def _target(payload: bytes) -> str:
 
     try:
         return str(orjson.loads(payload)["targetArtifact"]["digest"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise EvaluationError("the notary signature's payload names no artifact") from error
 
 

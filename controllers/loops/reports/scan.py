@@ -26,7 +26,7 @@ from controllers.store.reports import UNREPORTED_KINDS
 from engine.errors import EngineError
 from engine.evaluate import CompiledPolicy, PolicySet
 from engine.model import RuleType
-from engine.model.kinds import CEL_GROUP
+from engine.model.kinds import BY_NAME, CEL_GROUP
 
 from .judging import judge
 from .pace import Pace
@@ -243,8 +243,7 @@ class BackgroundScan:
             return _Due(obj, self._sets[kind], now)
         if before.policies is policies:
             return None
-        changed = [one for key, one in policies.items() if before.policies.get(key) is not one]
-        if changed:
+        if changed := _changed(before.policies, policies):
             return _Due(obj, PolicySet(tuple(changed)), now)
         self._seen[_uid(obj)] = now
         return None
@@ -291,6 +290,25 @@ def _is_all_scanned(snapshot: Snapshot) -> bool:
 
 def _uid(obj: Object) -> str:
     return str((obj.get("metadata") or {}).get("uid") or "")
+
+
+def _changed(
+    before: Mapping[str, CompiledPolicy], now: Mapping[str, CompiledPolicy]
+) -> list[CompiledPolicy]:
+    """Return the policies that an object has to be judged by again.
+
+    Those that verify for one another what an object holds are judged together: one that changes or goes changes what the
+    others say.
+    """
+    keys = {key for key, one in now.items() if before.get(key) is not one}
+    touched = [*(now[key] for key in keys), *(before[key] for key in before.keys() - now.keys())]
+    if any(map(_shares_evidence, touched)):
+        keys |= {key for key, one in now.items() if _shares_evidence(one)}
+    return [one for key, one in now.items() if key in keys]
+
+
+def _shares_evidence(compiled: CompiledPolicy) -> bool:
+    return BY_NAME[compiled.policy.kind].family.shares_evidence
 
 
 def _digest(obj: Object) -> bytes:

@@ -82,6 +82,8 @@ def test_a_leaf_that_another_key_issued_is_no_chain() -> None:
         ({"crit": ["io.cncf.notary.signingScheme", "x"], 2: ["io.cncf.notary.signingScheme", "x"]},
          "critical attributes"),
         ({"crit": [], 2: []}, "critical attributes"),
+        ({"crit": ["io.cncf.notary.signingScheme", ["x"]], 2: ["io.cncf.notary.signingScheme", ["x"]]},
+         "critical attributes"),
         ({"cty": "text/plain", 3: "text/plain"}, "payload of another type"),
         ({"alg": "none", 1: -99}, "an algorithm that its key is not for"),
         ({"alg": "ES384", 1: -35}, "an algorithm that its key is not for"),
