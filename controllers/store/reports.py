@@ -70,7 +70,7 @@ def row_of(result: RuleResult, policy: Policy, at: datetime) -> Row:
     if status is Status.FAIL and not is_scored:
         status = Status.WARN
     row: Row = {
-        "source": BY_NAME[policy.kind].family.source,
+        "source": _source_of(policy),
         "policy": result.policy,
         **({"rule": result.rule} if result.rule else {}),
         "message": result.message[:LONGEST_MESSAGE],
@@ -84,6 +84,12 @@ def row_of(result: RuleResult, policy: Policy, at: datetime) -> Row:
     if properties := _properties(result, policy):
         row["properties"] = properties
     return row
+
+
+def _source_of(policy: Policy) -> str:
+    """Return what names the policies of a kind; native ones go by the kind itself."""
+    kind = BY_NAME.get(policy.kind)
+    return policy.kind if kind is None else kind.family.source
 
 
 def _properties(result: RuleResult, policy: Policy) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from engine.model import Forgiven, Outcome, Status, Target
 from engine.record import record
@@ -35,6 +35,8 @@ Answers = tuple[RuleAnswer, ...]
 """A rule gives no answer, one, or (mutate-existing) one for each target."""
 
 NO_ANSWER: Answers = ()
+LOST: Final[Object] = {}
+"""`patched` of a mutation that failed: what upstream hands on of the object, which no further mutate rule of the policy concerns."""
 
 ANSWER_NAMES = ("exception", "match", "evaluation")
 """Names under which policies written in CEL answer beside their own: exempted, and two ways to go wrong."""

@@ -13,7 +13,7 @@ from engine.mutate.ready import ready_json6902, ready_strategic
 from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
 from engine.record import record, replace
 
-from .answers import NO_ANSWER, Answers, RuleAnswer, answered, errored, joined
+from .answers import LOST, NO_ANSWER, Answers, RuleAnswer, answered, errored, joined
 from .conditions import Conditions, compile_conditions
 from .context import Entry, compile_context, load_context
 from .lookups import ListLookup
@@ -93,7 +93,7 @@ def _within_reach(
     reason = out_of_reach(effect, target_of(*states), within)
     if reason is None:
         answer = _mutate(state, state.resource, loops, patch)
-        if answer.patched is None or answer.patched is state.resource:
+        if answer.patched is None or answer.patched is LOST or answer.patched is state.resource:
             return answer
         reason = out_of_reach(effect, target_of(*states, answer.patched), within)
         if reason is None:
@@ -114,7 +114,7 @@ def _mutate(
         else:
             return RuleAnswer(Outcome(Status.ERROR, "empty mutate rule"))
     except EngineError as error:
-        return RuleAnswer(Outcome(Status.ERROR, error.message))
+        return RuleAnswer(Outcome(Status.ERROR, error.message), LOST)
     if idle:
         return RuleAnswer(Outcome(Status.SKIP, idle), patched=resource)
     return RuleAnswer(Outcome(Status.PASS, mutated_message(patched)), patched=patched)
@@ -299,5 +299,5 @@ def _mutate_target(
     if not verdict.holds:
         return answered(Status.SKIP, joined("; ", "preconditions not met", verdict.message))
     answer = _within_reach(Effect.MUTATE_EXISTING, [target], inner, loops, patch)
-    after = target if answer.patched is None else answer.patched
+    after = target if answer.patched is None or answer.patched is LOST else answer.patched
     return (replace(answer, targets=(Target(target, after),)),)

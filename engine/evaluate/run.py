@@ -13,6 +13,7 @@ from engine.lang.chance import Chance
 from engine.model import Review, RuleResult, RuleType, Status
 from engine.record import replace
 
+from .answers import LOST
 from .lookups import Lookup, LookupNeeded
 from .policy_set import IN_ORDER
 from .request import images_in, scope_of
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from engine.lang.variables import Scope
-    from engine.model import Object
+    from engine.model import Object, Policy
 
     from .inputs import Inputs
     from .plans import Part
@@ -93,8 +94,11 @@ class _Run:
     def part(self, part: Part) -> None:
         """Ask the rules of one part of a plan."""
         is_changing = part.type in _CHANGING
+        failed: Policy | None = None
         for stops_early, steps in part.stretches:
             for step in steps:
+                if step.rule.policy is failed:
+                    continue
                 if step.applies is not None and not step.applies(self._review):
                     continue
                 results = self._quickly(step.quick) if step.quick is not None else None
@@ -103,6 +107,8 @@ class _Run:
                 elif is_changing:
                     self._take_over(results)
                 self.evaluation.results.extend(results)
+                if is_changing and _is_lost(results):
+                    failed = step.rule.policy
                 if stops_early and any(result.status in _APPLIED for result in results):
                     break
 
@@ -131,6 +137,8 @@ class _Run:
                 continue
             results = self._rule(rule, trace)
             self.evaluation.results.extend(results)
+            if _is_lost(results):
+                break
             if compiled.stops_early and any(result.status in _APPLIED for result in results):
                 break
 
@@ -185,3 +193,8 @@ class _Run:
                 self._review = replace(self._review, object=result.patched)
                 self._base = None
                 self.evaluation.patched = result.patched
+
+
+def _is_lost(results: tuple[RuleResult, ...]) -> bool:
+    """Tell whether a mutation failed, after which upstream asks no other mutate rule of the policy."""
+    return any(result.patched is LOST for result in results)

@@ -1,4 +1,7 @@
-"""`apply -o FILE`: changed and generated objects written to one file, or to a file each in a folder (row K-02)."""
+"""`apply -o FILE`: objects as policies leave them, and those they generate, in one file or a file each in a folder (row K-02).
+
+Every policy that mutates writes each object, be it changed or not, except one that its patches do not fit.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
+from engine.model import RuleType
 
 from .names import name_of
 from .narration import changed_objects, targets_of
@@ -13,7 +17,7 @@ from .narration import changed_objects, targets_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from engine.model import Object
+    from engine.model import Object, Policy
 
     from .processor import PolicyAnswer
 
@@ -34,11 +38,19 @@ class Destination:
         except OSError as error:
             raise self._failed(error) from error
 
-    def add(self, answers: Sequence[PolicyAnswer]) -> None:
-        """Write what one object's answers changed or made."""
+    def add(self, obj: Object, answers: Sequence[PolicyAnswer], mutating: Sequence[Policy]) -> None:
+        """Write an object as each of the `mutating` policies leaves it, and what answers on it changed or made beside."""
+        found = {one.policy.identity: one for one in answers if one.type is RuleType.MUTATION}
+        for policy in mutating:
+            left = found[policy.identity].patched if policy.identity in found else obj
+            if left:
+                obj = left
+                self._write(obj, "mutated")
+        written = {policy.identity for policy in mutating}
         for answer in answers:
-            for what, obj in changed_objects(answer):
-                self._write(obj, what)
+            for what, changed in changed_objects(answer):
+                if what == "generated" or answer.policy.identity not in written:
+                    self._write(changed, what)
             for target in targets_of(answer):
                 self._write(target, "mutated")
 

@@ -24,12 +24,16 @@ def metadata_of(obj: Mapping[str, Any]) -> Mapping[str, Any]:
 def name_of(obj: Mapping[str, Any]) -> str:
     """Return an object's name; its generateName while it has no name (row A-34)."""
     metadata = metadata_of(obj)
-    return str(metadata.get("name") or metadata.get("generateName") or "")
+    return _text(metadata.get("name")) or _text(metadata.get("generateName"))
 
 
 def namespace_of(obj: Mapping[str, Any]) -> str:
     """Return an object's namespace, empty where it has none."""
-    return str(metadata_of(obj).get("namespace") or "")
+    return _text(metadata_of(obj).get("namespace"))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def labels_of(obj: Mapping[str, Any]) -> Mapping[str, str]:

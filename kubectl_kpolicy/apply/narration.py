@@ -39,7 +39,7 @@ def invalid_policies(names: Sequence[str]) -> str:
 def changed_objects(answer: PolicyAnswer) -> list[tuple[str, Object]]:
     """Return what a policy changed or made: `mutated` or `generated`, and the object."""
     made = [("generated", obj) for result in answer.results for obj in result.generated]
-    if answer.type is RuleType.MUTATION and _is_mutated(answer.results):
+    if answer.type is RuleType.MUTATION and answer.patched and _is_mutated(answer.results):
         made.append(("mutated", answer.patched))
     return made
 

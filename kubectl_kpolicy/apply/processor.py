@@ -78,7 +78,8 @@ class Setting:
 class Processor:
     """Applies one set of policies; objects are given one by one.
 
-    `problems` lists the policies that a server would refuse or that do not compile. `traces` collects the steps of every rule when `trace` is set.
+    `problems` lists the policies that a server would refuse or that do not compile, `mutating` those that change
+    objects. `traces` collects the steps of every rule when `trace` is set.
     """
 
     def __init__(
@@ -105,6 +106,11 @@ class Processor:
         self._second = tuple(one for one in self._ordered if is_timed(one))
         self.problems = (*refused, *everything.problems)
         self.rule_count = sum(len(policy.rules) for policy in everything.policies)
+        self.mutating = tuple(
+            compiled.policy
+            for compiled in everything.policies
+            if any(rule.type is RuleType.MUTATION for rule in compiled.rules)
+        )
 
     def apply(self, obj: Object, *, operation: str = "") -> list[PolicyAnswer]:
         """Return the answers of all policies on `obj`; `operation` wins over the one of the values."""

@@ -1,12 +1,14 @@
-"""`apply -p`: results as a report object, as Kyverno's CLI prints it (rows K-03, R-02, R-11).
+"""`apply -p`: results as a report object, as Kyverno's CLI prints it (rows K-03, R-02, CC-16).
 
-Results of cluster-wide policies stand in one ClusterReport called `merged`, those of a namespaced policy in a Report of
-its own in that namespace.
+Results of cluster-wide policies stand in one ClusterReport called `merged`, those of a namespaced policy in a PolicyReport of
+its own in that namespace. Their fields are those of the reports in a cluster.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+from controllers.store.reports import row_of, summary
 
 from .names import reference
 
@@ -17,10 +19,6 @@ if TYPE_CHECKING:
     from .rows import Row
 
 _API = "openreports.io/v1alpha1"
-_ANNOTATIONS = {
-    "category": "policies.kyverno.io/category",
-    "severity": "policies.kyverno.io/severity",
-}
 
 
 def reports_of(rows: Iterable[Row], now: datetime) -> list[dict[str, Any]]:
@@ -36,47 +34,31 @@ def reports_of(rows: Iterable[Row], now: datetime) -> list[dict[str, Any]]:
     for below in namespaced.values():
         policy = below[0].policy
         place = {"name": policy.name, "namespace": policy.namespace}
-        reports.append(_report("Report", place, below, now))
+        reports.append(_report("PolicyReport", place, below, now))
     return reports
 
 
 def _report(
     kind: str, metadata: dict[str, str], rows: Sequence[Row], now: datetime
 ) -> dict[str, Any]:
-    summary = dict.fromkeys(("pass", "fail", "warn", "error", "skip"), 0)
-    for row in rows:
-        summary[row.status] += 1
+    results = [_result(row, now) for row in rows]
     return {
         "apiVersion": _API,
         "kind": kind,
         "metadata": metadata,
-        "results": [_result(row, int(now.timestamp())) for row in rows],
+        "results": results,
         "source": "kyverno",
-        "summary": summary,
+        "summary": summary(results),
     }
 
 
-def _result(row: Row, seconds: int) -> dict[str, Any]:
-    result: dict[str, Any] = {
-        "description": row.result.message,
-        "policy": row.policy.key,
+def _result(row: Row, now: datetime) -> dict[str, Any]:
+    """Return the row of a cluster's report, with the object and the status that the flags make of it."""
+    made = row_of(row.result, row.policy, now)
+    return {
+        **made,
+        "message": row.result.message,
+        "resources": [reference(row.object)],
         "result": row.status,
-        "rule": row.result.rule,
-        "scored": row.status != "warn",
-        "source": "kyverno",
-        "subjects": [reference(row.object)],
-        "timestamp": {"nanos": 0, "seconds": seconds},
+        "scored": made["scored"] and row.status != "warn",
     }
-    for field, annotation in _ANNOTATIONS.items():
-        if row.policy.annotations.get(annotation):
-            result[field] = row.policy.annotations[annotation]
-    properties = _properties(row)
-    if properties:
-        result["properties"] = properties
-    return result
-
-
-def _properties(row: Row) -> dict[str, str]:
-    """Return the properties of a result; exceptions are named without their namespaces (row X-06)."""
-    names = ",".join(key.rpartition("/")[2] for key in row.result.exceptions)
-    return {**row.result.properties, **({"exceptions": names} if names else {})}

@@ -60,8 +60,11 @@ class Scopes:
             self._learn(definition)
 
     def _learn(self, definition: Object) -> None:
-        spec = definition.get("spec") or {}
-        key = (str(spec.get("group", "")), str((spec.get("names") or {}).get("kind", "")))
+        spec = definition.get("spec")
+        names = spec.get("names") if isinstance(spec, dict) else None
+        if not isinstance(spec, dict) or not isinstance(names, dict):
+            return
+        key = (str(spec.get("group", "")), str(names.get("kind", "")))
         if spec.get("scope") == "Cluster":
             self._cluster.add(key)
         else:

@@ -92,10 +92,14 @@ class _Session:
         for obj in inputs.objects:
             answers = processor.apply(obj)
             self._take(answers, narrator)
+            if self._destination is not None:
+                self._destination.add(obj, answers, processor.mutating)
             self._explain(obj, processor, answers)
         for payload in inputs.payloads:
             answers = processor.judge(payload)
             self._take(answers, narrator)
+            if self._destination is not None:
+                self._destination.add(payload.shown, answers, ())
             self._explain(payload.shown, processor, answers)
         self._clean_up(inputs)
         if narrator is not None:
@@ -161,8 +165,6 @@ class _Session:
             self._counts.add(answer)
         if narrator is not None:
             narrator.add(answers)
-        if self._destination is not None:
-            self._destination.add(answers)
         if self._keeps_rows:
             for answer in answers:
                 self._rows += rows_of(answer, audit_warn=self._flags.audit_warn)

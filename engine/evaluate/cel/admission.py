@@ -50,7 +50,12 @@ class Prepared:
     def bindings(self, state: State, params: Json, review: Review | None = None) -> Bindings:
         """Return the variables of one parameter, for the review at hand or another one in its place."""
         return Bindings(
-            review or state.review, state.inputs, self.variables, params=params, trace=state.trace
+            review or state.review,
+            state.inputs,
+            self.variables,
+            params=params,
+            trace=state.trace,
+            names_variables=True,
         )
 
     def leaves_out(self, bindings: Bindings) -> bool:

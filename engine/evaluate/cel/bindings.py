@@ -41,7 +41,7 @@ NAMES = frozenset(
 class Bindings(dict[str, Any]):
     """Variables of one policy on one review, and the environment its expressions share."""
 
-    __slots__ = ("env", "inputs", "review", "trace")
+    __slots__ = ("env", "inputs", "names_variables", "review", "trace")
 
     def __init__(
         self,
@@ -51,13 +51,16 @@ class Bindings(dict[str, Any]):
         *,
         params: Json = None,
         trace: Trace | None = None,
+        names_variables: bool = False,
     ) -> None:
+        """Bind what a review holds; `names_variables` has errors say the variable they come from, as the API server does."""
         self["object"] = review.object
         self["oldObject"] = review.old_object
         self["params"] = params
         self.review = review
         self.inputs = inputs
         self.trace = trace
+        self.names_variables = names_variables
         self.env = CelEnv(inputs.now, DEFAULT_BUDGET, self.ask, Chance(inputs.seed))
         if variables:
             self["variables"] = Variables(variables, self)
@@ -105,13 +108,18 @@ class Variables(dict[str, Any]):
         try:
             value = self[name] = self._bindings.value_of(program)
         except EvaluationError as error:
-            self._errors[name] = error
-            raise
+            self._errors[name] = failure = self._failure(name, error)
+            raise failure from error
         finally:
             self._under_way.discard(name)
         if (trace := self._bindings.trace) is not None:
             trace.add("variable", f"variables.{name}", None, value)
         return value
+
+    def _failure(self, name: str, error: EvaluationError) -> EvaluationError:
+        if not self._bindings.names_variables:
+            return error
+        return error.reworded(f'composited variable "{name}" fails to evaluate: {error.message}')
 
 
 def request_of(bindings: Bindings) -> dict[str, Json]:

@@ -33,7 +33,14 @@ def compile_cel_rule(rule: Rule) -> Handler:
 
     def on(state: State, params: Json = None) -> Answers:
         return check(
-            Bindings(state.review, state.inputs, variables, params=params, trace=state.trace)
+            Bindings(
+                state.review,
+                state.inputs,
+                variables,
+                params=params,
+                trace=state.trace,
+                names_variables=True,
+            )
         )
 
     def handle(state: State) -> Answers:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .ast import Chain, ListLiteral, Literal, Unary
 from .comparisons import comparable, contains, equal, ordering
-from .errors import CelError, no_overload
+from .errors import CelError, no_operator
 from .values import (
     FIRST_MOMENT,
     LAST_MOMENT,
@@ -74,7 +74,7 @@ def _not(operand: Closure, node: Unary) -> Closure:
             return False
         if value is False:
             return True
-        raise no_overload("!_", node.at)
+        raise no_operator("!_", value, node.at)
 
     return run
 
@@ -88,7 +88,7 @@ def _negative(operand: Closure, node: Unary) -> Closure:
             return -value
         if type(value) is int:
             raise CelError("integer overflow", node.at)
-        raise no_overload("-_", node.at)
+        raise no_operator("-_", value, node.at)
 
     return run
 
@@ -202,7 +202,7 @@ def _relation(left: Closure, right: Closure, operator: str, at: int) -> Closure:
         one, other = left(frame), right(frame)
         if comparable(one, other):
             return compare(one, other)
-        raise no_overload(f"_{operator}_", at)
+        raise no_operator(f"_{operator}_", one, at)
 
     return run
 
@@ -233,7 +233,7 @@ def _add_mixed(one: Any, other: Any, env: CelEnv) -> Any:
     if isinstance(one, list) and isinstance(other, list):
         env.charge((len(one) + len(other)) // 8)
         return [*one, *other]
-    raise no_overload("_+_")
+    raise no_operator("_+_", one)
 
 
 def _subtract(one: Any, other: Any, _env: CelEnv) -> Any:
@@ -248,7 +248,7 @@ def _subtract(one: Any, other: Any, _env: CelEnv) -> Any:
         return timestamp(one.ns - other.ns)
     if kinds in ((Timestamp, Timestamp), (Duration, Duration)):
         return duration(one.ns - other.ns)
-    raise no_overload("_-_")
+    raise no_operator("_-_", one)
 
 
 def _multiply(one: Any, other: Any, _env: CelEnv) -> Any:
@@ -259,7 +259,7 @@ def _multiply(one: Any, other: Any, _env: CelEnv) -> Any:
         return one * other
     if kinds == (Uint, Uint):
         return unsigned(int(one) * int(other))
-    raise no_overload("_*_")
+    raise no_operator("_*_", one)
 
 
 def _divide(one: Any, other: Any, _env: CelEnv) -> Any:
@@ -267,7 +267,7 @@ def _divide(one: Any, other: Any, _env: CelEnv) -> Any:
     if kinds == (float, float):
         return _quotient(one, other)
     if kinds not in ((int, int), (Uint, Uint)):
-        raise no_overload("_/_")
+        raise no_operator("_/_", one)
     if other == 0:
         raise CelError("division by zero")
     if kinds == (Uint, Uint):
@@ -287,7 +287,7 @@ def _quotient(one: float, other: float) -> float:
 def _remainder(one: Any, other: Any, _env: CelEnv) -> Any:
     kinds = (type(one), type(other))
     if kinds not in ((int, int), (Uint, Uint)):
-        raise no_overload("_%_")
+        raise no_operator("_%_", one)
     if other == 0:
         raise CelError("modulus by zero")
     if kinds == (Uint, Uint):

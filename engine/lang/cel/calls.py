@@ -12,7 +12,7 @@ from engine.errors import EvaluationError
 
 from .arithmetic import located
 from .ast import Call, Ident, Node, Select
-from .errors import CelError, no_overload
+from .errors import CelError, no_operator, no_overload
 from .functions.registry import KINDS, Overload
 from .selection import optional_chain, path_of
 from .values import type_name
@@ -83,7 +83,16 @@ def _types(overload: Overload, index: int) -> tuple[type, ...]:
     return KINDS[overload.kinds[index]]
 
 
-def _refused(node: Call, values: list[Any]) -> CelError:
+_BY_FIRST: Final = frozenset(("size", "matches"))
+_UNNAMED: Final = frozenset(("startsWith", "endsWith", "contains"))
+"""Functions that check the types of their arguments themselves, and do not say their name where these are wrong."""
+
+
+def _refused(overload: Overload, node: Call, values: list[Any]) -> CelError:
+    if overload.name in _BY_FIRST:
+        return no_operator(overload.name, values[0], node.at)
+    if overload.name in _UNNAMED:
+        return no_overload("", node.at)
     shown = ", ".join(type_name(value) for value in values)
     return no_overload(f"{node.name}({shown})", node.at)
 
@@ -111,7 +120,7 @@ def _one(argument: Closure, overload: Overload, node: Call) -> Closure:
     def call(frame: Frame) -> Any:
         value = argument(frame)
         if types and type(value) not in types and not overload.fits([value]):
-            raise _refused(node, [value])
+            raise _refused(overload, node, [value])
         if type(value) in _SIZED and len(value) > _LONG:
             frame[1].charge(len(value) // _LONG)
         try:
@@ -129,7 +138,7 @@ def _two(first: Closure, second: Closure, overload: Overload, node: Call) -> Clo
         one, other = first(frame), second(frame)
         is_fitting = type(one) in types and type(other) in second_types
         if not is_fitting and not overload.fits([one, other]):
-            raise _refused(node, [one, other])
+            raise _refused(overload, node, [one, other])
         if type(one) in _SIZED and len(one) > _LONG:
             frame[1].charge(len(one) // _LONG)
         try:
@@ -147,7 +156,7 @@ def _any(arguments: tuple[Closure, ...], overloads: tuple[Overload, ...], node: 
             if overload.fits(values):
                 break
         else:
-            raise _refused(node, values)
+            raise _refused(overloads[0], node, values)
         sizes = sum(len(value) for value in values if type(value) in _SIZED)
         frame[1].charge(overload.cost + sizes // _LONG)
         try:

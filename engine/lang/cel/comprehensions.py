@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from .comparisons import comparable
 from .errors import BudgetError, CelError, no_overload
 from .selection import Deferred
-from .values import NONE, Optional, as_key, from_key, type_name
+from .values import NONE, Optional, as_key, from_key, go_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,22 +53,12 @@ def _walk(source: Closure, node: Comprehension) -> Closure:
     return walk
 
 
-def _not_iterable(value: Any, position: int) -> CelError:
-    """Return the error of a loop over what is no list and no map, as cel-go words it."""
-    name = type_name(value)
-    shown = _GO_NAMES.get(name, name[:1].upper() + name[1:])
-    return CelError(f"got 'types.{shown}', expected iterable type", position)
-
-
-_GO_NAMES = {"null_type": "Null"}
-
-
 def _keys(value: Any, node: Comprehension) -> list[Any]:
     if isinstance(value, dict):
         return [from_key(key) for key in value]
     if type(value) is Optional:
         return [value.value] if value.present else []
-    raise _not_iterable(value, node.at)
+    raise CelError(f"got '{go_type(value)}', expected iterable type", node.at)
 
 
 def _walk_pairs(source: Closure, second: int, node: Comprehension) -> Closure:
@@ -82,7 +72,7 @@ def _walk_pairs(source: Closure, second: int, node: Comprehension) -> Closure:
         elif isinstance(items, dict):
             found = [(from_key(key), value) for key, value in items.items()]
         else:
-            raise _not_iterable(items, node.at)
+            raise CelError(f"unsupported comprehension range type: {go_type(items)}", node.at)
         frame[1].charge(len(found) * weight)
         return _filling(found, frame, second)
 
@@ -124,7 +114,7 @@ def _quantifier(
                 continue
             if value is decides:
                 return decides
-            failure = failure or no_overload("_||_" if decides else "_&&_", node.body.at)
+            failure = failure or no_overload("", node.body.at)
         if failure is not None:
             raise failure
         return other
@@ -152,7 +142,7 @@ def _predicate(closure: Closure, at: int) -> Callable[[Frame], bool]:
         value = closure(frame)
         if value is True or value is False:
             return bool(value)
-        raise no_overload("_?_:_", at)
+        raise no_overload("", at)
 
     return test
 

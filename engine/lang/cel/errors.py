@@ -6,7 +6,11 @@ show them to people and tests compare them.
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from engine.errors import NOWHERE, EngineError, EvaluationError, Location
+
+from .values import Duration, Timestamp, Uint
 
 _BEFORE = 60
 """Characters of a line shown before the place of an error, and after it."""
@@ -57,4 +61,34 @@ def pointed(source: str, position: int) -> str:
 
 def no_overload(name: str, position: int = -1) -> CelError:
     """Make the error of an operator or function that does not take these types."""
-    return CelError(f"no such overload: {name}", position)
+    return CelError(f"no such overload: {name}" if name else "no such overload", position)
+
+
+_WHOLE: Final = frozenset((int, Uint))
+_NUMBERS: Final = frozenset((*_WHOLE, float))
+_TIMES: Final = frozenset((Timestamp, Duration))
+_SIGNED: Final = frozenset((bool, int, float, Duration))
+_RECEIVERS: Final = frozenset((str, *_TIMES))
+"""Types that take every call themselves, to refuse those they do not know without a name."""
+
+_TAKEN: Final[dict[str, frozenset[type]]] = {
+    "_+_": frozenset((*_NUMBERS, *_TIMES, str, bytes, list)),
+    "_-_": frozenset((*_NUMBERS, *_TIMES)),
+    "_*_": _NUMBERS,
+    "_/_": _NUMBERS,
+    "_%_": _WHOLE,
+    "-_": _SIGNED,
+    "!_": _SIGNED,
+    "size": frozenset((str, bytes, list, dict)),
+    "matches": frozenset((str,)),
+    **dict.fromkeys(
+        ("_<_", "_<=_", "_>_", "_>=_"), frozenset((*_NUMBERS, *_TIMES, bool, str, bytes))
+    ),
+}
+"""Operators and functions that the type of the first operand alone decides on, and those types."""
+
+
+def no_operator(name: str, first: Any, position: int = -1) -> CelError:
+    """Make the error of an operator: with its name only where the type of its first operand has no such operator at all."""
+    kind = type(first)
+    return no_overload("" if kind in _TAKEN[name] or kind in _RECEIVERS else name, position)

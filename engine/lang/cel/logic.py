@@ -37,11 +37,11 @@ def _pair(left: Closure, right: Closure, node: Logic, *, decides: bool) -> Closu
         if value is decides:
             return decides
         if value is not other:
-            return _despite(no_overload(f"_{node.operator}_", node.at), right, frame)
+            return _despite(no_overload("", node.at), right, frame)
         value = right(frame)
         if value is decides or value is other:
             return value
-        raise no_overload(f"_{node.operator}_", node.at)
+        raise no_overload("", node.at)
 
     def _despite(failure: CelError, part: Closure, frame: Frame) -> Any:
         """Let the other part decide, else the failure stands."""
@@ -74,7 +74,7 @@ def _many(parts: tuple[Closure, ...], node: Logic, *, decides: bool) -> Closure:
             if value is decides:
                 return decides
             if value is not other:
-                failure = failure or no_overload(f"_{node.operator}_", node.at)
+                failure = failure or no_overload("", node.at)
         if failure is not None:
             raise failure
         return other
@@ -93,7 +93,7 @@ def compile_choice(compiler: Compiler, node: Choice) -> Closure:
             if decided is True:
                 return value(frame)
             if decided is not False:
-                raise no_overload("_?_:_", node.at)
+                raise no_overload("", node.at)
         return otherwise(frame)
 
     return run

@@ -109,6 +109,9 @@ TYPES: Final = {
 }
 
 
+_GO_NAMES: Final = {"str": "String", "float": "Double"}
+
+
 def type_name(value: Any) -> str:
     """Return the name of a value's type."""
     known = TYPE_NAMES.get(type(value))
@@ -120,6 +123,12 @@ def type_name(value: Any) -> str:
         if isinstance(value, base):
             return name
     return type(value).__name__
+
+
+def go_type(value: Any) -> str:
+    """Return the name of a value's type in the Go implementation, which a few errors show."""
+    name = "null" if value is None else type(value).__name__
+    return f"types.{_GO_NAMES.get(name, name.capitalize())}"
 
 
 def as_key(value: Any) -> Any:

@@ -74,7 +74,7 @@ def _compile_map(node: dict[str, Json], depth: int) -> Render | None:
             below = f"{path}/{key}"
             name = key
             if key in keys:
-                name = keys[key].render(scope, below, current)
+                name = keys[key].render(scope, path, current)
                 if not isinstance(name, str):
                     raise EvaluationError(
                         f"expected string after substituting variables in key {key}"

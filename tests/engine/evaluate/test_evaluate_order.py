@@ -111,3 +111,16 @@ def test_a_namespaced_policy_decides_in_its_own_namespace_only() -> None:
 
     assert [result.policy for result in inside.results] == ["dev/p"]
     assert outside.results == []
+
+
+def test_a_mutation_that_fails_ends_the_mutations_of_its_policy() -> None:
+    def labels(name: str, value: str) -> dict[str, object]:
+        patch = {"metadata": {"labels": {"tier": value}}}
+        return deny(name=name, validate=None, mutate={"patchStrategicMerge": patch})
+
+    rules = [labels("first", "{{ request.object.data.nope }}"), labels("second", "b")]
+
+    found = decide(policy(*rules), config_map())
+
+    assert _statuses(found) == [("first", Status.ERROR)]
+    assert found.patched == config_map()

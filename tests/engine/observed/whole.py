@@ -43,9 +43,9 @@ def rows(table: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def differences(table: str) -> dict[int, str]:
-    """Return the listed rows that may differ, with the reason of each."""
-    path = HERE / f"{table}-differences.json"
+def differences(table: str, at: Path = HERE) -> dict[int, str]:
+    """Return the rows that may differ as listed `at` a place, with the reason of each."""
+    path = at / f"{table}-differences.json"
     if not path.exists():
         return {}
     return {item["row"]: item["reason"] for item in json.loads(path.read_text())}
@@ -137,13 +137,15 @@ def user_of(info: dict[str, Any] | None) -> UserInfo:
     )
 
 
-def compare(table: str, verdicts: dict[int, str | None], share: float = 0.985) -> None:
+def compare(
+    table: str, verdicts: dict[int, str | None], share: float = 0.985, at: Path = HERE
+) -> None:
     """Check that enough rows agree and that those that differ are exactly the listed ones.
 
     `verdicts` maps a row's number to None where it agrees, else to what differs.
     """
     missed = {row: text for row, text in verdicts.items() if text is not None}
-    listed = differences(table)
+    listed = differences(table, at)
     unlisted = {row: text for row, text in missed.items() if row not in listed}
     assert not unlisted, "\n".join(f"row {row}: {text}" for row, text in unlisted.items())
     healed = [row for row in listed if row in verdicts and row not in missed]

@@ -140,12 +140,15 @@ def test_changed_objects_can_go_to_a_file_or_a_folder(files, capsys):
     (folder / "out.yaml").write_text("old: text\n")
     _, out, _ = _apply(capsys, "add.yaml", "-r", "objects.yaml", "-o", "out.yaml")
     assert "kind: ConfigMap" not in out
-    (first,) = [
-        found.value for found in yaml.load_all((folder / "out.yaml").read_text()) if found.value
-    ]
-    assert first["metadata"]["labels"] == {"tier": "1"}
+    written = [found.value for found in yaml.load_all((folder / "out.yaml").read_text())]
+    labels = {one["metadata"]["name"]: one["metadata"]["labels"] for one in written if one}
+    assert labels["bad"] == {"tier": "1"}
+    assert labels["good"]["tier"] == "2", "an object that is not changed is written, too"
     _apply(capsys, "add.yaml", "-r", "objects.yaml", "-o", "changed")
-    assert [path.name for path in (folder / "changed").iterdir()] == ["bad-mutated.yaml"]
+    assert {path.name for path in (folder / "changed").iterdir()} == {
+        "bad-mutated.yaml",
+        "good-mutated.yaml",
+    }
 
 
 @pytest.mark.parametrize(
@@ -194,9 +197,13 @@ def test_a_report_is_merged_and_holds_nothing_but_yaml(files, capsys):
     assert report["summary"] == {"pass": 1, "fail": 1, "warn": 0, "error": 0, "skip": 0}
     failed = report["results"][1]
     assert (failed["severity"], failed["category"]) == ("high", "Sample")
-    assert failed["subjects"] == [
+    assert failed["resources"] == [
         {"apiVersion": "v1", "kind": "ConfigMap", "name": "bad", "namespace": "dev"}
     ]
+    assert (failed["message"], failed["properties"]) == (
+        "validation error: label team is required. rule check failed at path /metadata/labels/",
+        {"process": "background scan"},
+    )
 
 
 def test_a_report_can_be_json(files, capsys):
@@ -214,7 +221,7 @@ def test_results_of_a_namespaced_policy_have_a_report_of_their_own(files, capsys
     files(require=text)
     _, out, _ = _apply(capsys, "require.yaml", "-r", "objects.yaml", "-p")
     report = yaml.load(out)
-    assert (report["kind"], report["metadata"]["namespace"]) == ("Report", "dev")
+    assert (report["kind"], report["metadata"]["namespace"]) == ("PolicyReport", "dev")
     assert report["results"][0]["policy"] == "dev/require-team"
 
 

@@ -1,0 +1,42 @@
+"""The texts of errors on data of a wrong type, which policies show to people: those of the Go implementation."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.lang import cel
+
+
+@pytest.mark.parametrize(
+    ("expression", "value", "text"),
+    [
+        ("x >= 3", "a", "no such overload"),
+        ("x >= 3", [], "no such overload: _>=_"),
+        ("x + [1]", "a", "no such overload"),
+        ("x + [1]", {}, "no such overload: _+_"),
+        ("x - 1", "a", "no such overload"),
+        ("x * 2", True, "no such overload: _*_"),
+        ("!x", 1, "no such overload"),
+        ("!x", [], "no such overload: !_"),
+        ("-x", None, "no such overload: -_"),
+        ("'a' in x", 1, "no such overload"),
+        ("x && true", 1, "no such overload"),
+        ("x ? 1 : 2", 1, "no such overload"),
+        ("x.startsWith('a')", 1, "no such overload"),
+        ("x.matches('a')", 1, "no such overload: matches"),
+        ("size(x)", 1, "no such overload: size"),
+        ("string(x)", {}, "no such overload: string(map)"),
+        ("x.all(y, true)", "a", "got 'types.String', expected iterable type"),
+        ("x.exists(y, true)", 1.5, "got 'types.Double', expected iterable type"),
+    ],
+)
+def test_errors_say_what_the_go_implementation_says(expression, value, text):
+    with pytest.raises(cel.CelError) as caught:
+        cel.compile(expression)({"x": value}, cel.CelEnv())
+
+    assert caught.value.message == text
+
+
+@pytest.mark.parametrize("value", ["a", 1, None, True])
+def test_an_optional_element_of_what_has_none_is_absent(value):
+    assert cel.compile("x[?'a'].hasValue()")({"x": value}, cel.CelEnv()) is False
