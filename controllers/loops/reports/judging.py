@@ -51,7 +51,7 @@ async def judge(
     results: list[RuleResult] = []
     for types in (_CHECKS, _CHANGES):
         found = await evaluate_with(context.resolver, policies, review, inputs, types=types)
-        results += found.results
+        results += [one for one in found.results if not _is_passed_over(one)]
     rows = rows_of(results, context.policies, inputs.now)
     new = await write_rows(
         context.client,
@@ -62,6 +62,16 @@ async def judge(
         is_new=is_new,
     )
     announce(context, _notes(context, review, results, new))
+
+
+def _is_passed_over(result: RuleResult) -> bool:
+    """Tell whether match conditions left the object out, which upstream's scans do not report of such policies (row CV-06)."""
+    return (
+        result.status is Status.SKIP
+        and not result.exceptions
+        and result.is_of_cel
+        and result.type is RuleType.VALIDATION
+    )
 
 
 def _judged(

@@ -20,10 +20,10 @@ from engine.record import record, replace
 
 from .autogen import variants
 from .bindings import NAMES
-from .checks import compile_checks
+from .checks import checked, compile_checks
 from .constraints import any_of, compile_constraints, compile_payload_constraints
 from .exceptions import naming
-from .expressions import annotations_of, compile_named, compile_variables, unmet
+from .expressions import compile_named, compile_variables, unmet
 from .imageattestors import compile_attestations, compile_attestors
 from .imageevidence import ImageBindings, access_of
 from .imageselection import compile_selection, pinned
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from .checks import Checks
     from .constraints import Constraints
     from .exceptions import CompiledCelException
-    from .expressions import Named, Validation
+    from .expressions import Named
     from .imageattestors import Attestation, ImageAttestor
     from .imageevidence import Access
     from .imageselection import ImageSelection
@@ -199,7 +199,7 @@ def _exempt(
     """Return what is exempt, None where the policy's conditions leave the object out; raises EvaluationError."""
     if one.conditions:
         try:
-            if unmet(one.conditions, bindings) is not None:
+            if unmet(one.conditions, bindings, is_native=False) is not None:
                 return None
         except EvaluationError:
             if one.ignores_errors:
@@ -242,41 +242,10 @@ def _judged(one: _Compiled, exempt: _Exempt, bindings: ImageBindings) -> Answers
         return answered(Status.FAIL, f"image {bare} does not have a digest")
     bindings["images"] = kept
     bindings.load(images)
-    answer = _checked(one.checks, bindings)
+    (answer,) = checked(
+        one.checks, bindings, failed="failed to evaluate policy", failed_rule="evaluation"
+    )
     return (replace(answer, images=bindings.findings(required=one.is_required)),)
-
-
-def _checked(checks: Checks, bindings: ImageBindings) -> RuleAnswer:
-    """Ask the validations up to the first that is not met, in Kyverno's words (row CV-01)."""
-    for index, validation in enumerate(checks.validations):
-        properties = {"cel.validationIndex": str(index)}
-        try:
-            holds = bindings.value_of(validation.check)
-            if bindings.trace is not None:
-                bindings.trace.add("expression", validation.source, holds is True)
-            if not isinstance(holds, bool):
-                raise EvaluationError("validation expression does not give true or false")
-        except EvaluationError as error:
-            text = f"failed to evaluate policy: {error.message}"
-            return RuleAnswer(Outcome(Status.ERROR, text, properties=properties), rule="evaluation")
-        if not holds:
-            notes = annotations_of(checks.annotations, bindings)
-            message = _message(validation, index, bindings)
-            return RuleAnswer(Outcome(Status.FAIL, message, properties={**notes, **properties}))
-    notes = annotations_of(checks.annotations, bindings)
-    return RuleAnswer(Outcome(Status.PASS, "success", properties=notes))
-
-
-def _message(validation: Validation, index: int, bindings: ImageBindings) -> str:
-    if validation.message_of is not None:
-        try:
-            told = bindings.value_of(validation.message_of)
-        except EvaluationError as error:
-            return f"failed to evaluate message expression: {error.message}"
-        if isinstance(told, str):
-            return told
-        return "failed to evaluate message expression: it does not give a text"
-    return validation.message or f"CEL expression validation failed at index {index}"
 
 
 def _without_digest(images: Sequence[str]) -> str:

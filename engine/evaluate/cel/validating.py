@@ -1,6 +1,6 @@
 """ValidatingPolicy and NamespacedValidatingPolicy (row L-01): one answer for a policy, by the variant that fits the object.
 
-Order of what is asked: match constraints, match conditions, exceptions, validations up to the first that is not met.
+Order of what is asked: match constraints, exceptions, match conditions, validations up to the first that is not met.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import NO_ANSWER, answered
-from engine.model import Status
+from engine.evaluate.answers import RuleAnswer, answered
+from engine.model import Outcome, Status
 from engine.record import record
 
 from .autogen import variants
 from .bindings import NAMES, Bindings
-from .checks import Checks, compile_checks
+from .checks import Checks, checked, compile_checks
 from .constraints import any_of, compile_constraints, compile_payload_constraints
 from .exceptions import covering, excepted, naming
 from .expressions import compile_named, compile_variables, unmet
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _NAMES = NAMES | {"exceptions"}
 _PASSED = answered(Status.PASS, "success")
+_SKIPPED = answered(Status.SKIP, "skip")
 
 
 @record
@@ -117,18 +118,19 @@ def _answer(one: _Compiled, exceptions: Sequence[CompiledCelException], state: S
     bindings = Bindings(state.review, state.inputs, one.variables, trace=state.trace)
     if one.name and state.trace is not None:
         state.trace.add("autogen", one.name)
-    if one.conditions:
-        try:
-            if unmet(one.conditions, bindings) is not None:
-                return NO_ANSWER
-        except EvaluationError as error:
-            if one.ignores_errors:
-                return NO_ANSWER
-            return _errored(error)
     if exceptions and (found := covering(exceptions, bindings)):
         return excepted(found)
-    return one.checks.answer(bindings)
-
-
-def _errored(error: EvaluationError) -> Answers:
-    return answered(Status.ERROR, f"failed to evaluate match conditions: {error.message}")
+    if one.conditions:
+        try:
+            if unmet(one.conditions, bindings, is_native=False) is not None:
+                return _SKIPPED
+        except EvaluationError as error:
+            if one.ignores_errors:
+                return _SKIPPED
+            outcome = Outcome(Status.ERROR, f"failed to load context: {error.message}")
+            return (RuleAnswer(outcome, rule="evaluation"),)
+    return (
+        checked(one.checks, bindings)
+        if isinstance(one.checks, Checks)
+        else one.checks.answer(bindings)
+    )

@@ -14,7 +14,7 @@ from engine.lang.cel.functions.responses import Verdict
 from engine.model import Status
 from engine.record import record
 
-from .expressions import compile_validations, errored
+from .expressions import compile_validations
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -39,7 +39,7 @@ class Verdicts:
             try:
                 value = bindings.value_of(validation.check)
             except EvaluationError as error:
-                return answered(Status.ERROR, errored(validation.source, error).message)
+                return answered(Status.ERROR, f"error: {error.message}")
             if bindings.trace is not None:
                 bindings.trace.add("expression", validation.source, value is not None)
             if value is None:

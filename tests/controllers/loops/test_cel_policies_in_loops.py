@@ -105,7 +105,7 @@ def test_the_scan_reports_under_the_source_of_upstream_and_without_a_rule():
             "result": "fail",
             "scored": True,
             "severity": "high",
-            "properties": {"process": "background scan"},
+            "properties": {"cel.validationIndex": "0", "process": "background scan"},
         }
         assert report["summary"]["fail"] == 1
 

@@ -107,7 +107,7 @@ def test_an_error_denies_where_the_policy_fails_closed_and_only_there() -> None:
     broken = vpol(expression="object.spec.nothing == 'x'")
     response = answer(broken)
     assert response["allowed"] is False
-    assert response["status"]["message"].startswith("Policy team error: expression")
+    assert response["status"]["message"].startswith("Policy team error: error: no such key: ")
 
     broken["spec"]["failurePolicy"] = "Ignore"
     assert answer(broken, route=OPEN)["allowed"] is True

@@ -55,10 +55,10 @@ def test_deny_blocks_and_is_the_default(actions: Any, blocks: bool, warns: bool)
     assert policy.emit_warning is warns
 
 
-def test_a_match_condition_that_is_false_leaves_the_object_out() -> None:
+def test_a_match_condition_that_is_false_skips_the_object() -> None:
     conditions = [{"name": "n", "expression": "object.metadata.name == 'other'"}]
 
-    assert statuses(validating(matchConditions=conditions), config_map()) == []
+    assert statuses(validating(matchConditions=conditions), config_map()) == ["skip"]
     assert statuses(validating(matchConditions=conditions), config_map("other")) == ["fail"]
 
 
@@ -66,7 +66,9 @@ def test_a_match_condition_that_cannot_be_evaluated_errs_unless_errors_are_ignor
     broken = {"matchConditions": [{"name": "n", "expression": "object.data.x == 1"}]}
 
     assert statuses(validating("true", **broken), config_map()) == ["error"]
-    assert statuses(validating(failurePolicy="Ignore", **broken), config_map()) == []
+    result = _result(validating("true", **broken), config_map())
+    assert (result.rule, result.message) == ("evaluation", "failed to load context: no such key: x")
+    assert statuses(validating(failurePolicy="Ignore", **broken), config_map()) == ["skip"]
 
 
 def test_audit_annotations_become_properties() -> None:
@@ -255,3 +257,27 @@ def test_a_policy_that_cannot_compile_leaves_the_others_alone() -> None:
     found = PolicySet.compile([validating("object.("), validating("true")])
 
     assert (len(found.problems), len(found.policies)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("validation", "message"),
+    [
+        ({"expression": "object.data.x == 1"}, "error: no such key: x"),
+        ({"expression": "false"}, "CEL expression validation failed at index 0"),
+        (
+            {"expression": "false", "messageExpression": "object.data.x"},
+            "failed to evaluate message expression: no such key: x",
+        ),
+    ],
+)
+def test_what_is_not_met_is_told_as_kyverno_tells_it(validation, message) -> None:
+    result = _result(validating(validations=[validation]), config_map())
+
+    assert (result.message, result.properties["cel.validationIndex"]) == (message, "0")
+
+
+def test_an_exception_counts_before_the_match_conditions() -> None:
+    conditions = [{"name": "n", "expression": "object.data.x == 1"}]
+    result = _result(validating(matchConditions=conditions), config_map(), exceptions=[exception()])
+
+    assert (result.rule, str(result.status)) == ("exception", "skip")

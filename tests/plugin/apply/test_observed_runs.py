@@ -8,3 +8,11 @@ from tests.plugin.apply.observed_runs import HERE, verdicts
 
 def test_classic_policies_answer_on_damaged_objects_as_observed(tmp_path, capsys):
     whole.compare("damaged", verdicts("damaged", tmp_path, capsys), at=HERE)
+
+
+def test_validating_policies_answer_on_damaged_objects_as_observed(tmp_path, capsys):
+    found = verdicts(
+        "celkinds", tmp_path, capsys, lambda policy: policy["kind"] == "ValidatingPolicy"
+    )
+
+    whole.compare("celkinds", found, at=HERE)
