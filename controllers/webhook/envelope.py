@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from engine.errors import DocumentError
+from engine.errors import DocumentError, LimitError
 from engine.model import Review, UserInfo
 
 if TYPE_CHECKING:
@@ -142,8 +142,14 @@ def denied(uid: str, message: str, warnings: Sequence[str] = ()) -> bytes:
 def patched(
     uid: str, operations: Sequence[Mapping[str, Json]], warnings: Sequence[str] = ()
 ) -> bytes:
-    """Return the answer that lets a request through changed by a JSON patch (RFC 6902)."""
-    patch = base64.b64encode(orjson.dumps(operations)).decode()
+    """Return the answer that lets a request through changed by a JSON patch (RFC 6902).
+
+    Raises LimitError for values nested deeper than can be written (254 levels), which is fewer than can be read.
+    """
+    try:
+        patch = base64.b64encode(orjson.dumps(operations)).decode()
+    except orjson.JSONEncodeError as error:
+        raise LimitError("the patch is nested too deep to be written") from error
     response = {"uid": uid, "allowed": True, "patch": patch, "patchType": "JSONPatch"}
     return _answer(response, warnings)
 

@@ -9,8 +9,9 @@ import pytest
 from controllers.kube import Unreachable
 from controllers.kube.kinds import CONFIG_MAPS
 from controllers.runtime.sink import Trigger
+from controllers.webhook import envelope
 from controllers.webhook.reviewing import NOT_READY, OVERLOADED, Limits, budget_of
-from engine.errors import DocumentError
+from engine.errors import DocumentError, LimitError
 from engine.evaluate import Answer, ConfigMapLookup
 from engine.model import RuleType
 
@@ -54,6 +55,14 @@ def test_a_good_pod_is_allowed_without_a_word() -> None:
         assert response == {"uid": response["uid"], "allowed": True}
 
     run(test, policy())
+
+
+def test_a_patch_too_deep_to_be_written_is_an_error_in_words() -> None:
+    deep: list[object] = []
+    for _ in range(400):
+        deep = [deep]
+    with pytest.raises(LimitError, match="nested too deep to be written"):
+        envelope.patched("1", [{"op": "add", "path": "/spec/deep", "value": deep}])
 
 
 def test_policies_of_the_other_lane_are_not_asked() -> None:
