@@ -39,7 +39,8 @@ AREAS = (
 _LEFT_BEHIND = (
     "clusterpolicies.kyverno.io", "policies.kyverno.io", "policyexceptions.kyverno.io", "cleanuppolicies.kyverno.io",
     "clustercleanuppolicies.kyverno.io", "globalcontextentries.kyverno.io", "updaterequests.kyverno.io",
-    "validatingpolicies.policies.kyverno.io",
+    "validatingpolicies.policies.kyverno.io", "deletingpolicies.policies.kyverno.io",
+    "namespaceddeletingpolicies.policies.kyverno.io",
 )  # fmt: skip
 _LONGEST = 240
 
@@ -234,7 +235,7 @@ def _clear(tier: tiers.Tier) -> None:
     for kind in _LEFT_BEHIND:
         words = ("delete", kind, "--all", "--wait=false", "--ignore-not-found")
         scope = (
-            () if kind.startswith(("cluster", "global", "validating")) else ("--all-namespaces",)
+            () if kind.startswith(("cluster", "global", "validating", "deleting")) else ("--all-namespaces",)
         )
         with suppress(RuntimeError):
             tier.kubectl(*words, *scope)
