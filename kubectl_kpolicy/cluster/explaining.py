@@ -7,7 +7,7 @@ stand for it. Exceptions that name a rule are part of the tree, whether they cov
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
 from kubectl_kpolicy.output.explanation import (
@@ -19,6 +19,7 @@ from kubectl_kpolicy.output.explanation import (
 )
 from kubectl_kpolicy.output.fields import items, word
 
+from . import celkinds
 from .exceptions import ends_at, rule_texts
 from .violations import rows_by_object
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from .cache import ClusterCache
 
+_POLICIES = ("clusterpolicies", "policies")
 Resolve = Callable[[frozenset["Lookup"]], "Awaitable[Mapping[Lookup, Answer]]"]
 
 
@@ -76,23 +78,35 @@ async def explained_by_engine(world: ClusterCache, obj: Object, now: datetime, r
     from engine.evaluate import Inputs, PolicySet, evaluate
     from engine.evaluate.asking import conclude_later, until_answered
     from engine.model import review_of
-    from engine.parse import parse_exception, parse_policy
+    from engine.model.kinds import kind_of, loaded
+    from engine.parse import parse_exception
+    from engine.parse.celpolicies import parse_cel_exception
 
-    found, policies, exceptions = [], [], []
-    for document in (*world.objects("clusterpolicies"), *world.objects("policies")):
-        try:
-            policies.append(parse_policy(document, strict=False))
-        except EngineError as error:
-            found.append(Reason(word(document, "metadata", "name"), "error", error.message))
+    policies: list[Any] = []
+    exceptions: list[Any] = []
+    found: list[Reason] = []
+    for name in (*_POLICIES, celkinds.POLICIES):
+        for document in world.objects(name):
+            kind = kind_of(document)
+            if kind is not None and kind.is_evaluated and not kind.family.is_timed:
+                _read(document, loaded(kind.family.parser), policies, found)
     for document in world.objects("exceptions"):
-        try:
-            exceptions.append(parse_exception(document, strict=False))
-        except EngineError as error:
-            found.append(Reason(word(document, "metadata", "name"), "error", error.message))
+        _read(document, parse_exception, exceptions, found)
+    for document in world.objects(celkinds.EXCEPTIONS):
+        _read(document, parse_cel_exception, exceptions, found)
     policy_set, review = PolicySet.compile(policies, exceptions), review_of(obj)
+    found += [Reason(one.policy.name, "error", one.error.message) for one in policy_set.problems]
 
     def ask(answers: Mapping[Lookup, Answer]) -> Evaluation:
         return evaluate(policy_set, review, Inputs(now=now, answers=answers), trace=True)
 
     answer = await conclude_later(until_answered(ask, {}), resolve)
     return found + by_policy(rules_explained(answer.traces, answer.results))
+
+
+def _read(document: Object, parse: Callable[..., Any], taken: list[Any], found: list[Reason]) -> None:  # fmt: skip
+    """Add what a document says to `taken`, or to the reasons why it cannot be read."""
+    try:
+        taken.append(parse(document, strict=False))
+    except EngineError as error:
+        found.append(Reason(word(document, "metadata", "name"), "error", error.message))

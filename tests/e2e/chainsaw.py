@@ -235,7 +235,9 @@ def _clear(tier: tiers.Tier) -> None:
     for kind in _LEFT_BEHIND:
         words = ("delete", kind, "--all", "--wait=false", "--ignore-not-found")
         scope = (
-            () if kind.startswith(("cluster", "global", "validating", "deleting")) else ("--all-namespaces",)
+            ()
+            if kind.startswith(("cluster", "global", "validating", "deleting"))
+            else ("--all-namespaces",)
         )
         with suppress(RuntimeError):
             tier.kubectl(*words, *scope)

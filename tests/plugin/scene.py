@@ -241,7 +241,7 @@ def world(
     """Return the scene, or other objects, with everything read but what there is to be trouble with."""
     made = ClusterCache()
     given = objects() if found is None else found
-    for name in (*RESOURCES, "celpolicies", "ttl", "journal"):
+    for name in (*RESOURCES, "celpolicies", "celexceptions", "ttl", "journal"):
         if name in without:
             made.hindered(name, problem_with(name, trouble))
         else:

@@ -50,3 +50,25 @@ def test_a_tree_and_lines_hold_the_same_steps() -> None:
     assert told[0] == "  owners / named"
     assert len(told) == 1 + len(rule.parts)
     assert [line.split()[-1] for line in told if "=>" in line] == ["blue"]
+
+
+def cel_policy(kind: str, **spec: Any) -> dict[str, Any]:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}  # fmt: skip
+    return {"apiVersion": "policies.kyverno.io/v1", "kind": kind, "metadata": {"name": kind.lower()}, "spec": {"matchConstraints": {"resourceRules": [rule]}, **spec}}  # fmt: skip
+
+
+def test_policies_in_cel_are_explained_too_with_their_exceptions_and_timers_are_not() -> None:
+    async def resolve(lookups: Any) -> dict[Any, Answer]:
+        return {one: Answer.found(None) for one in lookups}
+
+    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "shop"}}
+    validating = cel_policy("ValidatingPolicy", validations=[{"expression": "has(object.data)", "message": "no data"}])  # fmt: skip
+    exception = {"apiVersion": "policies.kyverno.io/v1", "kind": "PolicyException", "metadata": {"name": "e", "namespace": "shop"}, "spec": {"policyRefs": [{"name": "validatingpolicy", "kind": "ValidatingPolicy"}]}}  # fmt: skip
+    deleting = cel_policy("DeletingPolicy", schedule="* * * * *")
+    there = {"celpolicies": [validating, deleting]}
+    [reason] = asyncio.run(explained_by_engine(world(there), obj, NOW, resolve))
+    assert (reason.text, reason.state) == ("validatingpolicy", "fail")
+    assert "no data" in "\n".join(lines(reason.parts))
+    excepted = world(there | {"celexceptions": [exception]})
+    [reason] = asyncio.run(explained_by_engine(excepted, obj, NOW, resolve))
+    assert reason.state == "skip"
