@@ -56,11 +56,17 @@ def _shape(node: Shape, defaults: Collection[str], words: Mapping[str, str]) -> 
     made: Object = {"type": "object"}
     if node.fields:
         made["properties"] = {
-            name: _described(name, _field(field, words, has_default=name in defaults), words)
+            name: _described(
+                name,
+                _field(field, words, has_default=node.filled_in or name in defaults),
+                words,
+            )
             for name, field in sorted(node.fields.items())
         }
     if node.required:
         made["required"] = sorted(node.required)
+    if node.filled_in:
+        made["default"] = {}
     if node.open:
         made[ANYTHING] = True
     if node.one_of:

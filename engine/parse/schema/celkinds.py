@@ -227,7 +227,8 @@ IMAGE_VALIDATING = Shape(
                 "mutateDigest": Flag(default=True),
                 "verifyDigest": Flag(default=True),
                 "required": Flag(default=True),
-            }
+            },
+            filled_in=True,
         ),
         "attestors": ListOf(
             Shape(

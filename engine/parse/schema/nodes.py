@@ -60,12 +60,16 @@ class ListOf:
 
 @record
 class Shape:
-    """A map with known fields; an `open` one may have others. Of `one_of` exactly one must be given."""
+    """A map with known fields; an `open` one may have others. Of `one_of` exactly one must be given.
+
+    One that is `filled_in` is there in every object that an API server stores, with the defaults of its fields.
+    """
 
     fields: Mapping[str, Node]
     required: tuple[str, ...] = ()
     open: bool = False
     one_of: tuple[str, ...] = ()
+    filled_in: bool = False
 
 
 @record

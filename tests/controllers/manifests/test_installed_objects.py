@@ -76,6 +76,18 @@ def test_policies_have_the_columns_that_people_know() -> None:
     assert wide[4:9] == ["FAILURE POLICY", "VALIDATE", "MUTATE", "GENERATE", "VERIFY IMAGES"]
 
 
+def test_what_policies_on_images_ask_for_is_stored_with_them() -> None:
+    kinds = ("ImageValidatingPolicy", "NamespacedImageValidatingPolicy")
+    for one in definitions():
+        if one["spec"]["names"]["kind"] in kinds:
+            for version in one["spec"]["versions"]:
+                spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+                block = spec["properties"]["validationConfigurations"]
+                fields = {name: part["default"] for name, part in block["properties"].items()}
+                assert block["default"] == {}
+                assert fields == {"mutateDigest": True, "verifyDigest": True, "required": True}
+
+
 def test_only_what_a_column_shows_has_a_stored_default() -> None:
     (policy,) = [one for one in definitions() if one["metadata"]["name"] == "policies.kyverno.io"]
     schema = policy["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
