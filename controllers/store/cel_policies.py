@@ -32,11 +32,15 @@ def webhook_rules(policy: Policy) -> Iterator[dict[str, Any]]:
     They are in the one form that an API server accepts, whatever the policy says: a single refused rule would keep all
     webhooks from being configured. A policy for other documents than requests concerns none.
     """
+    row = BY_NAME.get(policy.kind)
+    hears_all = row is not None and row.family.hears_all
     for block in resource_rules(policy):
         rule = {
             "apiGroups": _words(block.get("apiGroups"), may_be_empty=True),
             "apiVersions": _words(block.get("apiVersions")),
-            "operations": _operations(block.get("operations")),
+            "operations": sorted(_OPERATIONS)
+            if hears_all
+            else _operations(block.get("operations")),
             "resources": _resources(block.get("resources") or ()),
             "scope": _scope(policy, block),
         }

@@ -95,6 +95,11 @@ class UpdateRequest:
         return str(self.request.get("operation") or self.claimed)
 
     @property
+    def key(self) -> str:
+        """`name`, or `namespace/name`, of the policy."""
+        return self.policy.rpartition(":")[2]
+
+    @property
     def seed(self) -> str:
         """What chance follows from: the same for every attempt at the same work."""
         return str(self.request.get("uid") or self.uid or self.name)
@@ -125,7 +130,7 @@ def document(update: UpdateRequest, namespace: str) -> Object:
     prefix = _LABELS[update.type]
     trigger = update.trigger
     labels = {
-        f"{prefix}/policy-name": update.policy.rpartition("/")[2][:_LONGEST_LABEL],
+        f"{prefix}/policy-name": update.key.rpartition("/")[2][:_LONGEST_LABEL],
         f"{prefix}/trigger-kind": trigger.get("kind", "")[:_LONGEST_LABEL],
         f"{prefix}/trigger-namespace": trigger.get("namespace", "")[:_LONGEST_LABEL],
     }
@@ -147,13 +152,11 @@ def _body(update: UpdateRequest) -> Object:
     trigger = dict(update.trigger)
     return {
         "requestType": update.type,
-        "policy": update.policy.rpartition(":")[2],
+        "policy": update.key,
         "resource": trigger,
         "ruleContext": [
             {
-                "rule": one.rule
-                if update.type != CEL_GENERATE
-                else update.policy.rpartition(":")[2],
+                "rule": one.rule if update.type != CEL_GENERATE else update.key,
                 "trigger": dict(one.trigger),
                 "deleteDownstream": one.undo,
             }
@@ -198,12 +201,12 @@ def read_update_request(obj: Object) -> UpdateRequest:
     info, marks = _map(context.get("admissionRequestInfo")), _map(metadata.get("annotations"))
     is_proven = _UNPROVEN not in marks
     request = _map(info.get("admissionRequest")) if is_proven else {}
-    whole = _map(spec.get("resource"))
+    whole, is_cel = _map(spec.get("resource")), spec.get("requestType") == CEL_GENERATE
     rules = spec.get("ruleContext") or [{"rule": spec.get("rule"), "deleteDownstream": spec.get("deleteDownstream")}]  # fmt: skip
     return UpdateRequest(
         type=str(spec.get("requestType") or ""),
         policy=_policy(spec),
-        work=tuple(_work(_map(one), whole) for one in rules),
+        work=tuple(_work(_map(one), whole, is_cel=is_cel) for one in rules),
         request=request,
         user=_user(_map(context.get("userInfo"))) if is_proven else NOBODY,
         name=str(metadata.get("name") or ""),
@@ -232,10 +235,13 @@ def _changed(block: Json) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _work(block: Mapping[str, Json], whole: Mapping[str, Json]) -> RuleWork:
+def _work(block: Mapping[str, Json], whole: Mapping[str, Json], *, is_cel: bool) -> RuleWork:
     trigger = _map(block.get("trigger")) or whole
     named = {key: str(trigger[key]) for key in _IDENTITY if trigger.get(key)}
-    return RuleWork(str(block.get("rule") or ""), named, undo=block.get("deleteDownstream") is True)
+    # policies written in CEL are one rule, which requests call as the policy with its namespace
+    rule = str(block.get("rule") or "")
+    rule = rule.rpartition("/")[2] if is_cel else rule
+    return RuleWork(rule, named, undo=block.get("deleteDownstream") is True)
 
 
 def _user(block: Mapping[str, Json]) -> UserInfo:

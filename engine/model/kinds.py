@@ -35,7 +35,7 @@ class Family:
     without it does nothing but answer. `route` ends the webhook path of policies written in CEL, `source` names them in reports,
     `is_timed` are those that work by a schedule and are asked about no request, `shares_evidence` those of which one verifies
     for others what a request holds, `is_scanned` those whose answers about what is there already go into reports.
-    `failure_policy` is that of policies which name none.
+    `failure_policy` is that of policies which name none, `hears_all` those that are told of every operation on what they concern.
     """
 
     kind: str
@@ -56,6 +56,7 @@ class Family:
     shares_evidence: bool = False
     is_scanned: bool = True
     failure_policy: str = "Fail"
+    hears_all: bool = False
 
     @property
     def is_cel(self) -> bool:
@@ -127,7 +128,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         "GeneratingPolicy", "NamespacedGeneratingPolicy", "gpol", "ngpol", "KyvernoGeneratingPolicy",
-        f"{_CEL_SHAPES}:GENERATING", shows_ready=False, is_scanned=False, failure_policy="Ignore",
+        f"{_CEL_SHAPES}:GENERATING", shows_ready=False, is_scanned=False, failure_policy="Ignore", hears_all=True,
         evaluator="engine.evaluate.cel.generating:compile_generating",
         effects="engine.generate.foreseen:effects_of",
     ),

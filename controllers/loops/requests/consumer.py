@@ -213,8 +213,7 @@ class Consumer:
         about = [about_policy(policy)] if policy is not None else []
         if work.trigger.get("name"):
             about.append(dict(work.trigger))
-        named = update.policy.rpartition(":")[2]
-        notes = [failed(one, named, work.rule, message, source) for one in about]
+        notes = [failed(one, update.key, work.rule, message, source) for one in about]
         announce(self._context, notes)
 
 

@@ -37,7 +37,7 @@ CLEANUP_STATUS = Shape({"conditions": ListOf(CONDITION), "lastExecutionTime": _T
 
 UPDATE_REQUEST = Shape(
     {
-        "requestType": Text(enum=("mutate", "generate")),
+        "requestType": Text(enum=("mutate", "generate", "cel-generate", "cel-mutate")),
         "policy": _TEXT,
         "rule": _TEXT,
         "resource": _OBJECT_NAME,

@@ -81,6 +81,7 @@ def test_a_request_makes_the_object_with_upstreams_labels_and_the_work_is_forgot
         [request] = made.requests
         assert request["spec"]["requestType"] == "cel-generate"
         assert request["spec"]["policy"] == "quotas"
+        assert request["metadata"]["labels"][f"{PREFIX}policy-name"] == "quotas"
         assert request["spec"]["ruleContext"][0]["rule"] == "quotas"
         await made.rest()
         found = made.stored(CONFIG_MAPS, "quota", "dev")
