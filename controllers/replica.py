@@ -102,7 +102,7 @@ class Replica:
             await self._drain(runtime)
 
     async def _refuse_company(self) -> None:
-        """Refuse to act on policies that Kyverno acts on (design 4)."""
+        """Refuse to act on policies that Kyverno acts on."""
         if self._options.observe_only or not self._options.serves:
             return
         if found := await foreign_webhooks(self._client):

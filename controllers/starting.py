@@ -173,7 +173,7 @@ def loops_of(runtime: Runtime) -> Loops:
 
 
 def settle_memory() -> None:
-    """Take everything that is loaded by now out of garbage collection, and let it run rarely (performance.md section 7).
+    """Take everything that is loaded by now out of garbage collection, and let it run rarely.
 
     What a request makes is freed when it ends, by counting references; only cycles wait for a collection.
     """

@@ -48,7 +48,7 @@ class ServerClock(SystemClock):
     """The later of the machine's time and the API server's, which says its own with every answer.
 
     Instants in objects are the server's, so they are compared with its time; a machine whose clock is behind must not
-    honour what has ended (security.md, T26). `ahead` (seconds) starts it later than the machine, for tests and demonstrations.
+    honour what has ended. `ahead` (seconds) starts it later than the machine, for tests and demonstrations.
     """
 
     JUMP = 30.0

@@ -1,7 +1,7 @@
 """Writes Events: short notes on objects that people see with `kubectl describe` and `kubectl events`.
 
 As core `v1`, so that a policy rule on `v1/Event` sees `message`. Equal notes are counted on one Event instead of written
-again, and under pressure notes are dropped and counted; but never those that a policy waits for (design 8.6).
+again, and under pressure notes are dropped and counted; but never those that a policy waits for.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Keeps a Store equal to what a server has: one paged list, then watches, for as long as it runs.
 
-For every part that reads objects from memory. Follows section 5.4 of the reference: bookmarks, resuming after the end of a
+For every part that reads objects from memory. What it copes with: bookmarks, resuming after the end of a
 stream, listing again on 410, pauses that grow, long pauses where we may not look or the kind is missing, time-outs for
 connections that went silent.
 """

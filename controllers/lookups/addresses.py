@@ -1,6 +1,6 @@
 """Which addresses and names a policy must never make us call: our own machine, the machine below it, the cloud's secrets.
 
-For the egress gate, and for `is_external_url`. Pure: addresses in, reasons out (security.md, C02). Private IPv4 networks
+For the egress gate, and for `is_external_url`. Pure: addresses in, reasons out. Private IPv4 networks
 are not refused, because that is where the services of a cluster are.
 """
 

@@ -2,8 +2,7 @@
 
 Everything outside of the API server goes through `Gate.send`: services, registries and their token servers, web sources.
 The address is judged where the socket is made, after the name was looked up, so that a name which changes its mind between
-two look-ups gains nothing (security.md, C02). Nothing of ours is ever added to a request: no tokens, cookies or proxies
-(C03).
+two look-ups gains nothing. Nothing of ours is ever added to a request: no tokens, cookies or proxies.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Entries:
     async def entry(self, lookup: GlobalLookup) -> Json:
         """Return the data of an entry or its projection; raises EngineError when there is none (yet).
 
-        A policy of a namespace gets only entries that hold objects of that namespace (security.md, C01).
+        A policy of a namespace gets only entries that hold objects of that namespace.
         """
         name, _, projection = lookup.name.partition(".")
         if self._store is None:

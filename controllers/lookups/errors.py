@@ -1,4 +1,4 @@
-"""What goes wrong outside, as errors whose texts may be shown: they never hold what a server answered (security.md, C03)."""
+"""What goes wrong outside, as errors whose texts may be shown: they never hold what a server answered."""
 
 from __future__ import annotations
 

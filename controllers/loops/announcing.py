@@ -1,4 +1,4 @@
-"""Events of decisions and of background work: which are written, and which must not be lost (section 8, design 8.6).
+"""Events of decisions and of background work: which are written, and which must not be lost (rows E-01 to E-08).
 
 Between the texts in `store.events` and the recorder that writes. Notes for which a policy waits are never dropped; none is
 counted together with others, because tools and policies look at each.

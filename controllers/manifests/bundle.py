@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from engine.model import Object
 
 OWNER: Final = "kpolicy.io/owner"
-"""The annotation of everything that we bring (design 8.9)."""
+"""The annotation of everything that we bring."""
 
 WRITER: Final = "kyverno:admission-controller"
 """The binding that lets the controllers write webhook configurations."""

@@ -174,7 +174,7 @@ def _exceptions(namespace: str) -> Object:
 
 
 def _ends() -> Object:
-    """Guard the end of every exception, whoever wrote it: longer is another exception (security.md 5)."""
+    """Guard the end of every exception, whoever wrote it: longer is another exception."""
     ends = ("metadata.?annotations[?'" + _EXPIRY + "']", "?spec.?expiresAt")
     checks = []
     for path in ends:

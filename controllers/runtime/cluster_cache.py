@@ -1,7 +1,7 @@
 """Everything about the cluster that a decision needs, kept current: policies, exceptions, namespaces, bindings, settings.
 
 One object that watches feed and requests read; nothing here waits. It is ready when every kind in `WATCHED` was listed
-once, and before that no decision may be taken from it (security.md, finding 8).
+once, and before that no decision may be taken from it.
 """
 
 from __future__ import annotations

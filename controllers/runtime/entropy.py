@@ -1,4 +1,4 @@
-"""Chance for reviews: a key from a Secret, and seeds that follow from it and the request (design 8.5).
+"""Chance for reviews: a key from a Secret, and seeds that follow from it and the request.
 
 Every replica must come to the same text for the same request, and nobody outside may foresee it; so the seed of a review
 is an HMAC of its UID under a key that all replicas share.

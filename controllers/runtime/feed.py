@@ -1,7 +1,6 @@
 """What a parent process tells its workers, and they it, over a pair of sockets: messages of JSON, each with its length.
 
-One process watches the API server and the others are fed, so that N workers cost the server no more than one (performance.md
-section 9). Order is kept: a worker sees changes in the order the parent saw them.
+One process watches the API server and the others are fed, so that N workers cost the server no more than one. Order is kept: a worker sees changes in the order the parent saw them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What operators allow beyond the API server: networks, hosts and registries that policies may have us call (security.md, C02).
+"""What operators allow beyond the API server: networks, hosts and registries that policies may have us call.
 
 A part of the options, as texts, so that it can be handed to worker processes; `controllers.lookups.egress` makes rules of it.
 Nothing given is the closed state: no address of this machine, of the link or of a metadata service, no registry without TLS,

@@ -1,7 +1,7 @@
 """Processes that answer requests, under one that watches them: fed, asked for signs of life, replaced when they hang.
 
 A request that makes a worker spin must not stop the replica: whoever does not answer for `HANG` seconds is killed, and while
-no worker listens the API server is refused, which fails closed (design 8.3, 8.4).
+no worker listens the API server is refused, which fails closed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Events as values: the texts, reasons and places that people's tools look for (section 8).
+"""Events as values: the texts, reasons and places that people's tools look for.
 
 For the loops that write Events and for the console that reads them. They are core `v1` Events, so that a rule on `v1/Event`
 reads their `message`, in the namespace of what they are about (`default` for cluster-wide objects).

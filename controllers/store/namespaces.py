@@ -1,6 +1,6 @@
 """Labels of namespaces, for namespace selectors.
 
-Only labels are kept. A namespace that is not known here is not taken for one without labels (security.md C04): callers ask
+Only labels are kept. A namespace that is not known here is not taken for one without labels: callers ask
 the API server for it, or treat the question as failed.
 """
 

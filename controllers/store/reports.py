@@ -1,4 +1,4 @@
-"""PolicyReports as values: rows from results, one report for each resource, new rows merged into old (section 7).
+"""PolicyReports as values: rows from results, one report for each resource, new rows merged into old.
 
 For the loops that write reports and for whoever reads them. Nothing here asks a server or a clock; a report is named by the UID
 of its resource and owned by it, so that it goes when the resource goes.

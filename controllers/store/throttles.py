@@ -46,7 +46,7 @@ _LONGEST_USER: Final = 512
 
 
 def lease_name(user: str) -> str:
-    """Return the name of a user's Lease; names of users are no names of objects (T28)."""
+    """Return the name of a user's Lease; names of users are no names of objects."""
     digest = hashlib.sha256(b"kpolicy codes of\0" + user.encode("utf-8", "surrogatepass")).digest()
     return f"kpolicy-codes-{b32encode(digest).decode().lower()[:_NAME]}"
 

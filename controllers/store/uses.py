@@ -139,7 +139,7 @@ def use_document(
 
 
 def labels_of(user: str, policy: str) -> dict[str, str]:
-    """Return the labels by which the uses of a user's codes for a policy are found; names of users are no labels (T28)."""
+    """Return the labels by which the uses of a user's codes for a policy are found; names of users are no labels."""
     return {USER: _short(user), POLICY: _short(policy)}
 
 

@@ -1,6 +1,6 @@
 """Who calls the webhook, as far as it was proven; told along the request and nowhere stored.
 
-Whoever can post a review can put anybody's name into it (security.md T0). Where the API server shows a certificate, reviews from
+Whoever can post a review can put anybody's name into it. Where the API server shows a certificate, reviews from
 anybody else are not answered. Where it shows none, it is called at a path that only it is told (`secret_path`): that keeps
 strangers away, and proves nothing, because the API server itself prints the path when a call fails (A11).
 

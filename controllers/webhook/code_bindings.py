@@ -44,7 +44,7 @@ def name_of(key: str) -> str:
 
 
 def can_carry(review: Review) -> bool:
-    """Tell whether a request can carry a code at all: it makes or changes an object as a whole (T31)."""
+    """Tell whether a request can carry a code at all: it makes or changes an object as a whole."""
     return (
         review.operation in OPERATIONS
         and not review.subresource

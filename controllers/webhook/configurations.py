@@ -1,7 +1,7 @@
 """The webhook configurations that belong into the cluster, as documents (rows W-01 to W-03, W-07).
 
 Pure: policies in force, kinds of the server, settings and our address in, documents out. Names and labels are upstream's,
-because people's scripts look for them; the annotation `kpolicy.io/owner` tells ours from Kyverno's (design 8.9).
+because people's scripts look for them; the annotation `kpolicy.io/owner` tells ours from Kyverno's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One-time codes at admission: a denial that offers one, a request that uses one (security.md 4.1).
+"""One-time codes at admission: a denial that offers one, a request that uses one.
 
 Asked in the validating stage only, after policies have denied; what goes wrong here leaves the denial as it was. OneTimeCodes are off
 unless a GrantPolicy turns them on for the rules that block, and then for people only, through an API server that proved to be
@@ -376,9 +376,9 @@ def _offered(claim: CodeBinding, code: str, ends: datetime, *, is_strict: bool) 
 
 
 def _may_have_codes(user: str, modes: Mapping[str, GrantPolicy]) -> bool:
-    """Tell whether somebody may have codes: people, and service accounts where somebody else has to agree (T17).
+    """Tell whether somebody may have codes: people, and service accounts where somebody else has to agree.
 
-    Components of Kubernetes have none at all, because what they are told is in their logs (T1).
+    Components of Kubernetes have none at all, because what they are told is in their logs.
     """
     if not user.startswith("system:"):
         return True

@@ -1,4 +1,4 @@
-"""How many usable codes there are: per user and policy, and per namespace. A sixth is not made until one is used or over (T22).
+"""How many usable codes there are: per user and policy, and per namespace. A sixth is not made until one is used or over.
 
 Minted codes are stored nowhere, so each replica remembers those that it handed out, and counts with them the uses on record
 that are not older than a code may become. It forgets with the codes' end, and more than it can remember counts as too many.

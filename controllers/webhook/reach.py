@@ -1,4 +1,4 @@
-"""How many objects that are there now a grant would let be as they are: what a wide request is refused by (security.md 5).
+"""How many objects that are there now a grant would let be as they are: what a wide request is refused by.
 
 Kinds, names and labels are read as the exception of the grant reads them, wildcards in labels included; a server's own label
 selectors know none.

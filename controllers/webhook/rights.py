@@ -132,7 +132,7 @@ def _needs_of_generate(rule: Rule, at: str, discovery: Discovery) -> Iterator[Ne
 
 
 def _needs_of_binding(block: Block, at: str) -> Iterator[Need]:
-    """Yield the right to bind the ClusterRole that a generated binding names (design 8.12)."""
+    """Yield the right to bind the ClusterRole that a generated binding names."""
     data = block.get("data") or {}
     reference = data.get("roleRef") if isinstance(data, dict) else None
     if block.get("kind") not in ("RoleBinding", "ClusterRoleBinding") or not isinstance(

@@ -1,4 +1,4 @@
-"""Paths that only the API server is told, for clusters whose API server shows webhooks no certificate (security.md T0).
+"""Paths that only the API server is told, for clusters whose API server shows webhooks no certificate.
 
 They are in the webhook configurations, which administrators may read, and in what the API server says to users when a call
 fails (A11). Therefore they are drawn by chance, another one for each place that is called, and others after every outage, start

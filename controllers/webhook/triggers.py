@@ -1,4 +1,4 @@
-"""Which generate and mutate-existing rules a request sets off; the work itself is the loops' (section 10)."""
+"""Which generate and mutate-existing rules a request sets off; the work itself is the loops'."""
 
 from __future__ import annotations
 

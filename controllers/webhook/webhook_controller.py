@@ -240,7 +240,7 @@ def _digests(snapshot: Snapshot, left_out: set[str]) -> dict[str, str]:
 
 
 async def foreign_webhooks(client: Client) -> list[str]:
-    """Return webhook configurations of Kyverno itself: of its label, without our annotation (design 8.9)."""
+    """Return webhook configurations of Kyverno itself: of its label, without our annotation."""
     found = []
     for kind in (VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS):
         page = await client.list_all(kind, label_selector=_SELECTOR)

@@ -1,4 +1,4 @@
-"""Annotations by which people hold back clean-ups: postponed, skipped, paused (design 8.15).
+"""Annotations by which people hold back clean-ups: postponed, skipped, paused.
 
 They stand on a cleanup policy or on an object that would be deleted. A value begins with what it says (an instant, or anything)
 and goes on, after a blank or semicolon, with who said so and why. What cannot be read holds back, because deleting is

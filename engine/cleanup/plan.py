@@ -1,6 +1,6 @@
 """What a cleanup policy would delete and when, as a value (rows C-01, C-02): for the loop that does it and for previews.
 
-One deliberate difference to Kyverno (design.md 8.11): a policy that a generate rule made for one object, recognised by its
+One deliberate difference to Kyverno: a policy that a generate rule made for one object, recognised by its
 trigger labels and by naming that object, deletes only the object with that UID, at the moment its date means, once.
 Upstream deletes by name and again whenever the schedule fires, so that a later object of the same name goes, too.
 """

@@ -1,8 +1,7 @@
 """Cron schedules of cleanup policies: what is accepted, and the instants they name (row C-01).
 
 Five fields and the `@` names as upstream's admission accepts them. When day of month and day of week are both restricted,
-a day that fits either fires (see `reference/security.md` 0.5: such a schedule is not a single instant). All in UTC. The
-instants are croniter's, which is only ever given plain number lists: its own extensions (hashes, random fields, seconds)
+a day that fits either fires: such a schedule is not a single instant. All in UTC. The instants are croniter's, which is only ever given plain number lists: its own extensions (hashes, random fields, seconds)
 are not part of the format.
 """
 

@@ -1,4 +1,4 @@
-"""Context entries of rules, foreach entries and targets (section 1.4 of the semantics).
+"""Context entries of rules, foreach entries and targets.
 
 Entries are loaded when an expression first mentions them. What lies outside (ConfigMaps, calls, images, global entries)
 is asked of `Inputs`; only the question is computed here.

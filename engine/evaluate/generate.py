@@ -1,4 +1,4 @@
-"""Generate rules: the plan of objects that a trigger causes (section 10); carrying it out is the caller's part."""
+"""Generate rules: the plan of objects that a trigger causes; carrying it out is the caller's part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules that verify image signatures (section 1.9): the images of the object, and what the registry says of them."""
+"""Rules that verify image signatures: the images of the object, and what the registry says of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutate rules: render the patch for the object, apply it, loop where the rule loops (section 1.7)."""
+"""Mutate rules: render the patch for the object, apply it, loop where the rule loops."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 For `Inputs.ask`, which every question passes after its variables were put in, whatever part of a rule asked it. Lint says the
 same of what stands in a policy literally; only here is known what a variable made of it. Whoever may write a Policy in one
-namespace must not read others with the rights of whoever evaluates it (security.md, C01).
+namespace must not read others with the rights of whoever evaluates it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MARKED = (
 def refusal(lookup: Lookup, namespace: str) -> str:
     """Return why a policy of `namespace` may not ask, empty when it may.
 
-    Whether a kind of object has a namespace at all is known to whoever answers, who asks again (security.md, C01).
+    Whether a kind of object has a namespace at all is known to whoever answers, who asks again.
     """
     match lookup:
         case ConfigMapLookup():

@@ -1,4 +1,4 @@
-"""Validate rules: which of their languages decides, and the loop over elements (section 1.6 of the semantics).
+"""Validate rules: which of their languages decides, and the loop over elements.
 
 The first of manifests, podSecurity, deny, pattern or anyPattern, and foreach that a rule has gives the answer
 (row A-80). The languages themselves live below; here they meet the object.

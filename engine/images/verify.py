@@ -1,4 +1,4 @@
-"""verifyImages over image data: which images a rule asks about, and whether enough people signed them (section 1.9).
+"""verifyImages over image data: which images a rule asks about, and whether enough people signed them.
 
 For the evaluation of policies. No registry is asked here: the caller hands in `ImageData` for every image that `selects`
 names, and the answer is a verdict per image with Kyverno's texts, plus the patch that pins the digest.

@@ -1,4 +1,4 @@
-"""`$(path)` references of patterns and messages that lead nowhere (rows of section 2.4).
+"""`$(path)` references of patterns and messages that lead nowhere.
 
 A reference is a path in the rule's own document: absolute, or relative to where it stands. What it leads to must be
 there, and must be text where it is a scalar.

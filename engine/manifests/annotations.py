@@ -53,7 +53,7 @@ class Envelope:
 
 
 def read_envelope(obj: Object, domain: str = DEFAULT_DOMAIN) -> Envelope | None:
-    """Return what the annotations of `obj` carry, or None when there is no message (section 1 of the format).
+    """Return what the annotations of `obj` carry, or None when there is no message.
 
     Raise EvaluationError when the message cannot be decoded, LimitError when it expands beyond the cap.
     """

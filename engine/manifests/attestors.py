@@ -107,8 +107,7 @@ class KeyAttestor:
     def verdict(self, signed: Signed, given: Circumstances) -> Verdict:
         """Accept a signature of this key; raise EvaluationError otherwise.
 
-        On manifests a signature without a bundle passes even where `rekor` is configured: published policies rely on it
-        (section 4.4). A bundle that is there must hold, unless the log is ignored.
+         On manifests a signature without a bundle passes even where `rekor` is configured: published policies rely on it. A bundle that is there must hold, unless the log is ignored.
         """
         key = load_public_key(self.key_text(given))
         if not is_signed_by(key, signed.signature, signed.payload, self.algorithm):
@@ -190,7 +189,7 @@ class KeylessAttestor:
         return authority_of(certificates_from_pem(self.roots)) if self.roots else None
 
     def verdict(self, signed: Signed, given: Circumstances) -> Verdict:
-        """Accept a signature of the identity after every link is checked (section 5); raise EvaluationError otherwise."""
+        """Accept a signature of the identity after every link is checked; raise EvaluationError otherwise."""
         if given.trust is None and not self.roots:
             raise EvaluationError(
                 "no trusted root is given, so keyless signatures cannot be verified"
@@ -211,7 +210,7 @@ Attestor = KeyAttestor | CertificateAttestor | KeylessAttestor
 
 
 def compile_attestor(entry: Block, *, any_hash: bool = False) -> list[Attestor]:
-    """Return the attestor of one policy entry; several for several keys in one text, each counted (section 4.2).
+    """Return the attestor of one policy entry; several for several keys in one text, each counted.
 
     `any_hash` lets `signatureAlgorithm` choose the hash; manifests are signed with SHA-256 whatever it says.
     """

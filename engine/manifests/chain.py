@@ -1,6 +1,6 @@
 """A signing certificate's chain at one instant, and the certificate log's receipt inside it.
 
-For keyless and certificate attestors (section 5, steps 5 and 6). Certificates for signing live minutes and are always
+For keyless and certificate attestors. Certificates for signing live minutes and are always
 expired today; what counts is the instant at which the log saw the signature.
 """
 

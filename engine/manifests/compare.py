@@ -52,7 +52,7 @@ class Difference:
 
 
 def differences(signed: Object, actual: Object, *, lax: bool = False) -> list[Difference]:
-    """Return all leaves that differ, sorted by path (section 3.2); none when the object is what was signed.
+    """Return all leaves that differ, sorted by path; none when the object is what was signed.
 
     Raise LimitError for objects nested beyond any real one.
     """

@@ -54,7 +54,7 @@ class Answer:
 def compile_sets(
     blocks: Json, path: str = "", *, any_hash: bool = False
 ) -> tuple[AttestorSet, ...]:
-    """Return the attestor sets of a rule; raise PolicyError for structures that no count can satisfy (section 4.1).
+    """Return the attestor sets of a rule; raise PolicyError for structures that no count can satisfy.
 
     `any_hash` as in `compile_attestor`.
     """
@@ -86,7 +86,7 @@ def compile_set(block: Block, path: str, depth: int = 0, *, any_hash: bool = Fal
 
 
 def ask_set(wanted: AttestorSet, ask: Callable[[Entry], Answer], noun: str) -> Answer:
-    """Ask the entries in order until enough agree (section 4.2); `noun` is what messages call the thing verified."""
+    """Ask the entries in order until enough agree; `noun` is what messages call the thing verified."""
     agreed: list[str] = []
     refused: list[str] = []
     errors: list[str] = []

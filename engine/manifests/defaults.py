@@ -1,6 +1,6 @@
 """Fields that differ between a manifest and the stored object although nobody tampered: data only.
 
-The merged default list of upstream (section 3.3 of the format), with its pod-level fields repeated below the places
+The merged default list of upstream, with its pod-level fields repeated below the places
 where pod templates stand. The repetition is limited to fields that the API server fills in and that cannot widen what a
 pod may do; `securityContext`, `resources` and `volumeMounts` are left out of it on purpose.
 """

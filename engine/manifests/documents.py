@@ -22,7 +22,7 @@ _MAX_DOCUMENTS = 256
 
 
 def signed_documents(message: bytes) -> list[Object]:
-    """Return every mapping among the YAML documents of a message (section 1 of the format).
+    """Return every mapping among the YAML documents of a message.
 
     Raise EvaluationError when the message is readable neither as YAML nor as an archive.
     """
@@ -36,7 +36,7 @@ def signed_documents(message: bytes) -> list[Object]:
 def reference_for(obj: Object, documents: Iterable[Object]) -> Object | None:
     """Return the document that was signed for `obj`: equal group, kind and name, preferably of the same namespace.
 
-    An object whose name was generated is represented by a nameless document with its `generateName` (section 3.1). None
+    An object whose name was generated is represented by a nameless document with its `generateName`. None
     means that nothing of that name was signed.
     """
     same = [document for document in documents if _is_same(obj, document)]
@@ -54,7 +54,7 @@ def has_kind(obj: Object, documents: Iterable[Object]) -> bool:
 def without_signatures(obj: Object, domain: str) -> Object:
     """Return `obj` without the signature annotations of `domain`; the same object when it has none.
 
-    An annotation map that becomes empty goes too (section 2).
+    An annotation map that becomes empty goes too.
     """
     annotations = annotations_of(obj)
     kept = {

@@ -1,6 +1,6 @@
 """What the API server would make of a signed manifest: the request to ask it, and the comparison with its answer.
 
-For rules with `dryRun.enable` (section 3.4), where other webhooks change objects on their way in. The engine states the
+For rules with `dryRun.enable`, where other webhooks change objects on their way in. The engine states the
 request and judges the answer; asking is the caller's.
 """
 

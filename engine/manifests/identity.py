@@ -1,6 +1,6 @@
 """Who a signing certificate speaks for, and whether that is who the policy asks for.
 
-For keyless attestors of manifests and images (section 5, step 7). Texts of policies are wildcards or regular expressions;
+For keyless attestors of manifests and images. Texts of policies are wildcards or regular expressions;
 nothing of the certificate is ever taken as a pattern.
 """
 

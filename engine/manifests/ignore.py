@@ -78,7 +78,7 @@ class _Binding:
 
 
 def compile_ignored(blocks: Sequence[Block] | None, *, lax: bool = False) -> IgnoredFields:
-    """Return the test for a rule's `ignoreFields` (section 3.3); raise PolicyError for shapes it cannot have."""
+    """Return the test for a rule's `ignoreFields`; raise PolicyError for shapes it cannot have."""
     return IgnoredFields(tuple(_binding(block) for block in blocks or ()), lax)
 
 

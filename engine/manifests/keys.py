@@ -102,7 +102,7 @@ def load_certificate(der: bytes) -> Certificate:
 def is_signed_by(
     key: PublicKey, signature: bytes, payload: bytes, algorithm: str = "sha256"
 ) -> bool:
-    """Tell whether `signature` over `payload` is the key's: ECDSA, RSA PKCS#1 v1.5, or Ed25519 (section 1)."""
+    """Tell whether `signature` over `payload` is the key's: ECDSA, RSA PKCS#1 v1.5, or Ed25519."""
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
     try:

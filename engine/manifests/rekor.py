@@ -1,7 +1,7 @@
 """Transparency log entries: what the log promised to have seen, checked offline against the log's key.
 
 For keyless signatures, where the log's time is the only trusted one, and for key signatures that bring a bundle. Nothing
-is ever looked up: the bundle beside the signature must prove itself (section 5, steps 1 to 3).
+is ever looked up: the bundle beside the signature must prove itself.
 """
 
 from __future__ import annotations

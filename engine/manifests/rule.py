@@ -65,7 +65,7 @@ class ManifestRule:
         simulated: Object | None = None,
         secrets: Mapping[str, str] | None = None,
     ) -> Outcome:
-        """Return the outcome for `obj`, the object of the request as received (section 4.2).
+        """Return the outcome for `obj`, the object of the request as received.
 
         `dry_run` is that of the admission request itself; `secrets` maps `namespace/name` to public keys.
         """
@@ -106,7 +106,7 @@ class ManifestRule:
 
 
 def is_manifests_rule(validate: Block) -> bool:
-    """Tell whether a `validate` block is a manifests rule: an empty attestor list is none (section 4.1)."""
+    """Tell whether a `validate` block is a manifests rule: an empty attestor list is none."""
     block = validate.get("manifests")
     return isinstance(block, dict) and bool(block.get("attestors"))
 

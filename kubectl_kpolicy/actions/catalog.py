@@ -1,4 +1,4 @@
-"""The actions of the console, screen by screen, as `console.md` section 3 lays them out.
+"""The actions of the console, screen by screen.
 
 A lower-case letter never changes the cluster: at most it opens a form. What changes has a capital or ctrl, and `ctrl+d` is
 always what destroys. The letters of the first group are the same on every screen.

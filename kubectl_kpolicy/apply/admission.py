@@ -18,7 +18,7 @@ _refusals: dict[int, tuple[Policy, Problem | None]] = {}
 
 
 def admitted(policies: Iterable[Policy]) -> tuple[tuple[Policy, ...], tuple[Problem, ...]]:
-    """Return the policies that pass the checks of section 1.11, and a problem for each of the others.
+    """Return the policies that pass the checks of policies (rows A-91 to A-94b), and a problem for each of the others.
 
     A policy is checked once per process, because many test cases name the same files.
     """

@@ -1,6 +1,6 @@
 """Grants and the inbox: who asked for which exception, in which state it is, and what waits for an approver.
 
-Reads the native kind of `design.md` section 5; everything is optional, so that a half-written object still shows.
+Reads the native kind; everything is optional, so that a half-written object still shows.
 """
 
 from __future__ import annotations

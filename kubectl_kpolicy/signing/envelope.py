@@ -1,7 +1,7 @@
 """Signed manifests as values: the text that gets signed, and the documents that carry the signature.
 
 For `kubectl kpolicy sign`, between reading and writing files; no key and no network is known here. All documents of a file
-carry the same message, which holds all of them (section 2 of the format).
+carry the same message, which holds all of them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What must hold of a history, whatever happened in it; each finding is one line.
 
-The invariants are those of security.md section 4 by their numbers, and what is promised of grants. What is wrong with an object
+The invariants are those of `docs/semantics.md` by their numbers, and what is promised of grants. What is wrong with an object
 is judged in words of the tests' own (`people.is_wrong`), from the versions that were stored.
 """
 

@@ -1,6 +1,6 @@
 """An API server of memory that does to webhooks what real ones do: asks again, asks in parallel, stores late, loses answers.
 
-The facts are those of security.md section 2, by their numbers. Objects are kept by `FakeClient`; what is added is the
+The facts are those of `docs/semantics.md`, by their numbers. Objects are kept by `FakeClient`; what is added is the
 admission chain, with its repetitions drawn by chance. It evaluates no rights and none of its own admission policies: people here
 write only what those let them write.
 """

@@ -1,6 +1,6 @@
 """Credentials of registries: docker's configuration file, and Kubernetes' pull secrets, which hold the same.
 
-INVARIANT: a credential is only ever given for the registry that its entry names (security.md, C03).
+INVARIANT: a credential is only ever given for the registry that its entry names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Deletes exceptions that are over (design 8.2). That they cover nothing any more is decided elsewhere, at each decision.
+"""Deletes exceptions that are over. That they cover nothing any more is decided elsewhere, at each decision.
 
 One whose expiry cannot be read covers nothing either, but is left for people to look at.
 """

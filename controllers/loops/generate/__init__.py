@@ -1,1 +1,1 @@
-"""Generate rules carried out: what should exist is made, kept as the rule says, and taken away again (section 10)."""
+"""Generate rules carried out: what should exist is made, kept as the rule says, and taken away again."""

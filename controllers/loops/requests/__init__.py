@@ -1,1 +1,1 @@
-"""UpdateRequests carried out: generate and mutate-existing rules for the requests that set them off (section 10)."""
+"""UpdateRequests carried out: generate and mutate-existing rules for the requests that set them off."""

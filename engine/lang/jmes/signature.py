@@ -1,7 +1,7 @@
 """What a function takes and gives, declared by the line that `jp function` prints.
 
 `@table.function("truncate(string, number) string", "...")` above a Python function makes it callable from expressions:
-the declared types are checked before it runs, with upstream's texts (section 3.3), so bodies hold no checks of their own.
+the declared types are checked before it runs, with upstream's texts, so bodies hold no checks of their own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a single YAML scalar means: the rules of go-yaml 2 followed by the trip through JSON.
 
-Used by the builder, once per distinct text. Apart from it because these rules (performance.md section 3) are a table to be
+Used by the builder, once per distinct text. Apart from it because these rules are a table to be
 checked line by line. Only ASCII digits are digits, and numbers end as `int` within 64 bits with sign, else as `float`, as
 Go's reading of JSON leaves them.
 """

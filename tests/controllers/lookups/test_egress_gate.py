@@ -1,4 +1,4 @@
-"""The egress gate against what policies, registries and name servers may try (security.md, C02 and C03)."""
+"""The egress gate against what policies, registries and name servers may try."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Everything that a namespaced policy can look up, in every spelling of every place: its own namespace answers and nothing else.
 
 Each cell plays a whole rule against a cluster that holds a canary everywhere; the canary must not come out where the place is
-not the policy's own, whether the place stands in the policy or a variable brings it (security.md, C01).
+not the policy's own, whether the place stands in the policy or a variable brings it.
 """
 
 from __future__ import annotations

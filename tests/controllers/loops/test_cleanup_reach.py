@@ -1,4 +1,4 @@
-"""Conditions of a CleanupPolicy ask about its own namespace only (row A-25; security.md, C01)."""
+"""Conditions of a CleanupPolicy ask about its own namespace only (row A-25)."""
 
 from __future__ import annotations
 

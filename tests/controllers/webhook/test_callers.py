@@ -1,4 +1,4 @@
-"""Who may ask the webhook: the API server by its certificate, and nobody who merely reaches the port (security.md T0)."""
+"""Who may ask the webhook: the API server by its certificate, and nobody who merely reaches the port."""
 
 from __future__ import annotations
 

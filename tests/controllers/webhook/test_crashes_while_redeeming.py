@@ -1,4 +1,4 @@
-"""A replica that dies between any two steps of taking a code: no second use, nothing let in without one (I1, I2; T9)."""
+"""A replica that dies between any two steps of taking a code: no second use, nothing let in without one (I1, I2)."""
 
 from __future__ import annotations
 

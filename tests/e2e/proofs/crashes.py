@@ -1,4 +1,4 @@
-"""Replicas are killed while codes are redeemed: no use twice, no stored object without a use, each use ends (T9, I1-I3)."""
+"""Replicas are killed while codes are redeemed: no use twice, no stored object without a use, each use ends (I1 to I3)."""
 
 from __future__ import annotations
 

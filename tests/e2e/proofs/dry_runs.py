@@ -1,4 +1,4 @@
-"""A thousand dry runs, with codes and without, change nothing: the state is the same to the last byte (I4, row 5)."""
+"""A thousand dry runs, with codes and without, change nothing: the state is the same to the last byte (I4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reviews that nobody but an attacker sent have no effect: not answered, no code in the body, nothing written (T0, row 9)."""
+"""Reviews that nobody but an attacker sent have no effect: not answered, no code in the body, nothing written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A million guessed codes are all refused, guessers are slowed down, and timing says nothing about a guess (T2, row 7)."""
+"""A million guessed codes are all refused, guessers are slowed down, and timing says nothing about a guess."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""After a thousand denials with a code each, no code is anywhere but in the answers to those who were denied (T1, row 8)."""
+"""After a thousand denials with a code each, no code is anywhere but in the answers to those who were denied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of 64 redemptions of one code at the same time on two replicas exactly one wins (security.md 9, rows 1 and 2)."""
+"""Of 64 redemptions of one code at the same time on two replicas exactly one wins."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def furnish(tier: Tier) -> None:
 
 
 def spaces(tier: Tier, count: int) -> list[str]:
-    """Make namespaces and wait until Pods can be made there: one alone holds a hundred codes that can still be used (T22)."""
+    """Make namespaces and wait until Pods can be made there: one alone holds a hundred codes that can still be used."""
     names = [f"space-{number}" for number in range(count)]
     items = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names]  # fmt: skip
     tier.kubectl("apply", "-f", "-", given=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))  # fmt: skip

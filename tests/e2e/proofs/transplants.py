@@ -1,4 +1,4 @@
-"""A code moved to another object, name, namespace, user, policy or moment opens nothing (T10 to T14, row 6), and what it let in stays as it is."""
+"""A code moved to another object, name, namespace, user, policy or moment opens nothing, and what it let in stays as it is."""
 
 from __future__ import annotations
 
