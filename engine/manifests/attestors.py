@@ -107,7 +107,8 @@ class KeyAttestor:
     def verdict(self, signed: Signed, given: Circumstances) -> Verdict:
         """Accept a signature of this key; raise EvaluationError otherwise.
 
-         On manifests a signature without a bundle passes even where `rekor` is configured: published policies rely on it. A bundle that is there must hold, unless the log is ignored.
+        On manifests a signature without a bundle passes even where `rekor` is configured: published policies rely on it. A bundle
+        that is there must hold, unless the log is ignored.
         """
         key = load_public_key(self.key_text(given))
         if not is_signed_by(key, signed.signature, signed.payload, self.algorithm):
