@@ -75,7 +75,13 @@ def _passes(tier: str, name: str, programs: binaries.Binaries | None, *, keep: b
             run_written(name, tier, programs, folder)
         else:
             run(tier, name, programs, folder)
-    except (scenario.ScenarioError, StartError, RuntimeError, TimeoutError) as error:
+    except (
+        scenario.ScenarioError,
+        StartError,
+        RuntimeError,
+        TimeoutError,
+        binaries.ToolMissingError,
+    ) as error:
         print(f"FAILED {name} on {tier} (logs in {folder}):\n{error}", flush=True)
         return False
     print(f"passed in {time.monotonic() - began:.1f} s\n", flush=True)
