@@ -18,7 +18,7 @@ from controllers.store.grant_uses import SOURCE, GrantUses, Tally
 from controllers.store.uses import CodeUseRecord, use_key
 from engine.errors import EngineError
 from engine.evaluate import PolicySet
-from engine.evaluate.policy_set import CompiledPolicy
+from engine.evaluate.rules import CompiledPolicy
 from engine.record import replace
 
 from .caller import is_proven

@@ -20,7 +20,8 @@ from .lookups import (
     SignatureLookup,
     TrustLookup,
 )
-from .policy_set import CompiledPolicy, PolicySet, Problem, compile_policy
+from .policy_set import PolicySet, Problem, compile_policy
+from .rules import CompiledPolicy
 from .run import Evaluation, evaluate
 from .trace import Step, Trace
 

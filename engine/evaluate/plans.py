@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from engine.model import Review
 
-    from .policy_set import CompiledPolicy, Group
+    from .policy_set import Group
     from .quick import Quick
-    from .rules import CompiledRule
+    from .rules import CompiledPolicy, CompiledRule
 
     Sort = tuple[str, ...]
 

@@ -14,7 +14,7 @@ from engine.model import PolicyException, RuleType
 from engine.record import record
 
 from .plans import Part, alike, make_plan
-from .rules import CompiledRule, compile_rule
+from .rules import CompiledPolicy, compile_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,23 +23,6 @@ if TYPE_CHECKING:
     from engine.model.celpolicies import Binding, CelException
 
     from .cel.exceptions import CompiledCelException
-
-
-@record
-class CompiledPolicy:
-    """One policy with all its rules, those of autogen included, in their order.
-
-    `for_requests` are those that only requests to be changed are asked, before the others.
-    """
-
-    policy: Policy
-    rules: tuple[CompiledRule, ...]
-    for_requests: tuple[CompiledRule, ...] = ()
-
-    @property
-    def stops_early(self) -> bool:
-        """Whether evaluation ends after the first rule that was applied (row A-11)."""
-        return self.policy.apply_rules == "One"
 
 
 @record

@@ -64,6 +64,23 @@ class CompiledRule:
     is_for_requests: bool = False
 
 
+@record
+class CompiledPolicy:
+    """One policy with all its rules, those of autogen included, in their order.
+
+    `for_requests` are those that only requests to be changed are asked, before the others.
+    """
+
+    policy: Policy
+    rules: tuple[CompiledRule, ...]
+    for_requests: tuple[CompiledRule, ...] = ()
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether evaluation ends after the first rule that was applied (row A-11)."""
+        return self.policy.apply_rules == "One"
+
+
 def type_of(rule: Rule) -> RuleType:
     """Return what a rule does."""
     if rule.mutate is not None:

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
     from .inputs import Inputs
     from .plans import Part
-    from .policy_set import CompiledPolicy, PolicySet
+    from .policy_set import PolicySet
     from .quick import Quick
+    from .rules import CompiledPolicy
 
 _CHANGING = (RuleType.MUTATION, RuleType.IMAGE_VERIFY)
 _APPLIED = frozenset({Status.PASS, Status.FAIL, Status.ERROR})

@@ -173,15 +173,14 @@ def _is_screen(name: str) -> bool:
 def parser_of(name: str) -> tuple[argparse.ArgumentParser, ModuleType]:
     """Return a command's parser with all its flags, and its module."""
     text = COMMANDS.get(name, f"list {name}")
-    module = import_module(f".{name.replace('-', '_') if name in COMMANDS else 'lists'}", __name__)
+    of_command = name.replace("-", "_") if name in COMMANDS else "verbs"
+    module = import_module(f".{of_command}", __name__)
     parser: argparse.ArgumentParser = Parser(
         f"{PROGRAM} {name}", description=f"{text[0].upper()}{text[1:]}."
     )
     add_global_flags(parser, again=True)
     if name not in COMMANDS:
-        from .verbs import add_verbs
-
-        add_verbs(_Place(parser), name)
+        module.add_verbs(_Place(parser), name)
     elif hasattr(module, "add_arguments"):
         module.add_arguments(parser)
     else:

@@ -9,11 +9,12 @@ from kubectl_kpolicy.output.diagnostics import visible
 
 from .changes import named
 from .flags import list_request
+from .selection import is_meant
 from .verbs import Verbs
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from kubectl_kpolicy.output.rows import Row
 
@@ -59,16 +60,6 @@ def _list(args: argparse.Namespace) -> int:
     )
 
 
-def is_meant(row: Row, names: Sequence[str]) -> bool:
-    """Tell whether a row is a cleanup policy or an object that one of the names means."""
-    from .selection import is_named
-
-    by = row.text("by").lower()
-    return is_named(row, names) or any(
-        name.lower() in (by, by.rpartition("/")[2]) for name in names
-    )
-
-
 def _preview(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.session import cluster
 
@@ -100,6 +91,7 @@ def _perform(args: argparse.Namespace, name: str, action: str) -> int:
 
     from .changes import perform
     from .lists import listing_of, read_world
+    from .selection import meant
 
     listing = listing_of("cleanup")
     world, now = read_world(
@@ -118,17 +110,6 @@ def _perform(args: argparse.Namespace, name: str, action: str) -> int:
     if args.dry_run == "server":
         form["dry-run"] = args.dry_run
     return perform(args, action, rows, form)
-
-
-def meant(names: Sequence[str], every: Sequence[Row]) -> list[Row]:
-    """Return the rows that names mean; raises NotFound for a name that none has, so that nothing is done by halves."""
-    from controllers.kube.errors import NotFound
-
-    from .selection import missing
-
-    if lost := missing(every, names, is_meant):
-        raise NotFound(f"there is no clean-up called {' or '.join(lost)}", status=404, help="`kubectl kpolicy cleanup list -A` lists what there is")  # fmt: skip
-    return [row for row in every if is_meant(row, names)]
 
 
 def _held_back(name: str, rows: list[Row]) -> list[Row]:

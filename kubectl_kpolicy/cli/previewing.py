@@ -75,8 +75,8 @@ def _planned(
     """
     from kubectl_kpolicy.cluster.planning import plans_of
 
-    from .cleanup import meant
     from .lists import check_needs, listing_of, read_world
+    from .selection import meant
 
     if not args.names:
         raise Misuse("name a cleanup policy, or an object with a TTL label", help="`kubectl kpolicy cleanup list -A` lists them")  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
@@ -22,10 +22,7 @@ class Everything(Provider):
 
     @property
     def _console(self) -> Console:
-        from .app import Console
-
-        assert isinstance(self.app, Console)
-        return self.app
+        return cast("Console", self.app)
 
     def _entries(self) -> Iterator[_Entry]:
         app = self._console

@@ -27,7 +27,7 @@ shapes.SHAPE = Shape({"matchConstraints": VALIDATING.fields["matchConstraints"],
 def compile_toy(policy, exceptions):
     from engine.evaluate.answers import answered
     from engine.evaluate.cel.constraints import compile_constraints
-    from engine.evaluate.cel.policies import cel_rule
+    from engine.evaluate.cel.policy_rule import cel_rule
     from engine.model import Status
     spec = policy.raw["spec"]
     constraints = compile_constraints(spec["matchConstraints"], namespace=policy.namespace)

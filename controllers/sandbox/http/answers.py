@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from . import tables
+from .printers import columns_of
 
 if TYPE_CHECKING:
     from controllers.sandbox.call import Call
@@ -85,7 +85,7 @@ def _partial(form: Form, obj: Object) -> Object:
 
 
 def _table(form: Form, call: Call, objects: list[Object], meta: Object) -> Object:
-    columns = tables.columns_of(call.resource)
+    columns = columns_of(call.resource)
     now = call.cluster.clock.now()
     rows = []
     for obj in objects:

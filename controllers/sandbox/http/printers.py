@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from controllers.sandbox.clock import parse_instant
 
-from .tables import AGE, Cell, Column, age_of, duration_text, json_path
+from .tables import AGE, NAME, Cell, Column, age_of, custom_columns, duration_text, json_path
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from controllers.sandbox.kinds import Resource
 
 Object = dict[str, Any]
 
@@ -267,3 +269,10 @@ BUILTIN: dict[str, tuple[Column, ...]] = {
         AGE,
     ),
 }
+
+
+def columns_of(resource: Resource) -> list[Column]:
+    """Return the columns of a resource, the name first."""
+    if resource.custom is not None:
+        return custom_columns(resource.custom.printer_columns)
+    return [NAME, *BUILTIN.get(resource.storage, (AGE,))]

@@ -10,12 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from controllers.sandbox.clock import parse_instant
-
-if TYPE_CHECKING:
-    from controllers.sandbox.kinds import Resource
 
 Object = dict[str, Any]
 Cell = Callable[[Object, datetime], Any]
@@ -43,16 +40,8 @@ class Column:
         }
 
 
-def columns_of(resource: Resource) -> list[Column]:
-    """Return the columns of a resource, the name first."""
-    if resource.custom is not None:
-        return _custom(resource.custom.printer_columns)
-    from .printers import BUILTIN
-
-    return [NAME, *BUILTIN.get(resource.storage, (AGE,))]
-
-
-def _custom(columns: Any) -> list[Column]:
+def custom_columns(columns: Any) -> list[Column]:
+    """Return the columns that a custom kind declares, the name first; name and age where it declares none."""
     if not columns:
         return [NAME, AGE]
     return [

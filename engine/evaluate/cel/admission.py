@@ -18,7 +18,7 @@ from .checks import compile_checks
 from .constraints import all_of, compile_constraints
 from .expressions import compile_named, compile_variables, unmet
 from .params import params_of
-from .policies import cel_rule
+from .policy_rule import cel_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

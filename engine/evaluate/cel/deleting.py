@@ -19,7 +19,7 @@ from .bindings import NAMES, Bindings
 from .constraints import Constraints, compile_constraints
 from .exceptions import naming
 from .expressions import compile_named, compile_variables, unmet
-from .policies import cel_rule
+from .policy_rule import cel_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

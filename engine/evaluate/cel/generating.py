@@ -24,7 +24,7 @@ from .bindings import NAMES, Bindings
 from .constraints import compile_constraints
 from .exceptions import covering, excepted, naming
 from .expressions import annotations_of, compile_expression, compile_named, compile_variables, unmet
-from .policies import cel_rule
+from .policy_rule import cel_rule
 from .templates import compile_template
 
 if TYPE_CHECKING:

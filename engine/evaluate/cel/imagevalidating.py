@@ -27,7 +27,7 @@ from .expressions import compile_named, compile_variables, unmet
 from .imageattestors import compile_attestations, compile_attestors
 from .imageevidence import ImageBindings, access_of
 from .imageselection import compile_selection, pinned
-from .policies import cel_rule
+from .policy_rule import cel_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

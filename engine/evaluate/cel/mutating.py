@@ -14,7 +14,7 @@ from .admission import constraints_of, found_params, prepare
 from .bindings import NAMES
 from .expressions import errored as located
 from .mutations import compile_mutations
-from .policies import cel_rule
+from .policy_rule import cel_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -23,7 +23,7 @@ from .constraints import any_of, compile_constraints
 from .exceptions import covering, excepted, naming
 from .expressions import annotations_of, compile_named, compile_variables, unmet
 from .mutations import FIELDS, compile_mutations, mutated
-from .policies import cel_rule
+from .policy_rule import cel_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -18,7 +18,7 @@ from .checks import Checks, checked, compile_checks
 from .constraints import any_of, compile_constraints, compile_payload_constraints
 from .exceptions import covering, excepted, naming
 from .expressions import compile_named, compile_variables, unmet
-from .policies import cel_rule
+from .policy_rule import cel_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
