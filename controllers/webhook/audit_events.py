@@ -14,10 +14,12 @@ from controllers.store.audit_notes import Deed
 from engine.cleanup.ttl import due_at, instant_of
 from engine.errors import EvaluationError
 from engine.exceptions.cover import EXPIRES_AT
+from engine.lang.gotext import compact_json
+from engine.model.kinds import CEL_GROUP, CLASSIC_GROUP, KINDS
 from engine.reach import GRANT_ANNOTATION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
     from engine.model import Object
@@ -31,9 +33,15 @@ MARKS: Final = {
 """Annotations that hold back clean-ups or tell of one by hand: what setting one is called, and taking it away."""
 REASON: Final = "kpolicy.io/cleanup-reason"
 """Why an annotation was taken away, which itself can say nothing any more."""
-SHOWN_CHANGES: Final = frozenset({"grantpolicies", "policyexceptions"})
+POLICIES: Final = frozenset(one.plural for one in KINDS if one.group in (CLASSIC_GROUP, CEL_GROUP))
+"""Policies of every kind, whose changes are told with the difference: who weakened what."""
+SHOWN_CHANGES: Final = frozenset({"grantpolicies", "policyexceptions"}) | POLICIES
 """Kinds of which every creation and change is told."""
 SHOWN_DELETIONS: Final = SHOWN_CHANGES | {"grants", "onetimecodes", "codeuses", "auditsegments"}
+_MOST_DIFFERENCES, _LONGEST_VALUE = 12, 60
+_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_HIDDEN: Final = frozenset({"data", "stringData"})
+"""Fields below which values are not repeated: a rule may hold a whole Secret."""
 _OURS: Final = frozenset({"kpolicy.io", "kyverno.io", "policies.kyverno.io"})
 
 
@@ -55,7 +63,8 @@ def deed_of(
     if plural in SHOWN_CHANGES:
         if Job.GRANTS in jobs and _is_granted(new):
             return None
-        return _change(request, plural, new, old)
+        told = _mark(request, new, old or {}) if plural in POLICIES else None
+        return told or _change(request, plural, new, old)
     return _mark(request, new, old or {})
 
 
@@ -99,7 +108,51 @@ def _change(
         return Deed(verb, _about(request, new), _reason(new), _policy(new))
     if old.get("spec") == new.get("spec") and _annotations(old) == _annotations(new):
         return None
-    return Deed("change", _about(request, new), _reason(new), _policy(new), _version(old))
+    reason = _reason(new)
+    if plural in POLICIES or plural == "grantpolicies":
+        reason = "; ".join(filter(None, (reason, difference(old, new))))
+    return Deed("change", _about(request, new), reason, _policy(new), _version(old))
+
+
+def difference(old: Object, new: Object) -> str:
+    """Return what a change makes of spec and annotations, as `path: before → after`; rules are named, not numbered."""
+    before, after = dict(_leaves(_decided(old))), dict(_leaves(_decided(new)))
+    paths = [path for path in {**before, **after} if before.get(path) != after.get(path)]
+    told = [_differs(path, before.get(path), after.get(path)) for path in paths[:_MOST_DIFFERENCES]]
+    rest = len(paths) - len(told)
+    return "; ".join([*told, *([f"and {rest} more"] if rest else [])])
+
+
+def _decided(obj: Object) -> Object:
+    """Return what people decide about an object, without the copy of it that kubectl keeps."""
+    annotations = {name: text for name, text in _annotations(obj).items() if name != _APPLIED}
+    return {"spec": obj.get("spec"), "annotations": annotations}
+
+
+def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
+    """Yield what an object holds by its path; entries of lists by name where they have one."""
+    if isinstance(value, dict) and value:
+        for name, part in value.items():
+            yield from _leaves(part, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list) and value:
+        for number, part in enumerate(value):
+            named = part.get("name") if isinstance(part, dict) else None
+            yield from _leaves(part, f"{path}[{named or number}]")
+    elif value is not None:
+        yield path, value
+
+
+def _differs(path: str, before: object, after: object) -> str:
+    if not _HIDDEN.isdisjoint(path.replace("[", ".").split(".")):
+        return f"{path}: changed"
+    if before is None or after is None:
+        return f"{path}: {'added' if before is None else 'removed'} {_brief(after if before is None else before)}"  # fmt: skip
+    return f"{path}: {_brief(before)} → {_brief(after)}"
+
+
+def _brief(value: object) -> str:
+    text = compact_json(value) if not isinstance(value, str) else value
+    return "a text" if "\n" in text else text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"  # fmt: skip
 
 
 def _mark(request: Mapping[str, Any], new: Object, old: Object) -> Deed | None:

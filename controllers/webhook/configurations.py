@@ -306,7 +306,8 @@ def _noting(address: Address) -> list[Object]:
         {**rule, **deletions},
         {**every, "resources": ["grantpolicies"]},
         {**every, "apiGroups": ["kyverno.io", CEL_GROUP], "resources": ["policyexceptions"]},
-        {**rule, "apiGroups": [CLASSIC_GROUP], "resources": _plurals(CLASSIC_GROUP, is_timed=True)},
+        *({**every, "apiGroups": [group], "resources": sorted(one.plural for one in KINDS if one.group == group)}
+          for group in (CLASSIC_GROUP, CEL_GROUP)),
     ]  # fmt: skip
     labelled = {"matchExpressions": [{"key": _TTL, "operator": "Exists"}]}
     marked = _validator("audit-cleanup.kpolicy.svc", "/auditnote", IGNORE, ANY, [ANY], address)

@@ -33,7 +33,7 @@ def obj(kind: str, version: str = "kpolicy.io/v1alpha1", **fields: Any) -> dict[
     return {**made, **fields}
 
 
-PLURALS = {"Grant": "grants", "GrantPolicy": "grantpolicies", "PolicyException": "policyexceptions", "CodeUse": "codeuses", "OneTimeCode": "onetimecodes", "AuditSegment": "auditsegments", "CleanupPolicy": "cleanuppolicies", "Pod": "pods"}  # fmt: skip
+PLURALS = {"Grant": "grants", "GrantPolicy": "grantpolicies", "PolicyException": "policyexceptions", "CodeUse": "codeuses", "OneTimeCode": "onetimecodes", "AuditSegment": "auditsegments", "CleanupPolicy": "cleanuppolicies", "Pod": "pods", "ClusterPolicy": "clusterpolicies", "ValidatingPolicy": "validatingpolicies"}  # fmt: skip
 GRANT = obj("Grant", spec={"policy": "team", "rules": ["r"]}, status={"state": "active"})
 EXCEPTION = obj("PolicyException", "kyverno.io/v2", spec={"exceptions": [{"policyName": "team", "ruleNames": ["r", "s"]}]})  # fmt: skip
 
@@ -164,7 +164,6 @@ def test_the_same_change_made_again_later_is_another_note():
         ({**EXCEPTION, "status": {"a": 1}}, EXCEPTION),
         (obj("Pod", "v1"), None),
         (obj("Pod", "v1"), obj("Pod", "v1")),
-        (obj("CleanupPolicy", "kyverno.io/v2"), None),
     ],
 )  # fmt: skip
 def test_what_other_records_tell_or_what_changes_nothing_is_not_noted(new: Any, old: Any):
@@ -317,3 +316,56 @@ def test_a_kind_that_the_server_does_not_have_is_looked_for_nowhere():
     strange = obj("PolicyException", "kyverno.io/v2", metadata={"name": "../../secrets"})
     validator.ask("DELETE", None, {**strange, "kind": "PolicyException"}, kind={"group": "x", "version": "y", "kind": "../z"})  # fmt: skip
     assert [call.verb for call in validator.client.calls[before:]] == []
+
+
+def cluster_policy(action: str = "Enforce", rule: str = "check-team", **fields: Any) -> dict[str, Any]:  # fmt: skip
+    spec = {"rules": [{"name": rule, "validate": {"failureAction": action, "message": "m"}}], **fields}  # fmt: skip
+    return obj("ClusterPolicy", "kyverno.io/v1", spec=spec, metadata={"namespace": ""})
+
+
+def test_a_policy_that_is_weakened_is_told_with_who_did_it_and_the_difference():
+    validator = Desk()
+    validator.ask("UPDATE", cluster_policy("Audit"), cluster_policy())
+    [(verb, actor, kind, reason)] = validator.told()
+    assert (verb, actor, kind) == ("change", "eve", "ClusterPolicy")
+    assert reason == "spec.rules[check-team].validate.failureAction: Enforce → Audit"
+
+
+def test_a_rule_that_is_taken_away_and_one_that_comes_are_told():
+    validator = Desk()
+    validator.ask("UPDATE", cluster_policy(rule="none"), cluster_policy())
+    [(_, _, _, reason)] = validator.told()
+    assert "spec.rules[check-team].validate.failureAction: removed Enforce" in reason
+    assert "spec.rules[none].name: added none" in reason
+
+
+@pytest.mark.parametrize("kind", [("ClusterPolicy", "kyverno.io/v1"), ("ValidatingPolicy", "policies.kyverno.io/v1"), ("CleanupPolicy", "kyverno.io/v2")])  # fmt: skip
+def test_policies_of_every_kind_are_told_when_they_come_and_go(kind: tuple[str, str]):
+    validator, policy = Desk(), obj(*kind, spec={"a": 1})
+    validator.ask("CREATE", policy)
+    validator.ask("DELETE", None, policy)
+    assert sorted(verb for verb, *_ in validator.told()) == ["create", "delete"]
+
+
+def test_a_change_of_the_status_or_of_what_kubectl_keeps_is_no_change_of_a_policy():
+    validator = Desk()
+    validator.ask("UPDATE", {**cluster_policy(), "status": {"ready": True}}, cluster_policy())
+    assert validator.told() == []
+
+
+def test_what_a_rule_holds_of_secrets_is_not_repeated():
+    old = cluster_policy(generate={"data": {"stringData": {"password": "hunter1"}}})
+    new = cluster_policy(generate={"data": {"stringData": {"password": "hunter2"}}})
+    validator = Desk()
+    validator.ask("UPDATE", new, old)
+    [(_, _, _, reason)] = validator.told()
+    assert reason == "spec.generate.data.stringData.password: changed"
+
+
+def test_many_differences_are_counted():
+    old, new = (cluster_policy(**{f"x{number}": value for number in range(40)}) for value in (1, 2))
+    validator = Desk()
+    validator.ask("UPDATE", new, old)
+    [(_, _, _, reason)] = validator.told()
+    assert reason.endswith("; and 28 more")
+    assert len(reason) < 1024
