@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 from kubectl_kpolicy.grants import decisions, requests
+from kubectl_kpolicy.grants.naming import missing
 
 from .catalog import ending
 
@@ -25,11 +26,12 @@ _SAID = {"approve": "approved", "deny": "denied", "comment": "asked about", "wit
 async def hand_in(client: Client, wanted: Object, now: datetime, *, dry_run: bool = False) -> str:
     """Judge a request and create it; return what waits for whom. Raises EngineError."""
     policy = await requests.judge(client, wanted, now)
+    lacking = await missing(client, wanted)
     made = await requests.hand_in(client, wanted, dry_run=dry_run)
-    name = made["metadata"]["name"]
-    if policy is None or not policy.levels:
-        return f"requested: {name}"
-    return f"requested: {name}; may be approved by {' and '.join(requests.who_may_approve(policy))}"
+    said = [f"requested: {made['metadata']['name']}", *lacking]
+    if policy is not None and policy.levels:
+        said.append(f"may be approved by {' and '.join(requests.who_may_approve(policy))}")
+    return "; ".join(said)
 
 
 async def approve(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:

@@ -18,6 +18,7 @@ from kubectl_kpolicy.session.targets import Target, read_rule, with_kinds
 
 from . import arguments, messages
 from .decisions import decide
+from .naming import missing
 from .requests import Ask, hand_in, judge, manifest
 from .wait import ENDS, SETTLED, settled
 
@@ -169,6 +170,8 @@ def _text(name: str) -> str:
 async def _ask(flags: GrantRequest, client: Client, asked: list[Object]) -> int:
     """Judge all requests, then hand in all of them: either every one can be made or none is."""
     policies = [await judge(client, obj, cluster.now()) for obj in asked]
+    for text in [text for obj in asked for text in await missing(client, obj)]:
+        report(EngineError(text, help="the grant covers nothing until there is one"), word="warning")  # fmt: skip
     made = asked
     if flags.dry_run != "client":
         made = [await hand_in(client, obj, dry_run=flags.dry_run == "server") for obj in asked]

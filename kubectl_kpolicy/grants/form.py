@@ -16,6 +16,7 @@ from engine.grants.circumstances import circumstances_of, readable_policies
 from engine.grants.model import instant_of
 from engine.grants.requests import longest_of
 from engine.record import record, replace
+from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session.identity import Identity
 from kubectl_kpolicy.session.targets import Target
 
@@ -23,7 +24,7 @@ from .reach import reach_of
 from .requests import Ask, manifest, who_may_approve
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
     from datetime import datetime, timedelta
 
     from engine.model import Object
@@ -101,6 +102,29 @@ def draft_of(row: Row | None) -> Draft:
         namespace=row.text("namespace"),
         block=row.text("block"),
     )
+
+
+_COMMON = ("policy", "rule", "kind", "namespace")
+
+
+def draft_of_all(rows: Sequence[Row | None]) -> Draft:
+    """Return one draft for what several rows show, by the beginning that their names share.
+
+    Raises Misuse where no grant can name them together: a name that fits everything is nobody's wish.
+    """
+    drafts = [draft_of(row) for row in rows]
+    differing = [name for name in _COMMON if len({getattr(one, name) for one in drafts}) > 1]
+    names = sorted({one.name for one in drafts})
+    shared = names[0]
+    while not all(name.startswith(shared) for name in names):
+        shared = shared[:-1]
+    if not shared and len(names) > 1:
+        differing.append("name")
+    if differing:
+        raise Misuse(f"what is marked differs in {' and '.join(differing)}", help="a grant is for one rule and one kind in one namespace: ask for each by itself")  # fmt: skip
+    if len(drafts) == 1:
+        return drafts[0]
+    return replace(drafts[0], name=names[0] if len(names) == 1 else f"{shared}*", block="")
 
 
 def ask_of(draft: Draft) -> Ask:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
-from engine.record import replace
 from kubectl_kpolicy.actions.registry import Danger as Level
 from kubectl_kpolicy.grants import form as forms
 from kubectl_kpolicy.output.time_format import length_of
@@ -28,22 +27,14 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.tui.app import Console
 
 
-def request(app: Console) -> AwaitMount:
-    """Open the form of a grant for the row, or an empty one."""
-    draft = forms.draft_of(app.subject)
-    if len(app.rows) > 1:
-        names = {row.text("resource").rpartition("/")[2] for row in app.rows}
-        draft = replace(draft, name=_shared(sorted(names)), block="")
+def request(app: Console) -> AwaitMount | None:
+    """Open the form of a grant for what is marked, else for the row, or an empty one."""
+    try:
+        draft = forms.draft_of_all(app.rows or [app.subject])
+    except EngineError as error:
+        app.say(sentence(error), "yellow")
+        return None
     return _open_wizard(app, draft)
-
-
-def _shared(names: list[str]) -> str:
-    """Return one name for several: their common beginning with `*`, or the first where they share none."""
-    start = names[0]
-    for name in names[1:]:
-        while not name.startswith(start):
-            start = start[:-1]
-    return names[0] if len(names) == 1 else f"{start}*"
 
 
 def new_grant(app: Console) -> AwaitMount:

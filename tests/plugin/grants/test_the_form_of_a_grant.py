@@ -12,9 +12,10 @@ from controllers.kube.fake import FakeClient
 from engine.errors import EngineError
 from engine.record import replace
 from kubectl_kpolicy.actions.screens import LISTINGS
-from kubectl_kpolicy.grants.form import Draft, GrantForm, ask_of, command, draft_of
+from kubectl_kpolicy.grants.form import Draft, GrantForm, ask_of, command, draft_of, draft_of_all
 from kubectl_kpolicy.grants.reach import reach_of
 from kubectl_kpolicy.grants.requests import judge, manifest
+from kubectl_kpolicy.output.rows import Row
 from kubectl_kpolicy.session.errors import Refused
 from kubectl_kpolicy.session.identity import Identity
 from kubectl_kpolicy.session.targets import Target
@@ -216,3 +217,24 @@ def test_the_form_makes_the_grant_that_the_command_makes() -> None:
     assert made == manifest(ask_of(asked), ADA)
     assert made["spec"]["requester"] == "ada"
     assert made["metadata"] == {"generateName": "debug-shell-require-run-as-nonroot-", "namespace": "default"}  # fmt: skip
+
+
+def shown(resource: str, rule: str = "run-as-non-root", namespace: str = "payments") -> Row:
+    cells = {"resource": resource, "policy": "require-run-as-nonroot", "rule": rule, "namespace": namespace, "kind": resource.partition("/")[0]}  # fmt: skip
+    return Row(f"{namespace}/{resource}/{rule}", cells)
+
+
+def test_marked_objects_are_asked_for_by_what_their_names_share() -> None:
+    made = draft_of_all([shown("Pod/web-1"), shown("Pod/web-2")])
+
+    assert (made.kind, made.name, made.namespace) == ("Pod", "web-*", "payments")
+    assert draft_of_all([shown("Pod/web-1")]) == draft_of(shown("Pod/web-1"))
+
+
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [(shown("Pod/api"), "name"), (shown("StatefulSet/web"), "kind"), (shown("Pod/web", "other"), "rule"), (shown("Pod/web", namespace="shop"), "namespace")],
+)  # fmt: skip
+def test_marked_objects_that_no_grant_can_name_together_are_no_request(other: Row, what: str) -> None:  # fmt: skip
+    with pytest.raises(EngineError, match=f"what is marked differs in {what}"):
+        draft_of_all([shown("Pod/web"), other])

@@ -11,7 +11,7 @@ from kubectl_kpolicy.actions.catalog import registry
 from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.actions.screens import SCREENS
 from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
-from kubectl_kpolicy.grants.form import GrantForm
+from kubectl_kpolicy.grants.form import GrantForm, draft_of
 from kubectl_kpolicy.tui.modals.danger import Danger
 from kubectl_kpolicy.tui.modals.reveal import Reveal
 from kubectl_kpolicy.tui.modals.wizard import GrantWizard
@@ -151,6 +151,15 @@ def test_sorting_grouping_and_folding() -> None:
         before = len(app.table.lines)
         await press(pilot, "enter")
         assert len(app.table.lines) == before - headings[0].count
+
+    on_stage(look)
+
+
+def test_a_request_is_for_what_is_marked_and_not_for_the_row_under_the_cursor() -> None:
+    async def look(app, pilot) -> None:
+        marked = app.row
+        await press(pilot, "space", "j", "r")
+        assert app.screen.draft == draft_of(marked)
 
     on_stage(look)
 
