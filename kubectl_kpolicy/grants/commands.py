@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError
 from engine.grants.circumstances import state_of
 from engine.record import record, replace
-from kubectl_kpolicy.output.diagnostics import ExitCode, visible
+from kubectl_kpolicy.output.diagnostics import ExitCode, report, visible
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.output.structured import print_objects
 from kubectl_kpolicy.session import cluster
