@@ -138,7 +138,7 @@ def cel_status(
     is_ready = all(one["status"] == "True" for one in conditions)
     return {
         "conditionStatus": {"ready": is_ready, "message": error, "conditions": conditions},
-        "autogen": {"configs": _configs(policy) if policy and not error else {}},
+        "autogen": _autogen(policy) if policy and not error else {},
         "generated": False,
     }
 
@@ -179,11 +179,12 @@ def since(status: dict[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
     return {**status, "conditionStatus": {**shown, "conditions": conditions}}
 
 
-def _configs(policy: Policy) -> dict[str, Block]:
-    """Return what autogen makes of a policy, by the name of the variant."""
+def _autogen(policy: Policy) -> dict[str, Block]:
+    """Return what autogen makes of a policy, by the name of the variant; nothing at all where it makes none (row CP-12)."""
     from engine.evaluate.cel.autogen import variants
 
-    return {
+    configs = {
         variant.name: {"targets": list(variant.targets), "spec": variant.spec}
         for variant in variants(policy.raw["spec"])
     }
+    return {"configs": configs} if configs else {}

@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from .ast import Chain, ListLiteral, Literal, Unary
-from .comparisons import comparable, contains, equal, ordering
+from .comparisons import alike, comparable, contains, equal, ordering
 from .errors import CelError, no_operator
 from .values import (
     FIRST_MOMENT,
@@ -201,6 +201,8 @@ def _relation(left: Closure, right: Closure, operator: str, at: int) -> Closure:
     def run(frame: Frame) -> bool:
         one, other = left(frame), right(frame)
         if comparable(one, other):
+            if type(one) is not type(other):
+                one, other = alike(one, other)
             return compare(one, other)
         raise no_operator(f"_{operator}_", one, at)
 

@@ -28,6 +28,7 @@ def equal(one: Any, other: Any, env: CelEnv) -> bool:
     if kind is other_kind and kind in _SCALARS:
         return bool(one == other)
     if kind in NUMBERS and other_kind in NUMBERS:
+        one, other = alike(one, other)
         return bool(one == other)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and _same_items(one, other, env)
@@ -58,6 +59,13 @@ def contains(collection: Any, value: Any, env: CelEnv) -> bool:
         env.charge(len(collection))
         return any(equal(value, item, env) for item in collection)
     raise no_overload("")
+
+
+def alike(one: Any, other: Any) -> tuple[Any, Any]:
+    """Return two numbers as they are compared: as doubles where one is a double, which is lossy beyond 53 bits."""
+    if type(one) is float:
+        return one, float(other)
+    return (float(one), other) if type(other) is float else (one, other)
 
 
 def comparable(one: Any, other: Any) -> bool:

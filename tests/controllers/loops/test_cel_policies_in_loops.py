@@ -259,7 +259,7 @@ def test_what_autogen_adds_is_shown_and_goes_with_the_pods():
         assert wanted in configs["defaults"]["targets"]
         made.put({**vpol(), "status": status_of(made)})
         await made.rest(1)
-        assert status_of(made)["autogen"]["configs"] == {}
+        assert status_of(made)["autogen"] == {}
 
     play(story, vpol(resource="pods"))
 

@@ -1,4 +1,4 @@
-"""The texts of errors on data of a wrong type, which policies show to people: those of the Go implementation."""
+"""What follows the Go implementation where the language leaves it open: texts of errors on data of a wrong type, lossy comparisons."""
 
 from __future__ import annotations
 
@@ -40,3 +40,17 @@ def test_errors_say_what_the_go_implementation_says(expression, value, text):
 @pytest.mark.parametrize("value", ["a", 1, None, True])
 def test_an_optional_element_of_what_has_none_is_absent(value):
     assert cel.compile("x[?'a'].hasValue()")({"x": value}, cel.CelEnv()) is False
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("dyn(9223372036854775807) < 9223372036854775808.0", False),
+        ("dyn(9223372036854775808.0) <= 9223372036854775807", True),
+        ("dyn(9223372036854775807) == 9223372036854775808.0", True),
+        ("dyn(18446744073709551615u) < 18446744073709590000.0", True),
+        ("dyn(9223372036854775807) < 9223372036854775808u", True),
+    ],
+)
+def test_whole_numbers_are_compared_with_doubles_as_doubles(expression, expected):
+    assert cel.compile(expression)({}, cel.CelEnv()) is expected
