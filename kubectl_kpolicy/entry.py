@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; argument errors and help leave through the same door."""
     words = _plain(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure") and stream.errors == "strict":
+            # What a locale has no letters for is written as an escape, which JSON reads as the letter.
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = _run(words)
         sys.stdout.flush()
@@ -39,10 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _plain(words: Sequence[str]) -> list[str]:
-    """Return words as argparse reads them: kubectl's `-v=6` has one level here, and a column to sort by may begin with `-`."""
+    """Return words as argparse reads them: kubectl's `-v=6` and `-v 6` have one level here, and a column to sort by may begin with `-`."""
     made: list[str] = []
     for word in words:
         name, equals, level = word.partition("=")
+        if made[-1:] == ["-v"] and word.isdigit():
+            continue
         if made[-1:] == ["--sort-by"] and word[:1] == "-" and word[1:2] != "-":
             made[-1] = f"--sort-by={word}"
         else:

@@ -92,6 +92,8 @@ def _inputs(flags: CheckRequest, live: Live | None) -> ApplyInputs:
     inputs = load_inputs(_as_apply(flags), _instant(flags.as_of), strict=False)
     if flags.connection.namespace:
         inputs = replace(inputs, objects=_placed(inputs.objects, flags.connection.namespace))
+    for stray in inputs.loaded.strays:
+        report(stray, word="warning")
     for error in inputs.loaded.problems:
         report(error)
     if live is not None:

@@ -49,6 +49,8 @@ class Loaded:
     objects: list[Object] = field(default_factory=list)
     problems: list[EngineError] = field(default_factory=list)
     doubts: list[EngineError] = field(default_factory=list)
+    strays: list[EngineError] = field(default_factory=list)
+    """Documents that are no objects, such as values files and descriptions of packages, passed over."""
 
 
 _parsed: dict[tuple[int, bool], tuple[Document, Parsed | EngineError]] = {}
@@ -57,7 +59,7 @@ _parsed: dict[tuple[int, bool], tuple[Document, Parsed | EngineError]] = {}
 def sort_documents(documents: Iterable[Document], *, strict: bool = True) -> Loaded:
     """Sort documents; policies that cannot be read as such stand in `problems`. `strict` refuses unknown fields."""
     loaded = Loaded()
-    for document, value in expanded(documents):
+    for document, value in expanded(without_strays(documents, loaded.strays)):
         _sort(document, value, loaded, strict=strict)
     return loaded
 
@@ -145,6 +147,21 @@ def expanded(documents: Iterable[Document]) -> Iterator[tuple[Document, Object]]
     """
     for document in documents:
         yield from ((document, value) for value in _members(document, document.value))
+
+
+def without_strays(documents: Iterable[Document], strays: list[EngineError]) -> list[Document]:
+    """Return the documents that are objects, and note the others; all as they are where none is an object."""
+    given = list(documents)
+    kept = [one for one in given if isinstance(one.value, dict) and one.value.get("kind")]
+    if len(kept) in (0, len(given)):
+        return given
+    known = set(map(id, kept))
+    strays += [
+        EngineError("left out: the document is no Kubernetes object, it has no `kind`", at=Location(one.file, one.line))
+        for one in given
+        if id(one) not in known
+    ]  # fmt: skip
+    return kept
 
 
 def _members(document: Document, value: Any) -> Iterator[Object]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from engine.errors import DocumentError
+from engine.errors import DocumentError, Location
 from engine.model import NOBODY
 from engine.record import record, replace
 from kubectl_kpolicy.session.sources import ADDRESSES, first_document, read_paths
 
-from .documents import Loaded, objects_of, sort_documents
+from .documents import Loaded, expanded, objects_of, sort_documents, without_strays
 from .inventory import Inventory
 from .mock_cluster import MockCluster
+from .names import resource_path
 from .namespaces import labels_by_namespace, namespaces_by_name
 from .payloads import Payload, read_payloads
 from .processor import Setting
@@ -21,7 +23,7 @@ from .user import read_user
 from .values import ValueSet, parse_sets, read_values, values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from engine.lang.yaml import Document
@@ -98,6 +100,8 @@ class ApplyInputs:
     objects: list[Object]
     setting: Setting
     payloads: list[Payload]
+    places: Mapping[str, Location] = MappingProxyType({})
+    """Where objects stand in files, by `namespace/Kind/name`; only for formats that tell it."""
 
 
 def load_inputs(
@@ -114,7 +118,7 @@ def load_inputs(
     loaded = sort_documents(read_paths(_places(flags, flags.policies)), strict=strict)
     if not flags.exceptions_within_policies:
         loaded.exceptions.clear()
-    documents = _resource_documents(flags)
+    documents = without_strays(_resource_documents(flags), loaded.strays)
     given = read_paths(_places(flags, flags.exceptions))
     if flags.exceptions_with_resources:
         given += [found for found in documents if _is_exception(found)]
@@ -140,7 +144,10 @@ def load_inputs(
     params = [scopes.placed(o) for o in objects_of(read_paths(split(flags.parameter_resources)))]
     setting = _setting(flags, now, [*namespaces, *placed], [scopes.placed(o) for o in targets])
     world = replace(setting.world, params=Inventory(params), outside=outside)
-    return ApplyInputs(loaded, placed, replace(setting, world=world), _payloads(flags))
+    places: dict[str, Location] = {}
+    if flags.output == "sarif":
+        places = {resource_path(scopes.placed(value)): Location(found.file, found.line) for found, value in expanded(documents)}  # fmt: skip
+    return ApplyInputs(loaded, placed, replace(setting, world=world), _payloads(flags), places)
 
 
 def _places(flags: ApplyRequest, paths: Iterable[str]) -> list[str]:

@@ -13,15 +13,18 @@ if TYPE_CHECKING:
 
 def junit_text(name: str, suites: Mapping[str, Sequence[Case]]) -> str:
     """Return a report with one suite for each key."""
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites name={_quoted(name)}>"]
+    totals = _totals([case for cases in suites.values() for case in cases])
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites name={_quoted(name)} {totals}>"]  # fmt: skip
     for suite, cases in suites.items():
-        failures = sum(failure is not None for _, _, failure in cases)
-        lines.append(
-            f'  <testsuite name={_quoted(suite)} tests="{len(cases)}" failures="{failures}">'
-        )
+        lines.append(f"  <testsuite name={_quoted(suite)} {_totals(cases)}>")
         lines += [_case(case) for case in cases]
         lines.append("  </testsuite>")
     return "\n".join([*lines, "</testsuites>"])
+
+
+def _totals(cases: Sequence[Case]) -> str:
+    failures = sum(failure is not None for _, _, failure in cases)
+    return f'tests="{len(cases)}" failures="{failures}" errors="0"'
 
 
 def _case(case: Case) -> str:

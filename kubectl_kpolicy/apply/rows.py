@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from engine.record import record
+from kubectl_kpolicy.output.reports import LEVELS
 from kubectl_kpolicy.output.structured import json_text, name_of, yaml_text
 from kubectl_kpolicy.output.table import Column, Table
 
@@ -13,8 +15,9 @@ from .names import reference, resource_path
 from .verdicts import shown_status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from engine.errors import Location
     from engine.model import Object, Policy, RuleResult
 
     from .counts import Counts
@@ -47,6 +50,8 @@ class Outcome:
     counts: Counts
     changed: Sequence[tuple[str, Object]] = ()
     """What rules changed or made: `mutated` or `generated`, and the object."""
+    places: Mapping[str, Location] = MappingProxyType({})
+    """Where objects stand in files, by `Row.resource`."""
 
 
 def rows_of(answer: PolicyAnswer, *, audit_warn: bool = False) -> list[Row]:
@@ -164,14 +169,23 @@ def as_sarif(outcome: Outcome) -> str:
         sarif.Finding(
             rule=f"{row.policy.key}/{row.result.rule}",
             description=str(row.policy.annotations.get("policies.kyverno.io/description") or ""),
-            level="warning" if row.status == "warn" else "error",
+            level=_level(row),
             message=row.result.message or row.status,
             resource=row.resource,
+            at=outcome.places.get(row.resource),
         )
         for row in outcome.rows
         if row.status in BAD
     ]
     return json_text(sarif.log_of(bad))
+
+
+def _level(row: Row) -> str:
+    """Return how SARIF calls a result: a rule that could not be evaluated is an error, a failure as bad as its policy says."""
+    if row.status == "error":
+        return "error"
+    severity = str(row.policy.annotations.get("policies.kyverno.io/severity") or "").lower()
+    return LEVELS.get(severity, "warning" if row.status == "warn" else "error")
 
 
 FORMATS: dict[str, Callable[[Outcome], str]] = {

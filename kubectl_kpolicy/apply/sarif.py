@@ -9,16 +9,19 @@ from engine.record import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from engine.errors import Location
+
 
 @record
 class Finding:
-    """One bad result; `resource` is `namespace/Kind/name`."""
+    """One bad result; `resource` is `namespace/Kind/name`, `at` where it stands in a file."""
 
     rule: str
     description: str
     level: str
     message: str
     resource: str
+    at: Location | None = None
 
 
 def log_of(findings: Sequence[Finding]) -> dict[str, Any]:
@@ -53,5 +56,13 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
         "ruleIndex": index,
         "level": finding.level,
         "message": {"text": finding.message},
-        "locations": [{"logicalLocations": [{"fullyQualifiedName": finding.resource, "kind": "resource"}]}],
+        "locations": [{**_place(finding.at), "logicalLocations": [{"fullyQualifiedName": finding.resource, "kind": "resource"}]}],
     }  # fmt: skip
+
+
+def _place(at: Location | None) -> dict[str, Any]:
+    """Return the file and line, with which code hosts show a finding beside the code."""
+    if at is None or not at.file:
+        return {}
+    place = {"artifactLocation": {"uri": at.file.replace("\\", "/").removeprefix("./")}}
+    return {"physicalLocation": {**place, "region": {"startLine": max(at.line, 1)}}}

@@ -24,9 +24,10 @@ from .report import reports_of
 from .rows import Outcome, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
+    from engine.errors import Location
     from engine.model import Object
 
     from .outside import Outside
@@ -58,6 +59,10 @@ def asking(flags: ApplyRequest) -> Iterator[Outside | None]:
         outside.close()
 
 
+_ELSEWHERE = ("csv", "html", "jsonl", "github", "text", "md", "xml")
+"""Formats of other commands, which are names of folders here."""
+
+
 class _Session:
     """One run of the command."""
 
@@ -70,16 +75,20 @@ class _Session:
         self._now = datetime.now(UTC)
         self._format, path = _output(flags)
         self._destination = Destination(path) if path else None
+        if path in _ELSEWHERE:
+            report(EngineError(f"`-o {path}` writes changed objects below `{path}`", help=f"as a format there are {', '.join(formats.FORMATS)}"), err=err, word="warning")  # fmt: skip
         self._documents = flags.policy_report or flags.generate_exceptions
         self._keeps_rows = bool(self._format) or self._documents
         self._counts = Counts(audit_warn=flags.audit_warn)
         self._rows: list[Row] = []
         self._changed: list[tuple[str, Object]] = []
+        self._places: Mapping[str, Location] = {}
 
     def run(self) -> int:
         flags = self._flags
         strict = flags.validate == "strict"
         inputs = load_inputs(flags, self._now, strict=strict, outside=self._outside)
+        self._places = inputs.places
         processor = Processor(
             inputs.loaded.policies,
             inputs.loaded.exceptions,
@@ -110,7 +119,8 @@ class _Session:
         code = self._counts.exit_code(
             fail_on=flags.fail_on, warn_code=flags.warn_exit_code, warn_no_pass=flags.warn_no_pass
         )
-        return code or int(bool(refused) and not flags.continue_on_error)
+        is_partial = bool(refused or inputs.loaded.unsupported)
+        return code or int(is_partial and not flags.continue_on_error)
 
     def _explain(self, obj: Object, processor: Processor, answers: Sequence[PolicyAnswer]) -> None:
         if self._flags.explain:
@@ -130,6 +140,8 @@ class _Session:
                 err=self._err,
                 word="warning",
             )
+        for stray in inputs.loaded.strays:
+            report(stray, err=self._err, word="warning")
         if self._flags.validate == "warn":
             for doubt in inputs.loaded.doubts:
                 report(doubt, err=self._err, word="warning")
@@ -202,7 +214,7 @@ class _Session:
 
     def _show_format(self) -> None:
         flags = self._flags
-        outcome = Outcome(self._rows, self._counts, self._changed)
+        outcome = Outcome(self._rows, self._counts, self._changed, self._places)
         if self._format == "table":
             brush = Brush(on=not flags.remove_color and wanted(flags.color, self._out))
             self._out.write(formats.as_table(outcome, brush, detailed=flags.detailed_results))

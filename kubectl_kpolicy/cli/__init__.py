@@ -57,6 +57,9 @@ _HELPS = ("-h", "--help")
 GLOBAL_FLAGS = ("--color", "--help", "--non-interactive", "--quiet", "--verbose")
 
 
+_SWITCHES = {"true": True, "1": True, "t": True, "false": False, "0": False, "f": False}
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser that reports a mistake in two lines and exits with 2; flags cannot be shortened."""
 
@@ -73,7 +76,19 @@ class Parser(argparse.ArgumentParser):
         words = sys.argv[1:] if args is None else list(args)
         if self.usual and not (words and (words[0] in _HELPS or words[0] in self._verbs())):
             words.insert(0, self.usual)
-        return super().parse_known_args(words, namespace)
+        return super().parse_known_args(self._switched(words), namespace)
+
+    def _switched(self, words: list[str]) -> list[str]:
+        """Return words with switches as Go's programs take them: `--table=true` is `--table`, `--table=false` nothing."""
+        made: list[str] = []
+        for word in words:
+            name, equals, value = word.partition("=")
+            action = self._option_string_actions.get(name) if equals else None
+            if action is not None and action.nargs == 0 and value.lower() in _SWITCHES:
+                made += [name] if _SWITCHES[value.lower()] else []
+            else:
+                made.append(word)
+        return made
 
     def _verbs(self) -> set[str]:
         return {
@@ -202,11 +217,21 @@ class _Place:
         return self.parser
 
 
+_ELSEWHERE = {
+    "fix": f"Kyverno's command line has it; `{PROGRAM} lint` says what to mend",
+    "migrate": f"Kyverno's command line has it; `{PROGRAM} lint` says which fields are old",
+    "docs": f"`{PROGRAM} spec` describes every command and flag, `{PROGRAM} COMMAND --help` one",
+    "oci": "Kyverno's command line has it; policies are read from files, folders, git and the web here",
+}
+"""Commands that upstream's command line has and ours has not."""
+
+
 def _refuse(name: str) -> NoReturn:
     """Exit with 2 for an unknown command, naming the nearest one."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, COMMANDS, 1)
     advice = f"did you mean `{near[0]}`?" if near else f"`{PROGRAM} --help` lists them"
+    advice = _ELSEWHERE.get(name, advice)
     print(f"error: unknown command `{name}`\nhelp: {advice}", file=sys.stderr)
     raise SystemExit(2)

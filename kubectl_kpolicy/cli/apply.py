@@ -64,7 +64,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         help="the same for mode Envoy")  # fmt: skip
     add("--parameter-resource", dest="parameter_resources", action="append", default=[],
         metavar="PATH", help="objects that policies take as params")  # fmt: skip
-    add("--crd-paths", action="append", default=[], metavar="PATH",
+    add("--crd-paths", "--crd-path", dest="crd_paths", action="append", default=[], metavar="PATH",
         help="definitions of custom kinds")  # fmt: skip
     add("--validate", choices=("strict", "warn", "ignore"), default="strict",
         help="what to do about unknown policy fields")  # fmt: skip

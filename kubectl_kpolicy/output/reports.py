@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from kubectl_kpolicy.output.rows import Listing, Row
 
-_LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note"}
+LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note"}
+"""How SARIF calls severities."""
 _STYLE = "body{font:14px sans-serif;margin:2em}table{border-collapse:collapse}td,th{border-bottom:1px solid #ccc;padding:.3em .8em;text-align:left;vertical-align:top}th{position:sticky;top:0;background:#fff}"
 
 
@@ -61,7 +62,7 @@ def _sarif(rows: Sequence[Row]) -> dict[str, Any]:
         results.append(
             {
                 "ruleId": name,
-                "level": _LEVELS.get(row.text("severity"), "warning"),
+                "level": LEVELS.get(row.text("severity"), "warning"),
                 "message": {"text": plain(row.text("message")) or name},
                 "locations": [{"logicalLocations": [{"fullyQualifiedName": place, "kind": "object"}]}],
             }

@@ -41,4 +41,5 @@ def test_junit_counts_failures_and_survives_hostile_text():
     text = junit_text("run", {"a<b": [("r", "x", None), ("r2", "y", "bad \x00 <&>")]})
     suite = ET.fromstring(text).find("testsuite")
     assert suite is not None
-    assert suite.attrib == {"name": "a<b", "tests": "2", "failures": "1"}
+    assert suite.attrib == {"name": "a<b", "tests": "2", "failures": "1", "errors": "0"}
+    assert ET.fromstring(text).attrib == {"name": "run", "tests": "2", "failures": "1", "errors": "0"}  # fmt: skip

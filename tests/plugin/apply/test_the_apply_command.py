@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
@@ -411,3 +415,58 @@ def test_a_rule_that_never_stops_asking_is_an_error_and_not_left_out_in_silence(
     )
     assert main(["apply", "require.yaml", "-r", "objects.yaml", "--context-file", "context.yaml"]) == 1  # fmt: skip
     assert "more answers from outside" in capsys.readouterr().err
+
+
+def test_sarif_says_in_which_file_and_line_a_finding_is_and_how_bad_its_policy_is(files, capsys):
+    files(medium=REQUIRE.replace("severity: high", "severity: medium"))
+    _, out, _ = _apply(capsys, "medium.yaml", "-r", "objects.yaml", "-o", "sarif")
+    [found] = json.loads(out)["runs"][0]["results"]
+    place = found["locations"][0]["physicalLocation"]
+    assert found["level"] == "warning"
+    assert place["artifactLocation"] == {"uri": "objects.yaml"}
+    assert place["region"]["startLine"] > 1
+
+
+def test_files_that_are_no_objects_are_passed_over_with_a_word(files, capsys):
+    files(values="replicas: 3\n")
+    code, out, err = _apply(capsys, "require.yaml", "values.yaml", "-r", "objects.yaml", "-r", "values.yaml", "-o", "json")  # fmt: skip
+    assert json.loads(out)["summary"]["fail"] == 1
+    assert code == 1
+    assert "left out: the document is no Kubernetes object, it has no `kind`" in err
+    assert "values.yaml" in err
+
+
+def test_a_folder_named_like_a_format_is_said_to_be_one(files, capsys):
+    files()
+    _, _, err = _apply(capsys, "require.yaml", "-r", "objects.yaml", "-o", "csv")
+    assert "warning: `-o csv` writes changed objects below `csv`" in err
+    assert "as a format there are table, wide, json, yaml" in err
+
+
+@pytest.mark.parametrize(("flag", "is_table"), [("--table=true", True), ("--table=false", False)])
+def test_switches_are_taken_as_upstream_writes_them(files, capsys, flag, is_table):
+    files()
+    _, out, _ = _apply(capsys, "require.yaml", "-r", "objects.yaml", flag, "--registry=false", "-v", "4")  # fmt: skip
+    assert ("POLICY" in out) == is_table
+
+
+@pytest.mark.parametrize("command", ["fix", "migrate", "docs", "oci"])
+def test_commands_of_upstream_that_are_not_here_are_said_to_be_elsewhere(capsys, command):
+    assert main([command]) == 2
+    err = capsys.readouterr().err
+    assert "did you mean" not in err
+    assert "help: " in err
+
+
+def test_a_locale_without_the_letters_of_a_name_gets_escapes(files):
+    folder = files(objects=OBJECTS.replace("name: bad", "name: 検索"))
+    done = subprocess.run(
+        [sys.executable, "-m", "kubectl_kpolicy", "apply", "require.yaml", "-r", "objects.yaml"],
+        cwd=folder,
+        env={**os.environ, "PYTHONIOENCODING": "iso-8859-1", "PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "")
+    assert r"\u691c\u7d22" in done.stdout
