@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from controllers.runtime.webhook_routes import is_mutate_existing, is_trigger
 from controllers.store.cel_policies import is_of_cel, webhook_rules
 from engine.evaluate import CompiledPolicy, PolicySet
 from engine.match import parse_kind
@@ -22,12 +23,16 @@ if TYPE_CHECKING:
 
 
 def find_rule(snapshot: Snapshot, policy: str, rule: str) -> CompiledRule | None:
-    """Return a rule in force by the identity of its policy and its name; policies written in CEL are one rule."""
+    """Return a rule in force by the identity of its policy and its name.
+
+    Of a policy written in CEL it is the one whose work is done by loops.
+    """
     compiled = snapshot.compiled.get(policy)
     if compiled is None:
         return None
-    is_one = is_of_cel(compiled.policy)
-    return next((one for one in compiled.rules if is_one or one.rule.name == rule), None)
+    if is_of_cel(compiled.policy):
+        return next(filter(is_trigger, compiled.rules), None)
+    return next((one for one in compiled.rules if one.rule.name == rule), None)
 
 
 def alone(rule: CompiledRule) -> PolicySet:
@@ -59,8 +64,16 @@ def generates_existing(rule: CompiledRule) -> bool:
 
 def mutates_on_update(rule: CompiledRule) -> bool:
     """Tell whether a mutate-existing rule acts for all its triggers when the policy is written (row A-23)."""
+    if is_of_cel(rule.policy):
+        return True
     own = (rule.rule.mutate or {}).get("mutateExistingOnPolicyUpdate")
     return bool(_spec(rule).get("mutateExistingOnPolicyUpdate") if own is None else own)
+
+
+def needs_no_trigger(rule: CompiledRule) -> bool:
+    """Tell whether a mutate-existing rule knows its targets without a trigger: no expression over one gives them."""
+    block = _spec(rule).get("targetMatchConstraints") or {}
+    return is_of_cel(rule.policy) and is_mutate_existing(rule) and not block.get("expression")
 
 
 def uses_apply(rule: CompiledRule) -> bool:

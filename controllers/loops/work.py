@@ -12,6 +12,7 @@ from controllers.kube import AlreadyExists
 from controllers.kube.kinds import UPDATE_REQUESTS
 from controllers.store.update_requests import (
     CEL_GENERATE,
+    CEL_MUTATE,
     GENERATE,
     MUTATE,
     UpdateRequest,
@@ -30,9 +31,10 @@ if TYPE_CHECKING:
 
 def request_type(policy: str, type_: RuleType) -> str:
     """Return what an UpdateRequest calls a type of rule of a policy, named by its identity."""
-    if type_ is not RuleType.GENERATION:
-        return MUTATE
-    return CEL_GENERATE if ":" in policy else GENERATE
+    is_of_cel = ":" in policy
+    if type_ is RuleType.GENERATION:
+        return CEL_GENERATE if is_of_cel else GENERATE
+    return CEL_MUTATE if is_of_cel else MUTATE
 
 
 async def write_down(context: LoopContext, update: UpdateRequest) -> None:

@@ -98,7 +98,7 @@ def _properties(result: RuleResult, policy: Policy) -> dict[str, str]:
     made = {**result.properties, "process": process}
     if result.exceptions:
         made["exceptions"] = ",".join(key.rpartition("/")[2] for key in result.exceptions)
-    if result.targets:
+    if result.targets and not result.is_of_cel:
         made["patched-target"] = _shown(result.targets[0].after)
     if result.generated:
         made["generated-resources"] = "; ".join(map(_shown, result.generated))

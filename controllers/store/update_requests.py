@@ -27,6 +27,7 @@ API_VERSION: Final = "kyverno.io/v2"
 GENERATE: Final = "generate"
 MUTATE: Final = "mutate"
 CEL_GENERATE: Final = "cel-generate"
+CEL_MUTATE: Final = "cel-mutate"
 
 PENDING: Final = "Pending"
 FAILED: Final = "Failed"
@@ -46,7 +47,9 @@ _LABELS: Final = {
     GENERATE: "generate.kyverno.io",
     CEL_GENERATE: "generate.kyverno.io",
     MUTATE: "mutate.updaterequest.kyverno.io",
+    CEL_MUTATE: "mutate.updaterequest.kyverno.io",
 }
+_FAMILIES: Final = {CEL_GENERATE: "GeneratingPolicy", CEL_MUTATE: "MutatingPolicy"}
 _LONGEST_LABEL: Final = 63
 _IDENTITY: Final = ("apiVersion", "kind", "namespace", "name", "uid")
 
@@ -156,7 +159,7 @@ def _body(update: UpdateRequest) -> Object:
         "resource": trigger,
         "ruleContext": [
             {
-                "rule": one.rule if update.type != CEL_GENERATE else update.key,
+                "rule": one.rule if update.type not in _FAMILIES else update.key,
                 "trigger": dict(one.trigger),
                 "deleteDownstream": one.undo,
             }
@@ -224,9 +227,10 @@ def read_update_request(obj: Object) -> UpdateRequest:
 def _policy(spec: Mapping[str, Json]) -> str:
     """Return the identity of the policy that a request names by its key."""
     key = str(spec.get("policy") or "")
-    if spec.get("requestType") != CEL_GENERATE:
+    family = _FAMILIES.get(str(spec.get("requestType")))
+    if family is None:
         return key
-    return identity("NamespacedGeneratingPolicy" if "/" in key else "GeneratingPolicy", key)
+    return identity(f"Namespaced{family}" if "/" in key else family, key)
 
 
 def _changed(block: Json) -> dict[str, tuple[str, ...]]:

@@ -70,9 +70,16 @@ def warnings_of(results: Iterable[RuleResult]) -> list[str]:
     ]
 
 
-def mutation_error(results: Iterable[RuleResult]) -> str:
+def mutation_error(review: Review, results: Iterable[RuleResult]) -> str:
     """Return what is said when a mutate rule failed and its policy must not be passed over (row W-13)."""
     failed = [result for result in results if result.status not in _FINE]
+    if of_cel := [one for one in failed if one.is_of_cel]:
+        errors = " ".join(
+            f"Policy {one.policy.rpartition('/')[2]}: {one.message}" for one in of_cel
+        )
+        return (
+            f"Resource: {review.namespace}/{review.name}, Kind: {review.kind}, Errors: [{errors}]"
+        )
     policy = failed[0].policy.rpartition("/")[2]
     rules = " ".join(
         f"{result.rule}: {result.message}" for result in failed if result.policy == failed[0].policy

@@ -37,7 +37,7 @@ from .existing import ExistingViolations
 from .filters import is_filtered
 from .grant_usage import UsageContext
 from .timing import Sample, Timing
-from .triggers import triggers_of
+from .triggers import for_own_requests, triggers_of
 from .verdicts import Ruling, blocking, reported, rule_on_mutation, rule_on_validation
 
 if TYPE_CHECKING:
@@ -277,7 +277,10 @@ class Reviewer:
         self, route: WebhookRoute, review: Review, request: Mapping[str, Json], budget: float
     ) -> bytes:
         inputs = self._inputs(request)
-        found = await self._evaluated(route.mutate, review, inputs, budget)
+        policies = route.mutate
+        if review.user.username in self._background_users:
+            policies = for_own_requests(policies)
+        found = await self._evaluated(policies, review, inputs, budget)
         patched, results = with_outcomes(found.patched, found.results), reported(found.results)
         ruling = rule_on_mutation(route, review, found.results, patched)
         if not review.dry_run and results:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from controllers.runtime.sink import Trigger
+from controllers.store.cel_policies import is_of_cel
+from engine.evaluate import PolicySet
 from engine.record import replace
 
 if TYPE_CHECKING:
-    from engine.evaluate import PolicySet
     from engine.evaluate.rules import CompiledRule
     from engine.model import Review
 
@@ -32,6 +33,18 @@ def triggers_of(
                 if trigger is not None:
                     found.append(trigger)
     return tuple(found)
+
+
+def for_own_requests(policies: PolicySet) -> PolicySet:
+    """Return the policies that change what our own background work writes: those written in CEL only where they say so."""
+    kept = tuple(
+        one
+        for one in policies.policies
+        if not any(
+            is_of_cel(rule.policy) and rule.rule.skip_background_requests for rule in one.rules
+        )
+    )
+    return policies if len(kept) == len(policies.policies) else PolicySet(kept)
 
 
 def _trigger(rule: CompiledRule, review: Review) -> Trigger | None:

@@ -71,7 +71,9 @@ def rule_on_mutation(
     if unpinned := [result for result in broken if _is_pinning(result)]:
         return Ruling(denial=refused_message(unpinned))
     if any(result.type is RuleType.MUTATION for result in broken):
-        return Ruling(denial=mutation_error([r for r in broken if r.type is RuleType.MUTATION]))
+        return Ruling(
+            denial=mutation_error(review, [r for r in broken if r.type is RuleType.MUTATION])
+        )
     if broken:
         policies = frozenset(result.identity for result in broken)
         return Ruling(denial=blocked_message(review, failures_of(results, policies)))

@@ -14,7 +14,7 @@ from controllers.kube import Forbidden, KubeError
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
 from controllers.loops.existing import existing_triggers
-from controllers.loops.rules import generates_existing, mutates_on_update
+from controllers.loops.rules import generates_existing, mutates_on_update, needs_no_trigger
 from controllers.loops.work import reference_as, request_type, write_down
 from controllers.runtime.webhook_routes import is_mutate_existing, is_trigger
 from controllers.store.policies import content_hash, is_policy
@@ -144,6 +144,9 @@ class PolicyWatch:
             self._begun[place] = digest
 
     async def _write(self, key: str, rule: CompiledRule) -> None:
+        if needs_no_trigger(rule):
+            await self._write_batch(key, rule, [RuleWork(rule.rule.name)])
+            return
         batch: list[RuleWork] = []
         async for obj in existing_triggers(self._context, rule):
             trigger = reference_as(obj, str(obj["apiVersion"]), str(obj["kind"]))

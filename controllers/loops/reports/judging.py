@@ -24,6 +24,7 @@ from controllers.store.reports import NOTHING_TO_CHANGE, rows_of
 from engine.evaluate.answers import ANSWER_NAMES
 from engine.model import RuleType, Status
 from engine.model.kinds import BY_NAME
+from engine.record import replace
 
 from .writer import pairs_in_force, write_rows
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 _CHECKS = (RuleType.IMAGE_VERIFY, RuleType.VALIDATION)
 _CHANGES = (RuleType.MUTATION,)
+_NOT_APPLIED = "mutation is not applied"
 
 
 async def judge(
@@ -51,7 +53,7 @@ async def judge(
     results: list[RuleResult] = []
     for types in (_CHECKS, _CHANGES):
         found = await evaluate_with(context.resolver, policies, review, inputs, types=types)
-        results += [one for one in found.results if not _is_passed_over(one)]
+        results += [_as_stored(one) for one in found.results if not _is_passed_over(one)]
     rows = rows_of(results, context.policies, inputs.now)
     new = await write_rows(
         context.client,
@@ -72,6 +74,13 @@ def _is_passed_over(result: RuleResult) -> bool:
         and result.is_of_cel
         and result.type is RuleType.VALIDATION
     )
+
+
+def _as_stored(result: RuleResult) -> RuleResult:
+    """Return what a result says of an object that is there: a policy that would still change it was not applied to it."""
+    if result.type is RuleType.MUTATION and result.is_of_cel and result.patched is not None:
+        return replace(result, status=Status.FAIL, message=_NOT_APPLIED, patched=None)
+    return result
 
 
 def _judged(

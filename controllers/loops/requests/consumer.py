@@ -29,7 +29,14 @@ from controllers.loops.rules import find_rule
 from controllers.store.events import GENERATE as GENERATE_SOURCE
 from controllers.store.events import MUTATE as MUTATE_SOURCE
 from controllers.store.events import about_policy, failed
-from controllers.store.update_requests import FAILED, MUTATE, PENDING, read_update_request, status
+from controllers.store.update_requests import (
+    CEL_MUTATE,
+    FAILED,
+    MUTATE,
+    PENDING,
+    read_update_request,
+    status,
+)
 from engine.errors import EngineError
 
 from .work import NeedsProof, NotYet, Worker
@@ -209,7 +216,7 @@ class Consumer:
 
     def _announce(self, update: UpdateRequest, work: RuleWork, message: str) -> None:
         policy = self._context.policies.get(update.policy)
-        source = MUTATE_SOURCE if update.type == MUTATE else GENERATE_SOURCE
+        source = MUTATE_SOURCE if update.type in (CEL_MUTATE, MUTATE) else GENERATE_SOURCE
         about = [about_policy(policy)] if policy is not None else []
         if work.trigger.get("name"):
             about.append(dict(work.trigger))

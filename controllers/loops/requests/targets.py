@@ -12,7 +12,18 @@ from controllers.kube import Conflict, NotFound
 from controllers.loops.announcing import announce_success
 from controllers.loops.rules import alone
 from controllers.runtime.evaluating import evaluate_with
-from controllers.store.events import MUTATE, NONE, Note, about_object, changed
+from controllers.store.cel_policies import is_of_cel
+from controllers.store.events import (
+    ADMISSION,
+    APPLIED,
+    MUTATE,
+    MUTATED,
+    NONE,
+    Note,
+    about_object,
+    about_policy,
+    changed,
+)
 from engine.errors import EvaluationError
 from engine.model import RuleType, Status
 from engine.reach import Effect, out_of_reach, target_of
@@ -44,12 +55,14 @@ class Mutator:
         """Change the targets of a rule and return its results; raises EngineError for what must be tried again.
 
         A target that cannot be judged keeps no other from being changed; its error is raised when all others were.
+        Of a policy written in CEL each target has a report, so that its errors are among the results instead.
         `done` holds the UIDs of targets that were changed; it grows, and whoever tries again hands it in again.
         """
         for _ in range(_ROUNDS):
             results = await self._results(rule, review, seed, now)
             if await self._write_all(rule, results, done):
-                _raise_first(results)
+                if not is_of_cel(rule.policy):
+                    raise_first(results)
                 return results
         raise Conflict("the targets keep changing while they are mutated", status=409)
 
@@ -97,12 +110,19 @@ class Mutator:
         await self._context.client.update(kind, after)
 
     def _announce(self, rule: CompiledRule, target: Target) -> None:
+        if is_of_cel(rule.policy):
+            metadata = target.after["metadata"]
+            place = "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
+            text = f"{target.after.get('kind')} {place} is successfully mutated"
+            done = Note(about_policy(rule.policy), APPLIED, MUTATED, text, ADMISSION)
+            announce_success(self._context, [done])
+            return
         text = f"policy {rule.policy.key}/{rule.rule.name} applied"
         note = Note(about_object(target.after), "PolicyApplied", NONE, text, MUTATE)
         announce_success(self._context, [changed(rule.policy), note])
 
 
-def _raise_first(results: list[RuleResult]) -> None:
+def raise_first(results: list[RuleResult]) -> None:
     """Raise EvaluationError for the first result that is an error."""
     for result in results:
         if result.status is Status.ERROR:

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from controllers.kube import KubeError, NotFound
 from controllers.loops.generate.carrying_out import Generator
 from controllers.loops.generate.origin import origin_of
-from controllers.loops.rules import synchronizes
+from controllers.loops.rules import needs_no_trigger, synchronizes
 from controllers.store.cel_policies import is_of_cel
 from controllers.store.reports import UNREPORTED_KINDS, rows_of
-from controllers.store.update_requests import review_of_update
+from controllers.store.update_requests import reference, review_of_update
 from engine.cleanup.ttl import instant_of
 from engine.errors import EngineError
 from engine.model import NOBODY, RuleResult, RuleType, Status
 from engine.record import replace as replaced
 from engine.requester import asks_of_expressions, asks_of_request
 
-from .targets import Mutator
+from .targets import Mutator, raise_first
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,7 +64,7 @@ class Worker:
             _check_needs_no_word(rule, update, work)
         if rule.type is RuleType.GENERATION:
             results = await self._generated(rule, update, work, trigger)
-        elif trigger is None and not update.request:
+        elif trigger is None and not update.request and not needs_no_trigger(rule):
             return
         else:
             review = await self._review(update, work, trigger, is_current=False)
@@ -75,6 +75,7 @@ class Worker:
                 rule, review, update.seed if update.request else seed, update.created_at, done
             )
         self._report(work, results)
+        raise_first([one for one in results if one.is_of_cel and one.targets])
 
     def changed(self, update: UpdateRequest) -> Mapping[str, set[str]]:
         """Return which targets of a request were changed, as its status holds it."""
@@ -158,10 +159,16 @@ class Worker:
         return {"apiVersion": kind.api_version, "kind": kind.kind, **found}
 
     def _report(self, work: RuleWork, results: list[RuleResult]) -> None:
-        if work.trigger.get("kind") in UNREPORTED_KINDS or not work.trigger.get("uid"):
-            return
-        now = self._context.clock.now()
-        self._pending.add(work.trigger, rows_of(results, self._context.policies, now), now)
+        """Put results into reports: of the trigger, and for policies written in CEL of each target."""
+        now, policies = self._context.clock.now(), self._context.policies
+        about: list[tuple[Mapping[str, str], list[RuleResult]]] = [
+            (reference(one.targets[0].before), [one])
+            for one in results
+            if one.is_of_cel and one.targets
+        ]
+        for place, said in about or [(work.trigger, results)]:
+            if place.get("kind") not in UNREPORTED_KINDS and place.get("uid"):
+                self._pending.add(place, rows_of(said, policies, now), now)
 
 
 def _check_seen(update: UpdateRequest, work: RuleWork, trigger: Object | None) -> None:

@@ -20,7 +20,7 @@ from engine.reach import Effect
 from engine.record import record, replace
 
 from .bindings import Bindings, request_of
-from .constraints import ANY, compile_constraints
+from .constraints import ANY, Constraints, compile_constraints
 from .expressions import compile_expression, compile_named, unmet
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from engine.lang.cel import Program
     from engine.model import Block, Object, Policy
 
-    from .constraints import Constraints
     from .exceptions import CompiledCelException
     from .expressions import Named
     from .mutating_policies import Compiled
@@ -136,7 +135,7 @@ def mutate_existing(
     def handle(state: State) -> Answers:
         trigger = variants.get(state.review.resource, compiled)
         bindings = Bindings(state.review, state.inputs, trigger.variables, trace=state.trace)
-        is_triggered = state.review.target is not None and bool(state.review.kind)
+        is_triggered = _is_triggered(state.review)
         if is_triggered and _leaves_out(trigger, bindings):
             return NO_ANSWER
         # expressions about a target read the request of its trigger
@@ -158,6 +157,17 @@ def mutate_existing(
         return answers
 
     return handle
+
+
+def set_off_by(constraints: Constraints) -> Constraints:
+    """Return constraints that a review without any object meets, too: that a policy was written sets it off."""
+    return Constraints(
+        lambda review: not _is_triggered(review) or constraints.applies(review), constraints.tests
+    )
+
+
+def _is_triggered(review: Review) -> bool:
+    return review.target is not None and bool(review.kind)
 
 
 def _leaves_out(trigger: Compiled, bindings: Bindings) -> bool:

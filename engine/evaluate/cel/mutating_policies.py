@@ -144,19 +144,19 @@ def compile_mutating_policy(
     def handle(state: State) -> Answers:
         return others.get(state.review.resource, compiled).answer(state, own)
 
+    skips = (spec.get("evaluation") or {}).get("skipBackgroundRequests") is not False
     if not names_targets(spec):
         yield cel_rule(
             policy, "", constraints, handle, type=RuleType.MUTATION,
-            enforce=policy.failure_policy != "Ignore",
+            enforce=policy.failure_policy != "Ignore", rule=Rule("", skip_background_requests=skips),
         )  # fmt: skip
     if _is_on(spec, "mutateExisting"):
-        from .existing_objects import compile_targets, mutate_existing
+        from .existing_objects import compile_targets, mutate_existing, set_off_by
 
         targets = compile_targets(policy, spec, POLICY_NAMES)
-        skips = (spec.get("evaluation") or {}).get("skipBackgroundRequests") is not False
         marked = Rule("", mutate={"targets": [spec]}, skip_background_requests=skips)
         yield cel_rule(
-            policy, "", constraints, mutate_existing(compiled, others, targets, own),
+            policy, "", set_off_by(constraints), mutate_existing(compiled, others, targets, own),
             type=RuleType.MUTATION, enforce=False, rule=marked,
         )  # fmt: skip
 

@@ -68,7 +68,12 @@ class ClusterAnswers:
             if isinstance(one, ApiCallLookup):
                 return await self._called(one.url_path)
             if isinstance(one, ListLookup):
-                kind = self._discovery.find(one.api_version, one.kind)
+                group, _, version = one.api_version.rpartition("/")
+                kind = (
+                    self._discovery.of_resource(group, one.resource, version)
+                    if one.resource
+                    else self._discovery.find(one.api_version, one.kind)
+                )
                 selector = text_of(orjson.loads(one.selector)) if one.selector else ""
                 page = await self._client.list_all(kind, label_selector=selector)
                 return Answer.found([item for item in page.items if _fits(one, item)])

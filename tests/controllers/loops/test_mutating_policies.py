@@ -1,0 +1,157 @@
+"""MutatingPolicies in the cluster: existing objects changed for requests and for written policies, reports, own requests."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from controllers.kube.kinds import CEL_POLICIES, CONFIG_MAPS, POLICY_REPORTS, WELL_KNOWN
+from controllers.loops.generate.policies import PolicyWatch
+from controllers.loops.generate.watching import SyncWatch
+from controllers.loops.reports.judging import judge
+from controllers.loops.requests.consumer import Consumer
+from controllers.loops.requests.work import Worker
+from controllers.webhook.triggers import for_own_requests
+from engine.evaluate import PolicySet
+
+from .staging import Scene, config_map, scene
+
+KINDS = (*WELL_KNOWN, *CEL_POLICIES)
+SEEN = "Object{metadata: Object.metadata{labels: Object.metadata.labels{seen: 'yes'}}}"
+
+
+def rules(resource: str, *operations: str) -> dict[str, Any]:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": [resource]}
+    return {"resourceRules": [{**rule, "operations": list(operations or ("CREATE", "UPDATE"))}]}
+
+
+def mpol(expression: str = SEEN, *, ns: str = "", **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "policies.kyverno.io/v1",
+        "kind": "NamespacedMutatingPolicy" if ns else "MutatingPolicy",
+        "metadata": {"name": "seen", **({"namespace": ns} if ns else {})},
+        "spec": {
+            "evaluation": {"mutateExisting": {"enabled": True}},
+            "matchConstraints": rules("pods"),
+            "targetMatchConstraints": rules("configmaps"),
+            "mutations": [
+                {
+                    "patchType": "ApplyConfiguration",
+                    "applyConfiguration": {"expression": expression},
+                }
+            ],
+            **spec,
+        },
+    }
+
+
+def pod(name: str, ns: str = "shop") -> dict[str, Any]:
+    metadata = {"name": name, "namespace": ns}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {}}
+
+
+def play(story: Any, *objects: dict[str, Any]) -> None:
+    async def run() -> None:
+        async with scene(*objects, kinds=KINDS) as made:
+            worker = Worker(made.context, made.sink.pending)
+            made.start(made.sink.run())
+            made.start(Consumer(made.context, worker).run())
+            sync = SyncWatch(made.context, worker.generator)
+            made.start(PolicyWatch(made.context, worker.generator, sync).run())
+            await made.rest()
+            await story(made)
+
+    asyncio.run(run())
+
+
+def labels(made: Scene, name: str, ns: str = "shop") -> dict[str, str]:
+    return made.stored(CONFIG_MAPS, name, ns)["metadata"].get("labels") or {}
+
+
+def rows(made: Scene) -> list[tuple[str, str, str]]:
+    return [
+        (report["scope"]["name"], row.get("rule", ""), row["result"])
+        for report in made.stored(POLICY_REPORTS)
+        for row in report["results"]
+    ]
+
+
+def test_a_request_changes_what_is_there_in_upstreams_words():
+    async def story(made):
+        made.put(config_map("late"))
+        await made.request(pod("a"))
+        [request] = made.requests
+        assert request["spec"]["requestType"] == "cel-mutate"
+        assert request["spec"]["policy"] == "seen"
+        await made.rest(60)
+        assert labels(made, "late") == {"seen": "yes"}
+        assert made.requests == []
+
+    play(story, mpol())
+
+
+def test_a_written_policy_changes_what_is_there_without_any_trigger():
+    async def story(made):
+        made.put(mpol())
+        await made.rest(60)
+        assert labels(made, "a") == labels(made, "b", "other") == {"seen": "yes"}
+
+    play(story, config_map("a"), config_map("b", "other"))
+
+
+def test_a_namespaced_policy_reaches_its_namespace_only():
+    async def story(made):
+        await made.rest(60)
+        assert labels(made, "a") == {"seen": "yes"}
+        assert labels(made, "b", "other") == {}
+
+    play(story, config_map("a"), config_map("b", "other"), mpol(ns="shop"))
+
+
+def test_targets_that_are_changed_skipped_and_broken_are_seen_in_their_reports():
+    async def story(made):
+        await made.rest(120)
+        assert sorted(rows(made)) == [
+            ("a", "", "pass"),
+            ("b", "evaluation", "error"),
+            ("c", "", "skip"),
+        ]
+
+    spared = [{"name": "not-c", "expression": "object.metadata.name != 'c'"}]
+    copying = "Object{data: {'y': object.data.x}}"
+    play(
+        story,
+        config_map("a", data={"x": "1"}),
+        config_map("b", data={"z": "1"}),
+        config_map("c", data={"x": "1"}),
+        mpol(copying, targetMatchConditions=spared),
+    )
+
+
+def test_a_scan_tells_of_what_was_not_changed_and_says_upstreams_words():
+    async def story(made):
+        policy = made.context.snapshot.compiled["mpol:seen"]
+        await judge(made.context, made.stored(CONFIG_MAPS, "a", "shop"), PolicySet((policy,)))
+        [report] = made.stored(POLICY_REPORTS)
+        [row] = report["results"]
+        assert (row["source"], row["result"], row["message"]) == (
+            "KyvernoMutatingPolicy", "fail", "mutation is not applied",
+        )  # fmt: skip
+
+    plain = {
+        "evaluation": {},
+        "matchConstraints": rules("configmaps"),
+        "targetMatchConstraints": {},
+    }
+    play(story, config_map("a"), mpol(**plain))
+
+
+def test_what_our_own_work_writes_is_changed_only_where_the_policy_says_so():
+    async def story(made):
+        policies = PolicySet(tuple(made.context.snapshot.compiled.values()))
+        assert for_own_requests(policies).policies == ()
+        made.put(mpol(evaluation={"skipBackgroundRequests": False}, targetMatchConstraints={}))
+        policies = PolicySet(tuple(made.context.snapshot.compiled.values()))
+        assert for_own_requests(policies) is policies
+
+    play(story, mpol())
