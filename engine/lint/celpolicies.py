@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _SHORTEST_TIMEOUT, _LONGEST_TIMEOUT = 1, 30
 _KINDS = tuple(one.kind for one in CEL_KINDS)
+_MUTATING = ("MutatingPolicy", "NamespacedMutatingPolicy")
 _EXPRESSIONS = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 
 
@@ -45,7 +46,11 @@ def _findings(policy: Policy) -> Iterator[Finding]:
     is_ours = policy.kind in _KINDS
     names = NAMES | {"exceptions"} if is_ours else NAMES
     variables = [str(one.get("name", "")) for one in spec.get("variables") or ()]
-    yield from check_constraints(spec, required=not is_ours)
+    if policy.kind in _MUTATING:
+        yield from _check_modes(spec)
+        yield from _check_targets(spec, names, variables)
+    else:
+        yield from check_constraints(spec, required=not is_ours)
     yield from _check_work(policy, spec)
     conditions = spec.get("matchConditions") or ()
     yield from check_named(conditions, "spec.matchConditions", names, variables)
@@ -58,6 +63,30 @@ def _findings(policy: Policy) -> Iterator[Finding]:
     )  # fmt: skip
     if is_ours:
         yield from check_actions(spec)
+
+
+def _check_modes(spec: Block) -> Iterator[Finding]:
+    """Refuse, in upstream's words, a MutatingPolicy that concerns nothing or is never asked."""
+    if not (spec.get("matchConstraints") or {}).get("resourceRules"):
+        text = "Required value: a matchConstraints with at least one resource rule is required"
+        yield error("spec.matchConstraints", text)
+    modes = spec.get("evaluation") or {}
+    is_admitting = (modes.get("admission") or {}).get("enabled") is not False
+    if not is_admitting and (modes.get("mutateExisting") or {}).get("enabled") is not True:
+        text = (
+            "Forbidden: disabling both admission and mutateExisting evaluation modes is not allowed"
+        )
+        yield error("spec.evaluation", text)
+
+
+def _check_targets(
+    spec: Block, names: Collection[str], variables: Collection[str]
+) -> Iterator[Finding]:
+    conditions = spec.get("targetMatchConditions") or ()
+    yield from check_named(conditions, "spec.targetMatchConditions", names, variables)
+    if expression := (spec.get("targetMatchConstraints") or {}).get("expression"):
+        path = "spec.targetMatchConstraints.expression"
+        yield from check_expression(expression, path, names, variables)
 
 
 def check_constraints(spec: Block, *, required: bool) -> Iterator[Finding]:

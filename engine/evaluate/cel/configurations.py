@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 _DEEPEST: Final = 200
 _NO_SHAPE: Final = Shape()
+_WORKLOADS: Final = frozenset(
+    {"CronJob", "DaemonSet", "Deployment", "Job", "Pod", "ReplicaSet", "StatefulSet"}
+)
+_TOP: Final = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 _DEFAULTS: Final = {"protocol": "TCP"}
 """What a merge key that is left out counts as."""
 
@@ -29,8 +33,48 @@ def apply_configuration(configuration: Any, obj: Object) -> Object:
     """
     if not isinstance(configuration, dict):
         raise EvaluationError("an apply configuration expression must give an Object")
-    merged = _map(obj, configuration, shape_of(obj) or _NO_SHAPE, 0)
+    shape = shape_of(obj) or _NO_SHAPE
+    if obj.get("kind") in _WORKLOADS:
+        _check_fields(obj)
+    _check_duplicates(configuration, shape, "")
+    merged = _map(obj, configuration, shape, 0)
     return obj if merged == obj else merged
+
+
+def _check_fields(obj: Object) -> None:
+    """Raise EvaluationError for what no workload has, in the words of the API server's typed objects.
+
+    Looked at are the fields at the top and the labels of a Pod template, which policies write most.
+    """
+    wrong = [f".{name}: field not declared in schema" for name in obj if name not in _TOP]
+    labels: Json = obj
+    for step in ("spec", "template", "metadata", "labels"):
+        labels = labels.get(step) if isinstance(labels, dict) else None
+    if isinstance(labels, str | int) and not isinstance(labels, bool):
+        wrong.append(f".spec.template.metadata.labels: expected map, got &{{{labels}}}")
+    if wrong:
+        text = f"failed to convert original object to typed object: {wrong[0]}"
+        raise EvaluationError(f"error applying patch: {text}")
+
+
+def _check_duplicates(value: Json, shape: Shape, path: str) -> None:
+    """Raise EvaluationError where two elements of a list have the same merge key."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if (below := shape.fields.get(key)) is not None:
+                _check_duplicates(inner, below, f"{path}.{key}")
+    elif isinstance(value, list) and shape.keys:
+        seen = set()
+        for item in value:
+            key = _key(item, shape.keys)
+            shown = ",".join(
+                f'{name}="{part}"' for name, part in zip(shape.keys, key, strict=False)
+            )
+            if key and key in seen:
+                text = f"failed to convert patch object to typed object: {path}: duplicate entries for key [{shown}]"
+                raise EvaluationError(f"error applying patch: {text}")
+            seen.add(key)
+            _check_duplicates(item, Shape(None, shape.fields), f"{path}[{shown}]")
 
 
 def _map(old: Object, new: Object, shape: Shape, depth: int) -> Object:

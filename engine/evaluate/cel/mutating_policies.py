@@ -50,6 +50,9 @@ _OPEN_LABELS: Final = re.compile(
 )
 """In mutations: what may come to be a change of any label."""
 
+_OPERATOR: Final = re.compile(r"no such overload: _[^\s_]+_")
+"""What an error says of an operator; upstream does not name it."""
+
 SUCCESS = "success"
 _SKIPPED = answered(Status.SKIP, "skip")
 _PASSED = answered(Status.PASS, SUCCESS)
@@ -221,5 +224,6 @@ def compile_spec(policy: Policy, spec: Block) -> Compiled:
 
 def errored(error: EvaluationError) -> Answers:
     """Return the answer of a policy that cannot be evaluated."""
-    outcome = Outcome(Status.ERROR, f"failed to evaluate policy: {error.message}")
+    text = _OPERATOR.sub("no such overload", error.message)
+    outcome = Outcome(Status.ERROR, f"failed to evaluate policy: {text}")
     return (RuleAnswer(outcome, rule="evaluation"),)
