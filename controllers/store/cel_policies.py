@@ -180,7 +180,7 @@ def since(status: dict[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _autogen(policy: Policy) -> dict[str, Block]:
-    """Return what autogen makes of a policy, by the name of the variant; nothing at all where it makes none (row CP-12)."""
+    """Return what autogen makes of a policy, by the name of the variant; nothing at all where it makes none."""
     from engine.evaluate.cel.autogen import variants
 
     configs = {

@@ -16,13 +16,7 @@ PAGES = (
 )
 _PATH = re.compile(r"`((?:engine|controllers|kubectl_kpolicy|tests|docs)/[\w./-]*)`")
 _LINK = re.compile(r"\]\((?!https?:)([\w./-]+?)(?:#[\w-]*)?\)")
-_PACKAGES = (
-    "controllers/webhook",
-    "controllers/runtime",
-    "controllers/loops",
-    "engine",
-    "kubectl_kpolicy",
-)
+_PACKAGES = ("controllers", "engine", "kubectl_kpolicy", "tests")
 _MODULE = re.compile(r"(?<![\w./-])((?:\w+/)*\w+\.py)\b")
 
 
