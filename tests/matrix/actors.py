@@ -13,8 +13,18 @@ OWN, FOREIGN = "shop", "vault"
 _GROUP: Final = "rbac.authorization.k8s.io"
 _READ: Final = ["get", "list", "watch"]
 _WRITE: Final = [*_READ, "create", "update", "patch", "delete"]
-_NAMESPACED: Final = ["policies", "cleanuppolicies", "namespaceddeletingpolicies"]
-_OF_CLUSTER: Final = ["clusterpolicies", "clustercleanuppolicies", "deletingpolicies"]
+_NAMESPACED: Final = [
+    "policies",
+    "cleanuppolicies",
+    "namespaceddeletingpolicies",
+    "namespacedgeneratingpolicies",
+]
+_OF_CLUSTER: Final = [
+    "clusterpolicies",
+    "clustercleanuppolicies",
+    "deletingpolicies",
+    "generatingpolicies",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,10 @@ _CONSTRAINED: Final = {"matchConstraints": _CEL["matchConstraints"]}
 _OF_CEL: Final[dict[str, dict[str, Any]]] = {
     "validatingpolicies": _CEL,
     "mutatingpolicies": {**_CONSTRAINED, "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}]},
-    "generatingpolicies": {**_CONSTRAINED, "generate": [{"expression": "true"}]},
+    "generatingpolicies": {
+        "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"], "resourceNames": ["nothing"]}]},
+        "generate": [{"expression": "true"}],
+    },
     "deletingpolicies": {
         "schedule": "0 0 1 1 *",
         "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["secrets"], "resourceNames": ["nothing"]}]},
