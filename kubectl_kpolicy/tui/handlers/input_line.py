@@ -140,6 +140,8 @@ async def _run(app: Console, verb: str, word: str, rest: str) -> None:
             unlock(app)
         case "readonly":
             lock(app)
+        case "explain" if not word.strip():
+            app.go("explain")
         case "explain":
             await explain_object(app, *subject_of(word))
         case _:
