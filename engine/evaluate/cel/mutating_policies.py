@@ -22,7 +22,8 @@ from .bindings import NAMES, Bindings
 from .constraints import any_of, compile_constraints
 from .exceptions import covering, excepted, naming
 from .expressions import annotations_of, compile_named, compile_variables, unmet
-from .mutations import FIELDS, compile_mutations, mutated
+from .labelling import may_label
+from .mutations import compile_mutations, mutated
 from .policy_rule import cel_rule
 
 if TYPE_CHECKING:
@@ -41,14 +42,6 @@ if TYPE_CHECKING:
 
 POLICY_NAMES = (NAMES - {"params", "authorizer"}) | {"exceptions"}
 """What the expressions of these policies read."""
-
-_OPEN_LABELS: Final = re.compile(
-    r"""(?:labels|metadata):\s*(?!Object\b)[^{\s'"]"""
-    r"""|labels:\s*\{\s*[^'"}\s]"""
-    r"""|/labels[/'"]*\s*\+|path:\s*[^'"\s]|escapeKey\(\s*[^'"\s]"""
-    r"""|/(?:metadata|labels)['"][^}]*value:\s*[^{\s'"]"""
-)
-"""In mutations: what may come to be a change of any label."""
 
 _OPERATOR: Final = re.compile(r"no such overload: _[^\s_]+_")
 """What an error says of an operator; upstream does not name it."""
@@ -171,17 +164,18 @@ def _is_on(spec: Block, name: str) -> bool:
 def effects(policy: Policy) -> Iterable[ResourceEffect]:
     """Yield what a policy does: changes that whoever asks did not think of, and existing objects changed."""
     spec = policy.raw["spec"]
+    labelling = ("delete",) if may_label(spec) else ()
     rules = (spec.get("matchConstraints") or {}).get("resourceRules") or ()
     if not names_targets(spec):
         for rule in rules or (None,):
             operations = set((rule or {}).get("operations") or ("*",))
             both = {"CREATE": "create", "UPDATE": "update"}
             verbs = [verb for name, verb in both.items() if operations & {name, "*"}]
-            yield ResourceEffect("spec.matchConstraints", (*verbs, *_labelling(spec)), rule)
+            yield ResourceEffect("spec.matchConstraints", (*verbs, *labelling), rule)
     if not _is_on(spec, "mutateExisting"):
         return
     target = spec.get("targetMatchConstraints") or {}
-    verbs = ["get", "list", "update", *_labelling(spec)]
+    verbs = ["get", "list", "update", *labelling]
     if target.get("expression"):
         yield ResourceEffect("spec.targetMatchConstraints.expression", ("*",))
         return
@@ -190,14 +184,6 @@ def effects(policy: Policy) -> Iterable[ResourceEffect]:
         yield ResourceEffect(at, tuple(verbs), rule, gives_power=True)
     for rule in rules if target.get("resourceRules") else ():
         yield ResourceEffect("spec.matchConstraints", ("get",), rule)
-
-
-def _labelling(spec: Block) -> tuple[str, ...]:
-    """Return the right to delete, where mutations may write the label by which objects are deleted."""
-    blocks = [one.get(field) for one in spec.get("mutations") or () for field in FIELDS.values()]
-    text = "\n".join(str((one or {}).get("expression")) for one in blocks)
-    is_plain = "cleanup.kyverno.io" not in text and not _OPEN_LABELS.search(text)
-    return () if is_plain else ("delete",)
 
 
 def names_targets(spec: Block) -> bool:

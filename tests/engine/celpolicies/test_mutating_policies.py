@@ -343,8 +343,77 @@ def test_the_author_is_asked_for_what_the_policy_does() -> None:
         patch("[JSONPatch{op: 'add', path: '/metadata/labels/' + object.data.k, value: '1m'}]"),
         patch("[JSONPatch{op: 'add', path: variables.path, value: '1m'}]"),
         patch("[JSONPatch{op: 'add', path: '/metadata/labels', value: object.data}]"),
+        apply("Object{metadata: Object.metadata{labels: {'cleanup.kyverno' + '.io/ttl': '1m'}}}"),
+        apply(
+            "Object{metadata: Object.metadata{labels: Object.metadata.labels{`cleanup.kyverno.io/ttl`: '1m'}}}"
+        ),
+        apply("Object{metadata: Object.metadata{?labels: optional.of(object.data)}}"),
+        apply("object.data.on ? Object{} : Object{metadata: object.data}"),
+        apply("Object{spec: Object.spec{template: Object.spec.template{metadata: object.data}}}"),
+        apply("Object{spec: object.data}"),
+        apply("cel.bind(o, Object{metadata: object.data}, o)"),
+        apply("variables.whole"),
+        patch(
+            "[JSONPatch{op: 'add', path: '/metadata/labels/cleanup.kyverno.io~1ttl', value: '1m'}]"
+        ),
+        patch("[JSONPatch{op: 'add', path: '/metadata/' + 'labels', value: object.data}]"),
+        patch(
+            "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'cleanup.kyverno' + '.io/ttl': '1m'}}]"
+        ),
+        patch(
+            "[JSONPatch{op: 'add', path: '/metadata/labels/' + jsonpatch.escapeKey('cleanup.kyverno.io/ttl'), value: '1m'}]"
+        ),
+        patch("[JSONPatch{op: 'replace', path: '', value: object.data}]"),
+        patch("[JSONPatch{op: 'replace', path: '/spec/template', value: object.data}]"),
+        patch("[JSONPatch{op: 'copy', from: '/spec/data', path: '/metadata/labels'}]"),
+        patch(
+            "object.data.map(k, JSONPatch{op: 'add', path: '/metadata/labels/' + k, value: '1m'})"
+        ),
+        patch("variables.patches"),
+        patch(
+            "[JSONPatch{op: 'add', path: '/spec/volumeClaimTemplates/0/metadata/labels/a', value: object.data}]"
+        ),
+        patch(
+            "[JSONPatch{op: 'add', path: '/spec/claims', value: [{'metadata': {'labels': {'cleanup.kyverno.io/ttl': '1m'}}}]}]"
+        ),
+        patch("[JSONPatch{op: 'test', path: '/a', value: 1}] + variables.patches"),
     ],
 )
 def test_who_may_not_delete_writes_no_labels_that_nobody_knows(mutation: Any) -> None:
     [(_, asked)] = verbs(mutating(mutation))
     assert asked == ("create", "update", "delete")
+
+
+@pytest.mark.parametrize(
+    "mutation",
+    [
+        apply("Object{metadata: Object.metadata{labels: {'team': object.metadata.name}}}"),
+        apply("Object{metadata: Object.metadata{annotations: object.metadata.annotations}}"),
+        apply(
+            "has(object.spec) ? Object{spec: Object.spec{replicas: object.spec.replicas}} : Object{}"
+        ),
+        apply(
+            "Object{spec: Object.spec{containers: object.spec.containers.map(c, Object.spec.containers{name: c.name})}}"
+        ),
+        apply(
+            "Object{spec: Object.spec{template: Object.spec.template{metadata: Object.spec.template.metadata{labels: {'a': 'b'}}}}}"
+        ),
+        patch("[JSONPatch{op: 'add', path: '/metadata/labels/team', value: object.metadata.name}]"),
+        patch(
+            "[JSONPatch{op: 'add', path: '/metadata/labels/' + jsonpatch.escapeKey('a/b'), value: 'x'}]"
+        ),
+        patch(
+            "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'team': object.metadata.name}}]"
+        ),
+        patch("[JSONPatch{op: 'replace', path: '/spec/replicas', value: variables.n}]"),
+        patch(
+            "object.spec.containers.map(c, JSONPatch{op: 'add', path: '/spec/containers/' + c.name, value: c})"
+        ),
+        patch(
+            "has(object.metadata.labels) ? [] : [JSONPatch{op: 'add', path: '/metadata/labels', value: {}}]"
+        ),
+    ],
+)
+def test_who_may_not_delete_writes_labels_that_are_known_and_everything_else(mutation: Any) -> None:
+    [(_, asked)] = verbs(mutating(mutation))
+    assert asked == ("create", "update")

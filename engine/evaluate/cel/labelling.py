@@ -1,0 +1,201 @@
+"""Whether mutations may write the label by which objects are deleted, as far as their expressions say it without an evaluation.
+
+Whoever may change an object but not delete it must not have it deleted by a label. What cannot be read counts as writing the label:
+the form of a patch is known only as far as it is written out, and only places below which no label can be are passed over.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from engine.cleanup.ttl import TTL_LABEL
+from engine.errors import EngineError
+from engine.lang import cel
+from engine.lang.cel.ast import (
+    Bind,
+    Call,
+    Chain,
+    Choice,
+    Comprehension,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    MessageLiteral,
+    walk,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from engine.lang.cel.ast import Node
+    from engine.model import Block
+
+    Path = tuple[str, ...]
+
+_POD: Final = ("template", "metadata", "labels")
+_PLACES: Final[tuple[Path, ...]] = (
+    ("metadata", "labels"),
+    ("spec", *_POD),
+    ("spec", "jobTemplate", "spec", *_POD),
+    ("spec", "jobTemplate", "metadata", "labels"),
+    ("spec", "volumeClaimTemplates"),
+    _POD,
+)
+"""Where objects have labels of their own, or of the objects that will be made from them; of claims, all that is said."""
+_OPEN: Final = "\0"
+"""Stands for the rest of a path that only an evaluation decides."""
+
+
+def may_label(spec: Block) -> bool:
+    """Tell whether a mutation of a policy's spec may write the label, or cannot be read."""
+    return any(_may_label(one) for one in spec.get("mutations") or ())
+
+
+def _may_label(block: Block) -> bool:
+    is_patch = "jsonPatch" in block
+    text = (block.get("jsonPatch" if is_patch else "applyConfiguration") or {}).get("expression")
+    try:
+        tree = cel.compile(str(text or "").strip()).tree
+    except EngineError:
+        return True
+    if any(map(_says_label, walk(tree))):
+        return True
+    return _patches_label(tree) if is_patch else _writes_label(tree, ())
+
+
+def _says_label(node: Node) -> bool:
+    """Tell whether a value that is written out has labels, wherever it is put, that are the label or not known."""
+    if not isinstance(node, MessageLiteral | MapLiteral):
+        return False
+    entries = list(_entries(node))
+    return any(key == TTL_LABEL for key, _ in entries) or any(
+        name in (None, TTL_LABEL)
+        for key, value in entries
+        if key == "labels"
+        for name in _keys(value)
+    )
+
+
+def _writes_label(node: Node, path: Path) -> bool:
+    """Tell whether a value that stands at a path of the object may hold the label."""
+    if path in _PLACES:
+        return not all(key is not None and key != TTL_LABEL for key in _keys(node))
+    if not any(place[: len(path)] == path for place in _PLACES):
+        return False
+    match node:
+        case MessageLiteral() | MapLiteral():
+            return any(
+                key is None or _writes_label(value, (*path, key)) for key, value in _entries(node)
+            )
+        case Choice():
+            return any(_writes_label(one, path) for one in _outcomes(node))
+        case Literal():
+            return False
+        case _:
+            return True
+
+
+def _keys(node: Node) -> Iterable[str | None]:
+    """Return the keys of a value of labels; None for what is not known."""
+    if isinstance(node, Choice):
+        return chain.from_iterable(map(_keys, _outcomes(node)))
+    if isinstance(node, MessageLiteral | MapLiteral):
+        return [key for key, _ in _entries(node)]
+    return () if isinstance(node, Literal) else (None,)
+
+
+def _entries(node: MessageLiteral | MapLiteral) -> Iterator[tuple[str | None, Node]]:
+    """Yield the entries with a value that is written out; an optional one may be anything."""
+    if isinstance(node, MessageLiteral):
+        for name, value, is_optional, _ in node.entries:
+            yield name, _given(value) if is_optional else value
+        return
+    for key, value, is_optional in node.entries:
+        yield _text(key), _given(value) if is_optional else value
+
+
+def _given(value: Node) -> Node:
+    """Return what `optional.of(value)` holds; another optional is itself, which nobody can read."""
+    is_of = isinstance(value, Call) and value.name == "of" and len(value.arguments) == 1
+    return value.arguments[0] if isinstance(value, Call) and is_of else value
+
+
+def _outcomes(node: Choice) -> Iterator[Node]:
+    yield from (value for _, value in node.cases)
+    yield node.otherwise
+
+
+def _patches_label(node: Node) -> bool:
+    """Tell whether a list of JSON patches may write the label."""
+    match node:
+        case ListLiteral():
+            return any(_patch_writes_label(item) for item, _ in node.items)
+        case Chain() if all(operator == "+" for operator, _, _ in node.rest):
+            return any(map(_patches_label, (node.first, *(part for _, part, _ in node.rest))))
+        case Choice():
+            return any(map(_patches_label, _outcomes(node)))
+        case Comprehension() if node.kind == "map":
+            return _patch_writes_label(node.body)
+        case Bind() if node.kind not in ("optMap", "optFlatMap"):
+            return _patches_label(node.body)
+        case _:
+            return True
+
+
+def _patch_writes_label(node: Node) -> bool:
+    """Tell whether one JSON patch may write the label."""
+    if isinstance(node, Choice):
+        return any(map(_patch_writes_label, _outcomes(node)))
+    if not isinstance(node, MessageLiteral) or any(
+        is_optional for _, _, is_optional, _ in node.entries
+    ):
+        return True
+    said = {name: value for name, value, _, _ in node.entries}
+    if "op" in said and _text(said["op"]) in ("remove", "test"):
+        return False
+    path = _pointer(said["path"]) if "path" in said else (_OPEN,)
+    known = path[:-1] if path and path[-1] == _OPEN else path
+    for place in _PLACES:
+        if known[: len(place)] == place:
+            if len(path) == len(place):
+                continue
+            if len(path) == len(place) + 1 and path[-1] not in (_OPEN, TTL_LABEL):
+                continue
+            return True
+        if place[: len(known)] == known and known != path:
+            return True
+    if not any(place[: len(path)] == path for place in _PLACES):
+        return False
+    return "value" not in said or _writes_label(said["value"], path)
+
+
+def _pointer(node: Node) -> Path:
+    """Return the parts of a JSON pointer; OPEN stands at the end for a part, and all after it, that is not known."""
+    text = ""
+    for part in (
+        (node.first, *(part for _, part, _ in node.rest)) if isinstance(node, Chain) else (node,)
+    ):
+        known = _text(part)
+        if known is None:
+            text = text.rpartition("/")[0] + "/" + _OPEN
+            break
+        text += known
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:])
+
+
+def _text(node: Node) -> str | None:
+    """Return the text that an expression always comes to, if that can be read."""
+    if isinstance(node, Literal):
+        return node.value if isinstance(node.value, str) else None
+    if isinstance(node, Chain) and all(operator == "+" for operator, _, _ in node.rest):
+        parts = [_text(one) for one in (node.first, *(part for _, part, _ in node.rest))]
+        return None if None in parts else "".join(part or "" for part in parts)
+    if (
+        isinstance(node, Call)
+        and node.name in ("jsonpatch.escapeKey", "escapeKey")
+        and len(node.arguments) == 1
+    ):
+        inner = _text(node.arguments[0])
+        return None if inner is None else inner.replace("~", "~0").replace("/", "~1")
+    return None
