@@ -240,7 +240,8 @@ def _deleting(name: str, is_fine: str, message: str, label: str, ours: Iterable[
     accounts = ", ".join(f"'{one}'" for one in ours)
     made = _policy(
         name,
-        _rule("*", "*", "*", "CREATE", "UPDATE"),
+        # labels can be written through subresources, such as the status of a Pod
+        _rule("*", "*", "*/*", "CREATE", "UPDATE"),
         [(f"{is_fine} || {place}.check('delete').allowed()", message)],
         [{"name": "not-our-accounts", "expression": f"!({ME} in [{accounts}])"}],
     )

@@ -267,6 +267,10 @@ def _check_identity(call: Call, current: Object, new: Object) -> None:
         raise conflict(resource.plural, resource.group, call.name, why)
 
 
+_WITH_STATUS = dict.fromkeys(("Pod", "Node"), ("managedFields", "labels", "annotations"))
+"""What of the metadata is written with the status: of most kinds nothing that people write."""
+
+
 def _system_fields(call: Call, current: Object, new: Object) -> Object:
     """Put back what a request cannot change: identity, and status or everything but status."""
     held = current["metadata"]
@@ -278,8 +282,9 @@ def _system_fields(call: Call, current: Object, new: Object) -> Object:
     if held.get("deletionTimestamp"):
         _check_finalizers(call, held, meta)
     if call.subresource == "status":
-        managed = {k: v for k, v in meta.items() if k == "managedFields"}
-        meta = {**{k: v for k, v in held.items() if k != "managedFields"}, **managed}
+        open_fields = _WITH_STATUS.get(call.resource.kind, ("managedFields",))
+        written = {key: meta[key] for key in open_fields if key in meta}
+        meta = {**{key: value for key, value in held.items() if key not in open_fields}, **written}
         made = {key: value for key, value in current.items() if key != "status"}
         status = {"status": new["status"]} if "status" in new else {}
         return {**made, "metadata": meta, **status}

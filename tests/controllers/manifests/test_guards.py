@@ -387,8 +387,8 @@ CONCERNED = {
     "kpolicy-uses-and-notes": (("kpolicy.io",), [*WRITES, "DELETE"], ["codeuses", "auditnotes"]),
     "kpolicy-audit-segments": (("kpolicy.io",), ["UPDATE"], ["auditsegments"]),
     "kpolicy-records": (("kpolicy.io",), [*WRITES, "DELETE"], ["auditsegments", "codeuses/status"]),
-    "kpolicy-ttl-labels": (("*",), WRITES, ["*"]),
-    "kpolicy-generate-labels": (("*",), WRITES, ["*"]),
+    "kpolicy-ttl-labels": (("*",), WRITES, ["*/*"]),
+    "kpolicy-generate-labels": (("*",), WRITES, ["*/*"]),
 }
 
 

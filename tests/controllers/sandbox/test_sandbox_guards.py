@@ -208,6 +208,28 @@ def test_a_label_that_deletes_is_set_by_who_may_delete_while_nothing_of_ours_run
     run(tmp_path, test)
 
 
+def test_a_label_that_deletes_is_not_set_through_the_status_either(tmp_path: Path) -> None:
+    async def test(api: Api) -> None:
+        await guarded(api)
+        rules = [{"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]}]
+        await api.post(f"{RBAC}/clusterroles", {"metadata": {"name": "reporter"}, "rules": rules})
+        await api.post(f"{RBAC}/clusterrolebindings", {
+            "metadata": {"name": "reporter"}, "roleRef": {"kind": "ClusterRole", "name": "reporter", "apiGroup": "rbac.authorization.k8s.io"},
+            "subjects": [{"kind": "User", "name": "reporter", "apiGroup": "rbac.authorization.k8s.io"}],
+        })  # fmt: skip
+        pods = MAPS.replace("configmaps", "pods")
+        pod = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        assert (await api("POST", pods, {"apiVersion": "v1", "kind": "Pod", **pod}))[0] == 201
+        reporter = api.as_("reporter")
+        for labels, allowed in (({"team": "core"}, 200), ({"cleanup.kyverno.io/ttl": "1s"}, 403)):
+            change = {"metadata": {"labels": labels}}
+            status, said = await reporter("PATCH", f"{pods}/web/status", change, Content_Type=MERGE)
+            assert status == allowed, said
+        assert "only who may delete an object may set its label" in said["message"]
+
+    run(tmp_path, test)
+
+
 def test_what_a_rule_is_said_to_have_made_is_said_by_who_may_delete_it(tmp_path: Path) -> None:
     """Synchronising deletes what bears the labels of a rule and is not wanted by it."""
 
