@@ -160,7 +160,7 @@ def test_typed_bindings_that_hold_no_such_value_are_refused(
     [
         ("1 +", "error: line 1: syntax error: unexpected `<EOF>`\n  1 +\n     ^\n"),
         ("object.spec.x", "error: object.spec.x: no such key: x\n  object.spec.x\n             ^\n"),
-        ("[1,\n 2 + u]", "error: no such overload: _+_\n   2 + u]\n     ^\n"),
+        ("[1,\n 2 + u]", "error: no such overload\n   2 + u]\n     ^\n"),
         ("true && nosuch(1)", "error: line 1: undeclared reference to 'nosuch' (in container '')\n  true && nosuch(1)\n          ^\n"),
     ],
 )  # fmt: skip
