@@ -170,7 +170,7 @@ _OWN: Final[dict[str, Any]] = {"words": NATIVE_WORDS}
 
 KINDS: Final[tuple[CustomKind, ...]] = (
     CustomKind(
-        GROUP, "GrantPolicy", "grantpolicies", "gpol", {VERSION: {"spec": GRANT_POLICY}},
+        GROUP, "GrantPolicy", "grantpolicies", "grpol", {VERSION: {"spec": GRANT_POLICY}},
         _columns(Max=".spec.maxDuration", Codes=".spec.codes.mode"), is_namespaced=False, has_status=False, **_OWN,
         about="Who may ask for exceptions from which rules, for how long, and who must agree; whether denials offer codes.",
     ),

@@ -41,6 +41,12 @@ def _printed(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, 
 # --- kinds -----------------------------------------------------------------------------------------------------------
 
 
+def test_no_two_kinds_answer_to_one_short_name() -> None:
+    named = [short for one in definitions() for short in one["spec"]["names"].get("shortNames", ())]
+    assert len(named) > 20
+    assert sorted(named) == sorted(set(named))
+
+
 @pytest.mark.parametrize(
     ("name", "short", "stored", "served"),
     [
