@@ -62,6 +62,8 @@ def node(programs: Path, folder: Path, images: Sequence[Path]) -> Iterator[Tier]
         tier = Tier(NODE, folder, server.kubeconfig, server.authority, "", ("", ""))
         tier.kubectl("wait", "--for=create", f"node/{NAME}", "--timeout=60s")
         tier.kubectl("wait", "--for=condition=Ready", f"node/{NAME}", "--timeout=60s")
+        for made in ("serviceaccount/default", "configmap/kube-root-ca.crt"):
+            tier.kubectl("wait", "--for=create", made, "-n", "default", "--timeout=60s")
         yield tier
     finally:
         for process in reversed(started):
