@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 MOVED_WITHIN = 20.0
-_POLICIES = """
+NO_HOST_IPC = """
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata: {name: no-host-ipc}
@@ -37,6 +37,10 @@ spec:
   - name: host-ipc
     match: {any: [{resources: {kinds: [Pod]}}]}
     validate: {message: no host IPC, pattern: {spec: {"=(hostIPC)": "false"}}}
+"""
+_POLICIES = (
+    NO_HOST_IPC
+    + """
 ---
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy
@@ -53,6 +57,7 @@ spec:
       synchronize: true
       data: {data: {by: the leader}}
 """
+)
 
 
 @dataclass(slots=True)

@@ -10,9 +10,9 @@ import json
 import ssl
 import subprocess
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from tests.e2e.server.keys import Authority, signing_key
+from tests.e2e.server.keys import TOKENS_KEY, Authority, signing_key
 from tests.e2e.server.processes import Process
 from tests.e2e.server.real import (
     WEBHOOK_CLIENT,
@@ -35,6 +35,13 @@ _PORT = 6443
 _SERVICES = "10.96.0.0/16"
 _PODS = "10.20.0.0/24"
 _ETCD = "http://127.0.0.1:2379"
+
+
+class Start(Protocol):
+    """Starts a program of the node under its name, with arguments."""
+
+    def __call__(self, name: str, *words: str | Path) -> Process:
+        """Return the program that runs."""
 
 
 class NodeError(Exception):
@@ -90,8 +97,7 @@ def _ctr(folder: Path, *words: str) -> str:
     return done.stdout
 
 
-def _server(start: object, folder: Path, authority: Authority) -> RealServer:
-    assert callable(start)
+def _server(start: Start, folder: Path, authority: Authority) -> RealServer:
     etcd = start("etcd", f"--data-dir={folder / 'etcd'}", "--unsafe-no-fsync", "--log-level=warn",
                  f"--listen-client-urls={_ETCD}", f"--advertise-client-urls={_ETCD}", "--listen-peer-urls=http://127.0.0.1:2380")  # fmt: skip
     etcd.wait_until(lambda: "200" in _asked("http://127.0.0.1:2379/health"))
@@ -129,26 +135,19 @@ def _server(start: object, folder: Path, authority: Authority) -> RealServer:
     return made
 
 
-def _controllers(start: object, folder: Path, authority: Authority, server: RealServer) -> None:
-    assert callable(start)
+def _controllers(start: Start, folder: Path, authority: Authority, server: RealServer) -> None:
     for name in ("kube-controller-manager", "kube-scheduler"):
         path = folder / f"{name}.kubeconfig"
         write_kubeconfig(path, server, authority.user(f"system:{name}"))
         more: tuple[str, ...] = ()
         if name == "kube-controller-manager":
             key = authority.pair
-            more = ("--use-service-account-credentials", f"--service-account-private-key-file={signing_path(folder)}",
+            more = ("--use-service-account-credentials", f"--service-account-private-key-file={folder / TOKENS_KEY}",
                     f"--root-ca-file={key.certificate}", f"--cluster-signing-cert-file={key.certificate}", f"--cluster-signing-key-file={key.key}")  # fmt: skip
         start(name, f"--kubeconfig={path}", "--leader-elect=false", f"--cert-dir={folder}", *more)
 
 
-def signing_path(folder: Path) -> Path:
-    """Return where the key is that signs tokens of service accounts."""
-    return folder / "tokens.key"
-
-
-def _containers(start: object, folder: Path) -> None:
-    assert callable(start)
+def _containers(start: Start, folder: Path) -> None:
     network = folder / "cni"
     network.mkdir()
     plugin = {
@@ -192,8 +191,7 @@ def _answers(folder: Path) -> bool:
         return False
 
 
-def _kubelet(start: object, folder: Path, authority: Authority, server: RealServer) -> None:
-    assert callable(start)
+def _kubelet(start: Start, folder: Path, authority: Authority, server: RealServer) -> None:
     node = authority.user(f"system:node:{NAME}", "system:nodes")
     serving = authority.server("kubelet", ADDRESS, NAME)
     write_kubeconfig(folder / "kubelet.kubeconfig", server, node)

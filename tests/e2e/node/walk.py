@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from controllers.manifests.deploy import CLIENT_CA_SECRET
 from tests.e2e import scenario
 from tests.e2e.engine import NAMESPACE
+from tests.e2e.replicas import NO_HOST_IPC
 from tests.e2e.scenario import ScenarioError
 from tests.e2e.tiers import ROOT
 
@@ -29,18 +30,6 @@ if TYPE_CHECKING:
 DEPLOYMENT = "deployment/kyverno-admission-controller"
 _PASSING = frozenset({"events", "events.events.k8s.io", "leases.coordination.k8s.io", "endpointslices.discovery.k8s.io", "endpoints"})  # fmt: skip
 """Kinds that the cluster writes by itself all the time."""
-_POLICY = """
-apiVersion: kyverno.io/v1
-kind: ClusterPolicy
-metadata: {name: no-host-ipc}
-spec:
-  validationFailureAction: Enforce
-  background: false
-  rules:
-  - name: host-ipc
-    match: {any: [{resources: {kinds: [Pod]}}]}
-    validate: {message: no host IPC, pattern: {spec: {"=(hostIPC)": "false"}}}
-"""
 
 
 def plugin(tier: Tier, *words: str) -> str:
@@ -187,7 +176,7 @@ class Load:
 
 def disturb(tier: Tier, say: Callable[[str], None]) -> None:
     """Kill a replica, and roll all of them over, while Pods are created; raises ScenarioError for a wrong answer."""
-    tier.kubectl("apply", "-f", "-", given=_POLICY)
+    tier.kubectl("apply", "-f", "-", given=NO_HOST_IPC)
     tier.kubectl("wait", "--for=condition=Ready", "clusterpolicy/no-host-ipc", "--timeout=60s")
     for what, doing in (("a replica of three is killed", _kill_one), ("all replicas are rolled over", _roll_over)):  # fmt: skip
         began = time.monotonic()

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+TOKENS_KEY = "tokens.key"
+"""The file with the key that signs tokens of service accounts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """Paths of a certificate and its key."""
@@ -103,7 +107,7 @@ def public_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 def signing_key(folder: Path) -> Pair:
     """Make the key pair that signs service account tokens; the certificate's place holds the public key."""
     key = ec.generate_private_key(ec.SECP256R1())
-    pair = Pair(folder / "tokens.pub", folder / "tokens.key")
+    pair = Pair(folder / "tokens.pub", folder / TOKENS_KEY)
     pair.key.write_bytes(private_pem(key))
     pair.certificate.write_bytes(public_pem(key))
     return pair
