@@ -29,7 +29,7 @@ $(VENV)/ready: requirements-dev.lock
 	@touch $@
 
 demo: $(VENV)/ready
-	@$(RUN) -m kubectl_kpolicy.demo
+	@$(RUN) -m tests.demo
 
 test: $(VENV)/ready
 	$(RUN) -m pytest
@@ -79,6 +79,6 @@ lock:
 	$(LOCK) -c requirements-dev.lock --extra tui -o requirements-console.lock
 
 clean:
-	@test ! -d .sandbox || { test -x $(RUN) || $(MAKE) --no-print-directory $(VENV)/ready; $(RUN) -m kubectl_kpolicy.demo --stop; }
+	@test ! -d .sandbox || { test -x $(RUN) || $(MAKE) --no-print-directory $(VENV)/ready; $(RUN) -m tests.demo --stop; }
 	rm -rf $(VENV) .sandbox .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,9 +1,8 @@
 """The only code that calls an API server, and the kit of controllers on top of it.
 
 Reaching a server: `load_access` reads a kubeconfig or a Pod's service account, `connect` makes a Client of it (`client`:
-raw dicts in and out; `http` for servers, `fake` in memory for tests), `kinds` has the kinds with their addresses and
-`Discovery`, `errors` all that may be raised. The HTTP part is imported when a connection is made, so that knowing about
-kinds and errors costs nothing.
+raw dicts in and out, by `http`), `kinds` has the kinds with their addresses and `Discovery`, `errors` all that may be raised.
+The HTTP part is imported when a connection is made, so that knowing about kinds and errors costs nothing.
 
 The kit: `store.Store` holds objects of a kind with indexes, `reflector.Reflector` keeps it equal to the server,
 `informers.Informers` shares both among everybody who wants the same kind; `workqueue.WorkQueue` hands out keys, each to one

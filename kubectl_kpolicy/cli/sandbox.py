@@ -1,6 +1,6 @@
 """`kubectl kpolicy sandbox`: an API server of one's own on this machine, started, looked at, moved in time and thrown away.
 
-The server is a process of its own (`python -m controllers.sandbox`) and is spoken to as any API server is. Its folder is all
+The server is a process of its own (the distribution `kpolicy-sandbox`) and is spoken to as any API server is. Its folder is all
 that there is of it; whether it runs is told by the lock that it holds there.
 """
 
@@ -118,18 +118,19 @@ def _start(folder: Path) -> None:
     """Start the server as a process of its own and wait until it says that it is ready."""
     import subprocess
 
-    from kubectl_kpolicy.session.children import child_environment
+    from kubectl_kpolicy.session.children import SANDBOX, sandbox_environment
 
+    environment = sandbox_environment()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     log = folder / "log"
     with log.open("ab") as errors:
         process = subprocess.Popen(  # noqa: S603 - our own module, and no shell
-            [sys.executable, "-m", "controllers.sandbox", "--dir", str(folder)],
+            [sys.executable, "-m", SANDBOX, "--dir", str(folder)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
             cwd=Path(__file__).parents[2],
-            env=child_environment(),
+            env=environment,
             start_new_session=True,
         )
     assert process.stdout is not None, "it is a pipe"

@@ -6,12 +6,35 @@ packages lie, and `python -m` would not.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from pathlib import Path
+
+from engine.errors import EngineError
+
+SANDBOX = "kpolicy_sandbox"
+"""The module of the sandbox, which is a distribution of its own: it is started, never imported."""
+_CLONE = Path(__file__).parents[2] / "controllers" / "sandbox"
 
 
 def child_environment(**more: str) -> dict[str, str]:
     """Return the environment for a process that imports what this one can import."""
     folders = [path for path in sys.path if path and Path(path).is_dir()]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(folders), **more}
+
+
+def sandbox_environment() -> dict[str, str]:
+    """Return the environment for the sandbox's process: as `child_environment`, in a clone with the sandbox of the same tree.
+
+    Raises EngineError where the sandbox is not installed.
+    """
+    if (_CLONE / SANDBOX).is_dir():
+        environment = child_environment()
+        path = os.pathsep.join((str(_CLONE), environment["PYTHONPATH"]))
+        return {**environment, "PYTHONPATH": path}
+    if importlib.util.find_spec(SANDBOX) is None:
+        raise EngineError(
+            "the sandbox is not installed", help="pip install 'kubectl-kpolicy[sandbox]'"
+        )
+    return child_environment()

@@ -28,7 +28,7 @@ SECONDS = 60.0
 _ROOT = Path(__file__).parents[2]
 _WEBHOOK = "kyverno-policy-validating-webhook-cfg"
 _CALLER = "kube-apiserver-webhook-client"
-"""Whom the sandbox's certificate for webhooks names (`controllers.sandbox.pki`)."""
+"""Whom the sandbox's certificate for webhooks names (`kpolicy_sandbox.pki`)."""
 
 
 def start(folder: Path) -> None:

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from controllers.kube import Discovery, SystemClock
-from controllers.kube.fake import FakeClient
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import CLUSTER_POLICIES, NAMESPACES
 from controllers.runtime.background_queue import BackgroundQueue
@@ -29,6 +28,7 @@ from controllers.webhook.serving import Serving
 from controllers.webhook.tls import ServerTls
 from engine.evaluate import Answer
 from engine.lang.yaml import load_all
+from tests.controllers.kube.fake import FakeClient
 
 from . import subjects
 

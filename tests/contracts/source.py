@@ -14,7 +14,7 @@ PACKAGES = ("engine", "controllers", "kubectl_kpolicy")
 
 @cache
 def modules() -> tuple[Path, ...]:
-    """Return every module of the three packages."""
+    """Return every module of the three packages, and of the sandbox, whose folder lies in one of them."""
     return tuple(sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py")))
 
 

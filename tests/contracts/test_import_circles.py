@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 KNOTS_OF_TYPES = {
     "controllers.kube.access": 4,
     "controllers.kube.client": 2,
-    "controllers.sandbox.access.identity": 12,
+    "kpolicy_sandbox.access.identity": 12,
     "engine.evaluate.cel.existing_objects": 2,
     "engine.evaluate.plans": 2,
     "engine.lang.cel.arithmetic": 8,
@@ -33,14 +33,22 @@ KNOTS_OF_TYPES = {
 """The first module of each knot, and how many modules are in it at most."""
 
 
+_SANDBOX = ("controllers", "sandbox")
+
+
+def parts(path: Path, root: Path = ROOT) -> tuple[str, ...]:
+    """Return a module's path as imports know it: what is in the sandbox's folder is at the top of its own distribution."""
+    found = path.relative_to(root).with_suffix("").parts
+    return found[2:] if found[:2] == _SANDBOX else found
+
+
 def named(path: Path) -> str:
-    name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-    return name.removesuffix(".__init__")
+    return ".".join(parts(path)).removesuffix(".__init__")
 
 
 def imported(path: Path, root: Path = ROOT) -> Iterator[tuple[str, str, bool]]:
     """Yield what a module imports, wherever in it: from where, which name, and whether for type checkers alone."""
-    package = path.relative_to(root).parts[:-1]
+    package = parts(path, root)[:-1]
     syntax = tree(path)
     for_types = {
         id(inner)

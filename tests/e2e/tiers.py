@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from controllers.sandbox.pki import CALLER
+from kpolicy_sandbox.pki import CALLER
+from kubectl_kpolicy.session.children import sandbox_environment
 
 from .server.processes import Process
 from .server.real import WEBHOOK_CLIENT, real_server
@@ -87,7 +88,10 @@ def sandbox_tier(folder: Path) -> Iterator[Tier]:
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / "cluster"
     process = Process(
-        "sandbox", [sys.executable, "-m", "controllers.sandbox", f"--dir={place}"], folder, cwd=ROOT
+        "sandbox",
+        [sys.executable, "-m", "kpolicy_sandbox", f"--dir={place}"],
+        folder,
+        sandbox_environment(),
     )
     try:
         process.wait_until(lambda: "ready:" in process.log.read_text(errors="replace"))

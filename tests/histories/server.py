@@ -17,9 +17,9 @@ import orjson
 
 from controllers.kube import AlreadyExists, Conflict, Forbidden, Kind, KubeError, NotFound
 from controllers.kube.errors import Unreachable
-from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import CONFIG_MAPS, GRANT_POLICIES, GRANTS, PODS, POLICY_EXCEPTIONS
-from controllers.kube.memory import copied, merged
+from tests.controllers.kube.fake import FakeClient
+from tests.controllers.kube.memory import copied, merged
 
 if TYPE_CHECKING:
     import random

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from controllers.manifests.bundle import Choice, installed
-from controllers.sandbox.call import User, service_account
-from controllers.sandbox.cluster import ADMIN
+from kpolicy_sandbox.call import User, service_account
+from kpolicy_sandbox.cluster import ADMIN
 
 OWN, FOREIGN = "shop", "vault"
 _GROUP: Final = "rbac.authorization.k8s.io"

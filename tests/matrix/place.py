@@ -15,10 +15,10 @@ from controllers.kube.clock import SystemClock
 from controllers.manifests.bundle import Choice, installed
 from controllers.replica import Replica
 from controllers.runtime.options import EACH, OWN, read_options
-from controllers.sandbox.call import service_account
-from controllers.sandbox.pki import CALLER
-from controllers.sandbox.server import Sandbox
 from controllers.starting import clock_of, connected
+from kpolicy_sandbox.call import service_account
+from kpolicy_sandbox.pki import CALLER
+from kpolicy_sandbox.server import Sandbox
 from tests.controllers.sandbox.serving import Api
 from tests.matrix.actors import ANYBODY, CONTROL, FOREIGN, actors, rights_of
 from tests.matrix.actors import OWN as OWN_NAMESPACE
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from controllers.kube import Clock
-    from controllers.sandbox.kinds import Resource
-    from controllers.sandbox.store import Change
+    from kpolicy_sandbox.kinds import Resource
+    from kpolicy_sandbox.store import Change
     from tests.matrix.actors import Actor
 
 _QUIET: Final = 0.6

@@ -31,8 +31,10 @@ def main() -> int:
 def built(out: Path, platforms: list[str]) -> list[Path]:
     """Build everything into a folder and return the files."""
     out.mkdir(parents=True, exist_ok=True)
-    made = [wheel.built(out), wheel.source(out)]
-    archives = {name: archive.built(out, name, made[0]) for name in platforms}
+    trees = (wheel.ROOT, wheel.ROOT / wheel.SANDBOX)
+    wheels = [wheel.built(out, tree) for tree in trees]
+    archives = {name: archive.built(out, name, wheels) for name in platforms}
+    made = [*wheels, *(wheel.source(out, tree) for tree in trees)]
     made += [*archives.values(), krew.manifest(out, archives), *parts.lists(out)]
     return made
 

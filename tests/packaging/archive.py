@@ -43,11 +43,11 @@ def name_of(platform: str) -> str:
     return f"kpolicy-v{version()}-{platform}.tar.gz"
 
 
-def built(out: Path, platform: str, wheel: Path) -> Path:
-    """Build the archive for a platform into a folder and return its path; RuntimeError when a wheel is not to be had."""
+def built(out: Path, platform: str, ours: list[Path]) -> Path:
+    """Build the archive for a platform, with wheels of ours, into a folder and return its path; RuntimeError when one of others is not to be had."""
     with tempfile.TemporaryDirectory() as work:
         root = Path(work) / "root"
-        _unpack([wheel], root / "lib" / "any")
+        _unpack(ours, root / "lib" / "any")
         wheels = {one: _fetched(platform, one, Path(work) / one) for one in PYTHONS}
         shared = set.intersection(*({path.name for path in paths} for paths in wheels.values()))
         _unpack([path for path in wheels[PYTHONS[0]] if path.name in shared], root / "lib" / "any")

@@ -95,7 +95,7 @@ def by_pip(out: Path, work: Path) -> int:
     place = work / "venv" / "bin"
     pip = [str(place / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     locked = ["--require-hashes", "-r", str(archive.LOCK)]
-    for words in (locked, ["--no-deps", str(_one(out, "*.whl"))]):
+    for words in (locked, ["--no-deps", *map(str, _ours(out))]):
         _do([*pip, *words])
     return use((*PLUGIN, *BY_PIP), work, place)
 
@@ -108,7 +108,7 @@ def by_chroot(_out: Path, work: Path) -> int:
          "--no-compile", "--only-binary=:all:", "--require-hashes", "-r", str(ROOT / "requirements.lock")])  # fmt: skip
     packages = Path(sysconfig.get_path("purelib", vars={"base": str(app)}))
     for name in ("engine", "controllers"):
-        shutil.copytree(ROOT / name, packages / name)
+        shutil.copytree(ROOT / name, packages / name, ignore=shutil.ignore_patterns("sandbox"))
     _do([str(app / "bin" / "python"), str(ROOT / "controllers/manifests/deploy/rootfs.py"), str(root)])  # fmt: skip
     for words in (["-m", "controllers", "--help"], ["-c", "import ssl, aiohttp, orjson, re2, cryptography, yaml"]):  # fmt: skip
         _do(["chroot", "--userspec=65532:65532", str(root), str(app / "bin" / "python"), "-I", *words])  # fmt: skip
@@ -118,12 +118,12 @@ def by_chroot(_out: Path, work: Path) -> int:
     return 2
 
 
-def by_neighbours(wheel: Path, work: Path) -> int:
-    """Install a wheel into an environment that borrows all other packages from ours, without any network, and use it."""
+def by_neighbours(wheels: tuple[Path, ...], work: Path) -> int:
+    """Install wheels into an environment that borrows all other packages from ours, without any network, and use it."""
     venv.create(work / "venv", with_pip=False)
     python = work / "venv" / "bin" / "python"
     _do([sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--disable-pip-version-check",
-         "--no-index", "--no-deps", str(wheel)])  # fmt: skip
+         "--no-index", "--no-deps", *map(str, wheels)])  # fmt: skip
     ours = sysconfig.get_path("purelib", vars={"base": str(work / "venv")})
     (Path(ours) / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return use((*PLUGIN, *BY_PIP[:-1]), work, python.parent)
@@ -187,6 +187,11 @@ def _kubectl(work: Path) -> Path:
     if not (place / "kubectl").exists():
         (place / "kubectl").symlink_to(found)
     return place
+
+
+def _ours(out: Path) -> list[Path]:
+    """Return the wheels of both distributions."""
+    return [_one(out, f"{name}-*.whl") for name in ("kubectl_kpolicy", "kpolicy_sandbox")]
 
 
 def _one(out: Path, pattern: str) -> Path:

@@ -22,9 +22,17 @@ INPUTS = ("pyproject.toml", "README.md", "LICENSE", "engine", "controllers", "ku
 needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not here")
 
 
+SANDBOX = wheel.ROOT / wheel.SANDBOX
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     return wheel.built(tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory):
+    return wheel.built(tmp_path_factory.mktemp("sandbox"), SANDBOX)
 
 
 def copied(tree):
@@ -56,6 +64,19 @@ def test_a_copy_of_the_tree_gives_the_same_wheel_byte_by_byte(tmp_path, monkeypa
     assert again.read_bytes() == built.read_bytes()
 
 
+def test_the_wheel_of_the_sandbox_carries_the_sandbox_and_is_the_same_each_time(sandbox, tmp_path):
+    names = set(zipfile.ZipFile(sandbox).namelist())
+    kept = {
+        str(path.relative_to(SANDBOX))
+        for path in (SANDBOX / "kpolicy_sandbox").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+    assert {name for name in names if ".dist-info/" not in name} == kept
+    assert "kpolicy_sandbox-0.1.0.dist-info/licenses/LICENSE" in names
+    assert wheel.built(tmp_path, SANDBOX).read_bytes() == sandbox.read_bytes()
+
+
 def test_a_source_archive_is_the_same_each_time(tmp_path):
     (tmp_path / "tree").mkdir()
     tree = copied(tmp_path / "tree")
@@ -70,7 +91,7 @@ def test_the_wheel_carries_code_and_data_and_nothing_else(built):
         str(path.relative_to(wheel.ROOT))
         for folder in ("engine", "controllers", "kubectl_kpolicy")
         for path in (wheel.ROOT / folder).rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and "__pycache__" not in path.parts and SANDBOX not in path.parents
     }
 
     assert {name for name in names if ".dist-info/" not in name} == kept
@@ -83,15 +104,17 @@ def test_the_wheel_carries_code_and_data_and_nothing_else(built):
 
 @needs_kubectl
 @pytest.mark.timeout(300)
-def test_the_wheel_works_where_it_is_installed(built, tmp_path):
-    assert proof.by_neighbours(built, tmp_path) > 10
+def test_the_wheels_work_where_they_are_installed(built, sandbox, tmp_path):
+    assert proof.by_neighbours((built, sandbox), tmp_path) > 10
 
 
 def test_the_version_is_the_same_everywhere():
     from kubectl_kpolicy.cli.version import VERSION
 
     image = deployment()["spec"]["template"]["spec"]["containers"][0]["image"]
-    assert {VERSION, image.rpartition(":v")[2]} == {wheel.version()}
+    asked = wheel.project()["optional-dependencies"]["sandbox"]
+    assert {VERSION, image.rpartition(":v")[2], wheel.project(SANDBOX)["version"]} == {wheel.version()}  # fmt: skip
+    assert asked == [f"kpolicy-sandbox=={wheel.version()}"]
 
 
 def test_at_run_time_there_are_no_more_packages_than_the_budget_and_all_of_them_are_locked():

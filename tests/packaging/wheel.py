@@ -1,4 +1,4 @@
-"""Builds wheel and source archive. The same tree gives the same bytes, wherever and whenever it is built."""
+"""Builds wheels and source archives of both distributions. The same tree gives the same bytes, wherever and whenever it is built."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+SANDBOX = Path("controllers/sandbox")
+"""Where in a tree the distribution of the sandbox lies."""
 NO_HISTORY = 1_767_225_600
 """The instant that files carry where there is neither SOURCE_DATE_EPOCH nor a commit: the first of 2026."""
 
 
-def project() -> dict[str, Any]:
-    """Return what pyproject.toml says about the project."""
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+def project(tree: Path = ROOT) -> dict[str, Any]:
+    """Return what pyproject.toml says about the distribution of a folder."""
+    return tomllib.loads((tree / "pyproject.toml").read_text())["project"]
 
 
 def version() -> str:
@@ -37,12 +39,12 @@ def epoch() -> int:
 
 
 def built(out: Path, tree: Path = ROOT) -> Path:
-    """Build the wheel of a tree into a folder and return its path."""
+    """Build the wheel of a distribution's folder into a folder and return its path."""
     return _made("wheel", out, tree)
 
 
 def source(out: Path, tree: Path = ROOT) -> Path:
-    """Build the source archive of a tree into a folder and return its path."""
+    """Build the source archive of a distribution's folder into a folder and return its path."""
     return _made("sdist", out, tree)
 
 
@@ -58,4 +60,5 @@ def _made(target: str, out: Path, tree: Path) -> Path:
     if done.returncode:
         raise RuntimeError(done.stdout + done.stderr)
     ending = "-py3-none-any.whl" if target == "wheel" else ".tar.gz"
-    return out / f"{project()['name'].replace('-', '_')}-{version()}{ending}"
+    made = project(tree)
+    return out / f"{made['name'].replace('-', '_')}-{made['version']}{ending}"

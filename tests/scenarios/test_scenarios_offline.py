@@ -21,7 +21,7 @@ from engine.lang.yaml import load_all
 from engine.lint import lint_policy
 from engine.model import RuleResult, Status, UserInfo, review_of
 from engine.parse import parse_exception, parse_policy
-from kubectl_kpolicy.demo.cluster import answer_from
+from tests.demo.cluster import answer_from
 
 NOW = datetime(2026, 11, 21, 10, 18, tzinfo=UTC)
 SHARED = Path(os.environ.get("KPOLICY_SHARED", Path(__file__).parents[3] / "shared"))

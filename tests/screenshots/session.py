@@ -16,7 +16,7 @@ from controllers.kube import connect, load_access
 from controllers.kube.clock import SystemClock
 from kubectl_kpolicy.cluster.recording import Recorder
 from kubectl_kpolicy.cluster.sources import LiveSource
-from kubectl_kpolicy.demo import activity
+from tests.demo import activity
 
 CONTEXT = "prod-eu"
 _SETTLES = 8.0

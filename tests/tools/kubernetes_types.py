@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from controllers.sandbox import schema
+from kpolicy_sandbox import schema
 
 PACKAGES = {
     "core.v1": "api@*/core/v1",

@@ -12,8 +12,8 @@ from controllers.kube import AccessError, Forbidden, ManualClock, connect, load_
 from controllers.kube.access import Access, Impersonation
 from controllers.kube.accounts import ACCOUNTS, ALL, LIFE, Accounts, Job, Minted, account_user
 from controllers.kube.credentials import Fixed, Presented
-from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import CONFIG_MAPS, Kind
+from tests.controllers.kube.fake import FakeClient
 from tests.controllers.sandbox.serving import Api, run
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

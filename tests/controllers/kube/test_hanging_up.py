@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 
 from controllers.kube import connect, load_access
 from controllers.kube.kinds import NAMESPACES
-from controllers.sandbox.server import Sandbox
+from kpolicy_sandbox.server import Sandbox
 
 
 @contextmanager

@@ -3,8 +3,8 @@ import asyncio
 from controllers.kube import Forbidden, Unreachable
 from controllers.kube.clock import ManualClock, settle
 from controllers.kube.events import Note, Recorder, reference
-from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import EVENTS
+from tests.controllers.kube.fake import FakeClient
 
 from .apiserver import run
 

@@ -4,8 +4,8 @@ import pytest
 
 from controllers.kube import Conflict, Discovery, Gone, Invalid, KubeError, NotFound
 from controllers.kube.errors import AlreadyExists
-from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import CLUSTER_POLICIES, CONFIG_MAPS, NAMESPACES, PODS, Kind
+from tests.controllers.kube.fake import FakeClient
 
 from .apiserver import run
 

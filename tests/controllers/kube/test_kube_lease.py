@@ -4,9 +4,9 @@ import pytest
 
 from controllers.kube import Unreachable
 from controllers.kube.clock import ManualClock, settle
-from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import LEASES
 from controllers.kube.lease import Election, LeadershipLost
+from tests.controllers.kube.fake import FakeClient
 
 from .apiserver import run
 

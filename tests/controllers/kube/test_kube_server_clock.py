@@ -10,7 +10,7 @@ import pytest
 
 from controllers.kube.access import connect, load_access
 from controllers.kube.clock import ServerClock
-from controllers.sandbox.server import Sandbox
+from kpolicy_sandbox.server import Sandbox
 
 
 def ahead_of_machine(clock: ServerClock) -> float:

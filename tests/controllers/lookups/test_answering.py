@@ -7,7 +7,6 @@ import asyncio
 import pytest
 
 from controllers.kube import Discovery, KubeError
-from controllers.kube.fake import FakeClient
 from controllers.lookups.answering import Lookups
 from controllers.lookups.assembling import for_cluster, for_person
 from controllers.lookups.cluster import ClusterSource
@@ -26,6 +25,7 @@ from engine.evaluate import (
 )
 from engine.images import ImageData
 from tests.controllers.kube.apiserver import run
+from tests.controllers.kube.fake import FakeClient
 
 EVERY = (
     ConfigMapLookup("dev", "a"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from controllers.kube import Discovery, Forbidden, Invalid, KubeError, NotFound
-from controllers.kube.fake import FakeClient
 from controllers.lookups.cluster import ClusterSource
 from controllers.lookups.errors import OutsideError
 from engine.evaluate import ApiCallLookup, ConfigMapLookup, ListLookup, ObjectLookup
 from tests.controllers.kube.apiserver import run
+from tests.controllers.kube.fake import FakeClient
 
 
 def pod(name: str, namespace: str = "dev", **labels: str):

@@ -8,7 +8,6 @@ import pytest
 
 from controllers.kube import Discovery, KubeError
 from controllers.kube.clock import settle
-from controllers.kube.fake import FakeClient
 from controllers.kube.informers import Informers
 from controllers.lookups.cluster import ClusterSource
 from controllers.lookups.egress import Gate
@@ -17,6 +16,7 @@ from controllers.lookups.errors import EgressError, OutsideError
 from controllers.lookups.services import ServiceSource
 from engine.evaluate import GlobalLookup
 from tests.controllers.kube.apiserver import run
+from tests.controllers.kube.fake import FakeClient
 
 
 def entry(name: str = "e", **spec):

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from controllers.kube import Discovery, Kind
-from controllers.kube.fake import FakeClient
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import WELL_KNOWN
 from controllers.lookups.answering import Lookups
@@ -26,6 +25,7 @@ from engine.lint import lint_policy
 from engine.model import review_of
 from engine.parse import parse_policy
 from engine.parse.celpolicies import parse_cel_policy
+from tests.controllers.kube.fake import FakeClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable

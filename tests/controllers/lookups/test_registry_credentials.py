@@ -8,7 +8,6 @@ import json
 import pytest
 
 from controllers.kube.errors import Forbidden
-from controllers.kube.fake import FakeClient
 from controllers.lookups.assembling import secret_reader
 from controllers.lookups.registry.keychain import (
     NOTHING,
@@ -19,6 +18,7 @@ from controllers.lookups.registry.keychain import (
 from controllers.lookups.registry.places import place_of
 from engine.images import DOCKER_HUB
 from tests.controllers.kube.apiserver import run
+from tests.controllers.kube.fake import FakeClient
 
 
 def auth(user: str, password: str = "p") -> dict[str, str]:

@@ -13,7 +13,6 @@ import orjson
 from controllers.kube import Discovery, Kind, KubeError, ManualClock, NotFound
 from controllers.kube.clock import settle
 from controllers.kube.events import Recorder
-from controllers.kube.fake import FakeClient
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import (
     CLUSTER_POLICIES,
@@ -39,6 +38,7 @@ from engine.evaluate import Answer, ApiCallLookup, ConfigMapLookup, ListLookup, 
 from engine.lang import wildcard
 from engine.model import Review, UserInfo
 from engine.requestinfo import request_info
+from tests.controllers.kube.fake import FakeClient
 
 NOW = datetime(2026, 11, 21, 10, 18, tzinfo=UTC)
 ROLE_BINDINGS = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")

@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 from controllers.kube import Kind
-from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import (
     CEL_EXCEPTIONS,
     CLUSTER_POLICY_REPORTS,
@@ -26,6 +25,7 @@ from controllers.runtime.process import Configured
 from controllers.runtime.sink import Verdict
 from controllers.store.policies import content_hash, policy_key
 from engine.model import review_of
+from tests.controllers.kube.fake import FakeClient
 
 from .staging import (
     LISTED,

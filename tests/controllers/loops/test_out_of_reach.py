@@ -24,7 +24,7 @@ from .staging import LISTED, Scene, cluster_policy, config_map, matching, scene
 
 if TYPE_CHECKING:
     from controllers.kube import Discovery
-    from controllers.kube.fake import FakeClient
+    from tests.controllers.kube.fake import FakeClient
 
 CEL_EXCEPTIONS = Kind("policies.kyverno.io", "v1", "policyexceptions", "PolicyException")
 KINDS = tuple(

@@ -12,9 +12,9 @@ from controllers.kube.accounts import ACCOUNTS, Job
 from controllers.manifests import SAMPLES, deploy, rbac
 from controllers.manifests.bundle import Choice, installed, removed
 from controllers.manifests.crds import all_kinds, definitions
-from controllers.sandbox.custom.structural import validate
 from engine.parse import SPECS
 from engine.parse.schema import Later, ListOf, MapOf, MapOrList, Node, Shape
+from kpolicy_sandbox.custom.structural import validate
 from kubectl_kpolicy.entry import main
 
 KIND_OF_EVERYTHING = {one["kind"] for one in installed(Choice())}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import Kind
 from controllers.manifests.bundle import Choice, removed
 from kubectl_kpolicy.cli import uninstall
+from tests.controllers.kube.fake import FakeClient
 
 if TYPE_CHECKING:
     import pytest

@@ -31,9 +31,9 @@ from controllers.manifests.bundle import Choice, installed
 from controllers.manifests.rbac import PARTS
 from controllers.replica import Replica
 from controllers.runtime.options import read_options
-from controllers.sandbox.http import handler
-from controllers.sandbox.pki import CALLER
-from controllers.sandbox.server import Sandbox
+from kpolicy_sandbox.http import handler
+from kpolicy_sandbox.pki import CALLER
+from kpolicy_sandbox.server import Sandbox
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from controllers.kube import KubeError
-from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import SECRETS
 from controllers.runtime import metrics as figures
 from controllers.runtime.admission_limiter import AdmissionLimiter, Overloaded
@@ -21,6 +20,7 @@ from controllers.store.policies import read_policy
 from engine.errors import LimitError
 from engine.evaluate import Answer, Inputs, PolicySet
 from engine.model import review_of
+from tests.controllers.kube.fake import FakeClient
 
 ADMISSION = ("Pod", "shop", "create", "true", "validate")
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from controllers.kube import Discovery, Kind, ManualClock
 from controllers.kube.clock import settle
-from controllers.kube.fake import FakeClient
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import (
     CLUSTER_POLICIES,
@@ -23,6 +22,7 @@ from controllers.runtime.metrics import Metrics
 from controllers.runtime.policy_cache import PolicyCache
 from controllers.runtime.watching import KindsInStep, Watches
 from controllers.store.exceptions import ExceptionRules
+from tests.controllers.kube.fake import FakeClient
 
 
 def policy(name: str = "p", message: str = "m", kind: str = "ClusterPolicy", **spec: Any) -> dict[str, Any]:  # fmt: skip

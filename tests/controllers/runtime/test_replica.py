@@ -23,8 +23,8 @@ from controllers.kube.kinds import (
 from controllers.manifests.crds import definitions
 from controllers.replica import LEASE, Replica
 from controllers.runtime.options import read_options
-from controllers.sandbox.server import Sandbox
 from engine.errors import EngineError
+from kpolicy_sandbox.server import Sandbox
 
 POLICY = {
     "apiVersion": "kyverno.io/v1",

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from controllers.kube import ManualClock
-from controllers.kube.fake import FakeClient
 from controllers.kube.informers import Informers
 from controllers.lookups.answering import Lookups
 from controllers.lookups.egress import DEFAULT_RULES, EgressRules
@@ -20,6 +19,7 @@ from controllers.runtime.options import Options, read_options
 from controllers.runtime.outside import Outside
 from controllers.starting import make_runtime
 from engine.model import Review, UserInfo
+from tests.controllers.kube.fake import FakeClient
 
 
 def review(kind: str = "Pod", *, group: str = "", version: str = "v1", subresource: str = "", **user: Any) -> Review:  # fmt: skip

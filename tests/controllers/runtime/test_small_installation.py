@@ -15,8 +15,8 @@ from controllers.kube import Client, connect, load_access
 from controllers.kube.accounts import ACCOUNTS, Job
 from controllers.kube.kinds import CLUSTER_POLICIES, POLICY_REPORTS, SERVICE_ACCOUNTS
 from controllers.manifests import SAMPLES
-from controllers.sandbox.pki import CALLER
-from controllers.sandbox.server import Sandbox
+from kpolicy_sandbox.pki import CALLER
+from kpolicy_sandbox.server import Sandbox
 
 from .test_accounts_at_work import accepted, eventually, install
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from controllers.kube import Discovery, SystemClock
-from controllers.kube.fake import FakeClient
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import NAMESPACES
 from controllers.runtime import workers as module
@@ -21,6 +20,7 @@ from controllers.runtime.feed import packed, unpacked
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.watching import Watches
 from controllers.runtime.workers import Workers, reserved_port
+from tests.controllers.kube.fake import FakeClient
 
 TINY = """
 import json, os, socket, sys, time

@@ -12,9 +12,9 @@ import aiohttp
 import orjson
 import pytest
 
-from controllers.sandbox.call import User
-from controllers.sandbox.cluster import ADMIN
-from controllers.sandbox.server import Sandbox
+from kpolicy_sandbox.call import User
+from kpolicy_sandbox.cluster import ADMIN
+from kpolicy_sandbox.server import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

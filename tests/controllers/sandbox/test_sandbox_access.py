@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from controllers.sandbox import pki
-from controllers.sandbox.access.tokens import issue, read
-from controllers.sandbox.call import User
+from kpolicy_sandbox import pki
+from kpolicy_sandbox.access.tokens import issue, read
+from kpolicy_sandbox.call import User
 
 from .serving import Api, config_map, run
 

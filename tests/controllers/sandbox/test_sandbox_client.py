@@ -10,7 +10,7 @@ import pytest
 from controllers.kube import AlreadyExists, Conflict, Forbidden, Gone, Invalid, NotFound, connect
 from controllers.kube.access import load_access
 from controllers.kube.kinds import PODS, Kind
-from controllers.sandbox.call import User
+from kpolicy_sandbox.call import User
 
 from .serving import Api, config_map, pod, run
 

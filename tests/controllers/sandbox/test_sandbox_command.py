@@ -10,11 +10,10 @@ import pytest
 
 from kubectl_kpolicy import entry
 from kubectl_kpolicy.cli import sandbox
+from kubectl_kpolicy.session.children import sandbox_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -73,7 +72,7 @@ def test_the_keys_are_readable_by_their_owner_only_and_a_second_server_is_refuse
     for name in ("ca.key", "server.key", "webhook-client.key", "kubeconfig"):
         assert (folder / name).stat().st_mode & 0o077 == 0, name
     second = subprocess.run(
-        [sys.executable, "-m", "controllers.sandbox", "--dir", str(folder)],
-        cwd=ROOT, capture_output=True, text=True, timeout=30, check=False,
+        [sys.executable, "-m", "kpolicy_sandbox", "--dir", str(folder)],
+        env=sandbox_environment(), capture_output=True, text=True, timeout=30, check=False,
     )  # fmt: skip
     assert (second.returncode, "runs already" in second.stderr) == (1, True)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from controllers.sandbox.custom import structural
+from kpolicy_sandbox.custom import structural
 
 from .serving import Api, run
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from controllers.sandbox.schema.types import item_type, struct
+from kpolicy_sandbox.schema.types import item_type, struct
 
 from .serving import Api, run
 from .test_sandbox_custom import definition
@@ -15,7 +15,7 @@ from .test_sandbox_custom import definition
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from controllers.sandbox.kinds import Resource
+    from kpolicy_sandbox.kinds import Resource
 
 NONSENSE: list[Any] = [
     None,

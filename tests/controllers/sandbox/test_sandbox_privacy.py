@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from controllers.sandbox.server import Sandbox
+from kpolicy_sandbox.server import Sandbox
 from kubectl_kpolicy import entry
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from controllers.kube import Discovery, SystemClock
-from controllers.kube.fake import FakeClient
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import CLUSTER_POLICIES, NAMESPACES
 from controllers.runtime.background_queue import BackgroundQueue
@@ -25,6 +24,7 @@ from controllers.starting import settle_memory
 from controllers.webhook.certificates import first_certificates
 from controllers.webhook.serving import Serving
 from engine.evaluate import Answer
+from tests.controllers.kube.fake import FakeClient
 
 _ANY = {"any": [{"resources": {"kinds": ["ConfigMap", "Pod", "Deployment"]}}]}
 

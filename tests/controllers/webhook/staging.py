@@ -14,7 +14,6 @@ import aiohttp
 import orjson
 
 from controllers.kube import Discovery, Kind, ManualClock
-from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import (
     CLUSTER_POLICIES,
     CONFIG_MAPS,
@@ -31,6 +30,7 @@ from controllers.webhook.reviewing import Limits, Reviewer
 from controllers.webhook.server import Routes, WebhookServer
 from controllers.webhook.tls import ServerTls
 from engine.evaluate import Answer
+from tests.controllers.kube.fake import FakeClient
 
 NOW = datetime(2026, 11, 21, 10, 18, tzinfo=UTC)
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"

@@ -9,7 +9,6 @@ from typing import Any
 import orjson
 
 from controllers.kube import Discovery
-from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import PODS, VALIDATING_POLICIES, WELL_KNOWN
 from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.configuration import read_configuration
@@ -18,6 +17,7 @@ from controllers.runtime.policy_cache import PolicyCache
 from controllers.store.exceptions import ExceptionRules
 from controllers.webhook.configurations import Address, configurations
 from controllers.webhook.policy_validation import PolicyValidator
+from tests.controllers.kube.fake import FakeClient
 
 from .staging import DEPLOYMENTS, NOW, body, pod, policy, staged
 

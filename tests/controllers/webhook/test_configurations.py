@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from controllers.kube import Discovery, Kind
-from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import WELL_KNOWN
 from controllers.runtime.configuration import read_configuration
 from controllers.runtime.webhook_routes import build_routes
@@ -13,6 +12,7 @@ from controllers.store.policies import read_policy
 from controllers.webhook.admission_rules import unknown_kinds
 from controllers.webhook.configurations import OWNER, Address, configurations
 from engine.evaluate import compile_policy
+from tests.controllers.kube.fake import FakeClient
 
 EVERY = ["CONNECT", "CREATE", "DELETE", "UPDATE"]
 KINDS = (

@@ -10,12 +10,12 @@ import orjson
 import pytest
 
 from controllers.kube import Discovery, Forbidden, ManualClock
-from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import PODS
 from controllers.webhook.grants import GrantValidator
 from engine.codes.requests import CodeRequest, approval_of, request_id, request_key
 from engine.grants.blocks import Block, block_id, block_key
 from engine.record import replace
+from tests.controllers.kube.fake import FakeClient
 
 from .staging import NOW, body
 

@@ -10,7 +10,6 @@ import orjson
 import pytest
 
 from controllers.kube import Discovery
-from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import CONFIG_MAPS, PODS, WELL_KNOWN
 from controllers.runtime.configuration import read_configuration
 from controllers.runtime.policy_cache import PolicyCache
@@ -18,6 +17,7 @@ from controllers.webhook.author_needs import needs_of_author
 from controllers.webhook.configurations import Address, configurations
 from engine.lint import lint_cel_policy
 from engine.parse.celpolicies import parse_cel_policy
+from tests.controllers.kube.fake import FakeClient
 
 from .staging import body, pod, staged
 

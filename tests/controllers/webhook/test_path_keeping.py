@@ -10,7 +10,6 @@ import pytest
 
 from controllers.kube import ManualClock
 from controllers.kube.clock import settle
-from controllers.kube.fake import FakeClient
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import SECRETS
 from controllers.runtime.options import Options
@@ -23,6 +22,7 @@ from controllers.webhook.path_controller import (
 )
 from controllers.webhook.secret_path import OVERLAP
 from engine.errors import EngineError
+from tests.controllers.kube.fake import FakeClient
 from tests.e2e.server.keys import Authority
 
 from .staging import NOW

@@ -11,12 +11,12 @@ import orjson
 import pytest
 
 from controllers.kube import ManualClock
-from controllers.kube.fake import FakeClient
 from controllers.webhook.caller import Caller, Callers, current_caller
 from controllers.webhook.configurations import Address
 from controllers.webhook.grants import GrantValidator
 from controllers.webhook.secret_path import OVERLAP, PLACES, Paths, Shared, unpacked
 from controllers.webhook.server import Routes, WebhookServer
+from tests.controllers.kube.fake import FakeClient
 
 from .staging import NOW, body
 

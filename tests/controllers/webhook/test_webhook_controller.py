@@ -12,7 +12,6 @@ import pytest
 
 from controllers.kube import Conflict, Discovery, Invalid, ManualClock, Unreachable
 from controllers.kube.clock import settle
-from controllers.kube.fake import FakeClient
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import (
     CLUSTER_POLICIES,
@@ -40,6 +39,7 @@ from controllers.webhook.webhook_controller import (
     WebhookController,
     foreign_webhooks,
 )
+from tests.controllers.kube.fake import FakeClient
 
 from .staging import NOW, policy
 

@@ -9,7 +9,6 @@ import types
 import pytest
 
 from controllers.kube.clock import ManualClock
-from controllers.kube.fake import FakeClient
 from kubectl_kpolicy import cli, entry
 from kubectl_kpolicy.actions.catalog import ALL
 from kubectl_kpolicy.actions.executor import ActionExecutor
@@ -23,6 +22,7 @@ from kubectl_kpolicy.session.identity import Right
 from kubectl_kpolicy.tui.command_line import understand
 from kubectl_kpolicy.tui.commands import line_of
 from kubectl_kpolicy.tui.palette import Everything
+from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW
 from tests.plugin.tui.stage import console, on_stage, press, text_of
 

@@ -8,7 +8,7 @@ import pytest
 
 from controllers.kube.access import connect, load_access
 from controllers.kube.kinds import CONFIG_MAPS, NAMESPACES
-from controllers.sandbox.server import Sandbox
+from kpolicy_sandbox.server import Sandbox
 from kubectl_kpolicy.entry import main
 from tests.controllers.kube.apiserver import serving
 from tests.controllers.lookups.fake_registry import FakeRegistry

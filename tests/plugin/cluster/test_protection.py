@@ -11,10 +11,10 @@ import pytest
 
 from controllers.kube.accounts import ACCOUNTS, SPOKEN_AS, Job, account_user
 from controllers.kube.errors import Forbidden
-from controllers.kube.fake import FakeClient
 from controllers.manifests.guards import guards
 from kubectl_kpolicy.cluster.cache import ClusterCache
 from kubectl_kpolicy.cluster.protection import BINDINGS, POLICIES, protection
+from tests.controllers.kube.fake import FakeClient
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 SHIPPED = {job.value: account_user("kyverno", job) for job in Job}

@@ -10,15 +10,15 @@ import sys
 
 import pytest
 
-from kubectl_kpolicy.demo.scenarios import PLAYS, Act
 from tests.contracts.source import ROOT
+from tests.demo.scenarios import PLAYS, Act
 
 needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not here")
 
 
 def run(*words, **environment):
     return subprocess.run(
-        [sys.executable, "-m", "kubectl_kpolicy.demo", *words],
+        [sys.executable, "-m", "tests.demo", *words],
         cwd=ROOT,
         env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,

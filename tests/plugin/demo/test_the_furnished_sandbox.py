@@ -17,8 +17,8 @@ from kubectl_kpolicy.actions.screens import LISTINGS
 from kubectl_kpolicy.cli.sandbox import process_of
 from kubectl_kpolicy.cluster.fetching import fetch
 from kubectl_kpolicy.cluster.resources import RESOURCES, TTL_OBJECTS
-from kubectl_kpolicy.demo import activity
 from tests.contracts.source import ROOT
+from tests.demo import activity
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from controllers.kube import connect, load_access
 from controllers.kube.kinds import CRDS
 from controllers.manifests.crds import definitions
-from controllers.sandbox.call import User
-from controllers.sandbox.server import Sandbox
+from kpolicy_sandbox.call import User
+from kpolicy_sandbox.server import Sandbox
 from kubectl_kpolicy import entry
 
 if TYPE_CHECKING:

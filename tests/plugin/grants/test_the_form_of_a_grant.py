@@ -8,7 +8,6 @@ import shlex
 import pytest
 
 from controllers.kube.clock import ManualClock
-from controllers.kube.fake import FakeClient
 from engine.errors import EngineError
 from engine.record import replace
 from kubectl_kpolicy.actions.screens import LISTINGS
@@ -19,6 +18,7 @@ from kubectl_kpolicy.output.rows import Row
 from kubectl_kpolicy.session.errors import Refused
 from kubectl_kpolicy.session.identity import Identity
 from kubectl_kpolicy.session.targets import Target
+from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW, ago, objects, world
 
 ADA = Identity("ada", ("dev",))

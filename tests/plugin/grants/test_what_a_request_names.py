@@ -9,11 +9,11 @@ import pytest
 
 from controllers.kube.clock import ManualClock
 from controllers.kube.errors import Forbidden
-from controllers.kube.fake import FakeClient
 from controllers.kube.kinds import GRANTS
 from kubectl_kpolicy.actions.grants import hand_in
 from kubectl_kpolicy.grants.naming import missing
 from kubectl_kpolicy.session.errors import Refused
+from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW, meta
 
 GRANT_POLICY = {"apiVersion": "kpolicy.io/v1alpha1", "kind": "GrantPolicy", "metadata": {"name": "all"}, "spec": {"emergency": {"maxDuration": "1h"}}}  # fmt: skip

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from controllers.kube.clock import ManualClock
-from controllers.kube.fake import FakeClient
 from engine.errors import EngineError
 from kubectl_kpolicy.cluster.sources import LiveSource
 from kubectl_kpolicy.cluster.subject import subject_of
+from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW, meta, policy, world
 
 from .stage import LARGE, Stage, console, on_stage, text_of

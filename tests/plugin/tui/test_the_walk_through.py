@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kubectl_kpolicy.cli.sandbox import process_of
-from kubectl_kpolicy.demo import activity
-from kubectl_kpolicy.demo.showing import command
 from tests.contracts.source import ROOT
+from tests.demo import activity
+from tests.demo.showing import command
 
 from .terminal import Terminal
 

@@ -1,0 +1,163 @@
+"""The chain of admission webhooks: mutating ones in series by name, once more where asked, then validating ones side by side.
+
+All validating webhooks finish even when one denies, and the first denial is the answer; a refused call is a denial or is passed over as
+`failurePolicy` says. The texts are kube-apiserver's.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from kpolicy_sandbox.errors import ApiError, bad_request, internal
+from kpolicy_sandbox.objects.patches import json_patch
+
+from . import conditions
+from .native import NativePolicies
+from .rules import Match, match
+from .webhook_client import Caller, CallFailed, Subject, all_of
+
+if TYPE_CHECKING:
+    from kpolicy_sandbox.call import Call
+
+Object = dict[str, Any]
+MUTATING = "admissionregistration.k8s.io/mutatingwebhookconfigurations"
+VALIDATING = "admissionregistration.k8s.io/validatingwebhookconfigurations"
+
+
+@dataclass(slots=True)
+class Chain:
+    """Asks the webhooks that the store holds."""
+
+    caller: Caller = field(default_factory=Caller)
+    native: NativePolicies = field(default_factory=NativePolicies)
+
+    async def mutate(
+        self,
+        call: Call,
+        operation: str,
+        obj: Object | None,
+        old: Object | None,
+        options: Object | None = None,
+    ) -> Any:
+        """Return the object as the mutating webhooks leave it. ApiError for a denial or a failed call."""
+        asked: list[tuple[Object, Object | None]] = []
+        for hook in _hooks(call, MUTATING):
+            asked.append((hook, obj))
+            obj = await self._mutated(call, hook, Subject(operation, obj, old, options))
+            asked[-1] = (hook, obj)
+        for hook, seen in asked:
+            if hook.get("reinvocationPolicy") == "IfNeeded" and seen != obj:
+                obj = await self._mutated(call, hook, Subject(operation, obj, old, options))
+        return obj
+
+    async def _mutated(self, call: Call, hook: Object, subject: Subject) -> Any:
+        found = self._match(call, hook, subject)
+        if found is None:
+            return subject.obj
+        response = await self._ask(call, found, subject)
+        if response is None:
+            return subject.obj
+        _judge(call, hook, response)
+        if not response.get("patch") or subject.obj is None:
+            return subject.obj
+        if response.get("patchType") != "JSONPatch":
+            raise internal(f'admission webhook "{hook["name"]}" has an unknown patchType')
+        return _patched(call, found, subject.obj, response["patch"])
+
+    async def validate(
+        self,
+        call: Call,
+        operation: str,
+        obj: Object | None,
+        old: Object | None,
+        options: Object | None = None,
+    ) -> None:
+        """Judge by the server's own policies, then ask the validating webhooks. ApiError for the first denial or failed call."""
+        subject = Subject(operation, obj, old, options)
+        self.native.judge(call, subject)
+        found = [
+            one
+            for hook in _hooks(call, VALIDATING)
+            if (one := self._match(call, hook, subject)) is not None
+        ]
+        answers = await all_of([self._ask(call, one, subject) for one in found])
+        first: BaseException | None = None
+        for one, answer in zip(found, answers, strict=True):
+            try:
+                if isinstance(answer, BaseException):
+                    raise answer
+                if answer is not None:
+                    _judge(call, one.hook, answer)
+            except ApiError as error:
+                first = first or error
+        if first is not None:
+            raise first
+
+    def _match(self, call: Call, hook: Object, subject: Subject) -> Match | None:
+        found = match(call, hook, subject.operation, (subject.obj, subject.old))
+        if found is None or not conditions.hold(call, found, subject):
+            return None
+        return found
+
+    async def _ask(self, call: Call, found: Match, subject: Subject) -> Object | None:
+        """Return the answer; None when the call failed and that is to be passed over."""
+        hook = found.hook
+        if call.dry_run and hook.get("sideEffects") not in {"None", "NoneOnDryRun"}:
+            raise bad_request(f'admission webhook "{hook["name"]}" does not support dry run')
+        try:
+            return await self.caller.ask(call, found, subject)
+        except CallFailed as error:
+            if hook.get("failurePolicy") == "Ignore":
+                return None
+            raise internal(
+                f'failed calling webhook "{hook["name"]}": failed to call webhook: {error}'
+            ) from error
+
+    async def close(self) -> None:
+        """Close open connections."""
+        await self.caller.close()
+
+
+def _hooks(call: Call, storage: str) -> list[Object]:
+    return [
+        hook
+        for configuration in call.cluster.store.list(storage)
+        for hook in configuration.get("webhooks") or ()
+    ]
+
+
+def _judge(call: Call, hook: Object, response: Object) -> None:
+    """Pass on warnings; raise ApiError when the webhook denies, in kube-apiserver's words."""
+    call.warnings += [str(text) for text in response.get("warnings") or ()]
+    if response.get("allowed"):
+        return
+    status = response.get("status") or {}
+    name, message, reason = hook["name"], status.get("message", ""), status.get("reason", "")
+    prefix = f'admission webhook "{name}" denied the request'
+    if message:
+        text = f"{prefix}: {message}"
+    elif reason:
+        text = f"{prefix}: {reason}"
+    else:
+        text = f"{prefix} without explanation"
+    code = status.get("code") or 400
+    raise ApiError(max(code, 400), reason, text, status.get("details"))
+
+
+def _patched(call: Call, found: Match, obj: Object, patch: str) -> Object:
+    """Return the object with a webhook's patch, which is written against the version that the webhook saw."""
+    from kpolicy_sandbox.objects.versions import presented
+
+    try:
+        operations = orjson.loads(base64.b64decode(patch))
+    except ValueError as error:
+        raise internal(f'the patch of webhook "{found.hook["name"]}" cannot be read') from error
+    try:
+        made = json_patch(presented(found.resource, obj), operations)
+    except ApiError as error:
+        raise internal(error.message) from error
+    return presented(call.resource, made)

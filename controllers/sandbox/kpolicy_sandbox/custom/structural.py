@@ -1,0 +1,156 @@
+"""Structural schemas of CRDs: dropping unknown fields, filling defaults, validating, as apiextensions-apiserver does.
+
+Values are path-copied. Depth is bounded by the body's own (JSON is refused beyond 1,000 levels by its parser, schemas by their size).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kpolicy_sandbox.errors import Cause, field_cause, required_field, unsupported_field
+
+from .leaves import leaf_causes, type_cause
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Object = dict[str, Any]
+Schema = dict[str, Any]
+_TOP = frozenset(("apiVersion", "kind", "metadata"))
+_PRESERVE = "x-kubernetes-preserve-unknown-fields"
+
+
+def prune(schema: Schema, obj: Object) -> tuple[Object, list[str]]:
+    """Return an object without fields that the schema does not know, and the paths of these."""
+    unknown: list[str] = []
+    kept = {key: obj[key] for key in _TOP if key in obj}
+    pruned = _pruned(schema, {k: v for k, v in obj.items() if k not in _TOP}, "", unknown)
+    return {**kept, **pruned}, unknown
+
+
+def _pruned(schema: Schema, value: Any, path: str, unknown: list[str]) -> Any:
+    if isinstance(value, list):
+        items = schema.get("items")
+        if not isinstance(items, dict):
+            return value
+        return [_pruned(items, one, f"{path}[{n}]", unknown) for n, one in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    properties = schema.get("properties") or {}
+    more = schema.get("additionalProperties")
+    embedded = _TOP if schema.get("x-kubernetes-embedded-resource") else frozenset[str]()
+    made: Object = {}
+    for key, one in value.items():
+        where = f"{path}.{key}" if path else key
+        if key in properties:
+            made[key] = _pruned(properties[key], one, where, unknown)
+        elif isinstance(more, dict):
+            made[key] = _pruned(more, one, where, unknown)
+        elif more is True or schema.get(_PRESERVE) or key in embedded:
+            made[key] = one
+        else:
+            unknown.append(where)
+    return made
+
+
+def default(schema: Schema, value: Any) -> Any:
+    """Return a value with the schema's defaults; a null that may not be one and has a default is replaced by it."""
+    if isinstance(value, list) and isinstance(schema.get("items"), dict):
+        return [default(schema["items"], one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    properties = schema.get("properties") or {}
+    made = dict(value)
+    for key, inner in properties.items():
+        held = made.get(key, ...)
+        if (held is ... or (held is None and not inner.get("nullable"))) and "default" in inner:
+            made[key] = held = inner["default"]
+        elif held is None and not inner.get("nullable"):
+            del made[key]
+            continue
+        if isinstance(held, dict | list):
+            made[key] = default(inner, held)
+    more = schema.get("additionalProperties")
+    if isinstance(more, dict):
+        made = {k: v if k in properties else default(more, v) for k, v in made.items()}
+    return made
+
+
+def validate(schema: Schema, obj: Object) -> list[Cause]:
+    """Return what is wrong with an object, one cause per field."""
+    body = {key: value for key, value in obj.items() if key not in _TOP}
+    top = {
+        **schema,
+        "properties": {k: v for k, v in (schema.get("properties") or {}).items() if k not in _TOP},
+    }
+    top["required"] = [key for key in schema.get("required") or () if key not in _TOP]
+    return list(_causes(top, body, ""))
+
+
+def _causes(schema: Schema, value: Any, path: str) -> Iterator[Cause]:
+    if value is None and schema.get("nullable"):
+        return
+    if wrong := type_cause(schema, value, path):
+        yield wrong
+        return
+    yield from _choices(schema, value, path)
+    if isinstance(value, dict):
+        yield from _map_causes(schema, value, path)
+    elif isinstance(value, list):
+        yield from _list_causes(schema, value, path)
+    yield from leaf_causes(schema, value, path)
+    if rules := schema.get("x-kubernetes-validations"):
+        from .rules import rule_causes
+
+        yield from rule_causes(rules, value, path)
+
+
+def _choices(schema: Schema, value: Any, path: str) -> Iterator[Cause]:
+    if "enum" in schema and value not in schema["enum"]:
+        yield unsupported_field(path, value, [str(one) for one in schema["enum"]])
+    for one in schema.get("allOf") or ():
+        yield from _causes(one, value, path)
+    for word, least, most in (("anyOf", 1, 1 << 30), ("oneOf", 1, 1)):
+        branches = schema.get(word)
+        if branches:
+            fits = sum(1 for one in branches if not any(_causes(one, value, path)))
+            if not least <= fits <= most:
+                yield _wrong(
+                    path,
+                    f'"{path}" must validate {"at least" if word == "anyOf" else ""} one {"schema" if word == "anyOf" else "and only one schema"} ({word})',
+                )
+    if "not" in schema and not any(_causes(schema["not"], value, path)):
+        yield _wrong(path, f'"{path}" must not validate the schema (not)')
+
+
+def _wrong(path: str, why: str) -> Cause:
+    return field_cause("Invalid", path or "<nil>", f"Invalid value: {' '.join(why.split())}")
+
+
+def _map_causes(schema: Schema, value: Object, path: str) -> Iterator[Cause]:
+    properties = schema.get("properties") or {}
+    for key in schema.get("required") or ():
+        if key not in value:
+            yield required_field(f"{path}.{key}" if path else key)
+    more = schema.get("additionalProperties")
+    for key, one in value.items():
+        inner = properties.get(key, more if isinstance(more, dict) else None)
+        if inner is not None:
+            yield from _causes(inner, one, f"{path}.{key}" if path else key)
+
+
+def _list_causes(schema: Schema, value: list[Any], path: str) -> Iterator[Cause]:
+    items = schema.get("items")
+    if isinstance(items, dict):
+        for number, one in enumerate(value):
+            yield from _causes(items, one, f"{path}[{number}]")
+    kind = schema.get("x-kubernetes-list-type")
+    seen: list[Any] = []
+    for number, one in enumerate(value if kind in {"set", "map"} else ()):
+        keys = schema.get("x-kubernetes-list-map-keys") or ()
+        name = (
+            {key: one.get(key) for key in keys} if kind == "map" and isinstance(one, dict) else one
+        )
+        if name in seen:
+            yield field_cause("Duplicate", f"{path}[{number}]", f"Duplicate value: {name}")
+        seen.append(name)
