@@ -63,9 +63,14 @@ def generates_existing(rule: CompiledRule) -> bool:
 
 
 def mutates_on_update(rule: CompiledRule) -> bool:
-    """Tell whether a mutate-existing rule acts for all its triggers when the policy is written (row A-23)."""
+    """Tell whether a mutate-existing rule acts for all its triggers when the policy is written (row A-23).
+
+    A rule whose targets are others than its triggers, and known without them, acts only where it is about objects that were
+    made: nobody changed or deleted anything.
+    """
     if is_of_cel(rule.policy):
-        return True
+        names_targets = bool(_spec(rule).get("targetMatchConstraints"))
+        return not (names_targets and needs_no_trigger(rule)) or is_about_new(rule)
     own = (rule.rule.mutate or {}).get("mutateExistingOnPolicyUpdate")
     return bool(_spec(rule).get("mutateExistingOnPolicyUpdate") if own is None else own)
 
@@ -91,10 +96,14 @@ def standing_operation(rule: CompiledRule) -> str:
 
     That it was made; that it was changed for a rule which is about nothing but changes.
     """
+    is_about_changes = any("UPDATE" in one for one in _operations(rule))
+    return "UPDATE" if is_about_changes and not is_about_new(rule) else "CREATE"
+
+
+def is_about_new(rule: CompiledRule) -> bool:
+    """Tell whether a rule is about objects that are made, among other things."""
     listed = [one for one in _operations(rule) if one]
-    if not listed or any({"CREATE", "*"} & {*one} for one in listed):
-        return "CREATE"
-    return "UPDATE" if any("UPDATE" in one for one in listed) else "CREATE"
+    return not listed or any({"CREATE", "*"} & {*one} for one in listed)
 
 
 def _operations(rule: CompiledRule) -> list[list[str]]:

@@ -49,10 +49,11 @@ class Outcome:
 
 @record
 class Target:
-    """One object that a mutate-existing rule would change: before and after."""
+    """One object that a mutate-existing rule would change: before and after, and by what part of it that is written."""
 
     before: Object
     after: Object
+    subresource: str = ""
 
 
 @record

@@ -2,6 +2,7 @@
 
 Reads the published tests from `KPOLICY_CHAINSAW` or ../shared/chainsaw and needs the program `chainsaw` (see its README): from the
 path, `KPOLICY_TEST_CHAINSAW`, or the cache. Prints a line per test and a score per area; `--out` keeps them with their causes.
+Every run has an API server of its own, so that runs go on beside each other. Tests that need a node run only where they are named.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from typing import Any
 
 import yaml
 
+from engine.model.kinds import KINDS
+
 from . import engine, tiers
 from .server import binaries
 
@@ -37,11 +40,16 @@ AREAS = (
     "policy-validation",
 )
 _LEFT_BEHIND = (
-    "clusterpolicies.kyverno.io", "policies.kyverno.io", "policyexceptions.kyverno.io", "cleanuppolicies.kyverno.io",
-    "clustercleanuppolicies.kyverno.io", "globalcontextentries.kyverno.io", "updaterequests.kyverno.io",
-    "validatingpolicies.policies.kyverno.io", "deletingpolicies.policies.kyverno.io",
-    "namespaceddeletingpolicies.policies.kyverno.io",
-)  # fmt: skip
+    *(f"{kind.plural}.{kind.group}" for kind in KINDS),
+    "policyexceptions.kyverno.io",
+    "policyexceptions.policies.kyverno.io",
+    "globalcontextentries.kyverno.io",
+    "updaterequests.kyverno.io",
+    "validatingadmissionpolicies.admissionregistration.k8s.io",
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+    "mutatingadmissionpolicies.admissionregistration.k8s.io",
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+)
 _LONGEST = 240
 
 
@@ -144,7 +152,7 @@ def _chosen(args: argparse.Namespace) -> list[dict[str, Any]]:
     chance = random.Random(args.seed)
     chosen = []
     for area in args.area or AREAS:
-        found = [test for test in tests if test["area"] == area]
+        found = [one for one in tests if one["area"] == area and not one["tier"].startswith("2")]
         chosen += chance.sample(found, min(args.sample, len(found))) if args.sample else found
     return chosen
 
@@ -232,15 +240,9 @@ def _cause(output: str) -> str:
 
 def _clear(tier: tiers.Tier) -> None:
     """Delete the policies that a test left behind, so that the next does not meet them."""
-    for kind in _LEFT_BEHIND:
-        words = ("delete", kind, "--all", "--wait=false", "--ignore-not-found")
-        scope = (
-            ()
-            if kind.startswith(("cluster", "global", "validating", "deleting"))
-            else ("--all-namespaces",)
-        )
-        with suppress(RuntimeError):
-            tier.kubectl(*words, *scope)
+    words = ("--all", "--all-namespaces", "--wait=false", "--ignore-not-found")
+    with suppress(RuntimeError):
+        tier.kubectl("delete", ",".join(_LEFT_BEHIND), *words)
 
 
 def _write(path: Path | None, outcomes: list[Outcome]) -> None:

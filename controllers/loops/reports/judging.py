@@ -18,6 +18,7 @@ from controllers.store.events import (
     about_policy,
     excepted,
     place_of,
+    violation,
     violation_on_object,
 )
 from controllers.store.reports import NOTHING_TO_CHANGE, rows_of
@@ -113,6 +114,7 @@ def _notes(
         ):
             continue
         if result.status in (Status.FAIL, Status.ERROR):
+            yield violation(policy, review, result, blocked=False, source=SCAN)
             yield violation_on_object(about, policy, result, SCAN)
         elif result.status is Status.SKIP and result.exceptions:
             yield from excepted(policy, review, result, exceptions, SCAN)

@@ -107,7 +107,7 @@ class Mutator:
         states = target_of(target.before, after, is_namespaced=kind.namespaced)
         if reason := out_of_reach(Effect.MUTATE_EXISTING, states, rule.policy.namespace):
             raise EvaluationError(reason)
-        await self._context.client.update(kind, after)
+        await self._context.client.update(kind, after, subresource=target.subresource)
 
     def _announce(self, rule: CompiledRule, target: Target) -> None:
         if is_of_cel(rule.policy):

@@ -61,6 +61,8 @@ def as_read(question: Any, value: Any) -> Any:
     """Return an answer in the form that expressions read it: a response with its body, image data by CEL's names."""
     if isinstance(question, lookups.HttpCall):
         return {"body": value, "statusCode": 200}
+    if isinstance(question, lookups.ListResources):
+        return _with_kinds(value)
     if isinstance(question, lookups.ImageMetadata) and isinstance(value, dict):
         return {
             **value,
@@ -69,6 +71,17 @@ def as_read(question: Any, value: Any) -> Any:
             "imageIndex": value.get("manifestList"),
         }
     return value
+
+
+def _with_kinds(value: Any) -> Any:
+    """Return a list whose items say what they are; API servers say it once, of the whole list."""
+    items, kind = (
+        (value.get("items"), str(value.get("kind"))) if isinstance(value, dict) else (None, "")
+    )
+    if not isinstance(items, list) or not kind.endswith("List") or kind == "List":
+        return value
+    head = {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")}
+    return {**value, "items": [{**head, **one} for one in items if isinstance(one, dict)]}
 
 
 def _tag_and_digest(resolved: str, reference: str) -> dict[str, str]:

@@ -2,11 +2,13 @@
 
 Run for a request that the policy matches, or (without one) when the policy is written. Targets are named by resource rules,
 which are then listed, or given by an expression over the trigger. Of resource rules everything counts, exclusions and
-operations too: a target stands for an object that was created and may be updated.
+operations too: a target stands for an object that was created and may be updated. A rule that names a part of objects
+(`pods/resize`) says how they are written; which part is meant by a wildcard nobody knows, so that it changes nothing.
 """
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import EvaluationError
@@ -50,16 +52,17 @@ class Targets:
     conditions: tuple[Named, ...]
     expression: Program | None
 
-    def of(self, state: State, bindings: Bindings) -> Iterator[tuple[Object, str]]:
-        """Yield the targets, each with the name of its resource; raises EvaluationError."""
+    def of(self, state: State, bindings: Bindings) -> Iterator[tuple[Object, str, str]]:
+        """Yield the targets, each with the name of its resource and of the part that is written; raises EvaluationError."""
         if self.expression is not None:
             if bindings["object"] is None:
                 bindings["object"] = state.review.old_object
             for obj in _given(plain(bindings.env, bindings.value_of(self.expression))):
-                yield obj, resource_of(str(obj.get("kind")))
+                resource = resource_of(str(obj.get("kind")))
+                yield obj, resource, self._part_of(str(obj.get("apiVersion")), resource)
             return
         seen = set()
-        for lookup in self._lookups(state.policy.namespace):
+        for lookup, part in self._lookups(state.policy.namespace):
             answer = state.inputs.ask(lookup)
             if answer.error:
                 raise EvaluationError(f"failed to fetch targets {lookup.resource}: {answer.error}")
@@ -67,20 +70,28 @@ class Targets:
                 known = (lookup.resource, *_place(obj))
                 if known not in seen and self._concerns(state, obj, lookup.resource):
                     seen.add(known)
-                    yield obj, lookup.resource
+                    yield obj, lookup.resource, part
 
-    def _lookups(self, within: str) -> Iterator[ListLookup]:
+    def _lookups(self, within: str) -> Iterator[tuple[ListLookup, str]]:
+        for at, resource, part in self._named():
+            yield ListLookup(at, "", within, selector=self.selector, resource=resource), part
+
+    def _named(self) -> Iterator[tuple[str, str, str]]:
+        """Yield version, resource and part of what the rules name; what a wildcard means only a request says."""
         for rule in self.rules:
-            for group in rule.get("apiGroups") or ():
-                for version in rule.get("apiVersions") or ():
-                    for text in rule.get("resources") or ():
-                        resource = str(text).partition("/")[0]
-                        # what a wildcard means only a request says, so that nothing is listed for it
-                        if ANY not in (group, version, resource):
-                            at = f"{group}/{version}" if group else version
-                            yield ListLookup(
-                                at, "", within, selector=self.selector, resource=resource
-                            )
+            for group, version, text in product(
+                *(rule.get(name) or () for name in ("apiGroups", "apiVersions", "resources"))
+            ):
+                resource, _, part = str(text).partition("/")
+                if ANY not in (group, version, resource, part):
+                    yield f"{group}/{version}" if group else str(version), resource, part
+
+    def _part_of(self, api_version: str, resource: str) -> str:
+        """Return the part by which rules say that an object is written which an expression gave, empty for the whole."""
+        named = (
+            part for at, plural, part in self._named() if (at, plural) == (api_version, resource)
+        )
+        return next(named, "")
 
     def _concerns(self, state: State, obj: Object, resource: str) -> bool:
         labels: Mapping[str, str] = {}
@@ -98,14 +109,17 @@ def compile_targets(policy: Policy, spec: Block, names: frozenset[str]) -> Targe
     """Compile what targets a policy with mutateExisting has; raises PolicyError."""
     block = spec.get("targetMatchConstraints") or {}
     expression = block.get("expression")
-    if not block.get("resourceRules"):
+    if not (block.get("resourceRules") or expression):
         block = spec.get("matchConstraints") or {}
     selector = block.get("objectSelector") or {}
     return Targets(
         rules=tuple(block.get("resourceRules") or ()),
         selector=compact_json(selector) if any(selector.values()) else "",
         needs_labels=any((block.get("namespaceSelector") or {}).values()),
-        constraints=compile_constraints(_without_subresources(block), namespace=policy.namespace),
+        constraints=compile_constraints(
+            {**block, "resourceRules": [whole(rule) for rule in block.get("resourceRules") or ()]},
+            namespace=policy.namespace,
+        ),
         conditions=compile_named(
             spec.get("targetMatchConditions") or (), names, place="targetMatchConditions"
         ),
@@ -115,13 +129,12 @@ def compile_targets(policy: Policy, spec: Block, names: frozenset[str]) -> Targe
     )
 
 
-def _without_subresources(block: Block) -> Block:
-    """Return constraints that fit an object where they name a part of it, which is only how it is written."""
-    rules = [
-        {**rule, "resources": [str(one).partition("/")[0] for one in rule.get("resources") or ()]}
-        for rule in block.get("resourceRules") or ()
-    ]
-    return {**block, "resourceRules": rules}
+def whole(rule: Block) -> Block:
+    """Return a resource rule that fits objects where it names a part of them, which is only how they are written."""
+    return {
+        **rule,
+        "resources": [str(one).partition("/")[0] for one in rule.get("resources") or ()],
+    }
 
 
 def mutate_existing(
@@ -146,14 +159,14 @@ def mutate_existing(
         except EvaluationError as error:
             outcome = Outcome(Status.ERROR, f"failed to evaluate policy: {error.message}")
             return (RuleAnswer(outcome, rule="evaluation"),)
-        for obj, resource in found:
+        for obj, resource, part in found:
             review = review_of_target(state.review, obj, resource, {})
             one = variants.get(resource, compiled) if targets.expression is None else compiled
             made = one.answer(
                 _looking_at(state, review), exceptions, conditions=targets.conditions,
                 effect=Effect.MUTATE_EXISTING, fixed=fixed,
             )  # fmt: skip
-            answers += tuple(_about(answer, obj) for answer in made)
+            answers += tuple(_about(answer, obj, part) for answer in made)
         return answers
 
     return handle
@@ -184,9 +197,9 @@ def _looking_at(state: State, review: Review) -> State:
     return made
 
 
-def _about(answer: RuleAnswer, obj: Object) -> RuleAnswer:
+def _about(answer: RuleAnswer, obj: Object, part: str) -> RuleAnswer:
     after = obj if answer.patched is None else answer.patched
-    return replace(answer, patched=None, targets=(Target(obj, after),))
+    return replace(answer, patched=None, targets=(Target(obj, after, part),))
 
 
 def review_of_target(

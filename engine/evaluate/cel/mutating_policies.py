@@ -27,7 +27,7 @@ from .mutations import compile_mutations, mutated
 from .policy_rule import cel_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from engine.evaluate.answers import Answers
     from engine.evaluate.rules import CompiledRule
@@ -175,15 +175,26 @@ def effects(policy: Policy) -> Iterable[ResourceEffect]:
     if not _is_on(spec, "mutateExisting"):
         return
     target = spec.get("targetMatchConstraints") or {}
-    verbs = ["get", "list", "update", *labelling]
     if target.get("expression"):
         yield ResourceEffect("spec.targetMatchConstraints.expression", ("*",))
         return
     at = "spec.targetMatchConstraints" if target.get("resourceRules") else "spec.matchConstraints"
     for rule in target.get("resourceRules") or rules or (None,):
-        yield ResourceEffect(at, tuple(verbs), rule, gives_power=True)
+        yield from _rewriting(at, rule, labelling)
     for rule in rules if target.get("resourceRules") else ():
         yield ResourceEffect("spec.matchConstraints", ("get",), rule)
+
+
+def _rewriting(at: str, rule: Block | None, labelling: tuple[str, ...]) -> Iterator[ResourceEffect]:
+    """Yield what is done to targets: they are found and read as a whole, and written by the part that a rule names."""
+    from .existing_objects import whole
+
+    read = whole(rule) if rule else None
+    if read != rule:
+        yield ResourceEffect(at, ("get", "list", *labelling), read)
+        yield ResourceEffect(at, ("update",), rule)
+        return
+    yield ResourceEffect(at, ("get", "list", "update", *labelling), rule, gives_power=True)
 
 
 def names_targets(spec: Block) -> bool:

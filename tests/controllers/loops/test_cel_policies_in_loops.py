@@ -112,11 +112,14 @@ def test_the_scan_reports_under_the_source_of_upstream_and_without_a_rule():
     play(story, vpol(), config_map("a"))
 
 
-def test_a_failing_object_gets_one_event_and_nothing_is_written_twice():
+def test_a_failing_object_and_its_policy_get_one_event_each_and_nothing_is_written_twice():
     async def story(made: Scene) -> None:
-        [event] = made.events
-        assert event["message"] == "policy team fail: a team is needed"
-        assert event["reason"] == "PolicyViolation"
+        said = {event["involvedObject"]["kind"]: event["message"] for event in made.events}
+        assert said == {
+            "ConfigMap": "policy team fail: a team is needed",
+            "ValidatingPolicy": "ConfigMap shop/a: fail; a team is needed",
+        }
+        assert [event["reason"] for event in made.events] == ["PolicyViolation"] * 2
         before = len(made.client.calls)
         await made.rest(1800)
         assert len(made.client.calls) == before

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from controllers.kube.kinds import CEL_POLICIES, CONFIG_MAPS, POLICY_REPORTS, WELL_KNOWN
+import pytest
+
+from controllers.kube.kinds import CEL_POLICIES, CONFIG_MAPS, PODS, POLICY_REPORTS, WELL_KNOWN
 from controllers.loops.generate.policies import PolicyWatch
 from controllers.loops.generate.watching import SyncWatch
 from controllers.loops.reports.judging import judge
@@ -97,6 +99,35 @@ def test_a_written_policy_changes_what_is_there_without_any_trigger():
         assert labels(made, "a") == labels(made, "b", "other") == {"seen": "yes"}
 
     play(story, config_map("a"), config_map("b", "other"))
+
+
+def test_targets_are_written_by_the_part_that_their_rule_names():
+    async def story(made):
+        await made.rest(60)
+        stored = made.stored(PODS, "a", "shop")
+        assert stored["status"] == {"phase": "Seen"}
+        assert "labels" not in stored["metadata"]
+
+    seen = "Object{metadata: Object.metadata{labels: {'seen': 'yes'}}, status: Object.status{phase: 'Seen'}}"  # fmt: skip
+    policy = mpol(seen, matchConstraints=rules("configmaps"), targetMatchConstraints=rules("pods/status"))  # fmt: skip
+    play(story, pod("a"), policy)
+
+
+@pytest.mark.parametrize(
+    ("about", "targets", "is_set_off"),
+    [
+        (rules("pods", "UPDATE"), rules("configmaps"), False),
+        (rules("pods", "DELETE"), rules("configmaps"), False),
+        (rules("pods", "*"), rules("configmaps"), True),
+        (rules("configmaps", "UPDATE"), {}, True),
+    ],
+)
+def test_writing_a_policy_about_changes_of_others_sets_nothing_off(about, targets, is_set_off):
+    async def story(made):
+        await made.rest(60)
+        assert labels(made, "a") == ({"seen": "yes"} if is_set_off else {})
+
+    play(story, config_map("a"), mpol(matchConstraints=about, targetMatchConstraints=targets))
 
 
 def test_a_namespaced_policy_reaches_its_namespace_only():

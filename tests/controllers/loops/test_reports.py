@@ -86,21 +86,23 @@ def test_objects_of_no_namespace_have_reports_of_the_cluster():
     asyncio.run(play())
 
 
-def test_a_failing_object_gets_one_event_from_the_scan_until_something_changes():
+def test_a_failing_object_and_its_policy_get_one_event_each_from_the_scan_until_something_changes():
     async def play():
         async with scene(needs("team"), config_map("b")) as made:
             scanning(made)
             await made.rest(5)
-            [event] = made.events
-            assert event["involvedObject"]["kind"] == "ConfigMap"
-            assert event["reportingComponent"] == "kyverno-scan"
-            assert event["reason"] == "PolicyViolation"
-            assert event["message"] == (
-                "policy ask-team/needs-team fail: validation error: team is needed. "
-                "rule needs-team failed at path /metadata/labels/"
+            about = {event["involvedObject"]["kind"]: event for event in made.events}
+            assert {event["reportingComponent"] for event in made.events} == {"kyverno-scan"}
+            assert {event["reason"] for event in made.events} == {"PolicyViolation"}
+            why = (
+                "validation error: team is needed. rule needs-team failed at path /metadata/labels/"
             )
+            assert {kind: event["message"] for kind, event in about.items()} == {
+                "ClusterPolicy": f"ConfigMap shop/b: [needs-team] fail; {why}",
+                "ConfigMap": f"policy ask-team/needs-team fail: {why}",
+            }
             await made.rest(7200)
-            assert len(made.events) == 1
+            assert len(made.events) == 2
 
     asyncio.run(play())
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.evaluate import Answer, Inputs, ListLookup, PolicySet, evaluate
+from engine.evaluate import Answer, ApiCallLookup, Inputs, ListLookup, PolicySet, evaluate
 from engine.evaluate.cel.autogen import variants
 from engine.evaluate.cel.mutating_policies import effects
 from engine.model import Review, review_of
@@ -262,6 +262,35 @@ def test_an_expression_may_give_the_targets() -> None:
     assert changed(answer(on_pods(targetMatchConstraints={"expression": both}), pod())) == ["x"] * 2
 
 
+def test_what_is_listed_says_what_it_is_though_the_server_says_it_once() -> None:
+    listed = {"apiVersion": "v1", "kind": "ConfigMapList", "items": [{"metadata": {"name": "x"}, "data": {}}]}  # fmt: skip
+    there = {ApiCallLookup("GET", "/api/v1/namespaces/dev/configmaps"): Answer.found(listed)}
+    target = 'resource.list("v1", "configmaps", object.metadata.namespace)'
+    policy = on_pods(targetMatchConstraints={"expression": target})
+    assert changed(answer(policy, pod(), answers=there)) == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("resource", "part"),
+    [("pods", ""), ("pods/resize", "resize"), ("pods/status", "status")],
+)
+def test_a_rule_says_by_which_part_its_targets_are_written(resource: str, part: str) -> None:
+    there = {ListLookup("v1", "", "", resource="pods"): Answer.found([pod(a="b")])}
+    policy = mutating(targetMatchConstraints={"resourceRules": [rule(resource)]}, **EXISTING)
+    (result,) = answer(policy, answers=there).results
+    assert [one.subresource for one in result.targets] == [part]
+
+    one = "{'apiVersion': 'v1', 'kind': 'Pod', 'metadata': {'name': 'x', 'namespace': 'dev'}}"
+    given = {"resourceRules": [rule(resource)], "expression": one}
+    (result,) = answer(mutating(targetMatchConstraints=given, **EXISTING)).results
+    assert [one.subresource for one in result.targets] == [part]
+
+
+def test_a_part_that_nobody_names_is_written_to_nothing() -> None:
+    policy = mutating(targetMatchConstraints={"resourceRules": [rule("pods/*")]}, **EXISTING)
+    assert answer(policy).results == []
+
+
 def test_a_patch_is_applied_once_to_pods_with_autogen() -> None:
     there = {ListLookup("v1", "", "", resource="pods"): Answer.found([pod(a="b")])}
     policy = mutating(
@@ -330,6 +359,11 @@ def test_the_author_is_asked_for_what_the_policy_does() -> None:
     assert verbs(mutating()) == [("matchConstraints", ("create", "update"))]
     assert verbs(on_pods()) == [
         ("targetMatchConstraints", ("get", "list", "update")),
+        ("matchConstraints", ("get",)),
+    ]
+    assert verbs(on_pods(targetMatchConstraints={"resourceRules": [rule("pods/resize")]})) == [
+        ("targetMatchConstraints", ("get", "list")),
+        ("targetMatchConstraints", ("update",)),
         ("matchConstraints", ("get",)),
     ]
 

@@ -109,8 +109,8 @@ def _compress(data: bytes | str) -> bytes:
     return packer.compress(raw) + packer.flush()
 
 
-@LIBRARY.add(*both_cases("gzip.Decompress(bytes) -> bytes"), env=True)
-def _decompress(env: CelEnv, data: bytes) -> bytes:
+@LIBRARY.add(*both_cases("gzip.Decompress(bytes) -> string"), env=True)
+def _decompress(env: CelEnv, data: bytes) -> str:
     unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
     try:
         found = unpacker.decompress(data, _MOST)
@@ -121,7 +121,7 @@ def _decompress(env: CelEnv, data: bytes) -> bytes:
         raise CelError(f"gzip: more than {_MOST} bytes")
     if not unpacker.eof:
         raise CelError("gzip: unexpected end of data")
-    return found
+    return found.decode("utf-8", "replace")
 
 
 @LIBRARY.add(*both_cases("x509.Decode(string) -> map"))
