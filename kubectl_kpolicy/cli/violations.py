@@ -52,8 +52,8 @@ def _run(args: argparse.Namespace) -> int:
 
     from .lists import is_named, run_list
 
-    if args.blocks and (args.owner or args.severity or args.result):
-        raise Misuse("denied requests have no owner, severity or result", help="leave out --owner, --severity and --result, or --blocks")  # fmt: skip
+    if args.blocks and (args.owner or args.severity or args.result or args.selector):
+        raise Misuse("denied requests have no owner, labels, severity or result", help="leave out --owner, -l, --severity and --result, or --blocks")  # fmt: skip
     flags = list_request(args, *_terms(args), watch=args.watch or args.verb == "watch")
     shows_all = args.all or args.blocks or bool(args.result)
 
@@ -64,7 +64,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.blocks:
         return run_list(flags, "blocks", choice)
     shows_owners = _asks_for_owners(flags, args.owner)
-    if not (shows_owners or args.selector or args.show_labels or "-l " in flags.where):
+    if not (shows_owners or args.selector or args.show_labels or _asks_for_labels(flags.where)):
         return run_list(flags, "violations", choice)
     from kubectl_kpolicy.cluster.owners import Owners
 
@@ -88,3 +88,14 @@ def _terms(args: argparse.Namespace) -> list[str]:
 def _asks_for_owners(flags: ListRequest, owner: str) -> bool:
     """Tell whether a flag speaks of owners, for which more of the cluster is read."""
     return bool(owner) or "owner" in (flags.group_by, flags.sort_by.lstrip("-")) or "owner" in flags.where  # fmt: skip
+
+
+def _asks_for_labels(where: str) -> bool:
+    """Tell whether a filter speaks of labels; one that cannot be read is refused where it is used."""
+    from kubectl_kpolicy.cluster.violations import LISTING
+    from kubectl_kpolicy.filter import FilterError, compile_filter
+
+    try:
+        return compile_filter(where, LISTING).asks_for_labels
+    except FilterError:
+        return False

@@ -34,6 +34,9 @@ _COMPARE: Final[dict[str, Callable[[float, float], bool]]] = {
     ":": lambda one, other: one == other,
     "!=": lambda one, other: one != other,
 }
+_STRETCH: Final = 3
+"""By how much a fuzzy match may be longer than what was asked for."""
+
 _MOMENTS: Final = (Shape.AGE, Shape.LEFT, Shape.TIME)
 _AWAY: Final[Mapping[Shape, Callable[[datetime, datetime], timedelta]]] = {
     Shape.AGE: lambda one, now: now - one,
@@ -45,10 +48,11 @@ _AWAY: Final[Mapping[Shape, Callable[[datetime, datetime], timedelta]]] = {
 
 @record
 class Filter:
-    """A filter ready to be asked; `text` is how it was written."""
+    """A filter ready to be asked; `text` is how it was written, `asks_for_labels` whether it speaks of labels of the object."""
 
     text: str
     test: Callable[[Row, datetime], bool]
+    asks_for_labels: bool = False
 
     def keeps(self, row: Row, now: datetime) -> bool:
         """Tell whether a row fits at an instant."""
@@ -59,7 +63,17 @@ def compile_filter(text: str, listing: Listing) -> Filter:
     """Return the filter for a listing's rows; an empty text keeps all. Raises FilterError."""
     if not text.strip():
         return Filter("", lambda _row, _now: True)
-    return Filter(text.strip(), _test(reading.read(text), listing))
+    node = reading.read(text)
+    return Filter(text.strip(), _test(node, listing), _asks_for_labels(node))
+
+
+def _asks_for_labels(node: Node) -> bool:
+    match node:
+        case Joined(parts=parts):
+            return any(_asks_for_labels(one) for one in parts)
+        case Negated(part=inner):
+            return _asks_for_labels(inner)
+    return isinstance(node, Labels)
 
 
 def _test(node: Node, listing: Listing) -> Callable[[Row, datetime], bool]:
@@ -98,17 +112,32 @@ def _text_test(node: Words) -> Callable[[str], bool]:
         return _regex(node.text, node.position)
     wanted = node.text.lower()
     if node.style == "fuzzy":
-        return lambda text: _is_fuzzy(wanted, text.lower())
+        near = _fuzzy(wanted)
+        return lambda text: near(text.lower())
     if wildcard.has_wildcard(wanted):
         pattern = wildcard.compiled(f"*{wanted}*")
         return lambda text: pattern(text.lower())
     return lambda text: wanted in text.lower()
 
 
-def _is_fuzzy(wanted: str, text: str) -> bool:
-    """Tell whether the letters of `wanted` stand in `text` in their order."""
-    rest = iter(text)
-    return all(char in rest for char in wanted)
+def _fuzzy(wanted: str) -> Callable[[str], bool]:
+    """Return a test whether the letters of `wanted` stand in one word in their order, close to each other.
+
+    In a whole message any few letters are found somewhere; so all stand in a stretch without blanks, no longer than `_STRETCH`
+    times what was asked for.
+    """
+    letters = "".join(wanted.split())
+    longest = _STRETCH * len(letters)
+
+    def fits(text: str) -> bool:
+        return any(
+            all(char in rest for char in letters)
+            for word in text.split()
+            for start in range(len(word) - len(letters) + 1)
+            if word.startswith(letters[:1], start) and (rest := iter(word[start : start + longest]))
+        )
+
+    return fits
 
 
 def _regex(text: str, position: int) -> Callable[[str], bool]:

@@ -25,7 +25,7 @@ from kubectl_kpolicy.session.identity import Identity
 from .chrome import footer_keys, header_parts
 from .commands import is_told, line_of
 from .explaining import ExplainView
-from .handlers import handle
+from .handlers import handle, lists
 from .handlers.input_line import Form, changed, done, typed
 from .handlers.jump import open_door
 from .history import History, Place
@@ -227,6 +227,7 @@ class Console(App[str]):
         """Show what the cluster cache holds now."""
         world, now = self.source.world, self.source.now()
         if self.view is not None:
+            lists.follow_labels(self)
             self.view.update_from(world, now)
             if not self.view.table.has_focus:
                 # A table loses the focus while it has no rows to show, and cannot take it before it is mounted.
@@ -302,6 +303,8 @@ class Console(App[str]):
         if not self._is_up:
             return
         self._ticks += 1
+        if self._ticks % _SLOW_TICK == 0 and self.view is not None:
+            self.view.asked_for_labels = False
         if self._ticks % _SLOW_TICK == 0 and (self.table is None or len(self.table.lines) < 5_000):
             if self.view is not None:
                 self.view.state.outdate()

@@ -36,6 +36,7 @@ class ListView(Vertical):
         # INVARIANT: both are here before they are on the screen, for a key that follows at once.
         self.notice = Static(classes="notice", markup=False)
         self.standing: Standing | None = None
+        self.asked_for_labels = False
 
     def compose(self) -> ComposeResult:
         """Make table and notice."""

@@ -43,6 +43,9 @@ def kept(text: str, noun: str = "violations") -> list[str]:
         ("/host.*disallowed/", ["debug-shell"]),
         ("!/e/", []),
         ("-f dbgshl", ["debug-shell", "debug-shell"]),
+        ("-f dshl", ["debug-shell", "debug-shell"]),
+        ("-f dbgrun", []),
+        ('-f ""', ["web", "web", "web", "debug-shell", "debug-shell", "検索-api", "検索-api", "ledger", "sandbox"]),
         ('"team` is"', ["ledger"]),
         ('message="*label `team`*"', ["ledger"]),
         ("検索", ["検索-api", "検索-api"]),
@@ -134,3 +137,11 @@ def test_no_text_raises_anything_but_a_filter_error(text: str) -> None:
         return
     for row in ROWS:
         assert found.keeps(row, NOW) in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [("-l app=web", True), ('web or not (-l "app")', True), ('"-l app=web"', False), ("sev=high", False), ("", False)],
+)  # fmt: skip
+def test_a_filter_tells_whether_it_speaks_of_labels(text: str, wanted: bool) -> None:
+    assert compile_filter(text, VIOLATIONS).asks_for_labels is wanted
