@@ -7,7 +7,7 @@ name of who makes it, which an admission policy of the API server itself sees to
 
 from __future__ import annotations
 
-from .approvals import Standing, may_approve, standing
+from .approvals import Standing, cannot_decide, may_approve, standing
 from .cause import exception_of
 from .issuing import IssuedCode, issuing_policy, parse_issued
 from .lifecycle import FINAL, Facts, GrantStatus, next_status
@@ -27,6 +27,7 @@ __all__ = [
     "IssuedCode",
     "Refusal",
     "Standing",
+    "cannot_decide",
     "chosen_policy",
     "exception_of",
     "issuing_policy",

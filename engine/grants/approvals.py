@@ -48,6 +48,22 @@ def may_approve(user: str, groups: frozenset[str], grant: Grant, policy: GrantPo
     )
 
 
+def cannot_decide(
+    user: str, groups: frozenset[str], grant: Grant, policy: GrantPolicy | None, verdict: str
+) -> str:
+    """Return why somebody's approval or refusal of a request would not count, empty where it would.
+
+    A grant policy that is not known is not in the way: the server decides then.
+    """
+    if user == grant.requester:
+        return "an own request"
+    if policy is not None and not may_approve(user, groups, grant, policy):
+        return f"no approver of grantpolicy/{policy.name}"
+    if any(one.by == user and one.verdict == verdict for one in grant.decisions):
+        return "decided so already"
+    return ""
+
+
 def is_on_a_level(user: str, groups: frozenset[str], policy: GrantPolicy) -> bool:
     """Tell whether somebody is named among the approvers of a grant policy."""
     return any(_is_on(user, groups, level) for level in policy.levels)

@@ -60,6 +60,11 @@ def _not_extended(row: Row) -> str:
     )
 
 
+def _not_decided(row: Row) -> str:
+    why = row.text("refused")
+    return f"you cannot decide about this: {why}" if why else ""
+
+
 def _not_ended(row: Row) -> str:
     return f"it is {row.text('state')}, which is final" if row.text("state") in _OVER else ""
 
@@ -184,9 +189,9 @@ GRANTS = (
 
 INBOX = (
     Action("approve", "Approve", "Say yes to the request; it takes effect when enough people did.", ("ctrl+a",), Danger.CHANGES,
-           "kubectl kpolicy grant approve {name} -n {namespace} --comment {comment}", (PATCH_GRANT,), ("inbox",), needs_row=True, bulk=True, footer=2, fields=(Field("comment", "comment", "for the record"),), work="grants.approve"),
+           "kubectl kpolicy grant approve {name} -n {namespace} --comment {comment}", (PATCH_GRANT,), ("inbox",), needs_row=True, bulk=True, footer=2, fields=(Field("comment", "comment", "for the record"),), unfit=_not_decided, work="grants.approve"),
     Action("deny", "Deny", "Say no to the request; that is final.", ("ctrl+d",), Danger.DESTROYS,
-           "kubectl kpolicy grant deny {name} -n {namespace} --comment {comment}", (PATCH_GRANT,), ("inbox",), needs_row=True, bulk=True, footer=3, fields=(Field("comment", "comment", "why not"),), typed="target", work="grants.deny"),
+           "kubectl kpolicy grant deny {name} -n {namespace} --comment {comment}", (PATCH_GRANT,), ("inbox",), needs_row=True, bulk=True, footer=3, fields=(Field("comment", "comment", "why not"),), typed="target", unfit=_not_decided, work="grants.deny"),
     Action("ask-back", "Ask back", "Leave a question for the requester; the request stays open.", ("B",), Danger.ASKS,
            "kubectl kpolicy grant comment {name} -n {namespace} --comment {comment}", (PATCH_GRANT,), ("inbox",), needs_row=True, fields=(Field("comment", "question", "what you want to know; the request stays open"),), work="grants.ask_back"),
 )  # fmt: skip

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from kubectl_kpolicy.output.rows import Row
+    from kubectl_kpolicy.output.rows import Listing, Row
+    from kubectl_kpolicy.session.identity import Identity
 
 SUMMARY = "time-boxed exceptions: ask, approve, extend, end, list"
 _EXAMPLE = 'kubectl kpolicy grant no-root/run-as-nonroot deploy/web -n shop --for 4h --reason "image is rebuilt on Monday"'
@@ -46,7 +47,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     _add_waiting(extend, "until it is active or refused")
     listed = verbs.listing("list", "list grants, what ends next first", _list, "NAME|KIND/NAME")
     listed.add_argument("--mine", action="store_true", help="only own requests")
-    listed.add_argument("--to-approve", action="store_true", help="only what waits for an approver and is not one's own")  # fmt: skip
+    listed.add_argument("--to-approve", action="store_true", help="only what waits for an approver and one may approve")  # fmt: skip
     listed.add_argument("--state", default="", metavar="STATE", help="only grants in this state")
     verbs.describing("grants", "NAME")
     report = verbs.add("report", "what a grant let through, from request to end", _report)
@@ -134,22 +135,29 @@ def _preview(args: argparse.Namespace) -> int:
 def _list(args: argparse.Namespace) -> int:
     from .lists import is_named, run_list
 
-    who = _who(args) if args.mine or args.to_approve else ""
-
     def choice(row: Row) -> bool:
-        own = row.text("requester") == who
         return (
             is_named(row, args.names)
-            and (not args.mine or own)
-            and (not args.to_approve or (row.text("state") == "pending" and not own))
+            and (not args.mine or (who is not None and row.text("requester") == who.user))
+            and not row.text("refused")
             and (not args.state or row.text("state") == args.state.lower())
         )
 
-    return run_list(list_request(args), "grants", choice)
+    who = _who(args) if args.mine or args.to_approve else None
+    listing = _to_approve(who) if who is not None and args.to_approve else None
+    return run_list(list_request(args), "grants", choice, listing=listing)
 
 
-def _who(args: argparse.Namespace) -> str:
+def _to_approve(who: Identity) -> Listing:
+    """Return the listing of grants with those that wait, and why somebody cannot approve them."""
+    from engine.record import replace
+    from kubectl_kpolicy.cluster.grants import GRANTS, INBOX, inbox_rows
+
+    return replace(GRANTS, wants=INBOX.wants, rows=lambda world, now: inbox_rows(world, now, who))
+
+
+def _who(args: argparse.Namespace) -> Identity:
     from kubectl_kpolicy.session import cluster
     from kubectl_kpolicy.session.identity import who_am_i
 
-    return cluster.with_client(cluster_flags(args), lambda client, _access: who_am_i(client)).user
+    return cluster.with_client(cluster_flags(args), lambda client, _access: who_am_i(client))

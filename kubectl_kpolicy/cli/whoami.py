@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     import argparse
 
     from controllers.kube import Access, Client
+    from engine.model import Object
     from kubectl_kpolicy.session.identity import Identity, Right
 
 SUMMARY = "who you are to the cluster, and what you may do"
+_ANSWERS = {True: "yes", False: "no", None: "unknown"}
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -57,29 +59,79 @@ def _run(args: argparse.Namespace) -> int:
 
     wanted = matrix()
 
-    async def work(client: Client, access: Access) -> tuple[Identity, dict[Right, bool], str]:
+    async def work(client: Client, access: Access) -> tuple[Identity, dict[Right, bool], list[Object] | str, str]:  # fmt: skip
         namespace = cluster.namespace_of(cluster_flags(args), access)
         rights = [right for group in wanted.values() for right in group]
-        return await who_am_i(client), await rights_of(client, rights, namespace), access.context
+        identity = await who_am_i(client)
+        asked = await _under_grant_policies(client, identity)
+        return identity, await rights_of(client, rights, namespace), asked, access.context
 
-    identity, answers, context = cluster.with_client(cluster_flags(args), work)
+    identity, answers, grants, context = cluster.with_client(cluster_flags(args), work)
     if args.output != "table":
         rows = [{"for": name, "right": str(right), "allowed": answers.get(right)} for name, group in wanted.items() for right in group]  # fmt: skip
-        made = {"apiVersion": "kpolicy.io/v1alpha1", "kind": "Identity", "user": identity.user, "groups": list(identity.groups), "context": context, "rights": rows}  # fmt: skip
+        made = {"apiVersion": "kpolicy.io/v1alpha1", "kind": "Identity", "user": identity.user, "groups": list(identity.groups), "context": context, "rights": rows, "grantPolicies": None if isinstance(grants, str) else grants}  # fmt: skip
         write_object(sys.stdout, made, args.output)
         return 0
     _print(identity, answers, wanted, context, args.as_user)
+    _print_grants(grants)
     return 0
+
+
+async def _under_grant_policies(client: Client, who: Identity) -> list[Object] | str:
+    """Return what somebody may ask for and approve under each grant policy, or why that is not known."""
+    from controllers.kube.errors import KubeError
+    from controllers.kube.kinds import GRANT_POLICIES
+    from engine.errors import EngineError
+    from engine.grants import length_text, parse_grant_policy
+    from engine.grants.approvals import is_on_a_level
+    from engine.grants.requests import lets_ask
+
+    try:
+        page = await client.list_all(GRANT_POLICIES)
+    except KubeError as error:
+        return error.message
+    found: list[Object] = []
+    for obj in sorted(page.items, key=lambda one: str(one["metadata"]["name"])):
+        try:
+            policy = parse_grant_policy(obj)
+        except EngineError as error:
+            found.append({"name": obj["metadata"]["name"], "problem": error.message})
+            continue
+        groups = frozenset(who.groups)
+        found.append({
+            "name": policy.name, "mayRequest": lets_ask(policy, who.user, groups), "mayApprove": is_on_a_level(who.user, groups, policy),
+            "policies": list(policy.policies), "namespaces": list(policy.namespaces), "maxDuration": length_text(policy.max_for),
+        })  # fmt: skip
+    return found
+
+
+def _print_grants(found: list[Object] | str) -> None:
+    """Print what grant policies say; without any nobody can ask for an exception."""
+    from kubectl_kpolicy.output.table import Column, Table
+
+    print()
+    if isinstance(found, str):
+        print(f"grant policies: unknown: {found}")
+        return
+    if not found:
+        print("grant policies: none, so nobody can ask for an exception")
+        return
+    roles = {"yes": "good", "no": "bad"}
+    table = Table([Column("GRANTPOLICY"), Column("REQUEST", roles=roles), Column("APPROVE", roles=roles), Column("POLICIES"), Column("NAMESPACES"), Column("AT MOST")])  # fmt: skip
+    for one in found:
+        names = (",".join(one.get(key) or ()) for key in ("policies", "namespaces"))
+        may = (_ANSWERS[one.get(key)] for key in ("mayRequest", "mayApprove"))
+        table.add(one["name"], *may, *names, one.get("maxDuration") or one["problem"])
+    print(table.text(), end="")
 
 
 def _print(identity: Identity, answers: dict[Right, bool], wanted: dict[str, list[Right]], context: str, acting: str) -> None:  # fmt: skip
     from kubectl_kpolicy.output.table import Column, Table
 
     table = Table([Column("FOR"), Column("RIGHT"), Column("ALLOWED", roles={"yes": "good", "no": "bad"})])  # fmt: skip
-    words = {True: "yes", False: "no", None: "unknown"}
     for name, group in wanted.items():
         for right in group:
-            table.add(name, str(right), words[answers.get(right)])
+            table.add(name, str(right), _ANSWERS[answers.get(right)])
     print(f"user: {identity.user or 'the server does not say'}" + (" (impersonated)" if acting else ""))  # fmt: skip
     print(f"groups: {', '.join(identity.groups) or 'none'}")
     print(f"context: {context}\n")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from engine.model import Object
     from kubectl_kpolicy.output.rows import Row
+    from kubectl_kpolicy.session.identity import Identity
 
 T = TypeVar("T")
 Key = tuple[str, str, str]
@@ -55,9 +56,13 @@ class Change:
 
 
 class ClusterCache:
-    """See the module. `version` of a resource grows with every change, which is what caches go by."""
+    """See the module. `version` of a resource grows with every change, which is what caches go by.
+
+    `viewer` is who looks, once the server has said it.
+    """
 
     def __init__(self) -> None:
+        self.viewer: Identity | None = None
         self._objects: dict[str, dict[Key, Object]] = {}
         self._versions: dict[str, int] = {}
         self._synced: dict[str, datetime | None] = {}

@@ -5,17 +5,23 @@ Reads the native kind; everything is optional, so that a half-written object sti
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from engine.errors import EngineError
+from engine.grants import cannot_decide, parse_grant, parse_grant_policy
 from kubectl_kpolicy.output.fields import items, part, word
 from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant, length_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
+    from engine.grants import GrantPolicy
     from engine.model import Object
     from kubectl_kpolicy.output.rows import Cell
+    from kubectl_kpolicy.session.identity import Identity
 
     from .cache import ClusterCache
 
@@ -29,10 +35,38 @@ def grant_rows(world: ClusterCache, _now: datetime) -> list[Row]:
     return [row for grant in world.objects("grants") for row in _cached(world, grant)]
 
 
-def inbox_rows(world: ClusterCache, now: datetime) -> list[Row]:
-    """Return the grants that wait for an approver, with what an approver has to weigh."""
+def inbox_rows(world: ClusterCache, now: datetime, viewer: Identity | None = None) -> list[Row]:
+    """Return the grants that wait for an approver, with what an approver has to weigh, and why who looks cannot decide."""
     waiting = [row for row in grant_rows(world, now) if row.cells["state"] == "pending"]
-    return [_inbox_row(row, waiting, world) for row in waiting]
+    who, policies = viewer or world.viewer, _policies(world)
+    return [_inbox_row(row, waiting, world, _refused(row.object, who, policies)) for row in waiting]
+
+
+def waiting_for(world: ClusterCache, now: datetime) -> int:
+    """Return how many requests wait for who looks, or for anybody where that is not known."""
+    name = f"inbox of {world.viewer.user if world.viewer else ''}"
+    return world.derived(name, ("grants", "grantpolicies"), lambda: sum(not row.cells["refused"] for row in inbox_rows(world, now)))  # fmt: skip
+
+
+def _policies(world: ClusterCache) -> dict[str, GrantPolicy]:
+    """Return the grant policies by name; one that cannot be read is not known."""
+    found = {}
+    for obj in world.objects("grantpolicies"):
+        with suppress(EngineError):
+            found[word(obj, "metadata", "name")] = parse_grant_policy(obj)
+    return found
+
+
+def _refused(grant: Object, who: Identity | None, policies: Mapping[str, GrantPolicy]) -> str:
+    """Return why somebody cannot approve a request, empty where he can or where it is not known."""
+    if who is None:
+        return ""
+    try:
+        asked = parse_grant(grant)
+    except EngineError:
+        return ""
+    policy = policies.get(word(grant, "status", "grantPolicy"))
+    return cannot_decide(who.user, frozenset(who.groups), asked, policy, "approve")
 
 
 def state_of(grant: Object) -> str:
@@ -117,7 +151,7 @@ def _uses(spec: Object, status: Object) -> str:
     return f"{count}/{most}" if isinstance(most, int) and most else str(count)
 
 
-def _inbox_row(row: Row, waiting: list[Row], world: ClusterCache) -> Row:
+def _inbox_row(row: Row, waiting: list[Row], world: ClusterCache, refused: str) -> Row:
     reach = part(row.object, "status", "reach")
     flips, later = reach.get("flips"), reach.get("matchesLater")
     earlier = sum(
@@ -131,6 +165,7 @@ def _inbox_row(row: Row, waiting: list[Row], world: ClusterCache) -> Row:
         "risk": _risk(row, later=bool(later)),
         "prior": earlier,
         "waiting": len(waiting),
+        "refused": refused,
     }
     return Row(row.key, cells, row.object)
 
@@ -196,12 +231,16 @@ INBOX = Listing(
         Column("prior", "PRIOR", Shape.NUMBER, wide=True),
         Column("reason", "REASON", wide=True, most=40),
         Column("said", "SAID", wide=True, most=40),
+        Column("refused", "NOT YOURS", wide=True, most=40),
     ),
     rows=inbox_rows,
     needs=("grants",),
     wants=("grantpolicies",),
     sort=("timeout",),
     groups=("requester", "namespace"),
+    failures=lambda row: not row.cells["refused"],
+    narrowed="yours to decide",
+    starts_narrowed=True,
     empty="nothing waits for an approver",
     next_step="requests show here as soon as they are made; your own never count as approved by you",
 )

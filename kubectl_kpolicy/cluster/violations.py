@@ -180,6 +180,7 @@ LISTING = Listing(
     sort=("severity", "-age"),
     groups=("policy", "namespace", "severity", "kind"),
     failures=is_failure,
+    starts_narrowed=True,
     empty="no policy report says that anything fails",
     next_step="press ! to see results that pass, too; `kubectl kpolicy doctor` says whether reports are written at all",
 )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from controllers.kube.errors import Conflict, KubeError
 from controllers.kube.kinds import GRANT_POLICIES, GRANTS
 from engine.errors import EngineError
-from engine.grants import FINAL, may_approve, parse_grant, parse_grant_policy
+from engine.grants import FINAL, cannot_decide, parse_grant, parse_grant_policy
 from engine.grants.circumstances import state_of
 from kubectl_kpolicy.session.errors import Over, Refused, of_server
 
@@ -106,12 +106,12 @@ async def _check(client: Client, obj: Object, verdict: str, who: Identity) -> No
 async def _check_vote(client: Client, grant: Grant, verdict: str, who: Identity) -> None:
     policy = await policy_of(client, grant)
     whom = f"; ask {' and '.join(who_may_approve(policy))}" if policy and policy.levels else ""
-    if who.user == grant.requester:
-        raise Refused(f"refused: nobody can {verdict} an own request{whom}")
-    if policy is not None and not may_approve(who.user, frozenset(who.groups), grant, policy):
-        raise Refused(f"refused: `{who.user}` is no approver of grantpolicy/{policy.name}{whom}")
-    if any(one.by == who.user and one.verdict == verdict for one in grant.decisions):
-        raise Refused(f"refused: `{who.user}` decided so already{whom}")
+    why = cannot_decide(who.user, frozenset(who.groups), grant, policy, verdict)
+    if why and who.user == grant.requester:
+        raise Refused(f"refused: nobody can {verdict} {why}{whom}")
+    if why:
+        said = f"is {why}" if why.startswith("no ") else why
+        raise Refused(f"refused: `{who.user}` {said}{whom}")
 
 
 async def policy_of(client: Client, grant: Grant) -> GrantPolicy | None:

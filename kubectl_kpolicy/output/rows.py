@@ -107,7 +107,8 @@ class Row:
 class Listing:
     """A kind of rows: its names, columns, the resources it is made of, and the words for an empty screen.
 
-    `sort` names columns, those with a `-` in descending order. `failures` is the set of rows that the failures-only switch keeps.
+    `sort` names columns, those with a `-` in descending order. `failures` is the set of rows that the failures-only switch keeps,
+    `narrowed` what that is called on this screen; where `starts_narrowed`, a screen begins with it on.
     """
 
     noun: str
@@ -120,6 +121,8 @@ class Listing:
     sort: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     failures: Callable[[Row], bool] | None = None
+    narrowed: str = "failures"
+    starts_narrowed: bool = False
     empty: str = ""
     next_step: str = ""
 

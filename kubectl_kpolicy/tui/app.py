@@ -25,8 +25,8 @@ from kubectl_kpolicy.session.identity import Identity
 from .chrome import footer_keys, header_parts
 from .commands import is_told, line_of
 from .explaining import ExplainView
-from .handlers import handle, lists
-from .handlers.input_line import Form, changed, done, typed
+from .handlers import handle
+from .handlers.input_line import Form, changed, done, follow_labels, typed
 from .handlers.jump import open_door
 from .history import History, Place
 from .modals.reveal import Secret
@@ -139,6 +139,13 @@ class Console(App[str]):
         if self.identify is not None:
             self.run_worker(self.identify(), exit_on_error=False)
 
+    def looks_as(self, me: Identity) -> None:
+        """Take over who looks; what rows say may depend on it."""
+        self.source.world.viewer = me if me.user else None
+        for view in self.views.values():
+            view.state.outdate()
+        self._dirty = True
+
     async def _read(self) -> None:
         await self.source.start()
         self._flush_changes()
@@ -227,7 +234,7 @@ class Console(App[str]):
         """Show what the cluster cache holds now."""
         world, now = self.source.world, self.source.now()
         if self.view is not None:
-            lists.follow_labels(self)
+            follow_labels(self)
             self.view.update_from(world, now)
             if not self.view.table.has_focus:
                 # A table loses the focus while it has no rows to show, and cannot take it before it is mounted.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubectl_kpolicy.cluster import pulse
 from kubectl_kpolicy.cluster.cache import Trouble
-from kubectl_kpolicy.cluster.grants import state_of
+from kubectl_kpolicy.cluster.grants import waiting_for
 from kubectl_kpolicy.cluster.recording import ReplaySource
 from kubectl_kpolicy.output import time_format
 
@@ -44,7 +44,7 @@ def _parts(app: Console) -> Iterator[Part]:
     yield Part(_skew(getattr(app.source, "skew", 0.0)), "bold", 2)
     ends = pulse.next_ending(world, now)
     yield Part(f"next expiry {time_format.left(ends, now)}" if ends else "", "", 3, "grants")
-    waiting = sum(state_of(grant) == "pending" for grant in world.objects("grants"))
+    waiting = waiting_for(world, now)
     yield Part(f"inbox {waiting}" if waiting else "", "bold", 1, "inbox")
 
 

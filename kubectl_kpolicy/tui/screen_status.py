@@ -78,7 +78,7 @@ def _what(names: Iterable[str]) -> list[str]:
 def _limits(state: ListState) -> str:
     limits = [f"`{state.filter.text}`"] if state.filter.text else []
     if state.failures and state.listing.failures is not None:
-        limits.append("failures only")
+        limits.append(f"{state.listing.narrowed} only")
     if state.namespace:
         limits.append(f"namespace {state.namespace}")
     if state.hidden:

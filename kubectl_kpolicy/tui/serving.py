@@ -10,9 +10,12 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import os
+import re
 import secrets
 import shlex
+import signal
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
@@ -22,6 +25,15 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
 PORT = 8000
+_ELSEWHERE = re.compile(r'<link\b[^>]*\bhref="https?://(?!127\.0\.0\.1|localhost)[^>]*>')
+"""What the library's page would load from other sites, which would learn who works here and when."""
+
+_FROM_HERE = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "connect-src 'self' ws:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_LOOK = 1.0
+"""Seconds between two looks for the server that a visitor's console belongs to."""
 _CONSENT = "allow-remote"
 
 
@@ -87,7 +99,8 @@ def command_of(words: list[str]) -> str:
         else:
             rest.append(word)
             is_address = False
-    return shlex.join([sys.executable, "-m", "kubectl_kpolicy", *rest])
+    # In place of the shell that starts it, so that its parent is the server and it notices when that ends.
+    return "exec " + shlex.join([sys.executable, "-m", "kubectl_kpolicy", *rest])
 
 
 def _is_address(word: str) -> bool:
@@ -157,6 +170,9 @@ def _server_class() -> Any:
                 if not response.prepared:
                     response.headers["Referrer-Policy"] = "no-referrer"
                     response.headers["Cache-Control"] = "no-store"
+                    response.headers["Content-Security-Policy"] = _FROM_HERE
+                if isinstance(response, web.Response) and response.content_type == "text/html":
+                    response.text = _ELSEWHERE.sub("", response.text or "")
                 return response
 
             made = web.Application(middlewares=[guard])
@@ -169,3 +185,18 @@ def _server_class() -> Any:
 def is_served() -> bool:
     """Tell whether this process draws for a browser instead of a terminal."""
     return "WebDriver" in os.environ.get("TEXTUAL_DRIVER", "")
+
+
+def end_with_server() -> None:
+    """Let a visitor's console end when its server does, however that ended: nobody else would tell it."""
+    server = os.getppid()
+
+    def look() -> None:
+        gone = threading.Event()
+        while os.getppid() == server:
+            gone.wait(_LOOK)
+        signal.raise_signal(signal.SIGTERM)
+        gone.wait(3 * _LOOK)
+        os._exit(1)
+
+    threading.Thread(target=look, daemon=True, name="server").start()

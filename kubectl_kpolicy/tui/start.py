@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-from contextlib import ExitStack
+import signal
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -25,6 +26,7 @@ from kubectl_kpolicy.session.shown import load_columns
 from kubectl_kpolicy.session.watermark import load_seen, save_seen
 
 from .app import Console
+from .serving import end_with_server, is_served
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -105,6 +107,7 @@ async def _run(flags: ConsoleRequest, settings: Settings) -> tuple[str, str] | N
         past = _replay(flags)
         name = settings.context or past.name
         console = Console(past, replace(settings, context=name, read_only=True))
+        end_well(console)
         await console.run_async()
         return None
     from controllers.kube.access import connect
@@ -123,11 +126,22 @@ async def _run(flags: ConsoleRequest, settings: Settings) -> tuple[str, str] | N
     with ExitStack() as stack:
         _record(flags, source, stack)
         try:
+            end_well(console)
             chosen = await console.run_async()
         finally:
             await client.close()
     save_seen(settings.context, (row.key for row in all_rows(source.world)))
     return (chosen, console.current) if chosen else None
+
+
+def end_well(console: Console) -> None:
+    """Let the console leave the terminal as it was when it is told to end, or when its terminal or its server is gone."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        with suppress(NotImplementedError, RuntimeError):
+            loop.add_signal_handler(number, console.exit)
+    if is_served():
+        end_with_server()
 
 
 def _color(name: str) -> str:
@@ -157,6 +171,7 @@ def _identifying(console: Console, client: Any) -> Any:
         me = await who_am_i(client)
         console.settings = replace(console.settings, user=me.user)
         console.doer.who = me
+        console.looks_as(me)
         _connect(console, client, me)
         rights = {right for action in ALL for right in action.rights}
         console.rights = await rights_of(client, rights, console.settings.namespace)

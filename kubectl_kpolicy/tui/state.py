@@ -47,7 +47,7 @@ class ListState:
     def __init__(self, listing: Listing, *, failures: bool | None = None) -> None:
         self.listing = listing
         self.order: tuple[str, ...] = listing.sort
-        self.failures = (listing.noun == "violations") if failures is None else failures
+        self.failures = listing.starts_narrowed if failures is None else failures
         self.namespace = ""
         self.group = ""
         self.wide = False

@@ -61,7 +61,7 @@ class ListView(Vertical):
 
     def _title(self, shown: Shown) -> str:
         state = self.state
-        limits = ["failures"] if state.failures and state.listing.failures else []
+        limits = [state.listing.narrowed] if state.failures and state.listing.failures else []
         limits += [state.filter.text] if state.filter.text else []
         limits += [f"ns={state.namespace}"] if state.namespace else []
         count = f"{shown.kept:,}".replace(",", " ")

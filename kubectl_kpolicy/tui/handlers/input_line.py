@@ -20,7 +20,9 @@ from .navigation import set_namespace
 if TYPE_CHECKING:
     from textual.events import Key
 
+    from kubectl_kpolicy.cluster.sources import LiveSource
     from kubectl_kpolicy.tui.app import Console
+    from kubectl_kpolicy.tui.state import ListState
 
 UNLOCKED_FOR = 15 * 60
 
@@ -212,3 +214,30 @@ def palette(app: Console) -> None:
 def leave(app: Console) -> None:
     """Leave the console."""
     app.exit()
+
+
+def follow_labels(app: Console) -> None:
+    """Let the cluster be asked for labels, where the filter speaks of those that the rows of this screen do not bring along."""
+    from kubectl_kpolicy.cluster.sources import LiveSource
+
+    view = app.view
+    if view is None or view.asked_for_labels or not view.state.filter.asks_for_labels:
+        return
+    if app.current == "blocks":
+        app.say("denied requests have no labels", "yellow")
+    elif app.current == "violations" and isinstance(app.source, LiveSource):
+        view.asked_for_labels = True
+        app.run_worker(_learn_labels(app, view.state, app.source), group="labels", exclusive=True)
+    elif app.current == "violations":
+        app.say("a recording holds no labels of objects", "yellow")
+
+
+async def _learn_labels(app: Console, state: ListState, source: LiveSource) -> None:
+    """Read the labels of the objects that violations are about, which reports do not hold, and filter by them."""
+    from kubectl_kpolicy.cluster.owners import Owners
+
+    owners = Owners()
+    await owners.learn(source.client, source.world)
+    state.listing = owners.listing(shows_owners=False)
+    state.outdate()
+    app.draw()

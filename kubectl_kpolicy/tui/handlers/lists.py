@@ -10,9 +10,7 @@ from kubectl_kpolicy.tui.modals.picker import Choice, Picker
 from kubectl_kpolicy.tui.themes import SHORT, theme_name
 
 if TYPE_CHECKING:
-    from kubectl_kpolicy.cluster.sources import LiveSource
     from kubectl_kpolicy.tui.app import Console
-    from kubectl_kpolicy.tui.views import ListView
 
 _BY_WORD = {
     "name": ("name", "resource", "id", "target", "object", "check"),
@@ -135,31 +133,4 @@ async def refresh(app: Console) -> None:
         app.say(error.message, "yellow")
     else:
         app.say("read again")
-    app.draw()
-
-
-def follow_labels(app: Console) -> None:
-    """Let the cluster be asked for labels, where the filter speaks of those that the rows of this screen do not bring along."""
-    from kubectl_kpolicy.cluster.sources import LiveSource
-
-    view = app.view
-    if view is None or view.asked_for_labels or not view.state.filter.asks_for_labels:
-        return
-    if app.current == "blocks":
-        app.say("denied requests have no labels", "yellow")
-    elif app.current == "violations" and isinstance(app.source, LiveSource):
-        view.asked_for_labels = True
-        app.run_worker(_learn_labels(app, view, app.source), group="labels", exclusive=True)
-    elif app.current == "violations":
-        app.say("a recording holds no labels of objects", "yellow")
-
-
-async def _learn_labels(app: Console, view: ListView, source: LiveSource) -> None:
-    """Read the labels of the objects that violations are about, which reports do not hold, and filter by them."""
-    from kubectl_kpolicy.cluster.owners import Owners
-
-    owners = Owners()
-    await owners.learn(source.client, source.world)
-    view.state.listing = owners.listing(shows_owners=False)
-    view.state.outdate()
     app.draw()

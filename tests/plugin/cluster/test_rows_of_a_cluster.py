@@ -22,6 +22,7 @@ from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
 from kubectl_kpolicy.cluster.violations import LISTING as VIOLATIONS
 from kubectl_kpolicy.cluster.violations import all_rows, is_failure
 from kubectl_kpolicy.output.rows import Row, sort_rows
+from kubectl_kpolicy.session.identity import Identity
 from tests.plugin.scene import (
     NOW,
     ago,
@@ -214,6 +215,30 @@ def test_the_inbox_holds_pending_grants_with_what_speaks_against_them() -> None:
     assert row.cells["requester"] == "carol"
     assert row.cells["risk"] == "no ticket"
     assert row.cells["reach"] == "2 now"
+
+
+@pytest.mark.parametrize(
+    ("user", "why"),
+    [
+        ("carol", "an own request"),
+        ("erin", "no approver of grantpolicy/default"),
+        ("bob", ""),
+        ("dora", "decided so already"),
+    ],
+)
+def test_the_inbox_tells_why_who_looks_cannot_decide(user: str, why: str) -> None:
+    asked = grant("debug", "pending", "carol", grantPolicy="default", spec={"decisions": [{"by": "dora", "verdict": "approve"}]})  # fmt: skip
+    asked["spec"]["reason"] = "reproduce the crash"
+    policy = {"kind": "GrantPolicy", "metadata": {"name": "default"}, "spec": {"approvers": [{"users": ["bob", "dora"], "count": 2}]}}  # fmt: skip
+    there = world({"grants": [asked], "grantpolicies": [policy]})
+
+    assert grants.inbox_rows(there, NOW)[0].text("refused") == ""
+    assert grants.waiting_for(there, NOW) == 1
+    there.viewer = Identity(user)
+
+    (row,) = grants.inbox_rows(there, NOW)
+    assert row.text("refused") == why
+    assert grants.waiting_for(there, NOW) == (0 if why else 1)
 
 
 def test_a_grant_that_nobody_filled_still_shows() -> None:

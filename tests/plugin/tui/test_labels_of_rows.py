@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from controllers.kube.clock import ManualClock
-from controllers.kube.fake import FakeClient
-from kubectl_kpolicy.cluster.cache import ClusterCache
 from kubectl_kpolicy.cluster.sources import LiveSource
+from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW, meta, report, result, world
 
 from .stage import LARGE, Stage, console, on_stage, text_of
+
+if TYPE_CHECKING:
+    from kubectl_kpolicy.cluster.cache import ClusterCache
 
 
 def failing(name: str) -> dict[str, Any]:

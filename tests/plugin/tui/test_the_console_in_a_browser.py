@@ -6,9 +6,11 @@ import asyncio
 import contextlib
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -22,7 +24,6 @@ from tests.plugin.scene import NOW, report, result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 HERE = Address("127.0.0.1", 8000)
 KEY = "k" * 32
@@ -97,8 +98,14 @@ def test_only_the_page_itself_with_the_key_is_let_in(headers, path: str, why: st
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[str]:
-    """Start the command on a recording, and yield the address that it prints."""
+def served(serving: tuple[str, subprocess.Popen[str]]) -> str:
+    """Return the address of a console that is served."""
+    return serving[0]
+
+
+@pytest.fixture
+def serving(tmp_path: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Start the command on a recording, and yield the address that it prints, and its process."""
     path, made = tmp_path / "r.jsonl", ClusterCache()
     with path.open("w") as out:
         Recorder(made, out, lambda: NOW, "prod-eu")
@@ -114,7 +121,7 @@ def served(tmp_path: Path) -> Iterator[str]:
             assert server.stdout is not None
             found = re.search(r"http://\S+", server.stdout.readline())
             assert found
-            yield found[0]
+            yield found[0], server
         finally:
             server.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -136,7 +143,9 @@ def test_a_browser_sees_the_console_and_its_keys_work(served: str) -> None:
                 assert answer.status == 200
                 assert answer.headers["Referrer-Policy"] == "no-referrer"
                 page = await answer.text()
+                assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
             assert "kpolicy" in page
+            assert not re.findall(r"(?:src|href)=\"?https?://(?!127\.0\.0\.1)", page)
             links = set(re.findall(r"(?:http|ws)://127[^\"]+", page))
             assert links
             assert all(link.partition("://")[2].startswith(served.partition("://")[2]) for link in links)  # fmt: skip
@@ -154,6 +163,30 @@ def test_a_browser_sees_the_console_and_its_keys_work(served: str) -> None:
     assert stranger == 403
     assert "REPLAY" in first
     assert "Grants" in second
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_consoles_of_visitors_end_with_their_server(
+    serving: tuple[str, subprocess.Popen[str]], end: signal.Signals
+) -> None:
+    address, server = serving
+
+    async def visit() -> list[int]:
+        async with asyncio.timeout(50), aiohttp.ClientSession() as browser:
+            await _answered(browser, address)
+            async with browser.ws_connect(f"{address}ws?width=100&height=30") as line:
+                await _until(line, b"Pod/web")
+                children = _children_of(server.pid)
+                server.send_signal(end)
+                while any(Path(f"/proc/{child}").exists() for child in children):
+                    await asyncio.sleep(0.05)
+                return children
+
+    assert asyncio.run(visit())
+
+
+def _children_of(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 async def _answered(browser: aiohttp.ClientSession, page: str) -> int:

@@ -16,6 +16,7 @@ from kubectl_kpolicy.cluster.recording import Recorder, ReplaySource, read_recor
 from kubectl_kpolicy.filter import compile_filter, parts_of
 from kubectl_kpolicy.session.cluster import ClusterFlags
 from kubectl_kpolicy.session.config import load_config, save_view
+from kubectl_kpolicy.session.identity import Identity
 from kubectl_kpolicy.session.shown import columns_path, load_columns, save_columns
 from kubectl_kpolicy.tui import start
 from kubectl_kpolicy.tui.command_line import understand
@@ -26,6 +27,7 @@ from tests.plugin.scene import NOW, report, result, world
 from .stage import (
     LARGE,
     console,
+    drawn,
     key_event,
     lines_of,
     on_stage,
@@ -294,6 +296,21 @@ def test_a_click_on_the_header_opens_what_it_names() -> None:
         assert app.current == "inbox"
 
     on_stage(look, size=LARGE)
+
+
+def test_the_inbox_begins_with_what_is_ones_own_to_decide() -> None:
+    async def look(app, pilot) -> None:
+        assert "debug-shell" in text_of(app)
+        app.looks_as(Identity("carol"))
+        await drawn(app)
+        assert "none of 1 rows fits yours to decide only" in text_of(app)
+        await press(pilot, "!")
+        assert "debug-shell" in text_of(app)
+        await press(pilot, "ctrl+a")
+        assert "you cannot decide about this: an own request" in text_of(app)
+        assert len(app.screen_stack) == 1
+
+    on_stage(look, console(screen="inbox"), size=LARGE)
 
 
 def test_letters_jump_to_the_parts_of_the_screen() -> None:
