@@ -19,9 +19,10 @@ from .processor import Processor
 from .rows import rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from engine.errors import Location
     from engine.model import Object
     from kubectl_kpolicy.output.rows import Row
     from kubectl_kpolicy.session.cluster import ClusterFlags
@@ -48,16 +49,21 @@ class CheckRequest:
     set: tuple[str, ...] = ()
     userinfo: str = ""
     registry: bool = False
+    output: str = ""
 
 
 @record
 class Checked:
-    """What came of a check: all rows, those that no baseline knows, and whether something could not be read."""
+    """What came of a check: all rows, those that no baseline knows, and whether something could not be read.
+
+    `places` are those of objects in files, by `namespace/Kind/name`, for the formats that name them.
+    """
 
     rows: tuple[Row, ...]
     new: tuple[Row, ...]
     known: frozenset[Any]
     is_broken: bool
+    places: Mapping[str, Location]
 
 
 def check(flags: CheckRequest) -> Checked:
@@ -84,14 +90,18 @@ def _check(flags: CheckRequest, live: Live | None) -> Checked:
         report(problem.error)
     rows = tuple(row for obj in inputs.objects for row in _judged(processor, obj))
     new = tuple(row for row in rows if identity_of(row.object) not in known)
-    return Checked(rows, new, known, bool(inputs.loaded.problems or processor.problems))
+    return Checked(
+        rows, new, known, bool(inputs.loaded.problems or processor.problems), inputs.places
+    )
 
 
 def _inputs(flags: CheckRequest, live: Live | None) -> ApplyInputs:
     """Load what the flags name, the rules of the cluster among it; complain of what cannot be read."""
     inputs = load_inputs(_as_apply(flags), _instant(flags.as_of), strict=False)
     if flags.connection.namespace:
-        inputs = replace(inputs, objects=_placed(inputs.objects, flags.connection.namespace))
+        space = flags.connection.namespace
+        places = {key.replace("default/", f"{space}/", 1) if key.startswith("default/") else key: at for key, at in inputs.places.items()}  # fmt: skip
+        inputs = replace(inputs, objects=_placed(inputs.objects, space), places=places)
     for stray in inputs.loaded.strays:
         report(stray, word="warning")
     for error in inputs.loaded.problems:
@@ -118,6 +128,7 @@ def _as_apply(flags: CheckRequest) -> ApplyRequest:
         values_file=flags.values_file,
         userinfo=flags.userinfo,
         set=flags.set,
+        output=flags.output,
     )
 
 

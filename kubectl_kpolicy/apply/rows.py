@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from engine.record import record
-from kubectl_kpolicy.output.reports import LEVELS
+from kubectl_kpolicy.output.findings import LEVELS, Case, Finding, junit_text, sarif_log
 from kubectl_kpolicy.output.structured import json_text, name_of, yaml_text
 from kubectl_kpolicy.output.table import Column, Table
 
@@ -152,21 +152,19 @@ def as_markdown(outcome: Outcome) -> str:
 
 def as_junit(outcome: Outcome) -> str:
     """Return a JUnit report, one test suite for each policy."""
-    from .junit import junit_text
-
-    suites: dict[str, list[tuple[str, str, str | None]]] = {}
+    suites: dict[str, list[Case]] = {}
     for row in outcome.rows:
         failure = row.result.message or row.status if row.status in ("fail", "error") else None
-        suites.setdefault(row.policy.key, []).append((row.result.rule, row.resource, failure))
+        suites.setdefault(row.policy.key, []).append(
+            Case(row.result.rule, row.resource, failure, outcome.places.get(row.resource))
+        )
     return junit_text("kpolicy apply", suites) + "\n"
 
 
 def as_sarif(outcome: Outcome) -> str:
     """Return a SARIF log, which code hosts show beside the code."""
-    from . import sarif
-
     bad = [
-        sarif.Finding(
+        Finding(
             rule=f"{row.policy.key}/{row.result.rule}",
             description=str(row.policy.annotations.get("policies.kyverno.io/description") or ""),
             level=_level(row),
@@ -177,7 +175,7 @@ def as_sarif(outcome: Outcome) -> str:
         for row in outcome.rows
         if row.status in BAD
     ]
-    return json_text(sarif.log_of(bad))
+    return json_text(sarif_log(bad))
 
 
 def _level(row: Row) -> str:

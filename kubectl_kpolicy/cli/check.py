@@ -16,10 +16,8 @@ from .flags import (
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from kubectl_kpolicy.apply.checking import Checked, CheckRequest
-    from kubectl_kpolicy.output.rows import Row
 
     from .lists import ListRequest
 
@@ -80,7 +78,7 @@ def show_checked(asked: CheckRequest, flags: ListRequest, *, whole: bool, fail_o
     from kubectl_kpolicy.output.rows import severity_rank
 
     done = check(asked)
-    _show(flags, done.rows if whole else done.new, whole=whole)
+    _show(flags, done, whole=whole)
     if not flags.quiet:
         _tell(asked, done)
     least = severity_rank(fail_on) if fail_on else 0
@@ -88,7 +86,7 @@ def show_checked(asked: CheckRequest, flags: ListRequest, *, whole: bool, fail_o
     return int(found or done.is_broken)
 
 
-def _show(flags: ListRequest, rows: Sequence[Row], *, whole: bool) -> None:
+def _show(flags: ListRequest, done: Checked, *, whole: bool) -> None:
     """Print rows as `violations` does; raises Misuse."""
     from engine.record import replace
     from kubectl_kpolicy.cluster.violations import LISTING, is_failure
@@ -99,11 +97,12 @@ def _show(flags: ListRequest, rows: Sequence[Row], *, whole: bool) -> None:
 
     columns = tuple(one for one in LISTING.columns if one.id not in _WITHOUT_TIME)
     listing, now = replace(LISTING, columns=columns, sort=("severity", "namespace", "resource")), cluster.now()  # fmt: skip
+    rows = done.rows if whole else done.new
     chosen = selected(flags, rows, listing, now, lambda row: whole or is_failure(row))
     if flags.output in _REPORTS:
         from kubectl_kpolicy.output.reports import written
 
-        sys.stdout.write(written(flags.output, "violations", chosen, listing, now))
+        sys.stdout.write(written(flags.output, "violations", chosen, listing, now, done.places))
     elif chosen or flags.output not in ("table", "wide"):
         print_rows(flags, chosen, listing, now)
 

@@ -244,26 +244,13 @@ def _summary(checked: int, errors: int, warnings: int) -> str:
 
 
 def _sarif(found: Sequence[Line]) -> dict[str, Any]:
-    """Return a SARIF 2.1.0 log with the place of every finding, as code hosts mark it in the file."""
-    driver = {"name": "kpolicy", "informationUri": "https://kpolicy.io", "rules": [{"id": "lint"}]}
-    results = [
-        {
-            "ruleId": "lint",
-            "level": line.severity,
-            "message": {"text": f"{line.object}: {line.message}"},
-            "locations": [
-                {
-                    "physicalLocation": {
-                        "artifactLocation": {"uri": line.file},
-                        "region": {"startLine": max(line.line, 1)},
-                    }
-                }
-            ],
-        }
-        for line in found
-    ]
-    return {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": results}],
-    }
+    """Return a SARIF log with the place of every finding, as code hosts mark it in the file."""
+    from engine.errors import Location
+    from kubectl_kpolicy.output.findings import Finding, sarif_log
+
+    return sarif_log(
+        [
+            Finding("lint", "", line.severity, f"{line.object}: {line.message}", line.object, Location(line.file, line.line))
+            for line in found
+        ]
+    )  # fmt: skip

@@ -4,35 +4,43 @@ from __future__ import annotations
 
 import io
 from html import escape
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from kubectl_kpolicy.output.fields import word
 from kubectl_kpolicy.output.time_format import absolute
 
 from .cells import cell_text, plain
+from .findings import LEVELS, Case, Finding, junit_text, sarif_log
 from .listings import write_rows
 from .structured import json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from engine.errors import Location
     from kubectl_kpolicy.output.rows import Listing, Row
 
-LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note"}
-"""How SARIF calls severities."""
 _STYLE = "body{font:14px sans-serif;margin:2em}table{border-collapse:collapse}td,th{border-bottom:1px solid #ccc;padding:.3em .8em;text-align:left;vertical-align:top}th{position:sticky;top:0;background:#fff}"
 
 
-def written(form: str, title: str, rows: Sequence[Row], listing: Listing, now: datetime) -> str:
-    """Return a report in `html`, `md`, `csv`, `sarif` or `junit`."""
+def written(
+    form: str,
+    title: str,
+    rows: Sequence[Row],
+    listing: Listing,
+    now: datetime,
+    places: Mapping[str, Location] = MappingProxyType({}),
+) -> str:
+    """Return a report in `html`, `md`, `csv`, `sarif` or `junit`; `places` are those of objects in files, by `namespace/Kind/name`."""
     match form:
         case "html":
             return _html(title, rows, listing, now)
         case "sarif":
-            return json_text(_sarif(rows))
+            return json_text(sarif_log(list(_findings(rows, places))))
         case "junit":
-            return _junit(title, rows)
+            return _junit(title, rows, places)
     out = io.StringIO()
     write_rows(out, rows, listing, form, now)
     return out.getvalue()
@@ -51,46 +59,27 @@ def _html(title: str, rows: Sequence[Row], listing: Listing, now: datetime) -> s
     )
 
 
-def _sarif(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return SARIF 2.1.0: a rule for each policy/rule, a result for each row, the object as its logical location."""
-    rules: dict[str, dict[str, Any]] = {}
-    results = []
+def _findings(rows: Sequence[Row], places: Mapping[str, Location]) -> Iterator[Finding]:
     for row in rows:
-        name = f"{row.text('policy')}/{row.text('rule')}"
-        rules.setdefault(name, {"id": name, "shortDescription": {"text": name}})
-        place = "/".join(filter(None, (row.text("namespace"), row.text("resource") or row.text("name"))))  # fmt: skip
-        results.append(
-            {
-                "ruleId": name,
-                "level": LEVELS.get(row.text("severity"), "warning"),
-                "message": {"text": plain(row.text("message")) or name},
-                "locations": [{"logicalLocations": [{"fullyQualifiedName": place, "kind": "object"}]}],
-            }
-        )  # fmt: skip
-    tool = {"driver": {"name": "kpolicy", "informationUri": "https://kpolicy.io", "rules": list(rules.values())}}  # fmt: skip
-    return {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{"tool": tool, "results": results}],
-    }
+        name, place = f"{row.text('policy')}/{row.text('rule')}", _place(row)
+        level = LEVELS.get(row.text("severity"), "warning")
+        yield Finding(name, "", level, plain(row.text("message")) or name, place.lstrip("/"), places.get(place))  # fmt: skip
 
 
-def _junit(title: str, rows: Sequence[Row]) -> str:
-    """Return JUnit: each row is a case, failed where its result is one of a violation."""
-    cases, failures = [], 0
+def _place(row: Row) -> str:
+    """Return `namespace/Kind/name`, the namespace empty where there is none."""
+    return f"{row.text('namespace')}/{row.text('resource') or row.text('name')}"
+
+
+def _junit(title: str, rows: Sequence[Row], places: Mapping[str, Location]) -> str:
+    """Return JUnit: a suite for each policy, each row a case, failed where its result is one of a violation."""
+    suites: dict[str, list[Case]] = {}
     for row in rows:
-        name = _xml(f"{row.text('namespace')}/{row.text('resource') or row.text('name')}")
-        group = _xml(f"{row.text('policy')}/{row.text('rule')}")
-        body = ""
-        if row.text("result") in ("fail", "error", "warn"):
-            failures += 1
-            body = f'<failure message="{_xml(row.text("message"))}" type="{_xml(row.text("severity") or "none")}"/>'  # fmt: skip
-        cases.append(f'  <testcase classname="{group}" name="{name}">{body}</testcase>\n')
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="{_xml(title)}" tests="{len(rows)}" failures="{failures}">\n{"".join(cases)}</testsuite>\n'
-
-
-def _xml(text: str) -> str:
-    return escape(plain(text), quote=True)
+        bad = row.text("result") in ("fail", "error", "warn")
+        failure = plain(row.text("message")) or row.text("result") if bad else None
+        case = Case(row.text("rule"), _place(row), failure, places.get(_place(row)))
+        suites.setdefault(row.text("policy"), []).append(case)
+    return junit_text(f"kpolicy {title}", suites) + "\n"
 
 
 def cef(row: Row) -> str:

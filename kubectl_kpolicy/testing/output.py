@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from engine.errors import Location
 from kubectl_kpolicy.apply.boxes import PLAIN, Brush, boxed, plain
-from kubectl_kpolicy.apply.junit import junit_text
+from kubectl_kpolicy.output.findings import Case, junit_text
 from kubectl_kpolicy.output.structured import json_text, yaml_text
 from kubectl_kpolicy.output.table import Column, Table
 
@@ -57,11 +58,13 @@ def as_markdown(rows: Sequence[Row]) -> str:
 
 def as_junit(rows: Sequence[Row]) -> str:
     """Return a JUnit report, one test suite for each file."""
-    suites: dict[str, list[tuple[str, str, str | None]]] = {}
+    suites: dict[str, list[Case]] = {}
     for row in rows:
         name = f"{row.policy}/{row.rule}" if row.rule else row.policy
         failure = None if row.verdict == OK else f"{row.reason}: {row.message}"
-        suites.setdefault(row.file, []).append((name, row.resource, failure))
+        suites.setdefault(row.file, []).append(
+            Case(name, row.resource, failure, Location(row.file))
+        )
     return junit_text("kpolicy test", suites) + "\n"
 
 

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
+from engine.errors import Location
 from kubectl_kpolicy.apply.boxes import Brush, boxed
-from kubectl_kpolicy.apply.junit import junit_text
+from kubectl_kpolicy.output.findings import Case, junit_text
 
 TABLE = """\
 │────│────────│
@@ -38,8 +39,12 @@ def test_names_cannot_steer_the_terminal():
 
 
 def test_junit_counts_failures_and_survives_hostile_text():
-    text = junit_text("run", {"a<b": [("r", "x", None), ("r2", "y", "bad \x00 <&>")]})
+    text = junit_text(
+        "run",
+        {"a<b": [Case("r", "x", None, Location("./a.yaml", 3)), Case("r2", "y", "bad \x00 <&>")]},
+    )
     suite = ET.fromstring(text).find("testsuite")
     assert suite is not None
     assert suite.attrib == {"name": "a<b", "tests": "2", "failures": "1", "errors": "0"}
+    assert suite[0].attrib == {"name": "r", "classname": "x", "file": "a.yaml", "line": "3"}
     assert ET.fromstring(text).attrib == {"name": "run", "tests": "2", "failures": "1", "errors": "0"}  # fmt: skip

@@ -5,8 +5,8 @@ import json
 import os
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -425,6 +425,20 @@ def test_sarif_says_in_which_file_and_line_a_finding_is_and_how_bad_its_policy_i
     assert found["level"] == "warning"
     assert place["artifactLocation"] == {"uri": "objects.yaml"}
     assert place["region"]["startLine"] > 1
+
+
+@pytest.mark.parametrize("flags", [(), ("-n", "shop")])
+def test_checks_of_files_say_in_which_file_and_line_a_finding_is(files, capsys, flags):
+    files()
+    words = ("check", "-f", "objects.yaml", "--policies", "require.yaml", *flags, "-o")
+    assert main([*words, "sarif"]) == 1
+    [found] = json.loads(capsys.readouterr().out)["runs"][0]["results"]
+    place = found["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {"uri": "objects.yaml"}
+    assert main([*words, "junit"]) == 1
+    case = ET.fromstring(capsys.readouterr().out).find("testsuite/testcase")
+    assert case.attrib["file"] == "objects.yaml"
+    assert int(case.attrib["line"]) == place["region"]["startLine"] > 1
 
 
 def test_files_that_are_no_objects_are_passed_over_with_a_word(files, capsys):
