@@ -6,12 +6,13 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --quiet pyproject.toml
 
-.PHONY: help demo test e2e proofs node image nightly check bench dist screenshots lock clean
+.PHONY: help demo test e2e proofs node image chart nightly check bench dist screenshots lock clean
 help:
 	@echo "make demo    five scenarios with kubectl, on a sandbox of your own; in a terminal, the console on it"
 	@echo "make test    all tests"
 	@echo "make e2e     what is released, installed and used; the scenarios with kubectl, on the sandbox and on a real API server"
 	@echo "make image   the controllers' image, without Docker and registry, into dist/ (takes root)"
+	@echo "make chart   the Helm chart and the kustomize base in charts/, from what install prints"
 	@echo "make node    the image on a real node: installed, used, disturbed while it is used, and removed (takes root)"
 	@echo "make proofs  what is promised of codes, grants, exceptions and records, tried on a real API server; takes a while"
 	@echo "make nightly what takes hours: whole proofs, 10,000 histories, histories on a real API server, mutants, fuzzing, deeper interleavings"
@@ -43,6 +44,9 @@ proofs: $(VENV)/ready
 
 image: $(VENV)/ready
 	@$(RUN) -m tests.packaging.image
+
+chart: $(VENV)/ready
+	@$(RUN) -m tests.packaging.chart
 
 node: $(VENV)/ready
 	@$(RUN) -m tests.e2e.node

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from controllers.kube import KubeError
 from controllers.kube.informers import Informers
 from controllers.kube.lease import Election, LeadershipLost
+from controllers.manifests.written import LEASE
 from controllers.runtime.feed import options_message, packed
 from controllers.runtime.figures import show_world
 from controllers.runtime.watching import KindsInStep, Watches
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from controllers.webhook.certificates import Certificates, Pair
     from controllers.webhook.secret_path import Shared
 
-LEASE = "kyverno"
 RETRY = 2.0
 AFTERWORK = 5.0
 """Seconds that what comes after the last answers may take."""

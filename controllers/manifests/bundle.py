@@ -5,13 +5,13 @@ For `kubectl kpolicy install` and `uninstall`, and for tests that start the cont
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from .choice import Choice
 from .crds import definitions
-from .deploy import IMAGE, controllers, namespace_of
+from .deploy import controllers, namespace_of
 from .guards import guards
-from .rbac import NAMESPACE, roles
+from .rbac import roles
 from .webhooks import WEBHOOKS
 
 if TYPE_CHECKING:
@@ -24,60 +24,66 @@ WRITER: Final = "kyverno:admission-controller"
 """The binding that lets the controllers write webhook configurations."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What is installed, and how."""
-
-    namespace: str = NAMESPACE
-    image: str = IMAGE
-    replicas: int = 3
-    with_kinds: bool = True
-    with_controllers: bool = True
-
-
 def installed(choice: Choice) -> list[Object]:
     """Return the objects to apply, each after those that it needs."""
-    kinds = definitions() if choice.with_kinds else []
+    defined = definitions() if choice.with_kinds else []
     if not choice.with_controllers:
-        return kinds
+        return defined
     objects = [
-        *kinds,
-        namespace_of(choice.namespace),
+        *defined,
+        *([namespace_of(choice.namespace)] if choice.with_namespace else []),
         *guards(choice.namespace),
-        *roles(choice.namespace),
-        *controllers(choice.namespace, choice.image, choice.replicas),
+        *roles(choice.namespace, with_people=choice.with_people_roles),
+        *controllers(choice),
     ]
-    return [_marked(one) for one in objects]
+    return [marked(one) for one in objects]
 
 
-def _marked(one: Object) -> Object:
+def marked(one: Object) -> Object:
     """Return an object with the mark that tells ours from Kyverno's of the same name; removal goes by it."""
     metadata = one["metadata"]
     annotations = {**metadata.get("annotations", {}), OWNER: "kpolicy"}
     return {**one, "metadata": {**metadata, "annotations": annotations}}
 
 
-def removed(choice: Choice) -> list[Object]:
-    """Return what to delete, in order: webhooks first, so that nothing asks for answers that nobody gives.
-
-    Only the right to write webhooks goes before them, because controllers that still run would restore them at once. Kinds
-    go last and only with `with_kinds`, because every policy goes with them.
-    """
-    webhooks: list[Object] = [
+def webhooks() -> list[Object]:
+    """Return the webhook configurations that the controllers write, by name."""
+    return [
         _named("admissionregistration.k8s.io/v1", kind, name)
         for kind, names in WEBHOOKS.items()
         for name in names
     ]
+
+
+def blocking(namespace: str) -> list[Object]:
+    """Return what makes the API server wait for us, in the order in which it goes.
+
+    Before webhooks only the right to write them goes, because controllers that still run would restore them at once.
+    """
+    return [*_reversed([one for one in roles(namespace) if _lets_write_webhooks(one)]), *webhooks()]
+
+
+def kinds() -> list[Object]:
+    """Return the kinds by name, in the order in which they go."""
+    return _reversed(definitions())
+
+
+def removed(choice: Choice) -> list[Object]:
+    """Return what to delete, in order: webhooks first, so that nothing asks for answers that nobody gives.
+
+    Kinds go last and only with `with_kinds`, because every policy goes with them. Of what is chosen only where and what
+    counts: everything that stands around controllers there goes, but a ServiceMonitor only with `with_service_monitor`, because
+    most clusters have no such kind.
+    """
     if not choice.with_controllers:
-        return [*webhooks, *_reversed(definitions())]
-    running = [*roles(choice.namespace), *controllers(choice.namespace, choice.image)]
-    kinds = definitions() if choice.with_kinds else []
+        return [*webhooks(), *kinds()]
+    everything = Choice(choice.namespace, with_service_monitor=choice.with_service_monitor)
+    running = [*roles(choice.namespace), *controllers(everything)]
     return [
-        *_reversed([one for one in running if _lets_write_webhooks(one)]),
-        *webhooks,
+        *blocking(choice.namespace),
         *_reversed([one for one in running if not _lets_write_webhooks(one)]),
         *_reversed(guards(choice.namespace)),
-        *_reversed(kinds),
+        *(kinds() if choice.with_kinds else []),
         *_reversed([namespace_of(choice.namespace)]),
     ]
 

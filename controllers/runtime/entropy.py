@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from controllers.kube import AlreadyExists, Client, KubeError, NotFound
 from controllers.kube.kinds import SECRETS
+from controllers.manifests.written import REVIEW_KEY
 
 if TYPE_CHECKING:
     from engine.model import Object
 
-SECRET_NAME = "kpolicy-review-key"  # noqa: S105 - the name of an object, not a secret
 _FIELD = "key"
 _LENGTH = 32
 
@@ -37,7 +37,7 @@ def fixed_key(text: str) -> bytes:
 async def shared_key(client: Client, namespace: str) -> bytes:
     """Return the key in the Secret `kpolicy-review-key`, which whoever comes first creates; raises KubeError."""
     try:
-        found = await client.get(SECRETS, SECRET_NAME, namespace)
+        found = await client.get(SECRETS, REVIEW_KEY, namespace)
     except NotFound:
         found = await _create(client, namespace)
     return _key_in(found)
@@ -49,7 +49,7 @@ async def _create(client: Client, namespace: str) -> Object:
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {
-            "name": SECRET_NAME,
+            "name": REVIEW_KEY,
             "namespace": namespace,
             "labels": {"app.kubernetes.io/managed-by": "kpolicy"},
         },
@@ -59,7 +59,7 @@ async def _create(client: Client, namespace: str) -> Object:
     try:
         return await client.create(SECRETS, obj)
     except AlreadyExists:
-        return await client.get(SECRETS, SECRET_NAME, namespace)
+        return await client.get(SECRETS, REVIEW_KEY, namespace)
 
 
 def _key_in(secret: Object) -> bytes:
@@ -69,7 +69,7 @@ def _key_in(secret: Object) -> bytes:
         key = b""
     if len(key) < _LENGTH:
         raise KubeError(
-            f"the Secret `{SECRET_NAME}` does not hold a key of {_LENGTH} bytes in `{_FIELD}`",
+            f"the Secret `{REVIEW_KEY}` does not hold a key of {_LENGTH} bytes in `{_FIELD}`",
             help="delete the Secret; a new one is made at the next start",
         )
     return key

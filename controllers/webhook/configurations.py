@@ -11,6 +11,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from controllers.manifests.deploy import SERVICE
 from controllers.runtime.webhook_routes import FAIL, IGNORE
 from controllers.store.policies import match_conditions, timeout_of
 from engine.model.kinds import CEL_GROUP, CLASSIC_GROUP, KINDS
@@ -38,7 +39,7 @@ RESOURCE_VALIDATING: Final = "kyverno-resource-validating-webhook-cfg"
 RESOURCE_MUTATING: Final = "kyverno-resource-mutating-webhook-cfg"
 VALIDATING: Final = "ValidatingWebhookConfiguration"
 MUTATING: Final = "MutatingWebhookConfiguration"
-SERVICE: Final = "kyverno-svc"
+
 _ALL: Final = "all"
 _SECONDS, _MOST_SECONDS, _NOTE_SECONDS = 10, 30, 5
 _TTL: Final = "cleanup.kyverno.io/ttl"

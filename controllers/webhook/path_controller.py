@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from controllers.kube import AlreadyExists, Conflict, KubeError, NotFound
 from controllers.kube.kinds import SECRETS
 from controllers.kube.reflector import Selection
+from controllers.manifests.written import CALLERS
 from engine.errors import EngineError
 
 from .secret_path import OVERLAP, Shared, unpacked
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from controllers.runtime.options import Options
     from engine.model import Object
 
-SECRET_NAME: Final = "kpolicy-webhook-callers"  # noqa: S105 - the name of an object, not a secret
 SPREAD: Final = timedelta(seconds=2)
 """How long replicas may take to learn of new paths before the API server is told of them."""
 HOUR: Final = 3600.0
@@ -84,7 +84,7 @@ class PathController:
             await self._change(partial(self._certified, authority))
         if self.shared.was_written:
             self._wanted.set()
-        selection = Selection(namespace=self._namespace, fields=f"metadata.name={SECRET_NAME}")
+        selection = Selection(namespace=self._namespace, fields=f"metadata.name={CALLERS}")
         self._informers.acquire(SECRETS, selection).on_change(self._noted)
 
     async def run(self) -> None:
@@ -189,7 +189,7 @@ class PathController:
         while True:
             await self._is_missing.wait()
             self._is_missing.clear()
-            _log.warning("the Secret `%s` is gone and is made anew", SECRET_NAME)
+            _log.warning("the Secret `%s` is gone and is made anew", CALLERS)
             self._seen = None
             with suppress(EngineError):
                 self._take(await self._ensured(self._read_file(), self.shared))
@@ -232,7 +232,7 @@ class PathController:
         """Return what is shared, made by whoever comes first; raises KubeError."""
         for _ in range(_TRIES):
             with suppress(NotFound):
-                return _shared_in(await self._client.get(SECRETS, SECRET_NAME, self._namespace))
+                return _shared_in(await self._client.get(SECRETS, CALLERS, self._namespace))
             made = Shared(secrets.token_bytes(_SIZE), rotated_at=self._clock.now())
             if before is not None:
                 made = replace(made, previous=before.current, was_written=before.was_written)
@@ -241,12 +241,12 @@ class PathController:
             with suppress(AlreadyExists):
                 await self._client.create(SECRETS, _document(self._namespace, made))
                 return made
-        raise KubeError(f"the Secret `{SECRET_NAME}` keeps changing while it is read")
+        raise KubeError(f"the Secret `{CALLERS}` keeps changing while it is read")
 
     async def _change(self, change: Callable[[Shared], Shared]) -> None:
         """Write a change of what is there; raises KubeError where somebody else is quicker each time."""
         for _ in range(_TRIES):
-            obj = await self._client.get(SECRETS, SECRET_NAME, self._namespace)
+            obj = await self._client.get(SECRETS, CALLERS, self._namespace)
             known = _shared_in(obj)
             wanted = change(known)
             if wanted != known:
@@ -256,7 +256,7 @@ class PathController:
                     continue
             self._take(wanted)
             return
-        raise KubeError(f"the Secret `{SECRET_NAME}` keeps changing while it is written")
+        raise KubeError(f"the Secret `{CALLERS}` keeps changing while it is written")
 
     def _noted(self, change: Change) -> None:
         if change.new is None:
@@ -282,7 +282,7 @@ def _shared_in(secret: Object) -> Shared:
     found = unpacked(str((secret.get("data") or {}).get(_FIELD) or ""))
     if found is None:
         raise KubeError(
-            f"the Secret `{SECRET_NAME}` does not hold what the controllers write there",
+            f"the Secret `{CALLERS}` does not hold what the controllers write there",
             help="delete the Secret; it is made anew",
         )
     return found
@@ -297,7 +297,7 @@ def _document(namespace: str, shared: Shared) -> Object:
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {
-            "name": SECRET_NAME,
+            "name": CALLERS,
             "namespace": namespace,
             "labels": {"app.kubernetes.io/managed-by": "kpolicy"},
             "annotations": {"kpolicy.io/owner": "kpolicy"},

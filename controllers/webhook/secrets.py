@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from controllers.kube import AlreadyExists, Conflict, KubeError, NotFound
 from controllers.kube.kinds import SECRETS
 from controllers.kube.reflector import Selection
+from controllers.manifests.written import CERTIFICATES, secret_name
 
 from .certificates import Certificates, Pair, first_certificates, is_usable
-from .configurations import SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,13 +26,6 @@ if TYPE_CHECKING:
 _CERTIFICATE, _KEY = "tls.crt", "tls.key"
 _TRIES = 5
 _log = logging.getLogger(__name__)
-PARTS: Final = ("tls-ca", "tls-pair")
-"""Endings of the names: the authority, and what the server shows."""
-
-
-def secret_name(part: str, namespace: str) -> str:
-    """Return the name of the Secret of a part."""
-    return f"{SERVICE}.{namespace}.svc.kyverno-{part}"
 
 
 async def ensure_certificates(
@@ -52,7 +45,7 @@ async def ensure_certificates(
 async def stored_certificates(client: Client, namespace: str) -> Certificates | None:
     """Return the certificates in the cluster, None when a part is missing or cannot be read."""
     pairs = []
-    for part in PARTS:
+    for part in CERTIFICATES:
         try:
             secret = await client.get(SECRETS, secret_name(part, namespace), namespace)
         except NotFound:
@@ -67,7 +60,7 @@ async def stored_certificates(client: Client, namespace: str) -> Certificates | 
 async def write_certificates(client: Client, namespace: str, made: Certificates) -> bool:
     """Write both parts, the authority first; return False when somebody else was quicker."""
     try:
-        for part, pair in zip(PARTS, (made.authority, made.leaf), strict=True):
+        for part, pair in zip(CERTIFICATES, (made.authority, made.leaf), strict=True):
             await _write(client, _document(part, namespace, pair))
     except (AlreadyExists, Conflict):
         return False

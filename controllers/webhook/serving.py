@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from controllers.kube.accounts import Job
+from controllers.manifests.deploy import SERVICE
 
 from .audit_recorder import AuditRecorder
 from .caller import Callers
-from .configurations import SERVICE
 from .existing import ExistingViolations
 from .grant_usage import GrantUsage
 from .grants import GrantValidator

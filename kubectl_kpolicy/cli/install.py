@@ -6,11 +6,13 @@ Printed and not applied, so that it can be read, kept in a repository and change
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import argparse
     from pathlib import Path
+
+    from controllers.manifests.choice import Choice
 
 HELP = "print what runs kpolicy in a cluster, for kubectl apply"
 _WHAT = {
@@ -33,13 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ])  # fmt: skip
     parser.add_argument("what", nargs="?", choices=tuple(_WHAT), default="engine", metavar="WHAT", help="|".join(_WHAT))  # fmt: skip
     parser.add_argument("name", nargs="?", default="", metavar="NAME", help="which samples")
-    parser.add_argument(
-        "-n", "--namespace", default="kyverno", help="namespace of the controllers (kyverno)"
-    )
-    parser.add_argument(
-        "--image", default="", help="image of the controllers, best by digest: NAME@sha256:DIGEST"
-    )
-    parser.add_argument("--replicas", type=_count, default=3, help="how many controllers run (3)")
+    _add_choices(parser)
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--crds-only", action="store_true", help="only the kinds, as `install crds`")
     only.add_argument("--skip-crds", action="store_true", help="all but the kinds, as `install controllers`")  # fmt: skip
@@ -47,6 +43,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", choices=("yaml", "json"), default="yaml", help="format of the output"
     )
+
+
+def _add_choices(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that say what is installed and how; the Helm chart has a value for each."""
+    from controllers.manifests.choice import DEFAULT, words_of
+
+    words = words_of()
+
+    def add(flag: str, name: str, *short: str, **more: Any) -> None:
+        usual = getattr(DEFAULT, name)
+        said = f"{words[name]} ({usual})" if usual else words[name]
+        parser.add_argument(*short, flag, dest=name, default=usual, help=said, **more)
+
+    add("--namespace", "namespace", "-n")
+    add("--image", "image")
+    add("--replicas", "replicas", type=_count)
+    for flag, name in _LISTS.items():
+        parser.add_argument(flag, dest=name, action="append", default=[], metavar=flag[2:].replace("-", "_").upper(), help=f"{words[name]} (repeatable)")  # fmt: skip
+    add("--cpu", "cpu", metavar="QUANTITY")
+    add("--memory", "memory", metavar="QUANTITY")
+    add("--memory-limit", "memory_limit", metavar="QUANTITY")
+    add("--priority-class", "priority_class", metavar="NAME")
+    for flag, name in _PARTS.items():
+        parser.add_argument(flag, dest=name, action="store_false", help=f"without {words[name]}")
+    parser.add_argument("--service-monitor", dest="with_service_monitor", action="store_true", help=f"with {words['with_service_monitor']}")  # fmt: skip
+
+
+_LISTS = {"--flag": "flags", "--pull-secret": "pull_secrets"}
+_PARTS = {
+    "--skip-namespace": "with_namespace",
+    "--skip-people-roles": "with_people_roles",
+    "--skip-network-policy": "with_network_policy",
+    "--skip-disruption-budget": "with_disruption_budget",
+    "--skip-topology-spread": "with_topology_spread",
+}
+"""Flags that leave something out."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,20 +93,29 @@ def run(args: argparse.Namespace) -> int:
             raise Misuse(f"`{given.name}` is one word too many", help="only samples have names")
 
         return cluster.guarded(refuse, args)
-    from controllers.manifests.bundle import Choice, installed
-    from controllers.manifests.deploy import IMAGE, is_pinned
+    from controllers.manifests.bundle import installed
+    from controllers.manifests.deploy import is_pinned
 
-    choice = Choice(
-        namespace=args.namespace,
-        image=args.image or IMAGE,
-        replicas=args.replicas,
-        with_kinds=not (args.skip_crds or args.what == "controllers"),
-        with_controllers=not (args.crds_only or args.what == "crds"),
-    )
+    choice = _choice(args)
     if choice.with_controllers and not is_pinned(choice.image):
         print(f"warning: `{choice.image}` is named by a tag, behind which another image can be put; name it by digest: --image NAME@sha256:DIGEST", file=sys.stderr)  # fmt: skip
     write(installed(choice), args.output)
     return 0
+
+
+def _choice(args: argparse.Namespace) -> Choice:
+    """Return what was chosen; a flag that names none of its fields says so itself."""
+    from dataclasses import fields
+
+    from controllers.manifests.choice import Choice
+
+    given = {one.name: getattr(args, one.name) for one in fields(Choice) if hasattr(args, one.name)}
+    lists = {name: tuple(given[name]) for name in _LISTS.values()}
+    parts = {
+        "with_kinds": not (args.skip_crds or args.what == "controllers"),
+        "with_controllers": not (args.crds_only or args.what == "crds"),
+    }
+    return Choice(**{**given, **lists, **parts})
 
 
 def _samples(name: str, form: str) -> int:

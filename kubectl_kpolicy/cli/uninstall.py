@@ -16,10 +16,9 @@ from .install import write
 if TYPE_CHECKING:
     import argparse
 
-    from controllers.kube import Access, Client, Kind
+    from controllers.kube import Access, Client
 
 HELP = "remove what install brought, webhooks first"
-_MARK = "kpolicy.io/owner"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,19 +46,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the objects to delete, in order, or delete them."""
-    from controllers.manifests.bundle import Choice, removed
+    from controllers.manifests.bundle import removed
+    from controllers.manifests.choice import NAMESPACE, Choice
 
-    objects = removed(Choice(namespace=args.namespace or "kyverno", with_kinds=args.crds))
+    choice = Choice(
+        args.namespace or NAMESPACE,
+        with_kinds=args.crds,
+        with_service_monitor=not args.unchecked,
+    )
+    objects = removed(choice)
     if args.unchecked:
         write(objects, args.output)
         return 0
+    from controllers.manifests import removal
     from kubectl_kpolicy.session import cluster
 
     def reach(args: argparse.Namespace) -> int:
         async def work(client: Client, _access: Access) -> list[dict[str, Any]]:
-            found = await _ours(client, objects)
+            found = await removal.ours(client, objects, _stays)
             if args.apply:
-                await _remove(client, found)
+                await removal.remove(client, found, print, _stays)
             return [one for one, _, _ in found]
 
         found = cluster.with_client(cluster_flags(args), work)
@@ -70,45 +76,5 @@ def run(args: argparse.Namespace) -> int:
     return cluster.guarded(reach, args)
 
 
-async def _ours(
-    client: Client, objects: list[dict[str, Any]]
-) -> list[tuple[dict[str, Any], Kind, str]]:
-    """Return those of these objects that are there and ours, in order, each with its kind and UID; raises KubeError.
-
-    What is there and not ours is named on the error stream.
-    """
-    from controllers.kube import Discovery, NotFound
-
-    discovery = Discovery(client)
-    await discovery.refresh()
-    found = []
-    for one in objects:
-        kind = discovery.find(one["apiVersion"], one["kind"])
-        if kind is None:
-            continue
-        name, namespace = one["metadata"]["name"], one["metadata"].get("namespace", "")
-        try:
-            metadata = (await client.get(kind, name, namespace))["metadata"]
-        except NotFound:
-            continue
-        if _MARK in (metadata.get("annotations") or {}):
-            found.append((one, kind, metadata["uid"]))
-        else:
-            print(f"{one['kind']} {name}: stays, it is not ours", file=sys.stderr)
-    return found
-
-
-async def _remove(client: Client, found: list[tuple[dict[str, Any], Kind, str]]) -> None:
-    """Delete objects in order and say so; raises KubeError."""
-    from controllers.kube import Conflict, NotFound
-
-    for one, kind, uid in found:
-        name, namespace = one["metadata"]["name"], one["metadata"].get("namespace", "")
-        try:
-            await client.delete(kind, name, namespace, uid=uid)
-        except NotFound:
-            continue
-        except Conflict:
-            print(f"{one['kind']} {name}: stays, it was made anew meanwhile", file=sys.stderr)
-            continue
-        print(f"{one['kind']} {name}: deleted")
+def _stays(text: str) -> None:
+    print(text, file=sys.stderr)

@@ -113,11 +113,12 @@ def _locked(folder: Path) -> Any:
 
 
 def _install(folder: Path) -> None:
-    from controllers.manifests.bundle import Choice, installed
+    from controllers.manifests.bundle import installed
+    from controllers.manifests.choice import DEFAULT
     from controllers.manifests.rbac import PARTS
     from kubectl_kpolicy.output.structured import json_text, list_of
 
-    objects = [one for one in installed(Choice()) if one["kind"] != "Deployment"]
+    objects = [one for one in installed(DEFAULT) if one["kind"] != "Deployment"]
     kubectl(folder, "apply", "--server-side", "-f", "-", given=json_text(list_of(objects)))
     names = [f"kyverno:{part}" for part in PARTS]
     _until(lambda: all('"rules":[{' in _compact(folder, name) for name in names))
@@ -133,7 +134,7 @@ def _compact(folder: Path, name: str) -> str:
 def _account(folder: Path) -> Path:
     """Write the kubeconfig of the service account that the engine starts as; it asks for tokens of the others itself."""
     from controllers.kube.accounts import ACCOUNTS, Job
-    from controllers.manifests.rbac import NAMESPACE
+    from controllers.manifests.choice import NAMESPACE
 
     name = ACCOUNTS[Job.ADMISSION]
     token = kubectl(folder, "create", "token", name, "-n", NAMESPACE, "--duration=24h")

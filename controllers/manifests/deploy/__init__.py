@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from controllers.kube.accounts import ACCOUNTS, Job
-from controllers.manifests.rbac import NAMESPACE
+from controllers.manifests.choice import DEFAULT, NAMESPACE
 
 if TYPE_CHECKING:
+    from controllers.manifests.choice import Choice
     from engine.model import Object
 
-DIGEST: Final = ""
-"""Digest of the released image, which the release writes here once it is pushed; empty while there is none."""
-IMAGE: Final = "ghcr.io/kpolicy/kpolicy:v0.1.0" + (f"@{DIGEST}" if DIGEST else "")
-_PINNED: Final = re.compile(r"[^@\s]+@sha256:[0-9a-f]{64}")
+PINNED: Final = re.compile(r"[^@\s]+@sha256:[0-9a-f]{64}")
 DOCKERFILE: Final = Path(__file__).with_name("Dockerfile")
 NAME: Final = "kyverno-admission-controller"
 SERVICE: Final = "kyverno-svc"
@@ -31,11 +29,26 @@ CLIENT_CA_SECRET: Final = "kpolicy-client-ca"  # noqa: S105 - the name of an obj
 CLIENT_CA_FOLDER: Final = "/etc/kpolicy/client-ca"
 CLIENT_NAME: Final = "kube-apiserver-webhook-client"
 """The common name of that certificate, so that the authority of a cluster can be named that signs people's, too."""
-_SELECTOR: Final = {
+UNPRIVILEGED_POD: Final = {
+    "runAsNonRoot": True,
+    "runAsUser": 65532,
+    "runAsGroup": 65532,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+UNPRIVILEGED_CONTAINER: Final = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "privileged": False,
+    "readOnlyRootFilesystem": True,
+    "runAsNonRoot": True,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+"""What the restricted profile asks of Pods and containers, and a root that nobody writes."""
+SELECTOR: Final = {
     "app.kubernetes.io/component": "admission-controller",
     "app.kubernetes.io/instance": "kyverno",
 }
-_LABELS: Final = {**_SELECTOR, "app.kubernetes.io/part-of": "kyverno"}
+_LABELS: Final = {**SELECTOR, "app.kubernetes.io/part-of": "kyverno"}
 
 RESOURCE_FILTERS: Final = (
     "[Event,*,*]", "[*/*,kube-system,*]", "[*/*,kube-public,*]", "[*/*,kube-node-lease,*]",
@@ -49,7 +62,7 @@ RESOURCE_FILTERS: Final = (
 
 def is_pinned(image: str) -> bool:
     """Tell whether an image is named by its digest; what a tag names is for whoever may push to the registry to say."""
-    return _PINNED.fullmatch(image) is not None
+    return PINNED.fullmatch(image) is not None
 
 
 def namespace_of(name: str = NAMESPACE) -> Object:
@@ -80,43 +93,29 @@ def config_map(namespace: str = NAMESPACE) -> Object:
     }
 
 
-def deployment(namespace: str = NAMESPACE, image: str = IMAGE, replicas: int = 3) -> Object:
+def deployment(choice: Choice = DEFAULT) -> Object:
     """Return the Deployment: replicas that all answer requests, of which one leads."""
     return {
-        **_head("apps/v1", "Deployment", NAME, namespace),
+        **_head("apps/v1", "Deployment", NAME, choice.namespace),
         "spec": {
-            "replicas": replicas,
+            "replicas": choice.replicas,
             "revisionHistoryLimit": 10,
-            "selector": {"matchLabels": {**_SELECTOR}},
+            "selector": {"matchLabels": {**SELECTOR}},
             "strategy": {
                 "type": "RollingUpdate",
                 "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0},
             },
-            "template": {"metadata": {"labels": {**_LABELS}}, "spec": _pod(image)},
+            "template": {"metadata": {"labels": {**_LABELS}}, "spec": _pod(choice)},
         },
     }
 
 
-def _pod(image: str) -> Object:
-    return {
+def _pod(choice: Choice) -> Object:
+    made: Object = {
         "serviceAccountName": ACCOUNTS[Job.ADMISSION],
         "terminationGracePeriodSeconds": 45,
-        "topologySpreadConstraints": [
-            {
-                "labelSelector": {"matchLabels": {**_SELECTOR}},
-                "maxSkew": 1,
-                "topologyKey": key,
-                "whenUnsatisfiable": "ScheduleAnyway",
-            }
-            for key in ("kubernetes.io/hostname", "topology.kubernetes.io/zone")
-        ],
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": 65532,
-            "runAsGroup": 65532,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
-        "containers": [_container(image)],
+        "securityContext": {**UNPRIVILEGED_POD},
+        "containers": [_container(choice)],
         "volumes": [
             {"name": "scratch", "emptyDir": {"sizeLimit": "64Mi"}},
             {
@@ -128,6 +127,25 @@ def _pod(image: str) -> Object:
                 },
             },
         ],
+    }
+    if choice.with_topology_spread:
+        made["topologySpreadConstraints"] = [_spread(key) for key in _DOMAINS]
+    if choice.pull_secrets:
+        made["imagePullSecrets"] = [{"name": one} for one in choice.pull_secrets]
+    if choice.priority_class:
+        made["priorityClassName"] = choice.priority_class
+    return made
+
+
+_DOMAINS: Final = ("kubernetes.io/hostname", "topology.kubernetes.io/zone")
+
+
+def _spread(key: str) -> Object:
+    return {
+        "labelSelector": {"matchLabels": {**SELECTOR}},
+        "maxSkew": 1,
+        "topologyKey": key,
+        "whenUnsatisfiable": "ScheduleAnyway",
     }
 
 
@@ -148,11 +166,11 @@ def arguments(
     ]
 
 
-def _container(image: str) -> Object:
+def _container(choice: Choice) -> Object:
     return {
         "name": "kpolicy",
-        "image": image,
-        "args": arguments(),
+        "image": choice.image,
+        "args": [*arguments(), *choice.flags],
         "env": [
             _from_field("KYVERNO_NAMESPACE", "metadata.namespace"),
             _from_field("KYVERNO_POD_NAME", "metadata.name"),
@@ -167,17 +185,10 @@ def _container(image: str) -> Object:
         "readinessProbe": _probe("/health/readiness", periodSeconds=5),
         "startupProbe": _probe("/health/liveness", periodSeconds=3, failureThreshold=20),
         "resources": {
-            "requests": {"cpu": "100m", "memory": "128Mi"},
-            "limits": {"memory": "512Mi"},
+            "requests": {"cpu": choice.cpu, "memory": choice.memory},
+            "limits": {"memory": choice.memory_limit},
         },
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "privileged": False,
-            "readOnlyRootFilesystem": True,
-            "runAsNonRoot": True,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": {**UNPRIVILEGED_CONTAINER},
         "volumeMounts": [
             {"name": "scratch", "mountPath": "/tmp"},  # noqa: S108 - inside the container
             {"name": "client-ca", "mountPath": CLIENT_CA_FOLDER, "readOnly": True},
@@ -206,7 +217,7 @@ def service(namespace: str = NAMESPACE) -> Object:
         **_head("v1", "Service", SERVICE, namespace),
         "spec": {
             "type": "ClusterIP",
-            "selector": {**_SELECTOR},
+            "selector": {**SELECTOR},
             "ports": [
                 {"name": "https", "port": 443, "protocol": "TCP", "targetPort": "https"},
                 {"name": "metrics", "port": METRICS_PORT, "protocol": "TCP", "targetPort": "metrics"},
@@ -219,7 +230,7 @@ def disruption_budget(namespace: str = NAMESPACE) -> Object:
     """Return the PodDisruptionBudget: replicas are moved one at a time."""
     return {
         **_head("policy/v1", "PodDisruptionBudget", NAME, namespace),
-        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {**_SELECTOR}}},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {**SELECTOR}}},
     }
 
 
@@ -231,7 +242,7 @@ def network_policy(namespace: str = NAMESPACE) -> Object:
     return {
         **_head("networking.k8s.io/v1", "NetworkPolicy", NAME, namespace),
         "spec": {
-            "podSelector": {"matchLabels": {**_SELECTOR}},
+            "podSelector": {"matchLabels": {**SELECTOR}},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [
                 {"ports": [{"port": HTTPS_PORT, "protocol": "TCP"}]},
@@ -261,12 +272,27 @@ def _head(api_version: str, kind: str, name: str, namespace: str) -> Object:
     }
 
 
-def controllers(namespace: str = NAMESPACE, image: str = IMAGE, replicas: int = 3) -> list[Object]:
+def service_monitor(namespace: str = NAMESPACE) -> Object:
+    """Return the ServiceMonitor by which the Prometheus operator has the metrics scraped."""
+    return {
+        **_head("monitoring.coreos.com/v1", "ServiceMonitor", NAME, namespace),
+        "spec": {
+            "selector": {"matchLabels": {**SELECTOR}},
+            "endpoints": [{"port": "metrics", "path": "/metrics", "interval": "30s"}],
+        },
+    }
+
+
+def controllers(choice: Choice = DEFAULT) -> list[Object]:
     """Return everything that runs the controllers, without roles and kinds."""
+    wanted = {
+        network_policy: choice.with_network_policy,
+        disruption_budget: choice.with_disruption_budget,
+        service_monitor: choice.with_service_monitor,
+    }
     return [
-        config_map(namespace),
-        service(namespace),
-        network_policy(namespace),
-        disruption_budget(namespace),
-        deployment(namespace, image, replicas),
+        config_map(choice.namespace),
+        service(choice.namespace),
+        *(make(choice.namespace) for make, is_wanted in wanted.items() if is_wanted),
+        deployment(choice),
     ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from controllers.kube.accounts import ACCOUNTS, Job
+from controllers.manifests.choice import NAMESPACE
 
 from . import rules
 from .own_kinds import people_roles
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from engine.model import Object
 
-NAMESPACE: Final = "kyverno"
 GROUP: Final = "rbac.authorization.k8s.io"
 PARTS: Final = {f"{job.value}-controller": job for job in Job}
 """The jobs by upstream's names for those who do them, which labels of people's rights name."""
@@ -29,14 +29,14 @@ _WERE_ONE: Final = (Job.ADMISSION, Job.BACKGROUND)
 _INSTANCE: Final = {"app.kubernetes.io/instance": "kyverno"}
 
 
-def roles(namespace: str = NAMESPACE) -> list[Object]:
-    """Return service accounts, roles and bindings for controllers that run in `namespace`."""
+def roles(namespace: str = NAMESPACE, *, with_people: bool = True) -> list[Object]:
+    """Return service accounts, roles and bindings for controllers that run in `namespace`, and roles for people."""
     made = [_account(namespace, job) for job in Job]
     for part, job in PARTS.items():
         made += [_collected(part), _core(part, job), _cluster_binding(part, job, namespace)]
         if permitted := rules.OWN_NAMESPACE.get(job, ()):
             made += [_own_role(part, permitted, namespace), _own_binding(part, job, namespace)]
-    return [*made, *_for_people(), *people_roles()]
+    return [*made, *_for_people(), *people_roles()] if with_people else made
 
 
 def _labels(part: str) -> dict[str, str]:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from controllers.kube.kinds import Kind
+from controllers.manifests import removal
 from controllers.manifests.bundle import Choice, removed
-from kubectl_kpolicy.cli import uninstall
 from tests.controllers.kube.fake import FakeClient
-
-if TYPE_CHECKING:
-    import pytest
 
 ADMISSION = "admissionregistration.k8s.io"
 WEBHOOKS = Kind(ADMISSION, "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", False)  # fmt: skip
@@ -29,43 +26,46 @@ def _object(kind: Kind, name: str, *, is_ours: bool, namespace: str = "") -> dic
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
 
 
-def _removed(client: FakeClient) -> list[tuple[str, str]]:
+def _removed(client: FakeClient, said: list[str]) -> list[tuple[str, str]]:
+    """Remove everything of ours; what is said of it is added to `said`."""
+
     async def play() -> None:
-        await uninstall._remove(client, await uninstall._ours(client, removed(Choice())))
+        found = await removal.ours(client, removed(Choice()), said.append)
+        await removal.remove(client, found, said.append, said.append)
 
     asyncio.run(play())
     return [(one.resource, one.name) for one in client.calls if one.verb == "delete"]
 
 
-def test_what_is_ours_goes_webhooks_before_settings(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_ours_goes_webhooks_before_settings() -> None:
+    said: list[str] = []
     client = FakeClient(
         _object(CONFIG_MAPS, "kyverno", is_ours=True, namespace="kyverno"),
         _object(WEBHOOKS, RESOURCE, is_ours=True),
         kinds=(WEBHOOKS, CONFIG_MAPS),
     )
-    names = [name for _, name in _removed(client)]
+    names = [name for _, name in _removed(client, said)]
     assert names == [RESOURCE, "kyverno"]
-    assert capsys.readouterr().out.splitlines() == [
+    assert said == [
         f"ValidatingWebhookConfiguration {RESOURCE}: deleted",
         "ConfigMap kyverno: deleted",
     ]
 
 
-def test_what_kyverno_brought_under_the_same_names_stays(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_kyverno_brought_under_the_same_names_stays() -> None:
+    said: list[str] = []
     client = FakeClient(
         _object(WEBHOOKS, RESOURCE, is_ours=False),
         _object(WEBHOOKS, POLICY, is_ours=True),
         kinds=(WEBHOOKS,),
     )
-    assert [name for _, name in _removed(client)] == [POLICY]
-    assert f"{RESOURCE}: stays, it is not ours" in capsys.readouterr().err
+    assert [name for _, name in _removed(client, said)] == [POLICY]
+    assert f"ValidatingWebhookConfiguration {RESOURCE}: stays, it is not ours" in said
 
 
 def test_what_is_not_there_is_not_named() -> None:
     client = FakeClient(_object(WEBHOOKS, POLICY, is_ours=True), kinds=(WEBHOOKS,))
-    found = asyncio.run(uninstall._ours(client, removed(Choice())))
+    found = asyncio.run(removal.ours(client, removed(Choice()), print))
     assert [one["metadata"]["name"] for one, _, _ in found] == [POLICY]
 
 

@@ -10,10 +10,11 @@ import pytest
 
 from controllers.kube import KubeError
 from controllers.kube.kinds import SECRETS
+from controllers.manifests.written import REVIEW_KEY
 from controllers.runtime import metrics as figures
 from controllers.runtime.admission_limiter import AdmissionLimiter, Overloaded
 from controllers.runtime.background_queue import BackgroundQueue
-from controllers.runtime.entropy import SECRET_NAME, fixed_key, seed_of, shared_key
+from controllers.runtime.entropy import fixed_key, seed_of, shared_key
 from controllers.runtime.evaluating import evaluate_with
 from controllers.runtime.metrics import Metrics
 from controllers.store.policies import read_policy
@@ -116,7 +117,7 @@ def test_every_replica_draws_from_one_key_that_nobody_can_guess() -> None:
         assert first == await shared_key(client, "kyverno")
         assert len(first) == 32
         assert first != await shared_key(FakeClient(), "kyverno")
-        secret = await client.get(SECRETS, SECRET_NAME, "kyverno")
+        secret = await client.get(SECRETS, REVIEW_KEY, "kyverno")
         await client.update(SECRETS, {**secret, "data": {"key": base64.b64encode(b"short").decode()}})  # fmt: skip
         with pytest.raises(KubeError, match="does not hold a key"):
             await shared_key(client, "kyverno")

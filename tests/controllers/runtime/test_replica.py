@@ -21,7 +21,8 @@ from controllers.kube.kinds import (
     VALIDATING_WEBHOOKS,
 )
 from controllers.manifests.crds import definitions
-from controllers.replica import LEASE, Replica
+from controllers.manifests.written import LEASE
+from controllers.replica import Replica
 from controllers.runtime.options import read_options
 from engine.errors import EngineError
 from kpolicy_sandbox.server import Sandbox

@@ -15,7 +15,7 @@ from controllers.kube.kinds import (
     UPDATE_REQUESTS,
     VALIDATING_WEBHOOKS,
 )
-from controllers.webhook.path_controller import SECRET_NAME
+from controllers.manifests.written import CALLERS
 from tests.e2e import engine
 
 from .stage import CODE, Stage, hold, pod, posting, review, staged, tried, until
@@ -65,7 +65,7 @@ def run(tier: Tier, say: Say) -> None:
         asyncio.run(_known(stage, say))
         stage.stop()
         # a certificate that was known once is asked for ever after, unless an administrator takes that back
-        tier.kubectl("delete", "secret", "-n", engine.NAMESPACE, SECRET_NAME)
+        tier.kubectl("delete", "secret", "-n", engine.NAMESPACE, CALLERS)
         _as_shipped(stage)
         asyncio.run(_by_path(stage, say))
 

@@ -1,0 +1,56 @@
+"""What whoever installs may choose, with defaults, for `kubectl kpolicy install`, the Helm chart and the kustomize base alike.
+
+Everything that is installed is a function of a `Choice`; flags of the command and values of the chart are its fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NAMESPACE: Final = "kyverno"
+DIGEST: Final = ""
+"""Digest of the released image, which the release writes here once it is pushed; empty while there is none."""
+IMAGE: Final = "ghcr.io/kpolicy/kpolicy:v0.1.0" + (f"@{DIGEST}" if DIGEST else "")
+
+
+def _said(default: Any, words: str) -> Any:
+    """Return a field with the words that help texts and the chart's values say of it."""
+    return field(default=default, metadata={"words": words})
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is installed, and how."""
+
+    namespace: str = _said(NAMESPACE, "namespace of the controllers")
+    image: str = _said(IMAGE, "image of the controllers, best by digest: NAME@sha256:DIGEST")
+    replicas: int = _said(3, "how many controllers run")
+    flags: tuple[str, ...] = _said((), "one more flag of the controllers, such as --omitEvents=PolicyApplied")  # fmt: skip
+    cpu: str = _said("100m", "processor time that each replica asks for")
+    memory: str = _said("128Mi", "memory that each replica asks for")
+    memory_limit: str = _said("512Mi", "memory beyond which a replica is ended")
+    pull_secrets: tuple[str, ...] = _said(
+        (), "a Secret of the namespace by which the image is pulled"
+    )
+    priority_class: str = _said("", "PriorityClass of the replicas, such as system-cluster-critical")  # fmt: skip
+    with_namespace: bool = _said(True, "the namespace itself, which admits restricted Pods only")
+    with_people_roles: bool = _said(True, "roles for people: what view, edit and admin gain, and who asks, approves, issues and audits")  # fmt: skip
+    with_network_policy: bool = _said(True, "the NetworkPolicy: in come requests and metrics, out go DNS and HTTPS")  # fmt: skip
+    with_disruption_budget: bool = _said(True, "the PodDisruptionBudget: replicas are moved one at a time")  # fmt: skip
+    with_topology_spread: bool = _said(True, "the wish to have replicas on different nodes and in different zones")  # fmt: skip
+    with_service_monitor: bool = _said(False, "a ServiceMonitor of the Prometheus operator")
+    with_kinds: bool = _said(True, "the kinds (CustomResourceDefinitions)")
+    with_controllers: bool = _said(True, "the controllers, and what stands around them")
+
+
+DEFAULT: Final = Choice()
+"""What is installed where nobody chooses."""
+
+
+def words_of() -> Mapping[str, str]:
+    """Return what is to be said of each field."""
+    return {one.name: one.metadata["words"] for one in fields(Choice)}
