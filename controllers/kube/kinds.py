@@ -107,6 +107,8 @@ DELETING_POLICIES = tuple(
 
 VALIDATING_POLICIES, NAMESPACED_VALIDATING_POLICIES = CEL_POLICIES[:2]
 CEL_EXCEPTIONS = Kind("policies.kyverno.io", "v1", "policyexceptions", "PolicyException")
+EXCEPTIONS = {one.group: one for one in (POLICY_EXCEPTIONS, CEL_EXCEPTIONS)}
+"""The kinds of exceptions, by the group of the policies that they are from."""
 POLICY_REPORTS = Kind("wgpolicyk8s.io", "v1alpha2", "policyreports", "PolicyReport")
 CLUSTER_POLICY_REPORTS = Kind("wgpolicyk8s.io", "v1alpha2", "clusterpolicyreports", "ClusterPolicyReport", False)  # fmt: skip
 GRANT_POLICIES = Kind("kpolicy.io", "v1alpha1", "grantpolicies", "GrantPolicy", False)

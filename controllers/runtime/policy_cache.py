@@ -17,7 +17,7 @@ from controllers.store.exceptions import (
     read_cel_exception,
     read_exception,
 )
-from controllers.store.policies import CEL_KEY, content_hash, is_cel, policy_key, read_policy
+from controllers.store.policies import content_hash, is_cel, policy_key, read_policy
 from engine.errors import EngineError
 from engine.evaluate import CompiledPolicy, compile_policy
 from engine.exceptions import CompiledException, compile_exception
@@ -42,7 +42,7 @@ class Snapshot:
 
     `routes` are by path, `compiled` by policy key, `problems` say why a policy (by key) or exception is not in force as
     written. `names_events` tells whether some rule is written for Events by name (they are filtered out otherwise);
-    `granted` are the grants behind exceptions, by the key of the exception.
+    `granted` are the grants behind exceptions of both groups, by what tells the exception from all others.
     """
 
     routes: Mapping[str, WebhookRoute] = field(default_factory=lambda: build_routes(()))
@@ -64,7 +64,7 @@ class Snapshot:
         found: dict[str, PolicyException | CelException] = {
             one.key: one.exception for one in self.exceptions
         }
-        return found | {f"{CEL_KEY}{one.key}": one.exception for one in self.cel_exceptions}
+        return found | {one.exception.identity: one.exception for one in self.cel_exceptions}
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def _classic(exceptions: Iterable[Compiled]) -> tuple[CompiledException, ...]:
 
 
 def _granted(exceptions: Iterable[Compiled]) -> dict[str, Granted]:
-    found = (granted_by(one.exception) for one in _classic(exceptions))
+    found = (granted_by(one.exception) for one in exceptions)
     return {one.exception: one for one in found if one is not None}
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from engine.model.celpolicies import CEL_KEY
 from engine.parse import parse_exception
 
-from .policies import CEL_KEY, content_hash, is_cel
+from .policies import content_hash, is_cel
 
 if TYPE_CHECKING:
     from engine.model import Object, PolicyException

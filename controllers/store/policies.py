@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from engine.autogen import generated_rules
+from engine.model.celpolicies import CEL_KEY
 from engine.model.kinds import CEL_GROUP, NAMESPACED, identity, kind_of
 from engine.parse import parse_policy
 
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from engine.model import Json, Object, Policy, RuleResult
-
-CEL_KEY = "cel:"
-"""What begins the keys of exceptions of CEL_GROUP, which may be named as classic ones are."""
 
 _COUNTED = ("validate", "generate", "mutate", "verifyImages")
 

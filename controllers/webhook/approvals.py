@@ -71,7 +71,7 @@ class Approvals:
         target = target_of(review, request)
         asked = CodeRequest(
             user=claim.binding.username,
-            policy=claim.name,
+            policy=claim.policy,
             rules=claim.rules,
             kind=target["kind"],
             namespace=target["namespace"],

@@ -14,6 +14,7 @@ from controllers.store.audit_notes import Deed
 from engine.cleanup.ttl import due_at, instant_of
 from engine.errors import EvaluationError
 from engine.exceptions.cover import EXPIRES_AT
+from engine.grants.subjects import identity_of, subject_text
 from engine.lang.gotext import compact_json
 from engine.model.kinds import CEL_GROUP, CLASSIC_GROUP, KINDS
 from engine.reach import GRANT_ANNOTATION
@@ -180,11 +181,15 @@ def _about(request: Mapping[str, Any], obj: Object) -> Object:
 def _policy(obj: Object) -> str:
     """Return the policy and rules that an object of ours is about, as the trail writes them."""
     spec = obj.get("spec") or {}
+    namespace = str((obj.get("metadata") or {}).get("namespace") or "")
     for one in spec.get("exceptions") or ():
         if isinstance(one, dict):
             return f"{one.get('policyName')}/{','.join(map(str, one.get('ruleNames') or ()))}"
+    for one in spec.get("policyRefs") or ():
+        if isinstance(one, dict):
+            return identity_of(str(one.get("name")), str(one.get("kind")), namespace)
     if isinstance(spec.get("policy"), str):
-        return f"{spec['policy']}/{','.join(map(str, spec.get('rules') or ())) or '*'}"
+        return subject_text(spec["policy"], map(str, spec.get("rules") or ()))
     return ""
 
 

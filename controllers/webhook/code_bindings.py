@@ -23,7 +23,7 @@ OPERATIONS = frozenset({"CREATE", "UPDATE"})
 
 @dataclass(frozen=True, slots=True)
 class CodeBinding:
-    """A policy (by key) that blocks a request with its rules, and what a code for that is bound to.
+    """A policy (by its identity) that blocks a request with its rules, and what a code for that is bound to.
 
     One written in CEL is one rule without a name.
     """
@@ -32,15 +32,10 @@ class CodeBinding:
     rules: tuple[str, ...]
     binding: Binding
 
-    @property
-    def name(self) -> str:
-        """Return the policy's name."""
-        return name_of(self.policy)
 
-
-def name_of(key: str) -> str:
-    """Return the name of the policy with a key."""
-    return key.rpartition("/")[2].rpartition(":")[2]
+def rules_named(results: Iterable[RuleResult]) -> tuple[str, ...]:
+    """Return the rules of one policy that people name; one written in CEL has none, whatever its answers are called."""
+    return tuple(sorted({one.rule for one in results if one.rule and not one.is_of_cel}))
 
 
 def can_carry(review: Review) -> bool:
@@ -97,7 +92,7 @@ async def claims_of(
     return [
         CodeBinding(
             policy=key,
-            rules=tuple(sorted({one.rule for one in results if one.rule})),
+            rules=rules_named(results),
             binding=_binding(
                 review,
                 request,

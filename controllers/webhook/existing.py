@@ -18,7 +18,7 @@ from engine.grants.requests import covers
 from engine.model import Status
 from engine.record import replace
 
-from .code_bindings import name_of, user_of
+from .code_bindings import user_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,8 +105,7 @@ def is_component(user: str) -> bool:
 
 
 def _speaks_of(policies: Sequence[GrantPolicy], result: RuleResult, namespace: str) -> bool:
-    name = name_of(result.policy)
-    return any(covers(one, name, (result.rule,), namespace) for one in policies)
+    return any(covers(one, result.identity, (result.rule,), namespace) for one in policies)
 
 
 def _rule_of(route: WebhookRoute, result: RuleResult) -> Rule | None:

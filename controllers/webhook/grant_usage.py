@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from controllers.runtime.evaluating import evaluate_with
 from controllers.store.grant_uses import SOURCE, GrantUses, Tally
+from controllers.store.policies import key_of_exception
 from controllers.store.uses import CodeUseRecord, use_key
 from engine.errors import EngineError
 from engine.evaluate import PolicySet
-from engine.evaluate.rules import CompiledPolicy
 from engine.record import replace
 
 from .caller import is_proven
-from .code_bindings import body_of, target_of, user_of
+from .code_bindings import body_of, rules_named, target_of, user_of
 from .existing import ExistingViolations
 from .live import Live
 from .verdicts import Ruling, blocking, rule_on_validation
@@ -123,7 +123,7 @@ class GrantUsage:
         """Return what the grants among the exceptions of some results make of them."""
         granted = self._cache.policies.snapshot.granted
         covered = {
-            (one.policy, one.rule): [granted[key] for key in one.exceptions if key in granted]
+            _rule_of(one): [granted[key] for key in _exceptions_of(one) if key in granted]
             for one in results
             if one.exceptions
         }
@@ -134,7 +134,7 @@ class GrantUsage:
             refused = blocking(asked.route, asked.review, without)
             plan = _Plan()
             for result in refused:
-                await self._choose(asked, result, covered.get((result.policy, result.rule)), plan)
+                await self._choose(asked, result, covered.get(_rule_of(result)), plan)
             if plan.spent:
                 results = await self._without(asked, results, plan.spent, budget)
         return UsedGrants(results, tuple(plan.needs.values()), tuple(plan.used.values()), frozenset(plan.spent))  # fmt: skip
@@ -219,14 +219,15 @@ class GrantUsage:
         spent: Collection[str],
         budget: float,
     ) -> Sequence[RuleResult]:
-        """Return the results as they are when some exceptions (by key) do not count."""
-        concerned = {one.identity for one in results if any(key in spent for key in one.exceptions)}
+        """Return the results as they are when some exceptions (by identity) do not count."""
+        concerned = {
+            one.identity for one in results if any(key in spent for key in _exceptions_of(one))
+        }
         policies = tuple(
-            _narrowed(one, spent)
-            for one in asked.route.blocking.policies
-            if one.policy.identity in concerned
+            one for one in asked.route.blocking.policies if one.policy.identity in concerned
         )
-        found = await evaluate_with(self._resolver, PolicySet(policies), asked.review, asked.inputs)
+        inputs = replace(asked.inputs, disregarded=frozenset(spent))
+        found = await evaluate_with(self._resolver, PolicySet(policies), asked.review, inputs)
         others = (one for one in results if one.identity not in concerned)
         return await self._existing.judge(
             asked.route, asked.review, asked.request, [*others, *found.results], budget
@@ -237,8 +238,8 @@ class GrantUsage:
         return CodeUseRecord(
             name="",
             user=user_of(request),
-            policy=result.policy,
-            rules=(result.rule,),
+            policy=result.identity,
+            rules=rules_named((result,)),
             operation=review.operation,
             target=target_of(review, request),
             fingerprint=body_of(review),
@@ -247,11 +248,11 @@ class GrantUsage:
         )
 
 
-def _narrowed(compiled: CompiledPolicy, spent: Collection[str]) -> CompiledPolicy:
-    rules = tuple(
-        replace(rule, exceptions=tuple(one for one in rule.exceptions if one.key not in spent))
-        if rule.exceptions
-        else rule
-        for rule in compiled.rules
-    )
-    return CompiledPolicy(compiled.policy, rules)
+def _rule_of(result: RuleResult) -> tuple[str, str]:
+    """Return the rule that a result is of; a policy written in CEL is one, whatever its answers are called."""
+    return result.identity, "" if result.is_of_cel else result.rule
+
+
+def _exceptions_of(result: RuleResult) -> list[str]:
+    """Return the identities of the exceptions that excused a result."""
+    return [key_of_exception(result, key) for key in result.exceptions]

@@ -15,6 +15,7 @@ from engine.cleanup.ttl import instant_of
 from engine.errors import EngineError
 from engine.exceptions.cover import EXPIRES_AT
 from engine.grants import exception_of, parse_grant
+from engine.grants.cause import group_of, says_same
 from engine.grants.circumstances import state_of
 from engine.reach import GRANT_ANNOTATION, is_granted
 
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
 
     from controllers.kube import Client
     from engine.model import Object
-
-
-_DEFAULTS = {"background": True}
-"""What the server may add to the spec of an exception."""
 
 
 class NotGranted(EngineError):  # noqa: N818 - it names the verdict
@@ -72,12 +69,14 @@ def ended(ends: datetime | None, now: datetime) -> list[str]:
 
 def _is_caused(obj: Object, grant: Object, ends: datetime) -> bool:
     """Tell whether an exception says what the grant's own says; an end that is nearer is fine."""
-    wanted = exception_of(parse_grant(grant), ends)
+    parsed = parse_grant(grant)
+    wanted = exception_of(parsed, ends)
     metadata, expected = obj.get("metadata") or {}, wanted["metadata"]
     given = instant_of(str(_annotations(obj).get(EXPIRES_AT) or ""))
     shared = ("kpolicy.io/grant", "kpolicy.io/uses")
     return (
-        {**_DEFAULTS, **(obj.get("spec") or {})} == {**_DEFAULTS, **wanted["spec"]}
+        str(obj.get("apiVersion") or "").startswith(f"{group_of(parsed)}/")
+        and says_same(obj.get("spec") or {}, wanted["spec"])
         and (metadata.get("name"), metadata.get("namespace")) == (expected["name"], expected["namespace"])
         and all(_annotations(obj).get(key) == expected["annotations"].get(key) for key in shared)
         and given is not None

@@ -157,7 +157,7 @@ def _check_block(obj: Object, key: bytes) -> None:
     asked = (spec.get("policy"), target.get("kind"), target.get("name"), obj["metadata"].get("namespace"))  # fmt: skip
     told = (block.policy, block.kind, block.name, block.namespace)
     rules = set(spec.get("rules") or ())
-    if asked != told or not rules or not rules <= set(block.rules):
+    if asked != told or bool(rules) is not bool(block.rules) or not rules <= set(block.rules):
         raise Refused("refused: the denial of spec.block was about something else")
 
 

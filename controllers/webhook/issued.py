@@ -134,7 +134,7 @@ def _fits(
         and spec.get("user") == user_of(request)
         and status.get("state") != "void"
         and not (obj.get("metadata") or {}).get("deletionTimestamp")
-        and binding.get("policy") == claim.name
+        and binding.get("policy") == claim.policy
         and (set(claim.rules) <= set(rules) if claim.rules else not rules)
         and all(wanted.get(key) == target[key] for key in ("kind", "namespace", "name"))
     )

@@ -34,7 +34,7 @@ from engine.grants.approvals import SERVICE_ACCOUNT
 from engine.grants.blocks import Block, block_id, block_key
 from engine.grants.blocks import target_of as asked_for
 from engine.grants.requests import covers, lets_ask
-from engine.model.kinds import named
+from engine.model.kinds import named as policy_named
 
 from .approvals import Approvals
 from .caller import is_proven
@@ -45,8 +45,8 @@ from .code_bindings import (
     can_carry,
     claims_of,
     groups_of,
-    name_of,
     rules_by_policy,
+    rules_named,
     target_of,
     user_of,
 )
@@ -129,7 +129,7 @@ class OneTimeCodes:
             return ruling
         user = user_of(request)
         groups = frozenset((request.get("userInfo") or {}).get("groups") or ())
-        named = {key: sorted({one.rule for one in results}) for key, results in by_policy.items()}
+        named = {key: rules_named(results) for key, results in by_policy.items()}
         covering = _covering(policies, named, review.namespace, user, groups)
         ruling = replace(ruling, tail=_ways_out(covering, named, review, self._block_key))
         modes = {key: found for key, found in _with_codes(covering).items() if found is not None}
@@ -300,10 +300,10 @@ class OneTimeCodes:
         self, request: Mapping[str, Any], claim: CodeBinding, policy: GrantPolicy, key: Key
     ) -> str:
         if is_proven() and not await self.throttle.may_mint(user_of(request)):
-            return f"no one-time code for {claim.name}: {TOO_OFTEN}\n"
+            return f"no one-time code for {claim.policy}: {TOO_OFTEN}\n"
         code, ends = await self._fresh(claim, policy, key)
         if not code:
-            return f"no one-time code for {claim.name}: {TOO_MANY}\n"
+            return f"no one-time code for {claim.policy}: {TOO_MANY}\n"
         if is_proven():
             self.throttle.count(MINTED, user_of(request), writes=request.get("dryRun") is not True)
         return _offered(claim, code, ends, is_strict=policy.strict_codes)
@@ -320,10 +320,10 @@ class OneTimeCodes:
         approval = await self._approvals.of(claim, policy, self._clock.now())
         if approval is None:
             asked = self._approvals.request(review, request, claim)
-            return f"a one-time code for {claim.name} needs somebody else's approval: kubectl kpolicy otp approve {asked}\n"
+            return f"a one-time code for {claim.policy} needs somebody else's approval: kubectl kpolicy otp approve {asked}\n"
         code = self._approvals.code(approval, claim, key)
         if use_name(code) in await self._uses.records(claim.binding.username, claim.policy):
-            return f"no one-time code for {claim.name}: the approved one was used\n"
+            return f"no one-time code for {claim.policy}: the approved one was used\n"
         return _offered(claim, code, approval.ends, is_strict=policy.strict_codes)
 
     async def _fresh(
@@ -353,7 +353,7 @@ class OneTimeCodes:
     async def _may_redeem(self, request: Mapping[str, Any], claim: CodeBinding) -> bool:
         """Ask whether somebody holds the verb `redeem` on a policy; raises KubeError."""
         info = request.get("userInfo") or {}
-        kind, key = named(claim.policy)
+        kind, key = policy_named(claim.policy)
         namespace, _, name = key.rpartition("/")
         about = {
             "verb": "redeem",
@@ -370,9 +370,9 @@ class OneTimeCodes:
 def _offered(claim: CodeBinding, code: str, ends: datetime, *, is_strict: bool) -> str:
     if not is_proven():
         # INVARIANT: no code is told to somebody who did not prove to be the API server
-        return f"one-time code for {claim.name}: kubectl kpolicy otp claim {use_name(code)} (until {ends:%H:%M:%S} UTC)\n"
+        return f"one-time code for {claim.policy}: kubectl kpolicy otp claim {use_name(code)} (until {ends:%H:%M:%S} UTC)\n"
     how = "by `kubectl kpolicy otp claim`" if is_strict else "in annotation kpolicy.io/code"
-    return f"one-time code for {claim.name}: {shown(code)} (until {ends:%H:%M:%S} UTC, {how})\n"
+    return f"one-time code for {claim.policy}: {shown(code)} (until {ends:%H:%M:%S} UTC, {how})\n"
 
 
 def _may_have_codes(user: str, modes: Mapping[str, GrantPolicy]) -> bool:
@@ -394,7 +394,7 @@ def _covering(
         key: [
             one
             for one in policies
-            if covers(one, name_of(key), rules, namespace) and lets_ask(one, user, groups)
+            if covers(one, key, rules, namespace) and lets_ask(one, user, groups)
         ]
         for key, rules in named.items()
     }
@@ -418,9 +418,9 @@ def _ways_out(
     """Return the lines that say how to ask for an exception, where somebody may be asked."""
     name = asked_for(review.metadata, is_new=review.operation == "CREATE")
     blocks = [
-        Block(name_of(key), tuple(named[key]), review.kind, name, review.namespace)
+        Block(key, tuple(named[key]), review.kind, name, review.namespace)
         for key, policies in covering.items()
-        if policies and any(named[key])
+        if policies
     ]
     return "".join(f"\nto request an exception: kubectl kpolicy grant --block {block_id(one, key)}" for one in blocks)  # fmt: skip
 

@@ -28,7 +28,8 @@ class Inputs:
     whole policy, `rule_values` and `foreach_values` those of a values file for (policy, rule), where foreach values are
     lists by element. `answers` hold what was looked up so far, `trust` the trust
     material for signatures. `within` is the namespace that questions are confined to, that of a namespaced policy.
-    `resolve_values` says that values which hold `{{ … }}` are read as expressions, too, as Kyverno does.
+    `resolve_values` says that values which hold `{{ … }}` are read as expressions, too, as Kyverno does. `disregarded` are
+    exceptions, by their identity, that are not to count.
     """
 
     now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
@@ -40,6 +41,7 @@ class Inputs:
     trust: Trust | None = None
     within: str = ""
     resolve_values: bool = False
+    disregarded: frozenset[str] = frozenset()
 
     def ask(self, lookup: Lookup) -> Answer:
         """Return the answer to `lookup`; raises LookupNeeded while there is none."""

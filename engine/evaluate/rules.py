@@ -212,7 +212,8 @@ def _covering(compiled: CompiledRule, state: State) -> tuple[CompiledException, 
     found = tuple(
         item
         for item in compiled.exceptions
-        if covers(
+        if item.exception.identity not in state.inputs.disregarded
+        and covers(
             item, compiled.policy.key, compiled.rule.name, state.review, state.inputs.now, holds
         )
     )

@@ -12,8 +12,9 @@ from .cause import exception_of
 from .issuing import IssuedCode, issuing_policy, parse_issued
 from .lifecycle import FINAL, Facts, GrantStatus, next_status
 from .model import Approvers, Decision, Grant, GrantPolicy, parse_grant, parse_grant_policy
-from .requests import Circumstances, Refusal, chosen_policy, refusals
+from .requests import Circumstances, chosen_policy, refusals
 from .spans import length_of, length_text
+from .subjects import Refusal
 
 __all__ = [
     "FINAL",

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.codes import signed
 from engine.record import record
 
+from .subjects import is_of_cel
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -22,7 +24,7 @@ _LONGEST: Final = 4096
 
 @record
 class Block:
-    """One policy's part of a denial."""
+    """One policy's part of a denial; `policy` is its identity, and one written in CEL has no rules to name."""
 
     policy: str
     rules: tuple[str, ...]
@@ -66,4 +68,5 @@ def read_block_id(text: str) -> Block | None:
     texts = (policy, kind, name, namespace)
     if not isinstance(rules, list) or not all(isinstance(one, str) for one in (*texts, *rules)):
         return None
-    return Block(policy, tuple(rules), kind, name, namespace) if policy and rules and kind else None
+    is_whole = policy and kind and (rules or is_of_cel(policy))
+    return Block(policy, tuple(rules), kind, name, namespace) if is_whole else None

@@ -1,7 +1,8 @@
 """The PolicyException that an active grant causes: what the engine, and stock Kyverno beside it, then honours.
 
-It covers the granted rules for the granted objects in the grant's namespace and nothing else. It carries its end twice: as
-our annotation, which counts at the instant of every decision, and as upstream's TTL label, by which Kyverno deletes it.
+It covers the granted rules for the granted objects in the grant's namespace and nothing else; from a policy written in CEL it is
+one of policies.kyverno.io, whose conditions say which objects. It carries its end twice: as our annotation, which counts at the
+instant of every decision, and as upstream's TTL label, by which Kyverno deletes it; one of policies.kyverno.io in its spec, too.
 """
 
 from __future__ import annotations
@@ -10,9 +11,14 @@ from typing import TYPE_CHECKING
 
 from engine.cleanup.ttl import TTL_LABEL
 from engine.exceptions.cover import EXPIRES_AT
-from engine.reach import GRANT_ANNOTATION
+from engine.model.kinds import BY_NAME, CEL_GROUP, CLASSIC_GROUP
+from engine.reach import EXCEPTION_KIND, GRANT_ANNOTATION
+
+from .conditions import conditions_of
+from .subjects import is_of_cel, reference_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from engine.model import Object
@@ -21,6 +27,8 @@ if TYPE_CHECKING:
 
 USES_ANNOTATION = "kpolicy.io/uses"
 """How many requests the exception may let through; without it, any number."""
+_DEFAULTS = {"background": True, "reportResult": "skip"}
+"""What the server may add to the spec of an exception."""
 _CONTROLLERS = (
     "DaemonSet",
     "Deployment",
@@ -31,20 +39,34 @@ _CONTROLLERS = (
 )
 
 
+def group_of(grant: Grant) -> str:
+    """Return the API group of the exception that a grant causes: that of the policy."""
+    return CEL_GROUP if is_of_cel(grant.policy) else CLASSIC_GROUP
+
+
+def exception_name(grant: str) -> str:
+    """Return the name of the exception that the grant of a name causes, in the grant's namespace."""
+    return f"grant-{grant}"
+
+
 def exception_of(grant: Grant, expires_at: datetime) -> Object:
-    """Return the exception of a grant that ends at `expires_at` (UTC), owned by the Grant object."""
+    """Return the exception of a grant that ends at `expires_at` (UTC), owned by the Grant object.
+
+    Raises PolicyError for a grant that names no policy of any kind.
+    """
+    is_cel = is_of_cel(grant.policy)
     return {
-        "apiVersion": "kyverno.io/v2",
-        "kind": "PolicyException",
+        "apiVersion": f"{CEL_GROUP}/v1" if is_cel else f"{CLASSIC_GROUP}/v2",
+        "kind": EXCEPTION_KIND,
         "metadata": {
-            "name": f"grant-{grant.name}",
+            "name": exception_name(grant.name),
             "namespace": grant.namespace,
             "labels": {
                 "app.kubernetes.io/managed-by": "kpolicy",
                 TTL_LABEL: expires_at.strftime("%Y-%m-%dT%H%M%SZ"),
             },
             "annotations": {
-                EXPIRES_AT: expires_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                EXPIRES_AT: _text(expires_at),
                 GRANT_ANNOTATION: f"{grant.namespace}/{grant.name}",
                 "kpolicy.io/requester": grant.requester,
                 "kpolicy.io/reason": grant.reason,
@@ -62,10 +84,32 @@ def exception_of(grant: Grant, expires_at: datetime) -> Object:
                 }
             ],
         },
-        "spec": {
-            "exceptions": [{"policyName": grant.policy, "ruleNames": _rule_names(grant)}],
-            "match": {"any": [{"resources": _resources(grant)}]},
-        },
+        "spec": _of_cel(grant, expires_at) if is_cel else _classic(grant),
+    }
+
+
+def says_same(spec: Mapping[str, object], expected: Mapping[str, object]) -> bool:
+    """Tell whether two specs of exceptions say the same, whatever the server has added to one of them."""
+    return {**_DEFAULTS, **spec} == {**_DEFAULTS, **expected}
+
+
+def _text(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _classic(grant: Grant) -> Object:
+    return {
+        "exceptions": [{"policyName": grant.policy, "ruleNames": _rule_names(grant)}],
+        "match": {"any": [{"resources": _resources(grant)}]},
+    }
+
+
+def _of_cel(grant: Grant, expires_at: datetime) -> Object:
+    name, kind = reference_of(grant.policy)
+    return {
+        "policyRefs": [{"name": name, "kind": kind}],
+        "matchConditions": conditions_of(grant, is_asked=not BY_NAME[kind].family.is_timed),
+        "expiresAt": _text(expires_at),
     }
 
 

@@ -16,8 +16,9 @@ from engine.record import record
 
 from .approvals import SERVICE_ACCOUNT, is_on_a_level
 from .model import instant_of
-from .requests import Refusal, concerns, covers
+from .requests import concerns, covers
 from .spans import length_text
+from .subjects import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

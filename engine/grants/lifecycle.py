@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .model import Grant, GrantPolicy
-    from .requests import Refusal
+    from .subjects import Refusal
 
 FINAL: Final = frozenset(
     {"expired", "revoked", "dropped", "idle-expired", "exhausted", "denied", "withdrawn", "timed-out"}

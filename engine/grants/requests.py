@@ -13,23 +13,13 @@ from engine.lang import regex, wildcard
 from engine.record import record
 
 from .spans import length_text
+from .subjects import ALL_RULES, Refusal, is_of_cel, names_of, rules_of, subject_refusals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime, timedelta
 
     from .model import Grant, GrantPolicy
-
-
-@record
-class Refusal:
-    """One reason against a request: the limit, and the next possible step."""
-
-    message: str
-    help: str = ""
-
-    def __str__(self) -> str:
-        return f"refused: {self.message}" + (f"; {self.help}" if self.help else "")
 
 
 @record
@@ -62,6 +52,7 @@ def refusals(
 ) -> tuple[Refusal, ...]:
     """Return everything that a grant policy has against a request; nothing means that it may be made."""
     return (
+        *subject_refusals(grant),
         *_length(grant, policy),
         *_words(grant, policy),
         *_breadth(grant, policy),
@@ -77,10 +68,10 @@ def _nobody(grant: Grant) -> Refusal:
 
 
 def covers(policy: GrantPolicy, of: str, rules: Iterable[str], namespace: str) -> bool:
-    """Tell whether a grant policy is about some rules of a policy in a namespace, whoever asks."""
+    """Tell whether a grant policy is about some rules of a policy, by its identity, in a namespace, whoever asks."""
     return (
-        _matches(policy.policies, of)
-        and all(_matches(policy.rules, rule) for rule in rules)
+        any(_matches(policy.policies, name) for name in names_of(of))
+        and all(_matches(policy.rules, rule) for rule in rules_of(of, rules))
         and _matches(policy.namespaces, namespace)
     )
 
@@ -98,7 +89,7 @@ def concerns(policy: GrantPolicy, user: str, groups: frozenset[str] | None) -> b
 
 
 def _concerns(policy: GrantPolicy, grant: Grant) -> bool:
-    about = covers(policy, grant.policy, grant.rules or ("*",), grant.namespace)
+    about = covers(policy, grant.policy, grant.rules, grant.namespace)
     return about and lets_ask(policy, grant.requester, grant.requester_groups)
 
 
@@ -170,7 +161,8 @@ def _has_wildcard(*texts: str) -> bool:
 def _breadth(grant: Grant, policy: GrantPolicy) -> Iterator[Refusal]:
     if policy.wildcards:
         return
-    if is_wide(grant) or not grant.rules or _has_wildcard(grant.policy, *grant.rules):
+    rules = () if is_of_cel(grant.policy) else grant.rules or ALL_RULES
+    if is_wide(grant) or _has_wildcard(grant.policy, *rules):
         yield Refusal(
             f"grantpolicy/{policy.name} allows no wildcards in kind, name or rule, and no selector",
             "name rule and object, as POLICY/RULE Deployment/web",

@@ -17,6 +17,7 @@ from .cause import USES_ANNOTATION
 
 if TYPE_CHECKING:
     from engine.model import PolicyException
+    from engine.model.celpolicies import CelException
 
 UNLIMITED: Final = 0
 NONE_LEFT: Final = -1
@@ -27,7 +28,7 @@ _NAME: Final = 26
 
 @record
 class Granted:
-    """An exception (by key) that a Grant (by `namespace/name` and UID) caused, and how many requests it may let through."""
+    """An exception (by its identity) that a Grant (by `namespace/name` and UID) caused, and how many requests it may let through."""
 
     exception: str
     grant: str
@@ -46,7 +47,7 @@ class Granted:
         return f"grant-use-{b32encode(digest).decode().lower()[:_NAME]}"
 
 
-def granted_by(exception: PolicyException) -> Granted | None:
+def granted_by(exception: PolicyException | CelException) -> Granted | None:
     """Return the grant behind an exception, None for one that people wrote.
 
     A limited one that no longer tells whose it is lets nothing through, because its uses could not be counted.
@@ -57,8 +58,8 @@ def granted_by(exception: PolicyException) -> Granted | None:
     most = _limit(exception.annotations.get(USES_ANNOTATION))
     uid = _owner(exception)
     if not uid:
-        return Granted(exception.key, grant, "", NONE_LEFT) if most != UNLIMITED else None
-    return Granted(exception.key, grant, uid, most)
+        return Granted(exception.identity, grant, "", NONE_LEFT) if most != UNLIMITED else None
+    return Granted(exception.identity, grant, uid, most)
 
 
 def _limit(text: str | None) -> int:
@@ -68,7 +69,7 @@ def _limit(text: str | None) -> int:
     return (int(text) if is_number else 0) or NONE_LEFT
 
 
-def _owner(exception: PolicyException) -> str:
+def _owner(exception: PolicyException | CelException) -> str:
     metadata = exception.raw.get("metadata") or {}
     owners = metadata.get("ownerReferences")
     for one in owners if isinstance(owners, list) else ():

@@ -6,7 +6,7 @@ without rules: its expressions stay in `raw`, where its own compiler reads them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from engine.errors import NOWHERE, Location
 from engine.record import field, record
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .json import Block, Object
+
+
+CEL_KEY: Final = "cel:"
+"""What begins the identities of exceptions of policies.kyverno.io, which may be named as classic ones are."""
 
 
 @record
@@ -40,6 +44,11 @@ class CelException:
     def key(self) -> str:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def identity(self) -> str:
+        """What tells it from all other exceptions, classic ones too."""
+        return f"{CEL_KEY}{self.key}"
 
 
 @record

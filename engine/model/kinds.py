@@ -10,6 +10,7 @@ from __future__ import annotations
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.errors import PolicyError
 from engine.record import record
 
 from .resources import resource_of
@@ -35,7 +36,8 @@ class Family:
     without it does nothing but answer. `route` ends the webhook path of policies written in CEL, `source` names them in reports,
     `is_timed` are those that work by a schedule and are asked about no request, `shares_evidence` those of which one verifies
     for others what a request holds, `is_scanned` those whose answers about what is there already go into reports.
-    `failure_policy` is that of policies which name none, `hears_all` those that are told of every operation on what they concern.
+    `failure_policy` is that of policies which name none, `hears_all` those that are told of every operation on what they concern,
+    `refuses` those that refuse requests for what they find.
     """
 
     kind: str
@@ -57,6 +59,7 @@ class Family:
     is_scanned: bool = True
     failure_policy: str = "Fail"
     hears_all: bool = False
+    refuses: bool = False
 
     @property
     def is_cel(self) -> bool:
@@ -106,7 +109,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         "engine.parse.schema.kinds:POLICY_SPECS",
         group=CLASSIC_GROUP, versions=("v1", "v2beta1"), twin_versions=("v1", "v2beta1"),
         parser="engine.parse:parse_policy", linter="engine.lint.policies:lint_policy",
-        evaluator="engine.evaluate.policy_set:compile_policy",
+        evaluator="engine.evaluate.policy_set:compile_policy", refuses=True,
     ),
     Family(
         "ClusterCleanupPolicy", "CleanupPolicy", "ccleanpol", "cleanpol", "",
@@ -118,7 +121,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         "ValidatingPolicy", "NamespacedValidatingPolicy", "vpol", "nvpol", "KyvernoValidatingPolicy",
         f"{_CEL_SHAPES}:VALIDATING",
-        evaluator="engine.evaluate.cel.validating:compile_validating",
+        evaluator="engine.evaluate.cel.validating:compile_validating", refuses=True,
     ),
     Family(
         "MutatingPolicy", "NamespacedMutatingPolicy", "mpol", "nmpol", "KyvernoMutatingPolicy",
@@ -143,7 +146,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         f"{_CEL_SHAPES}:IMAGE_VALIDATING",
         evaluator="engine.evaluate.cel.imagevalidating:compile_image_validating",
         linter="engine.lint.imagepolicies:lint_image_policy",
-        effects="engine.evaluate.cel.imagevalidating:effects_of", shares_evidence=True,
+        effects="engine.evaluate.cel.imagevalidating:effects_of", shares_evidence=True, refuses=True,
     ),
 )  # fmt: skip
 """One row for each kind of policy."""
@@ -209,11 +212,23 @@ def identity(kind: str, key: str) -> str:
 
 
 def named(text: str) -> tuple[PolicyKind, str]:
-    """Return the kind and the key of the policy that an identity means."""
+    """Return the kind and the key of the policy that an identity means.
+
+    Raises PolicyError for a short name that no kind written in CEL has, and for a key that is not of the kind's scope.
+    """
     short, colon, key = text.rpartition(":")
-    if colon:
-        return next(one for one in CEL_KINDS if one.short == short), key
-    return BY_NAME["Policy" if "/" in key else "ClusterPolicy"], key
+    if not colon:
+        return BY_NAME["Policy" if "/" in key else "ClusterPolicy"], key
+    kind = next((one for one in CEL_KINDS if one.short == short), None)
+    if kind is None:
+        raise PolicyError(
+            f"`{short}:` of `{text}` is no short name of a kind of policy",
+            help=f"write one of {', '.join(f'{one.short}:' for one in CEL_KINDS)}",
+        )
+    if kind.is_namespaced is not ("/" in key) or not all(key.split("/")):
+        form = "NAMESPACE/NAME" if kind.is_namespaced else "NAME"
+        raise PolicyError(f"`{text}` names no {kind.kind}", help=f"write {short}:{form}")
+    return kind, key
 
 
 def loaded(reference: str) -> Any:

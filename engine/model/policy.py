@@ -111,6 +111,11 @@ class PolicyException:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
+    @property
+    def identity(self) -> str:
+        """What tells it from all other exceptions, those of policies.kyverno.io too."""
+        return self.key
+
 
 @record
 class CleanupPolicy:

@@ -99,6 +99,7 @@ BODIES: Final[dict[tuple[str, str, str], dict[str, Any]]] = {
     ("networking.k8s.io", "networkpolicies", ""): {"spec": {"podSelector": {}}},
     **{("policies.kyverno.io", f"{scope}{plural}", ""): {"spec": spec} for plural, spec in _OF_CEL.items() for scope in ("", "namespaced")},
     ("policies.kyverno.io", "policyexceptions", ""): {"spec": {"policyRefs": [{"name": "nothing", "kind": "ValidatingPolicy"}]}},
+    ("policies.kyverno.io", "policyexceptions", "granted"): {"spec": {"policyRefs": [{"name": "nothing", "kind": "ValidatingPolicy"}]}},
     (_RBAC, "clusterrolebindings", ""): {"roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "cluster-admin"}},
     (_RBAC, "clusterroles", ""): {"rules": []},
     (_RBAC, "rolebindings", ""): {"roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "view"}},

@@ -48,7 +48,8 @@ async def _played(folder: Path) -> list[Cell]:
         ways = (*WAYS, *WAYS_OF_CEL, ways_past.ForgedReview("certificate"), ways_past.Code(""))
         for number, way in enumerate(ways):
             cells += await play(at, way, number)
-        cells += await _granted(at, ways_past.Grant(""), len(ways))
+        for number, kind in enumerate(("", "ValidatingPolicy"), len(ways)):
+            cells += await _granted(at, ways_past.Grant(kind), number)
     return cells
 
 
@@ -64,11 +65,11 @@ async def _granted(at: Place, way: ways_past.Grant, number: int) -> list[Cell]:
     """Play grants; and have one approved by another person, which makes an exception as it is meant to."""
     cells = await play(at, way, number)
     editor, approver = (one for one in PEOPLE if one.name in ("editor", "approver"))
-    await way.request(at, editor, OWN, "by-two")
-    await way.approve(at, approver, OWN, "by-two", approver.user.name)
+    name = f"by-two-{number}"
+    await way.request(at, editor, OWN, name)
+    await way.approve(at, approver, OWN, name, approver.user.name)
     await at.later(seconds=30)
-    exceptions = next(one for one in effects() if str(one) == "policyexceptions.kyverno.io")
-    pair = Cell(way.name, editor, "create", exceptions, OWN, "by-two")
+    pair = Cell(way.name, editor, "create", way.made, OWN, name)
     assert way.happened(at, pair), "a grant that another person approved makes its exception"
     return cells
 

@@ -24,7 +24,11 @@ _OFFERED: Final = 25
 _GRANTS: Final = Effect("kpolicy.io", "grants")
 _GRANT_POLICIES: Final = Effect("kpolicy.io", "grantpolicies")
 _CLUSTER_POLICIES: Final = Effect("kyverno.io", "clusterpolicies")
-_EXCEPTIONS: Final = Effect("kyverno.io", "policyexceptions")
+_EXCEPTIONS: Final = {
+    "": Effect("kyverno.io", "policyexceptions"),
+    "ValidatingPolicy": Effect("policies.kyverno.io", "policyexceptions"),
+}
+_VALIDATING_POLICIES: Final = Effect("policies.kyverno.io", "validatingpolicies")
 _WEBHOOKS: Final = "admissionregistration.k8s.io/validatingwebhookconfigurations"
 _RESOURCES: Final = "kyverno-resource-validating-webhook-cfg"
 
@@ -175,14 +179,21 @@ class Code(Way):
 
 
 class Grant(Way):
-    """Somebody asks for a grant and approves it himself."""
+    """Somebody asks for a grant, from a classic policy or one of another kind, and approves it himself."""
 
     word = "grant"
-    forms = ("",)
     verbs = ("create",)
 
+    def __init__(self, kind: str) -> None:
+        super().__init__("")
+        self.name = f"{self.word} ({kind})" if kind else self.word
+        self.made = _EXCEPTIONS[kind]
+        self._asked = {"policy": "vpol:no-host"} if kind else {"policy": "no-host", "rules": ["r"]}
+
     def cannot(self, effect: Effect) -> str:
-        return "" if effect == _EXCEPTIONS else "a grant makes exceptions, and nothing else"
+        return (
+            "" if effect == self.made else "a grant makes exceptions of its kind, and nothing else"
+        )
 
     async def stage(self, at: Place, cells: Sequence[Cell]) -> None:
         await _grant_policy(at)
@@ -192,6 +203,7 @@ class Grant(Way):
             "validate": {"failureAction": "Enforce", "message": "no", "pattern": {"spec": {"=(hostPID)": False}}},
         }  # fmt: skip
         await _stands(at, "no-host", rule)
+        await _stands_in_cel(at, "no-host", "!object.spec.?hostPID.orValue(false)")
         await at.quiet(1.5)
 
     def prepare(self, at: Place, cell: Cell) -> None:
@@ -207,7 +219,7 @@ class Grant(Way):
     async def request(self, at: Place, actor: Actor, namespace: str, name: str) -> tuple[int, str]:
         """Ask for a grant as somebody."""
         made = at.object_of(_GRANTS, namespace, name)
-        made["spec"] = {"requester": actor.user.name, "policy": "no-host", "rules": ["r"], "target": {"kind": "Pod", "name": name}, "duration": "1h", "reason": "it is needed"}  # fmt: skip
+        made["spec"] = {**self._asked, "requester": actor.user.name, "target": {"kind": "Pod", "name": name}, "duration": "1h", "reason": "it is needed"}  # fmt: skip
         return await at.ask(actor, "POST", at.path(_GRANTS, namespace), made)
 
     async def approve(
@@ -221,7 +233,7 @@ class Grant(Way):
         await at.later(seconds=30)
 
     def happened(self, at: Place, cell: Cell) -> bool:
-        held = at.store.list(at.resource(_EXCEPTIONS).storage, cell.namespace)
+        held = at.store.list(at.resource(self.made).storage, cell.namespace)
         return any(owner.get("name") == cell.name for one in held for owner in one["metadata"].get("ownerReferences") or ())  # fmt: skip
 
     async def clear(self, at: Place, cells: Sequence[Cell]) -> None:
@@ -231,6 +243,14 @@ class Grant(Way):
 async def _stands(at: Place, name: str, rule: dict[str, Any]) -> None:
     policy = {"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": name}, "spec": {"background": False, "rules": [rule]}}  # fmt: skip
     status, message = await at.ask(CONTROL, "POST", at.path(_CLUSTER_POLICIES, ""), policy)
+    assert status in (201, 409), message
+
+
+async def _stands_in_cel(at: Place, name: str, expression: str) -> None:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}  # fmt: skip
+    spec = {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": expression}]}  # fmt: skip
+    policy = {"apiVersion": "policies.kyverno.io/v1", "kind": "ValidatingPolicy", "metadata": {"name": name}, "spec": spec}  # fmt: skip
+    status, message = await at.ask(CONTROL, "POST", at.path(_VALIDATING_POLICIES, ""), policy)
     assert status in (201, 409), message
 
 

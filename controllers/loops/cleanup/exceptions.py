@@ -13,7 +13,7 @@ from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
 from controllers.store.events import about_exception
 from controllers.store.exceptions import exception_key
-from controllers.store.policies import CEL_KEY, is_cel
+from controllers.store.policies import is_cel
 from engine.errors import EngineError
 from engine.exceptions.cover import NEVER_VALID
 
@@ -57,14 +57,11 @@ class ExceptionSweep:
     def _find(self, key: str) -> tuple[PolicyException | CelException, datetime | None] | None:
         """Return an exception that counts, and its end."""
         snapshot = self._context.snapshot
-        plain = key.removeprefix(CEL_KEY)
-        if plain == key:
-            return next(
-                ((e.exception, e.expires_at) for e in snapshot.exceptions if e.key == key), None
-            )
-        return next(
-            ((e.exception, e.ends) for e in snapshot.cel_exceptions if e.key == plain), None
-        )
+        ends: list[tuple[PolicyException | CelException, datetime | None]] = [
+            *((one.exception, one.expires_at) for one in snapshot.exceptions),
+            *((one.exception, one.ends) for one in snapshot.cel_exceptions),
+        ]
+        return next((found for found in ends if found[0].identity == key), None)
 
     async def _look(self, key: str) -> None:
         """Delete an exception that is over, else come again when it is; raises KubeError, then it is tried again."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube.kinds import GRANTS
 from engine.grants.spans import length_text
+from engine.grants.subjects import subject_text
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -49,7 +50,7 @@ def tell_expiring(notices: Notices, grant: Grant, status: GrantStatus, now: date
 
 def _what(grant: Grant) -> str:
     target = f"{grant.kind}/{grant.target}" if grant.target else grant.kind
-    return f"exception from {grant.policy}/{','.join(grant.rules) or '*'} for {target}"
+    return f"exception from {subject_text(grant.policy, grant.rules)} for {target}"
 
 
 def _about(grant: Grant) -> dict[str, str]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube import AlreadyExists, Conflict, NotFound
-from controllers.kube.kinds import CODE_USES, GRANT_POLICIES, GRANTS, POLICY_EXCEPTIONS
+from controllers.kube.kinds import CODE_USES, EXCEPTIONS, GRANT_POLICIES, GRANTS, POLICY_EXCEPTIONS
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.cleanup.deleting import LONGEST_SLEEP, delete
@@ -29,6 +29,7 @@ from engine.grants import (
     parse_grant,
     parse_grant_policy,
 )
+from engine.grants.cause import exception_name, group_of
 from engine.grants.circumstances import circumstances_of, state_of
 from engine.grants.lifecycle import OPEN, exhaustion_of, idle_at, status_of, warnings_of
 from engine.grants.model import instant_of
@@ -219,9 +220,8 @@ class GrantReconciler:
         """Let the exception be there exactly while the grant is active."""
         if status.state == "active" and status.expires_at is not None:
             try:
-                await self._context.client.create(
-                    POLICY_EXCEPTIONS, exception_of(grant, status.expires_at)
-                )
+                kind = EXCEPTIONS[group_of(grant)]
+                await self._context.client.create(kind, exception_of(grant, status.expires_at))
             except AlreadyExists:
                 return
         elif status.is_final:
@@ -229,27 +229,22 @@ class GrantReconciler:
 
     async def _remove_orphan(self, namespace: str, name: str) -> None:
         """Remove the exception of a grant that is gone; on most clusters the garbage collector is quicker."""
-        with suppress(NotFound):
-            found = await self._context.client.get(POLICY_EXCEPTIONS, f"grant-{name}", namespace)  # fmt: skip
-            annotations = found["metadata"].get("annotations") or {}
-            if annotations.get(GRANT_ANNOTATION) == f"{namespace}/{name}":
-                about = about_object({"apiVersion": POLICY_EXCEPTIONS.api_version, "kind": POLICY_EXCEPTIONS.kind, **found})  # fmt: skip
-                await delete(self._context, POLICY_EXCEPTIONS, found, about)
+        for kind in EXCEPTIONS.values():
+            with suppress(NotFound):
+                found = await self._context.client.get(kind, exception_name(name), namespace)
+                if _names_grant(found, f"{namespace}/{name}"):
+                    about = about_object({"apiVersion": kind.api_version, "kind": kind.kind, **found})  # fmt: skip
+                    await delete(self._context, kind, found, about)
 
     async def _remove_exception(self, grant: Grant) -> None:
-        name = f"grant-{grant.name}"
+        kind, name = EXCEPTIONS[group_of(grant)], exception_name(grant.name)
         try:
-            found = await self._context.client.get(POLICY_EXCEPTIONS, name, grant.namespace)
+            found = await self._context.client.get(kind, name, grant.namespace)
         except NotFound:
             return
         if _is_of(found, grant):
             about = {"kind": "Grant", "namespace": grant.namespace, "name": grant.name, "uid": grant.uid}  # fmt: skip
-            await delete(
-                self._context,
-                POLICY_EXCEPTIONS,
-                found,
-                {"apiVersion": GRANTS.api_version, **about},
-            )
+            await delete(self._context, kind, found, {"apiVersion": GRANTS.api_version, **about})
 
     def _come_again(self, place: _Place, grant: Grant, status: GrantStatus, facts: Facts) -> None:
         now = facts.now
@@ -267,8 +262,12 @@ def _is_of(exception: Object, grant: Grant) -> bool:
     owners = exception["metadata"].get("ownerReferences") or ()
     if owners:
         return any(one.get("uid") == grant.uid for one in owners)
+    return _names_grant(exception, f"{grant.namespace}/{grant.name}")
+
+
+def _names_grant(exception: Object, grant: str) -> bool:
     annotations = exception["metadata"].get("annotations") or {}
-    return bool(annotations.get(GRANT_ANNOTATION) == f"{grant.namespace}/{grant.name}")
+    return bool(annotations.get(GRANT_ANNOTATION) == grant)
 
 
 def _readable(obj: Object) -> GrantPolicy | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engine.grants.subjects import subject_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
@@ -33,7 +35,7 @@ def _record(
         "actor": actor,
         "verb": verb,
         "object": {"kind": "Grant", "namespace": grant.namespace, "name": grant.name},
-        "policy": f"{grant.policy}/{','.join(grant.rules) or '*'}",
+        "policy": subject_text(grant.policy, grant.rules),
         "result": result,
         "reason": reason,
     }

@@ -120,6 +120,7 @@ GRANTS: Final = (
     rule("kpolicy.io", ("grants/status",), ("patch",)),
     rule("kpolicy.io", ("codeclaims",), (*READ, "delete")),
     rule("kyverno.io", ("policyexceptions",), ("create", "delete")),
+    rule("policies.kyverno.io", ("policyexceptions",), ("create", "delete")),
     *_WORKLOADS,
 )
 """What keeping grants, codes and the audit trail needs: exceptions that carry a grant are made here and nowhere else."""

@@ -53,7 +53,10 @@ class CompiledCelException:
 
     def covers(self, bindings: Bindings) -> bool:
         """Tell whether it covers the object at hand now; conditions that cannot be evaluated are not met."""
-        if self.ends is not None and bindings.inputs.now >= self.ends:
+        inputs = bindings.inputs
+        if self.ends is not None and inputs.now >= self.ends:
+            return False
+        if self.exception.identity in inputs.disregarded:
             return False
         try:
             return unmet(self.conditions, bindings) is None

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from controllers.kube import Unreachable
-from controllers.kube.kinds import AUDIT_SEGMENTS, GRANTS, POLICY_EXCEPTIONS
+from controllers.kube.kinds import AUDIT_SEGMENTS, CEL_EXCEPTIONS, GRANTS, POLICY_EXCEPTIONS
 from controllers.loops.grants import GrantReconciler
 from controllers.store.audit import AuditTrail, seal_key, size_of
 from engine.audit import segment_of, verify
@@ -74,9 +74,13 @@ def exceptions(made: Scene) -> list[str]:
 
 
 def trail_of(made: Scene) -> list[tuple[str, str]]:
+    return [(one["verb"], one["actor"]) for one in records(made)]
+
+
+def records(made: Scene) -> list[dict[str, Any]]:
     segments = made.stored(AUDIT_SEGMENTS)
     assert verify([segment_of(one) for one in segments], (), KEY) == []
-    return [(one["verb"], one["actor"]) for each in segments for one in each["spec"]["records"]]
+    return [one for each in segments for one in each["spec"]["records"]]
 
 
 def test_an_approved_grant_has_its_exception_until_its_end_and_the_trail_tells_it():
@@ -100,6 +104,51 @@ def test_an_approved_grant_has_its_exception_until_its_end_and_the_trail_tells_i
         ]
 
     run(play, grant_policy(), grant())  # fmt: skip
+
+
+OF_CEL = {
+    "vpol:team": ("ValidatingPolicy", "team"),
+    "nivpol:shop/signed": ("NamespacedImageValidatingPolicy", "signed"),
+    "dpol:sweep": ("DeletingPolicy", "sweep"),
+}
+
+
+@pytest.mark.parametrize("policy", OF_CEL)
+def test_a_grant_from_a_cel_policy_has_an_exception_of_its_group_until_its_end(policy: str):
+    async def play(made: Scene) -> None:
+        decide(made, vote("bob"))
+        await made.rest()
+        assert (state(made), exceptions(made)) == ("active", [])
+        [found] = made.stored(CEL_EXCEPTIONS)
+        kind, name = OF_CEL[policy]
+        assert found["spec"]["policyRefs"] == [{"name": name, "kind": kind}]
+        assert found["spec"]["expiresAt"] == made.stored(GRANTS, "web", "shop")["status"]["expiresAt"]  # fmt: skip
+        await made.rest(4 * HOUR)
+        assert (state(made), made.stored(CEL_EXCEPTIONS)) == ("expired", [])
+        assert {one["policy"] for one in records(made)} == {policy}
+
+    run(play, grant_policy(), grant(policy=policy, rules=[]))
+
+
+def test_the_exception_of_a_cel_policy_goes_with_its_grant():
+    async def play(made: Scene) -> None:
+        decide(made, vote("bob"))
+        await made.rest()
+        assert made.stored(CEL_EXCEPTIONS)
+        await made.client.delete(GRANTS, "web", "shop")
+        await made.rest()
+        assert made.stored(CEL_EXCEPTIONS) == []
+
+    run(play, grant_policy(), grant(policy="vpol:team", rules=[]))
+
+
+def test_a_grant_that_names_no_kind_of_policy_is_denied_in_words():
+    async def play(made: Scene) -> None:
+        status = made.stored(GRANTS, "web", "shop")["status"]
+        assert status["state"] == "denied"
+        assert "`xpol:` of `xpol:team` is no short name of a kind of policy" in status["message"]
+
+    run(play, grant_policy(), grant(policy="xpol:team"))
 
 
 def test_nothing_happens_on_an_own_approval():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from controllers.kube.accounts import Job, account_user
 from controllers.manifests.crds import all_kinds, definition
 from controllers.manifests.guards import guards
@@ -31,14 +33,17 @@ def grant(requester: str = "ada", **spec: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+GROUPS = ["kpolicy.io", "kyverno.io", "policies.kyverno.io"]
+
+
 async def guarded(api: Api) -> None:
     """Install our kinds and guards and let everybody write grants, with nothing of ours running."""
     for kind in all_kinds():
-        if kind.group in ("kpolicy.io", "kyverno.io"):
+        if kind.group in GROUPS:
             await api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(kind))  # fmt: skip
     for obj in guards():
         await api.post(f"{VAP}/{PLURALS[obj['kind']]}", obj)
-    rules = [{"apiGroups": ["kpolicy.io", "kyverno.io"], "resources": ["*"], "verbs": ["*"]}]
+    rules = [{"apiGroups": GROUPS, "resources": ["*"], "verbs": ["*"]}]
     await api.post(f"{RBAC}/clusterroles", {"metadata": {"name": "all"}, "rules": rules})
     await api.post(f"{RBAC}/clusterrolebindings", {
         "metadata": {"name": "all"}, "roleRef": {"kind": "ClusterRole", "name": "all", "apiGroup": "rbac.authorization.k8s.io"},
@@ -77,14 +82,25 @@ def test_a_request_in_the_name_of_somebody_else_is_refused(tmp_path: Path) -> No
     run(tmp_path, test)
 
 
-def test_the_end_of_a_granted_exception_only_comes_nearer(tmp_path: Path) -> None:
-    place = "/apis/kyverno.io/v2/namespaces/default/policyexceptions"
+OF_GROUP: dict[str, dict[str, Any]] = {
+    "kyverno.io/v2": {"exceptions": [{"policyName": "p", "ruleNames": ["r"]}], "match": {"any": [{"resources": {"kinds": ["Pod"]}}]}},
+    "policies.kyverno.io/v1": {"policyRefs": [{"name": "p", "kind": "ValidatingPolicy"}], "expiresAt": "2026-11-21T12:00:00Z"},
+}  # fmt: skip
+WIDER: dict[str, dict[str, Any]] = {
+    "kyverno.io/v2": {"background": False},
+    "policies.kyverno.io/v1": {"expiresAt": "2026-11-21T13:00:00Z"},
+}
+
+
+@pytest.mark.parametrize("version", OF_GROUP)
+def test_the_end_of_a_granted_exception_only_comes_nearer(tmp_path: Path, version: str) -> None:
+    place = f"/apis/{version}/namespaces/default/policyexceptions"
 
     def ending(hour: int, **spec: Any) -> dict[str, Any]:
         return {
-            "apiVersion": "kyverno.io/v2", "kind": "PolicyException",
+            "apiVersion": version, "kind": "PolicyException",
             "metadata": {"name": "grant-web", "annotations": {"kpolicy.io/grant": "default/web", "kpolicy.io/expires-at": f"2026-11-21T{hour:02}:00:00Z"}},
-            "spec": {"exceptions": [{"policyName": "p", "ruleNames": ["r"]}], "match": {"any": [{"resources": {"kinds": ["Pod"]}}]}, **spec},
+            "spec": {**OF_GROUP[version], **spec},
         }  # fmt: skip
 
     async def test(api: Api) -> None:
@@ -93,7 +109,7 @@ def test_the_end_of_a_granted_exception_only_comes_nearer(tmp_path: Path) -> Non
         for other in (api, api.as_(account_user("kyverno", Job.BACKGROUND))):
             assert (await other("POST", place, ending(12)))[0] == 403
         assert (await keeper("POST", place, ending(12)))[0] == 201
-        for body, status in ((ending(11), 200), (ending(12), 403), (ending(10, background=False), 403)):  # fmt: skip
+        for body, status in ((ending(11), 200), (ending(12), 403), (ending(10, **WIDER[version]), 403)):  # fmt: skip
             answer, _ = await api("PATCH", f"{place}/grant-web", body, Content_Type=MERGE)
             assert answer == status, body
 

@@ -19,6 +19,7 @@ from engine.codes.requests import (
     request_id,
     request_key,
 )
+from engine.grants.blocks import Block, read_block_id
 from engine.record import replace
 
 from .code_gate import CHIP, CODE, KEY, Gate, grant_policy, message, run, with_code
@@ -262,9 +263,10 @@ def with_cel(play: Any, *objects: Any, policies: Any = (CEL,)) -> None:
 def test_a_policy_written_in_cel_offers_a_code_that_is_good_once():
     async def play(made: Gate) -> None:
         answer = message(await made.ask(pod()))
-        assert answer.startswith("one-time code for team: ")
+        assert answer.startswith("one-time code for vpol:team: ")
         assert "Policy team failed: a team is needed" in answer
-        assert "--block" not in answer
+        block = read_block_id(answer.rpartition("--block ")[2].strip())
+        assert block == Block("vpol:team", (), "Pod", "web", "shop")
         code = await made.offered()
         assert (await made.ask(with_code(code)))["allowed"]
         assert not (await made.ask(with_code(code)))["allowed"]
@@ -302,7 +304,7 @@ def test_a_cel_policy_in_mode_approve_shows_an_id_without_rules():
         text = await request(made)
         asked = read_request_id(text)
         assert asked is not None
-        assert (asked.policy, asked.rules) == ("team", ())
+        assert (asked.policy, asked.rules) == ("vpol:team", ())
         approve(made, text)
         code = await made.offered()
         assert (await made.ask(with_code(code)))["allowed"]

@@ -20,6 +20,7 @@ from controllers.webhook.reviewing import Reviewer
 from engine.grants import exception_of, parse_grant
 
 from .staging import NOW, Stage, body, hesitating, pod, policy, staged
+from .test_cel_policies import vpol
 
 KEY = b"k" * 32
 END = NOW + timedelta(hours=4)
@@ -48,13 +49,14 @@ class Gate:
     replicas: list[Reviewer] = field(default_factory=list)
     grant_usage: list[GrantUsage] = field(default_factory=list)
     asked: int = 0
+    route: str = "fail"
 
     async def ask(self, obj: dict[str, Any] | None = None, *, replica: int = 0, uid: str = "", **fields: Any) -> Any:  # fmt: skip
         made = orjson.loads(orjson.dumps(obj or pod()))
         self.asked += 1
         made["metadata"]["uid"] = uid or f"object-{self.asked}"
         sent = body(made, **fields)
-        answer = await self.replicas[replica].review("validate", "fail", sent, 5.0)
+        answer = await self.replicas[replica].review("validate", self.route, sent, 5.0)
         return orjson.loads(answer)["response"]
 
     async def counted(self) -> dict[str, Any]:
@@ -101,6 +103,75 @@ def run(play: Any, *objects: dict[str, Any]) -> None:
 def with_grant(play: Any, **spec: Any) -> None:
     obj = grant(**spec)
     run(play, obj, exception(obj))
+
+
+def with_cel_grant(play: Any, *objects: dict[str, Any], **spec: Any) -> None:
+    """Play where a policy written in CEL refuses, and the grant is from that one."""
+
+    async def at_its_route(made: Gate) -> None:
+        made.route = "fail/vpol"
+        await play(made)
+
+    obj = grant(policy="vpol:team", rules=[], **spec)
+    run(at_its_route, obj, exception(obj), vpol(), *objects)
+
+
+@pytest.mark.parametrize("uses", [1, 3])
+def test_a_grant_from_a_cel_policy_lets_as_many_requests_pass_as_it_has_uses(uses: int):
+    async def play(made: Gate) -> None:
+        answers = await asyncio.gather(*(made.ask(replica=n % 2) for n in range(16)))
+        passed = [one for one in answers if one["allowed"]]
+        told = sorted(one["warnings"][0] for one in passed)
+        assert told == [f"grant shop/web was used: {n} of {uses}" for n in range(1, uses + 1)]
+        refused = next(one for one in answers if not one["allowed"])
+        assert "Policy team failed: a team is needed" in refused["status"]["message"]
+        bindings = [one["spec"]["binding"] for one in made.uses()]
+        assert bindings == [{"policy": "vpol:team", "rules": []}] * uses
+
+    with_cel_grant(play, uses=uses)
+
+
+def test_a_grant_from_a_cel_policy_is_not_used_by_what_the_policy_lets_pass():
+    async def play(made: Gate) -> None:
+        assert (await made.ask(pod(labels={"team": "x"})))["allowed"]
+        assert made.uses() == []
+        assert (await made.ask())["allowed"]
+        assert len(made.uses()) == 1
+
+    with_cel_grant(play, uses=1)
+
+
+def test_uses_of_an_unlimited_grant_from_a_cel_policy_are_counted():
+    async def play(made: Gate) -> None:
+        for _ in range(3):
+            assert (await made.ask())["allowed"]
+        assert (await made.ask(pod("other")))["allowed"] is False
+        assert (await made.counted())["uses"] == 3
+
+    with_cel_grant(play)
+
+
+def test_a_plain_exception_from_a_cel_policy_of_the_same_name_is_used_first():
+    plain = {
+        "apiVersion": "policies.kyverno.io/v1", "kind": "PolicyException", "metadata": {"name": "grant-web", "namespace": "ops"},
+        "spec": {"policyRefs": [{"name": "team", "kind": "ValidatingPolicy"}]},
+    }  # fmt: skip
+
+    async def play(made: Gate) -> None:
+        assert (await made.ask())["allowed"]
+        assert made.uses() == []
+
+    with_cel_grant(play, plain, uses=1)
+
+
+def test_a_grant_from_a_classic_policy_is_none_from_the_cel_policy_of_its_name():
+    async def play(made: Gate) -> None:
+        assert (await made.ask())["allowed"]
+        made.route = "fail/vpol"
+        assert not (await made.ask())["allowed"]
+
+    obj = grant()
+    run(play, obj, exception(obj), vpol())
 
 
 @pytest.mark.parametrize("uses", [1, 3])

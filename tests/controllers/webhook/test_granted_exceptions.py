@@ -76,6 +76,45 @@ def _metadata(**changes: Any) -> dict[str, Any]:
     return {**made, "metadata": {**made["metadata"], **changes}}
 
 
+def cel_grant(**spec: Any) -> dict[str, Any]:
+    return grant(**{"policy": "vpol:team", "rules": [], **spec})
+
+
+def _cel_spec(**changes: Any) -> dict[str, Any]:
+    made = exception(cel_grant())
+    return {**made, "spec": {**made["spec"], **changes}}
+
+
+WRONG_IN_CEL = {
+    "from another policy": _cel_spec(policyRefs=[{"name": "other", "kind": "ValidatingPolicy"}]),
+    "from one of a namespace": _cel_spec(policyRefs=[{"name": "team", "kind": "NamespacedValidatingPolicy"}]),
+    "for every object": _cel_spec(matchConditions=[]),
+    "with images": _cel_spec(images=["*"]),
+    "as a pass": _cel_spec(reportResult="pass"),
+    "longer by its spec": _cel_spec(expiresAt="2026-11-21T14:18:01Z"),
+    "without an end in its spec": _cel_spec(expiresAt=""),
+    "longer": exception(cel_grant(), end="2026-11-21T14:18:01Z"),
+    "of a classic grant": exception(grant()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", WRONG_IN_CEL)
+def test_an_exception_from_a_cel_policy_that_its_grant_does_not_cause_is_refused(how: str):
+    assert "not the exception of grant shop/web" in text(ask(WRONG_IN_CEL[how], cel_grant()))
+
+
+def test_the_exception_of_a_grant_from_a_cel_policy_is_let_through_as_it_is_and_with_defaults():
+    made = exception(cel_grant())
+    assert ask(made, cel_grant())["allowed"]
+    assert ask({**made, "spec": {**made["spec"], "reportResult": "skip"}}, cel_grant())["allowed"]
+    assert "grant shop/web is revoked" in text(ask(made, {**cel_grant(), "status": {"state": "revoked"}}))  # fmt: skip
+
+
+def test_nobody_but_the_account_of_grants_makes_one_from_a_cel_policy():
+    refused = "an exception by grant is made from its grant; ask for one"
+    assert refused in text(ask(exception(cel_grant()), cel_grant(), jobs=()))
+
+
 WRONG = {
     "wider": _spec(exceptions=[{"policyName": "team", "ruleNames": ["*"]}]),
     "for another object": _spec(match={"any": [{"resources": {"kinds": ["Pod"]}}]}),
