@@ -144,7 +144,7 @@ class _Run:
                 break
 
     def _traced(self, rule: CompiledRule) -> Trace:
-        trace = Trace(rule.policy.key, rule.rule.name)
+        trace = Trace(rule.policy.identity, rule.rule.name)
         refusal = rule.matcher.refusal(self._review)
         trace.add("match", refusal or "matches", refusal is None)
         self.evaluation.traces.append(trace)

@@ -25,7 +25,7 @@ class Step:
 
 @record
 class Trace:
-    """The steps of one rule on one object, in order."""
+    """The steps of one rule on one object, in order; `policy` is the identity of its policy."""
 
     policy: str = ""
     rule: str = ""

@@ -10,9 +10,8 @@ import hmac
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.codes import signed
+from engine.model.kinds import is_of_cel
 from engine.record import record
-
-from .subjects import is_of_cel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

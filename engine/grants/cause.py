@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from engine.cleanup.ttl import TTL_LABEL
 from engine.exceptions.cover import EXPIRES_AT
-from engine.model.kinds import BY_NAME, CEL_GROUP, CLASSIC_GROUP
+from engine.model.kinds import BY_NAME, CEL_GROUP, CLASSIC_GROUP, is_of_cel
 from engine.reach import EXCEPTION_KIND, GRANT_ANNOTATION
 
 from .conditions import conditions_of
-from .subjects import is_of_cel, reference_of
+from .subjects import reference_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from .model import Grant
 
-_IT: Final = "(object == null ? oldObject : object)"
+EITHER: Final = "(object == null ? oldObject : object)"
 """The object that is asked about; what is deleted is there as it was."""
-_METADATA: Final = f"{_IT}.metadata"
+_METADATA: Final = f"{EITHER}.metadata"
 _LABELS: Final = f"{_METADATA}.labels"
 _NEVER: Final = "false"
 _NAME: Final = f'(has({_METADATA}.name) ? {_METADATA}.name : has({_METADATA}.generateName) ? {_METADATA}.generateName : "")'
@@ -47,13 +47,16 @@ def conditions_of(grant: Grant, *, is_asked: bool) -> list[dict[str, str]]:
 def _kind(text: str) -> Iterator[tuple[str, str]]:
     """Yield the conditions on kind, group and version (row A-32)."""
     wanted = parse_kind(text)
-    yield "kind", _fits(f"{_IT}.kind", wanted.kind)
+    yield "kind", _fits(f"{EITHER}.kind", wanted.kind)
     if (wanted.group, wanted.version) == ("*", "*"):
         return
     group = (
         "(.*/)?" if wanted.group == "*" else f"{_pattern(wanted.group)}/" if wanted.group else ""
     )
-    yield "version", f"{_IT}.apiVersion.matches({_quoted(f'^{group}{_pattern(wanted.version)}$')})"
+    yield (
+        "version",
+        f"{EITHER}.apiVersion.matches({_quoted(f'^{group}{_pattern(wanted.version)}$')})",
+    )
 
 
 def _namespace(grant: Grant) -> str:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
 from engine.lang import regex, wildcard
+from engine.model.kinds import is_of_cel
 from engine.record import record
 
 from .spans import length_text
-from .subjects import ALL_RULES, Refusal, is_of_cel, names_of, rules_of, subject_refusals
+from .subjects import ALL_RULES, Refusal, names_of, rules_of, subject_refusals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from engine.errors import PolicyError
 from engine.lang import wildcard
 from engine.match.kinds import parse_kind
-from engine.model.kinds import BY_NAME, CEL_GROUP, named
+from engine.model.kinds import BY_NAME, CEL_GROUP, is_of_cel, named
 from engine.record import record
 
 if TYPE_CHECKING:
@@ -42,11 +42,6 @@ def names_of(policy: str) -> tuple[str, ...]:
     """Return what a grant policy may call a policy: its identity, its key, its name."""
     key = policy.rpartition(":")[2]
     return (policy, key, key.rpartition("/")[2])
-
-
-def is_of_cel(policy: str) -> bool:
-    """Tell whether a policy, by its identity, is written in CEL, so that it is excepted as a whole."""
-    return ":" in policy
 
 
 def rules_of(policy: str, rules: Iterable[str]) -> tuple[str, ...]:

@@ -211,6 +211,11 @@ def identity(kind: str, key: str) -> str:
     return f"{known.short}:{key}" if known is not None and known.is_cel else key
 
 
+def is_of_cel(policy: str) -> bool:
+    """Tell whether the policy with an identity is written in CEL: it is one rule, and has no name for it."""
+    return ":" in policy
+
+
 def named(text: str) -> tuple[PolicyKind, str]:
     """Return the kind and the key of the policy that an identity means.
 

@@ -13,6 +13,7 @@ from engine.codes import canonical, issued_code, shown
 from engine.errors import EngineError
 from engine.grants import parse_issued
 from engine.grants.issuing import own_refusals
+from engine.grants.subjects import subject_text
 from kubectl_kpolicy.codes import bringing, issuing
 from kubectl_kpolicy.output.fields import word
 from kubectl_kpolicy.session.targets import Target, with_kinds
@@ -88,7 +89,7 @@ class CodeDesk:
         made = await issuing.issue(self._client, obj, self._now())
         about = (
             f"for {form['user']}, to get {target.kind}/{name} in {form['namespace']} past\n"
-            f"{policy}/{','.join(rules)}, once, until {made['spec']['expiresAt'][11:16]} UTC"
+            f"{subject_text(policy, rules)}, once, until {made['spec']['expiresAt'][11:16]} UTC"
         )
         return Issued(made["metadata"]["name"], shown(code), about)
 

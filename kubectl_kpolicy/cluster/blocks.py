@@ -60,6 +60,7 @@ def _rows_of(event: Object) -> list[Row]:
             "namespace": namespace,
             "resource": f"{found['kind']}/{name}",
             "policy": policy,
+            "policykind": word(about, "kind"),
             "rule": found["rule"] or "",
             "count": count if isinstance(count, int) else 1,
             "message": found["message"] or "",

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from controllers.kube.errors import NotFound
 from controllers.kube.kinds import Kind
-from engine.model.kinds import CEL_GROUP
+from engine.grants.conditions import EITHER
+from engine.grants.subjects import identity_of as exceptions_from
+from engine.model.kinds import CEL_GROUP, CEL_KINDS, identity
 from kubectl_kpolicy.output.fields import items, part, word
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from controllers.kube import Client
     from engine.model import Object
+    from kubectl_kpolicy.output.rows import Row
 
 GROUP: Final = CEL_GROUP
 POLICIES: Final = "celpolicies"
@@ -26,6 +29,7 @@ EXCEPTIONS: Final = "celexceptions"
 """The resource that holds exceptions from them."""
 NAMES: Final = (POLICIES, EXCEPTIONS)
 _NAMESPACED: Final = "Namespaced"
+_BY_SOURCE: Final = {one.family.source: one.family for one in CEL_KINDS}
 
 
 async def kinds(client: Client, resource: str) -> list[Kind]:
@@ -64,6 +68,20 @@ def key_of_policy(policy: Object) -> str:
     return f"{word(policy, 'metadata', 'namespace')}/{name}" if is_namespaced else name
 
 
+def identity_of_policy(policy: Object) -> str:
+    """Return what tells a policy of any kind from all others (`engine.model.kinds.identity`)."""
+    return identity(word(policy, "kind"), key_of_policy(policy))
+
+
+def identity_of(row: Row) -> str:
+    """Return the identity of the policy that a row is about, by the kind that it names or by the source of its report."""
+    policy = row.text("policy")
+    family = _BY_SOURCE.get(row.text("source"))
+    if family is None:
+        return identity(row.text("policykind"), policy)
+    return identity(family.twin if "/" in policy else family.kind, policy)
+
+
 def mode(policy: Object) -> str:
     """Return `enforce` or `audit` as its actions say; `-` for a policy that validates nothing."""
     spec = part(policy, "spec")
@@ -83,13 +101,18 @@ def readiness(policy: Object) -> str:
 
 
 def named_policies(exception: Object) -> list[str]:
-    """Return the names of the policies that an exception is from."""
-    return [word(one, "name") for one in items(exception, "spec", "policyRefs")]
+    """Return the policies that an exception is from, by their identities."""
+    namespace = word(exception, "metadata", "namespace")
+    return [
+        exceptions_from(word(one, "name"), word(one, "kind"), namespace)
+        for one in items(exception, "spec", "policyRefs")
+    ]
 
 
 def expressions(exception: Object) -> list[str]:
-    """Return the conditions under which an exception covers a request."""
-    return [word(one, "expression") for one in items(exception, "spec", "matchConditions")]
+    """Return the conditions under which an exception covers a request; those that a grant caused say `object` for short."""
+    found = (word(one, "expression") for one in items(exception, "spec", "matchConditions"))
+    return [text.replace(EITHER, "object") for text in found]
 
 
 def ends_at(exception: Object) -> datetime | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.record import record
+from kubectl_kpolicy.cluster import celkinds
 from kubectl_kpolicy.cluster.exception_audit import every_exception
-from kubectl_kpolicy.cluster.exceptions import rule_texts, targets
-from kubectl_kpolicy.cluster.policies import every_policy, policy_key
+from kubectl_kpolicy.cluster.exceptions import policies_of, rule_texts, targets
+from kubectl_kpolicy.cluster.policies import every_policy, policy_identity
 from kubectl_kpolicy.cluster.violations import all_rows, rows_by_object
 from kubectl_kpolicy.output import time_format
 from kubectl_kpolicy.output.cells import plain
@@ -90,9 +91,9 @@ def _value(row: Row, column: Column, now: datetime) -> str:
 
 def policy_of(row: Row, world: ClusterCache) -> Object | None:
     """Return the policy that a row is about."""
-    wanted = row.text("policy")
+    wanted = celkinds.identity_of(row)
     for policy in every_policy(world):
-        if policy_key(policy) == wanted:
+        if policy_identity(policy) == wanted:
             return policy
     return None
 
@@ -119,8 +120,7 @@ def _exceptions_near(row: Row, world: ClusterCache) -> Iterator[Section]:
     """Yield the exceptions that name the policy: what keeps each from covering this object is worth knowing."""
     lines = []
     for obj in every_exception(world):
-        named = [text.rpartition("/")[0] for text in rule_texts(obj)]
-        if row.text("policy") in named:
+        if celkinds.identity_of(row) in policies_of(obj):
             place = f"{word(obj, 'metadata', 'namespace')}/{word(obj, 'metadata', 'name')}"
             lines.append(f"{place}: {', '.join(rule_texts(obj))} for {', '.join(targets(obj)) or 'anything'}")  # fmt: skip
     if lines:

@@ -10,6 +10,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import EngineError
+from engine.grants.subjects import reference_of
+from engine.model.kinds import is_of_cel
 from engine.record import record
 from kubectl_kpolicy.output.fields import items, part, word
 from kubectl_kpolicy.output.time_format import instant
@@ -102,7 +104,7 @@ def _from_events(world: ClusterCache) -> Iterator[tuple[str, datetime | None]]:
 
 
 def known_rules(world: ClusterCache) -> dict[str, set[str]]:
-    """Return the rule names of every policy by key, those that are generated for controllers included."""
+    """Return the rule names of every policy by identity, those that are generated for controllers included."""
     found: dict[str, set[str]] = {}
     for policy in (*world.objects("clusterpolicies"), *world.objects("policies")):
         name = word(policy, "metadata", "name")
@@ -113,7 +115,7 @@ def known_rules(world: ClusterCache) -> dict[str, set[str]]:
         made = {f"{prefix}-{rule}" for rule in rules for prefix in ("autogen", "autogen-cronjob")}
         found[name] = rules | stored | made
     for policy in world.objects(celkinds.POLICIES):
-        found.setdefault(celkinds.key_of_policy(policy), set())
+        found.setdefault(celkinds.identity_of_policy(policy), set())
     return found
 
 
@@ -162,8 +164,10 @@ def _of_cel(obj: Object, rules: dict[str, set[str]], now: datetime) -> Iterator[
         yield "no expiry", ""
     elif now >= ends:
         yield "expired", ""
-    known = {name.rpartition("/")[2] for name in rules}
-    yield from (("orphaned", name) for name in celkinds.named_policies(obj) if known and name not in known)  # fmt: skip
+    known = {reference_of(one) for one in rules if is_of_cel(one)}
+    for one in celkinds.named_policies(obj):
+        if rules and is_of_cel(one) and reference_of(one) not in known:
+            yield "orphaned", one
 
 
 def _by_use(obj: Object, usage: Usage, now: datetime) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
+from engine.grants.subjects import names_of
 from kubectl_kpolicy.output.fields import items, part, word
 from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant
@@ -57,13 +58,19 @@ def ends_at(obj: Object) -> datetime | None:
 
 
 def rule_texts(obj: Object) -> list[str]:
-    """Return `policy/rule` for everything an exception names."""
-    found = [f"{name}/*" for name in celkinds.named_policies(obj)]
+    """Return `policy/rule` for everything an exception names, and policies written in CEL by their identity."""
+    found = celkinds.named_policies(obj)
     for named in items(obj, "spec", "exceptions"):
         names = named.get("ruleNames")
         rules = names if isinstance(names, list) else []
         found += [f"{word(named, 'policyName')}/{rule}" for rule in rules or ("*",)]
     return found
+
+
+def policies_of(obj: Object) -> list[str]:
+    """Return the policies that an exception is from, by their identities."""
+    named = [word(one, "policyName") for one in items(obj, "spec", "exceptions")]
+    return [*celkinds.named_policies(obj), *named]
 
 
 def targets(obj: Object) -> list[str]:
@@ -117,7 +124,7 @@ def _row(obj: Object, usage: dict[str, Usage], rules: dict[str, set[str]], now: 
         "drift": ", ".join(remark.concern for remark in remarks),
         "age": instant(word(obj, "metadata", "creationTimestamp")),
         "grant": str(annotations.get(GRANT) or "").rpartition("/")[2],
-        "policy": ",".join(dict.fromkeys(text.rpartition("/")[0] for text in rule_texts(obj))),
+        "policy": ",".join(dict.fromkeys(names_of(one)[1] for one in policies_of(obj))),
     }
     return Row(
         f"{'CelException' if celkinds.is_cel(obj) else 'PolicyException'}/{namespace}/{name}",

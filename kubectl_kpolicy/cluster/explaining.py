@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
+from engine.model.kinds import is_of_cel
 from kubectl_kpolicy.output.explanation import (
     Reason,
     by_policy,
@@ -17,10 +18,11 @@ from kubectl_kpolicy.output.explanation import (
     worst_first,
     worst_of,
 )
-from kubectl_kpolicy.output.fields import items, word
+from kubectl_kpolicy.output.fields import word
 
 from . import celkinds
-from .exceptions import ends_at, rule_texts
+from .exception_audit import every_exception
+from .exceptions import ends_at, policies_of, rule_texts
 from .violations import rows_by_object
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ def explained_by_reports(world: ClusterCache, namespace: str, resource: str, now
 def _by_reports(world: ClusterCache, rows: Sequence[Row], now: datetime) -> list[Reason]:
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        groups.setdefault(row.text("policy"), []).append(row)
+        groups.setdefault(celkinds.identity_of(row), []).append(row)
     found = []
     for policy, results in groups.items():
         parts = tuple(
@@ -58,16 +60,20 @@ def _by_reports(world: ClusterCache, rows: Sequence[Row], now: datetime) -> list
 
 
 def _exceptions(world: ClusterCache, policy: str, rule: str, now: datetime) -> Iterator[Reason]:
-    for obj in world.objects("exceptions"):
-        named = [word(one, "policyName") for one in items(obj, "spec", "exceptions")]
-        if policy not in named:
+    for obj in every_exception(world):
+        if policy not in policies_of(obj):
             continue
         ends = ends_at(obj)
         state = "expired" if ends is not None and now >= ends else "active"
         names = ", ".join(rule_texts(obj))
         place = f"{word(obj, 'metadata', 'namespace')}/{word(obj, 'metadata', 'name')}"
-        hit = "names" if any(text.endswith((f"/{rule}", "/*")) for text in rule_texts(obj)) else "does not name"  # fmt: skip
+        hit = "names" if any(_is_named(text, rule) for text in rule_texts(obj)) else "does not name"
         yield Reason(f"exception {place} {hit} this rule ({names})", state)
+
+
+def _is_named(text: str, rule: str) -> bool:
+    """Tell whether what an exception names is a rule; a policy written in CEL is named as a whole."""
+    return is_of_cel(text) or text.endswith((f"/{rule}", "/*"))
 
 
 async def explained_by_engine(world: ClusterCache, obj: Object, now: datetime, resolve: Resolve) -> list[Reason]:  # fmt: skip

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 from engine.grants import cannot_decide, parse_grant, parse_grant_policy
+from engine.grants.subjects import names_of
+from engine.model.kinds import is_of_cel
 from kubectl_kpolicy.output.fields import items, part, word
 from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant, length_of
@@ -88,6 +90,8 @@ def approvers(grant: Object) -> str:
 def rules_of(grant: Object) -> list[str]:
     """Return `policy/rule` for everything a grant is for."""
     policy, rules = word(grant, "spec", "policy"), part(grant, "spec").get("rules")
+    if is_of_cel(policy):
+        return [policy]
     names = [str(one) for one in rules] if isinstance(rules, list) and rules else ["*"]
     return [f"{policy}/{name}" for name in names] if policy else []
 
@@ -134,7 +138,7 @@ def _row(grant: Object) -> Row:
         "idle": word(spec, "idle"),
         "ticket": word(spec, "ticket"),
         "emergency": "emergency" if spec.get("emergency") else "",
-        "policy": ",".join(dict.fromkeys(text.rpartition("/")[0] for text in texts)),
+        "policy": names_of(word(spec, "policy"))[1],
     }
     return Row(f"Grant/{namespace}/{name}", cells, grant)
 

@@ -10,6 +10,8 @@ from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant
 
 from . import celkinds
+from .exception_audit import every_exception
+from .exceptions import policies_of
 from .knowledge import Sight, known
 from .violations import FAILURES, all_rows
 from .violations import LISTING as VIOLATIONS
@@ -31,19 +33,12 @@ def policy_rows(world: ClusterCache, _now: datetime) -> list[Row]:
     counts: Counter[tuple[str, str]] = Counter()
     scanned: dict[str, datetime] = {}
     for row in all_rows(world):
-        policy = row.text("policy")
+        policy = celkinds.identity_of(row)
         counts[policy, row.text("result")] += 1
         at = row.moment("age")
         if at is not None and (policy not in scanned or at > scanned[policy]):
             scanned[policy] = at
-    excepted: Counter[str] = Counter(
-        str(named.get("policyName") or "")
-        for exception in world.objects("exceptions")
-        for named in items(exception, "spec", "exceptions")
-    )
-    excepted.update(
-        name for exception in world.objects(celkinds.EXCEPTIONS) for name in celkinds.named_policies(exception)
-    )  # fmt: skip
+    excepted = Counter(one for exception in every_exception(world) for one in policies_of(exception))  # fmt: skip
     unknown = _uncounted(world)
     return [_row(policy, counts, excepted, scanned, unknown) for policy in every_policy(world)]
 
@@ -69,6 +64,11 @@ def policy_key(policy: Object) -> str:
     name = word(policy, "metadata", "name")
     namespace = word(policy, "metadata", "namespace")
     return f"{namespace}/{name}" if policy.get("kind") == "Policy" else name
+
+
+def policy_identity(policy: Object) -> str:
+    """Return what tells a policy from all others, of other kinds too."""
+    return celkinds.identity_of_policy(policy) if celkinds.is_cel(policy) else policy_key(policy)
 
 
 def mode(policy: Object) -> str:
@@ -105,7 +105,7 @@ def _row(
     scanned: Mapping[str, datetime],
     unknown: frozenset[str],
 ) -> Row:
-    key = policy_key(policy)
+    key, one = policy_key(policy), policy_identity(policy)
     spec, annotations = part(policy, "spec"), part(policy, "metadata", "annotations")
     rules = items(spec, "rules") or items(spec, "validations")
     cells: dict[str, Cell] = {
@@ -114,9 +114,9 @@ def _row(
         "scope": word(policy, "metadata", "namespace") or "cluster",
         "mode": mode(policy),
         "ready": readiness(policy),
-        "fail": sum(counts.get((key, result), 0) for result in FAILURES),
-        "pass": counts.get((key, "pass"), 0),
-        "exceptions": excepted.get(key, 0),
+        "fail": sum(counts.get((one, result), 0) for result in FAILURES),
+        "pass": counts.get((one, "pass"), 0),
+        "exceptions": excepted.get(one, 0),
         "severity": str(annotations.get(f"{_ANNOTATION}severity") or "").lower(),
         "category": str(annotations.get(f"{_ANNOTATION}category") or ""),
         "background": "no"
@@ -124,9 +124,10 @@ def _row(
         else "yes",
         "failurepolicy": word(spec, "failurePolicy") or "Fail",
         "rules": len(rules),
-        "scan": scanned.get(key),
+        "scan": scanned.get(one),
         "age": instant(word(policy, "metadata", "creationTimestamp")),
         "policy": key,
+        "policykind": word(policy, "kind"),
         "namespace": word(policy, "metadata", "namespace"),
     }
     cells.update({name: None for name in unknown if not cells[name]})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.codes import use_name
 from engine.codes.requests import approval_of, read_request_id
+from engine.grants.subjects import subject_text
 from kubectl_kpolicy.output.diagnostics import ExitCode, visible
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session import cluster
@@ -59,9 +60,8 @@ def _approve(flags: OtpRequest) -> int:
 
 
 def _meaning(asked: CodeRequest) -> str:
-    rules = f"/{','.join(asked.rules)}" if asked.rules else ""
     place = f" in {asked.namespace}" if asked.namespace else ""
-    return f"{asked.user} may pass {asked.policy}{rules} once with {asked.kind}/{asked.name}{place}"
+    return f"{asked.user} may pass {subject_text(asked.policy, asked.rules)} once with {asked.kind}/{asked.name}{place}"
 
 
 def claim(flags: OtpRequest) -> int:

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
+from engine.grants.subjects import subject_text
 from engine.record import record
 from kubectl_kpolicy.output.diagnostics import ExitCode, visible
 from kubectl_kpolicy.output.misuse import Misuse
@@ -71,7 +72,7 @@ def _issue(flags: OtpRequest) -> int:
         who = await somebody(client)
         wanted = await _wanted(flags, client, access.namespace or "default")
         obj, code = await _made(flags, client, wanted, who, ttl)
-        _tell(flags, obj, f"{wanted.user} may use it for {wanted.policy}/{','.join(wanted.rules)} on {wanted.kind}/{wanted.name} in {wanted.namespace}")  # fmt: skip
+        _tell(flags, obj, f"{wanted.user} may use it for {subject_text(wanted.policy, wanted.rules)} on {wanted.kind}/{wanted.name} in {wanted.namespace}")  # fmt: skip
         if flags.dry_run == "none":
             _hand_over(way, seal(code, obj), [obj])
         return ExitCode.DONE

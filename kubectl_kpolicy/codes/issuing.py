@@ -12,6 +12,8 @@ from engine.errors import EngineError
 from engine.grants import issuing_policy, length_of, length_text, parse_grant, parse_issued
 from engine.grants.circumstances import readable_policies
 from engine.grants.issuing import LONGEST, own_refusals
+from engine.grants.subjects import ALL_RULES
+from engine.model.kinds import CEL_KINDS, is_of_cel
 from engine.record import record
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session.errors import Refused, of_server, refused_by
@@ -40,12 +42,17 @@ class Wanted:
 
 
 def read_binding(text: str) -> tuple[str, tuple[str, ...], str, str]:
-    """Read `POLICY/RULE:KIND/NAME`; raises EngineError. Every rule is named, because a code covers what it says and no more."""
-    left, colon, right = text.partition(":")
-    policy, rules = read_rule(left)
+    """Read `POLICY/RULE:KIND/NAME`; raises EngineError. Every rule is named, because a code covers what it says and no more.
+
+    A policy written in CEL is `SHORT:NAME`, as everywhere, and has no rules.
+    """
+    short, _, rest = text.partition(":")
+    is_cel = any(one.short == short for one in CEL_KINDS)
+    left, colon, right = rest.partition(":") if is_cel else text.partition(":")
+    policy, rules = read_rule(f"{short}:{left}" if is_cel else left)
     kind, slash, name = right.partition("/")
     if not (colon and slash and kind and name) or "*" in "".join(rules) or "*" in name:
-        raise Misuse(f"`{text}` says not exactly what the code is for", help="write POLICY/RULE:KIND/NAME")  # fmt: skip
+        raise Misuse(f"`{text}` says not exactly what the code is for", help="write POLICY/RULE:KIND/NAME, or vpol:POLICY:KIND/NAME")  # fmt: skip
     return policy, rules, kind, name
 
 
@@ -60,9 +67,10 @@ def read_ttl(text: str) -> timedelta:
 async def wanted_by_grant(client: Client, name: str, namespace: str) -> Wanted:
     """Return what a grant asks for as what a code is for; raises EngineError where it is not about one object."""
     grant = parse_grant(await client.get(GRANTS, name, namespace))
-    if not grant.target or "*" in (*grant.rules, grant.target):
+    rules = () if is_of_cel(grant.policy) else grant.rules or ALL_RULES
+    if not grant.target or "*" in (*rules, grant.target):
         raise EngineError(f"grant `{name}` is not about one object and named rules", help="say it with --for-user and --bind")  # fmt: skip
-    return Wanted(grant.requester, grant.policy, grant.rules, grant.kind, grant.target, namespace, grant.reason, name)  # fmt: skip
+    return Wanted(grant.requester, grant.policy, rules, grant.kind, grant.target, namespace, grant.reason, name)  # fmt: skip
 
 
 def document(

@@ -18,7 +18,7 @@ from kubectl_kpolicy.session.targets import Target, read_rule, with_kinds
 
 from . import arguments, messages
 from .decisions import decide
-from .naming import missing
+from .naming import missing, resolved
 from .requests import Ask, hand_in, judge, manifest
 from .wait import ENDS, SETTLED, settled
 
@@ -95,9 +95,8 @@ def _request(flags: GrantRequest) -> int:
         who = await somebody(client)
         found = arguments.asks(base, await with_kinds(client, wanted))
         place = access.namespace or "default"
-        asked = [manifest(one, who) for one in found]
-        for obj in asked:
-            obj["metadata"]["namespace"] = obj["metadata"]["namespace"] or place
+        placed = [replace(one, namespace=one.namespace or place) for one in found]
+        asked = [manifest(await resolved(client, one), who) for one in placed]
         return await _ask(flags, client, asked)
 
     return cluster.with_client(_patient(flags), work)

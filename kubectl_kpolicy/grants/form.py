@@ -15,7 +15,10 @@ from engine.grants.blocks import read_block_id
 from engine.grants.circumstances import circumstances_of, readable_policies
 from engine.grants.model import instant_of
 from engine.grants.requests import longest_of
+from engine.grants.subjects import subject_text
+from engine.model.kinds import is_of_cel
 from engine.record import record, replace
+from kubectl_kpolicy.cluster import celkinds
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session.identity import Identity
 from kubectl_kpolicy.session.targets import Target
@@ -94,9 +97,10 @@ def draft_of(row: Row | None) -> Draft:
     if row is None:
         return Draft()
     kind, _, name = row.text("resource").partition("/")
+    policy = celkinds.identity_of(row)
     return Draft(
-        policy=row.text("policy"),
-        rule=row.text("rule"),
+        policy=policy,
+        rule="" if is_of_cel(policy) else row.text("rule"),
         kind=row.text("kind") or kind,
         name=row.text("name") if "resource" not in row.cells else name,
         namespace=row.text("namespace"),
@@ -131,7 +135,7 @@ def ask_of(draft: Draft) -> Ask:
     """Return the request that a draft stands for."""
     return Ask(
         policy=draft.policy,
-        rules=(draft.rule or "*",),
+        rules=_rules(draft),
         kind=draft.kind,
         name=draft.name,
         namespace=draft.namespace or "default",
@@ -145,11 +149,18 @@ def ask_of(draft: Draft) -> Ask:
     )
 
 
+def _rules(draft: Draft) -> tuple[str, ...]:
+    """Return the rules that are asked for; a policy written in CEL has none, and one that is typed is left to be refused."""
+    if is_of_cel(draft.policy) and draft.rule in ("", "*"):
+        return ()
+    return (draft.rule or "*",)
+
+
 def _block_of(draft: Draft) -> str:
     """Return the id of the denial that a draft still is about, empty when something else is asked for by now."""
     found = read_block_id(draft.block) if draft.block else None
     said = found and (found.policy, found.rules, found.kind, found.name, found.namespace)
-    asked = (draft.policy, (draft.rule,), draft.kind, draft.name, draft.namespace)
+    asked = (draft.policy, _rules(draft), draft.kind, draft.name, draft.namespace)
     return draft.block if said == asked else ""
 
 
@@ -159,7 +170,7 @@ def _is_count(text: str) -> bool:
 
 def command(draft: Draft) -> str:
     """Return the command line that asks for the same."""
-    subject = [f"{draft.policy}/{draft.rule or '*'}", f"{draft.kind}/{draft.name}"]
+    subject = [subject_text(draft.policy, _rules(draft)), f"{draft.kind}/{draft.name}"]
     if block := _block_of(draft):
         subject = ["--block", block]
     words = ["kubectl kpolicy grant request", *map(shlex.quote, subject)]

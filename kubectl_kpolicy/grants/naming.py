@@ -14,15 +14,21 @@ from controllers.kube.kinds import CLUSTER_POLICIES, POLICIES
 from engine.autogen.expand import expand
 from engine.errors import EngineError
 from engine.grants import parse_grant
+from engine.grants.subjects import ALL_RULES
 from engine.lang.wildcard import has_wildcard
+from engine.model.kinds import BY_NAME, identity, is_of_cel, named
 from engine.parse import parse_policy
+from engine.record import replace
 from kubectl_kpolicy.cluster import celkinds
+from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session.errors import Refused
 
 if TYPE_CHECKING:
-    from controllers.kube import Client
+    from controllers.kube import Client, Kind
     from engine.grants import Grant
     from engine.model import Object
+
+    from .requests import Ask
 
 
 async def missing(client: Client, obj: Object) -> list[str]:
@@ -42,11 +48,12 @@ async def _missing_rules(client: Client, grant: Grant) -> list[str]:
         return []
     try:
         policy = await _policy(client, grant.policy)
-    except KubeError:
+    except EngineError:
+        # what cannot be read is not called missing, and what means no kind is refused with its reason
         return []
     if policy is None:
         return [f"there is no policy `{grant.policy}`"]
-    if celkinds.is_cel(policy):
+    if is_of_cel(grant.policy):
         return []
     try:
         rules = [rule.name for rule in expand(parse_policy(policy, strict=False))]
@@ -56,17 +63,47 @@ async def _missing_rules(client: Client, grant: Grant) -> list[str]:
     return [f"policy `{grant.policy}` has no rule `{name}`; it has {', '.join(rules)}" for name in lost]  # fmt: skip
 
 
-async def _policy(client: Client, key: str) -> Object | None:
-    """Return the policy that reports and exceptions call so, of any kind; None where there is none. Raises KubeError."""
+async def _policy(client: Client, policy: str) -> Object | None:
+    """Return the policy with an identity; None where there is none. Raises KubeError and PolicyError."""
+    kind, key = named(policy)
+    if not kind.is_cel:
+        return await _found(client, POLICIES if kind.is_namespaced else CLUSTER_POLICIES, key)
+    served = await celkinds.kinds(client, celkinds.POLICIES)
+    same = next((one for one in served if one.kind == kind.kind), None)
+    return None if same is None else await _found(client, same, key)
+
+
+async def _found(client: Client, kind: Kind, key: str) -> Object | None:
     namespace, _, name = key.rpartition("/")
-    kinds = [POLICIES if namespace else CLUSTER_POLICIES]
-    kinds += [kind for kind in await celkinds.kinds(client, celkinds.POLICIES) if kind.namespaced == bool(namespace)]  # fmt: skip
-    for kind in kinds:
-        try:
-            return {"apiVersion": kind.api_version, "kind": kind.kind, **await client.get(kind, name, namespace)}  # fmt: skip
-        except NotFound:
-            continue
-    return None
+    try:
+        found = await client.get(kind, name, namespace)
+    except NotFound:
+        return None
+    return {"apiVersion": kind.api_version, "kind": kind.kind, **found}
+
+
+async def resolved(client: Client, ask: Ask) -> Ask:
+    """Return a request whose policy is named with its kind, where somebody wrote the name alone of one written in CEL.
+
+    A classic policy of that name goes first. Raises Misuse where several others have the name.
+    """
+    if is_of_cel(ask.policy) or "/" in ask.policy or has_wildcard(ask.policy) or ask.rules != ALL_RULES:  # fmt: skip
+        return ask
+    try:
+        if await _found(client, CLUSTER_POLICIES, ask.policy) is not None:
+            return ask
+        alike = [
+            identity(kind.kind, key)
+            for kind in await celkinds.kinds(client, celkinds.POLICIES)
+            if kind.kind in BY_NAME
+            and (key := f"{ask.namespace}/{ask.policy}" if kind.namespaced else ask.policy)
+            and await _found(client, kind, key) is not None
+        ]
+    except KubeError:
+        return ask
+    if len(alike) > 1:
+        raise Misuse(f"several policies are called `{ask.policy}`", help=f"write one of {', '.join(alike)}")  # fmt: skip
+    return replace(ask, policy=alike[0], rules=()) if alike else ask
 
 
 async def _missing_object(client: Client, grant: Grant) -> list[str]:

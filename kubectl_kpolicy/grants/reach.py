@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.lang import wildcard
+from engine.model.kinds import is_of_cel
 from engine.record import record, replace
+from kubectl_kpolicy.cluster import celkinds
 from kubectl_kpolicy.cluster.violations import all_rows, is_failure
 
 if TYPE_CHECKING:
@@ -30,11 +32,13 @@ def reach_of(
     world: ClusterCache, policy: str, rules: Sequence[str], targets: Sequence[Target]
 ) -> Reach:
     """Return how far a grant would reach by what reports say now."""
-    failing = [row for row in all_rows(world) if is_failure(row) and row.text("policy") == policy]
+    failing = [
+        row for row in all_rows(world) if is_failure(row) and celkinds.identity_of(row) == policy
+    ]
     flips = [
         row
         for row in failing
-        if any(wildcard.match(rule, row.text("rule")) for rule in rules)
+        if (is_of_cel(policy) or any(wildcard.match(rule, row.text("rule")) for rule in rules))
         and any(_is_meant(target, row) for target in targets)
     ]
     later = any(one.selector or wildcard.has_wildcard(one.name) for one in targets)

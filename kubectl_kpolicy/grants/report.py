@@ -10,6 +10,7 @@ from controllers.kube.kinds import AUDIT_SEGMENTS, GRANTS
 from engine.audit import segment_of
 from engine.errors import EngineError
 from engine.grants.circumstances import state_of
+from engine.grants.subjects import subject_text
 from engine.record import record
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.structured import json_text, yaml_text
@@ -107,7 +108,7 @@ def _markdown(data: dict[str, Any]) -> Iterator[str]:
     target = data["target"] or {}
     yield f"# Grant {data['metadata']['namespace']}/{data['metadata']['name']}: {data['state']}"
     yield ""
-    yield f"- rule: {data['policy']}/{','.join(data['rules'])}"
+    yield f"- rule: {subject_text(data['policy'], data['rules'])}"
     yield f"- object: {target.get('kind')}/{target.get('name') or '*'}"
     yield f"- requester: {data['requester']}{' (emergency)' if data['emergency'] else ''}"
     yield f"- reason: {data['reason']}{f' ({ticket})' if (ticket := data['ticket']) else ''}"

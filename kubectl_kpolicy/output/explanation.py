@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.model.kinds import is_of_cel
 from engine.record import record
 
 if TYPE_CHECKING:
@@ -41,13 +42,18 @@ def rules_explained(traces: Iterable[Trace], results: Iterable[RuleResult]) -> I
     """Yield a reason for each rule: its steps, then what it came to. One without a result has the state `skip`."""
     found: dict[tuple[str, str], list[RuleResult]] = {}
     for result in results:
-        found.setdefault((result.policy, result.rule), []).append(result)
+        found.setdefault(_rule(result.identity, result.rule), []).append(result)
     for trace in traces:
-        own = found.get((trace.policy, trace.rule), [])
+        own = found.get(_rule(trace.policy, trace.rule), [])
         state = str(own[-1].status) if own else "skip"
         said = (Reason(one.message, str(one.status), kind="outcome") for one in own)
         steps = map(_step, trace.steps)
         yield Reason(trace.rule, state, parts=(*steps, *said), kind="rule", policy=trace.policy)
+
+
+def _rule(policy: str, rule: str) -> tuple[str, str]:
+    """Return what tells a rule from others; a policy written in CEL is one, whatever its answers are called."""
+    return policy, "" if is_of_cel(policy) else rule
 
 
 def by_policy(rules: Iterable[Reason]) -> list[Reason]:

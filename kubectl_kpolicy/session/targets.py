@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.errors import EngineError
+from engine.errors import EngineError, PolicyError
+from engine.grants.subjects import ALL_RULES
+from engine.model.kinds import identity, named
 from engine.record import record, replace
 from kubectl_kpolicy.output.misuse import Misuse
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 
     from controllers.kube import Client
     from engine.model import Object
+
+_PARTS_OF_KEY = 2
 
 
 @record
@@ -26,11 +30,25 @@ class Target:
 
 
 def read_rule(text: str) -> tuple[str, tuple[str, ...]]:
-    """Read `POLICY`, `POLICY/RULE` or `POLICY/RULE,RULE`; raises EngineError."""
-    policy, _, rules = text.partition("/")
-    if not policy:
-        raise Misuse(f"`{text}` names no policy", help="write POLICY or POLICY/RULE")
-    return policy, tuple(filter(None, rules.split(","))) or ("*",)
+    """Read a policy's identity and rules; raises EngineError.
+
+    `POLICY`, `POLICY/RULE` or `POLICY/RULE,RULE`, `NAMESPACE/POLICY/RULE` for one of a namespace; one written in CEL is
+    `SHORT:NAME` or `SHORT:NAMESPACE/NAME` by the short name of its kind, and has no rules.
+    """
+    if ":" in text:
+        return _of_cel(text), ()
+    *policy, rules = text.split("/") if "/" in text else (text, "")
+    if not all(policy) or len(policy) > _PARTS_OF_KEY:
+        raise Misuse(f"`{text}` names no policy", help="write POLICY, POLICY/RULE, NAMESPACE/POLICY/RULE or vpol:POLICY")  # fmt: skip
+    return "/".join(policy), tuple(filter(None, rules.split(","))) or ALL_RULES
+
+
+def _of_cel(text: str) -> str:
+    try:
+        kind, key = named(text.removesuffix("/*"))
+    except PolicyError as error:
+        raise Misuse(error.message, help=error.help) from error
+    return identity(kind.kind, key)
 
 
 async def with_kinds(client: Client, targets: Sequence[Target]) -> list[Target]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
+from engine.model.kinds import is_of_cel
 from kubectl_kpolicy.actions.registry import Field
+from kubectl_kpolicy.cluster import celkinds
 from kubectl_kpolicy.tui import commands
 from kubectl_kpolicy.tui.modals.danger import Danger, Question
 from kubectl_kpolicy.tui.modals.reveal import Reveal
@@ -70,7 +72,8 @@ def _binding_of(row: Row | None) -> str:
     """Return what a row is about as a code says it; empty where it is not about one object and one rule."""
     if row is None:
         return ""
-    rule = row.text("rules") or "/".join((row.text("policy"), row.text("rule")))
+    policy = celkinds.identity_of(row)
+    rule = row.text("rules") or (policy if is_of_cel(policy) else f"{policy}/{row.text('rule')}")
     place = row.text("target") or row.text("resource")
     return f"{rule}:{place}" if not set("* ") & set(rule + place) else ""
 

@@ -67,7 +67,7 @@ def test_policies_in_cel_are_explained_too_with_their_exceptions_and_timers_are_
     deleting = cel_policy("DeletingPolicy", schedule="* * * * *")
     there = {"celpolicies": [validating, deleting]}
     [reason] = asyncio.run(explained_by_engine(world(there), obj, NOW, resolve))
-    assert (reason.text, reason.state) == ("validatingpolicy", "fail")
+    assert (reason.text, reason.state) == ("vpol:validatingpolicy", "fail")
     assert "no data" in "\n".join(lines(reason.parts))
     excepted = world(there | {"celexceptions": [exception]})
     [reason] = asyncio.run(explained_by_engine(excepted, obj, NOW, resolve))

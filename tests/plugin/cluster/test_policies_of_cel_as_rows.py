@@ -72,7 +72,7 @@ def test_an_exception_says_what_is_wrong_with_it(spec, state: str, concerns: str
 
 def test_an_exception_names_policies_and_the_conditions_under_which_it_holds():
     [row] = exceptions.exception_rows(world(celexceptions=[exception(expiresAt="2026-03-14T13:00:00Z")]), NOW)  # fmt: skip
-    assert (row.cells["rules"], row.cells["target"]) == ("p/*", "object.metadata.name == 'a'")
+    assert (row.cells["rules"], row.cells["target"]) == ("vpol:p", "object.metadata.name == 'a'")
     assert row.cells["left"] == NOW + timedelta(hours=1)
 
 
