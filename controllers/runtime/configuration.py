@@ -18,7 +18,7 @@ from engine.match import KindFilter, parse_kind
 from engine.model import review_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from engine.model import Json, Object, Review
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     _Who = tuple[str, _Texts, _Texts, _Texts]
 
 _MOST_USERS = 4096
+_MOST_SORTS, _LONGEST_SORT = 4096, 1024
 _FILTER = re.compile(r"\[([^\[\]]*)\]")
 _ANY = "*"
 
@@ -48,19 +49,30 @@ class ResourceFilter:
     namespace: str = _ANY
     name: str = _ANY
 
+    def concerns(self, review: Review, namespace: str) -> bool:
+        """Tell whether objects of this sort in a namespace are filtered, by whatever name."""
+        return self._means(review) and wildcard.match(self.namespace, namespace)
+
     def matches(self, review: Review, namespace: str, name: str) -> bool:
         """Tell whether an object is filtered; a Namespace also counts as lying in itself."""
-        if not self.kind.matches(review.group, review.version, review.kind, review.subresource):
+        if not self._means(review):
             return False
         if review.kind == "Namespace" and not review.group and wildcard.match(self.namespace, name):
             return True
         return wildcard.match(self.namespace, namespace) and wildcard.match(self.name, name)
 
+    def _means(self, review: Review) -> bool:
+        return self.kind.matches(review.group, review.version, review.kind, review.subresource)
+
 
 class Filters:
-    """Resource filters by kind, because every request is held against all of them."""
+    """Resource filters by kind, because every request is held against all of them.
+
+    Which of them concern a sort of object in a namespace is found once; of most objects it is none.
+    """
 
     def __init__(self, filters: Iterable[ResourceFilter] = ()) -> None:
+        self._known: dict[tuple[str, ...], tuple[ResourceFilter, ...]] = {}
         self._by_kind: dict[str, list[ResourceFilter]] = {}
         self._open: list[tuple[str, ResourceFilter]] = []
         for one in filters:
@@ -73,16 +85,26 @@ class Filters:
 
     def match(self, review: Review, namespace: str, name: str) -> bool:
         """Tell whether one of the filters matches an object."""
-        kind = review.kind
-        for one in self._by_kind.get(kind, ()):
-            if one.matches(review, namespace, name):
-                return True
+        sort = (review.kind, review.group, review.version, review.subresource, namespace)
+        found = self._known.get(sort)
+        if found is None:
+            found = tuple(self._concerning(review, namespace))
+            # these texts come from requests: neither many nor long ones are kept
+            if len(self._known) >= _MOST_SORTS:
+                self._known.clear()
+            if sum(map(len, sort)) <= _LONGEST_SORT:
+                self._known[sort] = found
+        return any(one.matches(review, namespace, name) for one in found) if found else False
+
+    def _concerning(self, review: Review, namespace: str) -> Iterator[ResourceFilter]:
+        """Yield the filters that match an object by all but its name, which for a Namespace is also its place."""
+        is_place = review.kind == "Namespace"
+        for one in self._by_kind.get(review.kind, ()):
+            if is_place or one.concerns(review, namespace):
+                yield one
         for place, one in self._open:
-            if place and place != namespace and kind != "Namespace":
-                continue
-            if one.matches(review, namespace, name):
-                return True
-        return False
+            if is_place or ((not place or place == namespace) and one.concerns(review, namespace)):
+                yield one
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from engine.model import Json, Review, RuleResult
 
     Place = tuple[str, str, str]
+    _Request = tuple[str, Stage, str | None, str | None, str | None, bool]
 
 _REQUESTS, _REVIEWS = "kyverno_http_requests", "kyverno_admission_requests"
 _REQUEST_TIMES = "kyverno_http_requests_duration_seconds"
@@ -29,7 +30,7 @@ class Counting:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._requests: dict[tuple[str, ...], tuple[Amount, Times, Amount, Times]] = {}
+        self._requests: dict[_Request, tuple[Amount, Times, Amount, Times]] = {}
         self._shapes: dict[tuple[object, ...], Amount] = {}
         self._results: dict[tuple[str, ...], tuple[Sequence[RuleResult], list[Amount]]] = {}
 
@@ -42,16 +43,11 @@ class Counting:
         seconds: float,
     ) -> None:
         """Count a request that was answered after so many seconds."""
-        labels = (
-            str(request["kind"].get("kind") or ""),
-            str(request.get("namespace") or "-"),
-            str(request.get("operation") or "").lower(),
-            "true" if is_allowed else "false",
-            stage,
-        )
-        known = self._requests.get((lane_name, *labels))
+        namespace, operation = request.get("namespace"), request.get("operation")
+        place = (lane_name, stage, request["kind"].get("kind"), namespace, operation, is_allowed)
+        known = self._requests.get(place)
         if known is None:
-            known = self._series(lane_name, labels)
+            known = self._series(place)
         requests, request_times, reviews, review_times = known
         bucket = bucket_of(seconds)
         requests.value += 1
@@ -59,20 +55,21 @@ class Counting:
         request_times.add(bucket, seconds)
         review_times.add(bucket, seconds)
 
-    def _series(
-        self, lane_name: str, labels: tuple[str, ...]
-    ) -> tuple[Amount, Times, Amount, Times]:
-        place = ("POST", f"/{labels[-1]}/{lane_name}")
+    def _series(self, place: _Request) -> tuple[Amount, Times, Amount, Times]:
+        lane_name, stage, kind, namespace, operation, is_allowed = place
+        served = ("POST", f"/{stage}/{lane_name}")
+        said = "true" if is_allowed else "false"
+        labels = (kind or "", namespace or "-", (operation or "").lower(), said, stage)
         metrics = self._metrics
         found = (
-            metrics.counter(_REQUESTS, place),
-            metrics.histogram(_REQUEST_TIMES, place),
+            metrics.counter(_REQUESTS, served),
+            metrics.histogram(_REQUEST_TIMES, served),
             metrics.counter(_REVIEWS, labels),
             metrics.histogram(_REVIEW_TIMES, labels),
         )
         if len(self._requests) >= MOST_SERIES:
             self._requests.clear()
-        self._requests[(lane_name, *labels)] = found
+        self._requests[place] = found
         return found
 
     def results(self, review: Review, results: Sequence[RuleResult]) -> None:

@@ -93,16 +93,17 @@ def review_of_request(
 
     For a subresource `kind_of` tells the kind of the parent from the request's resource, as rules name it.
     """
-    subresource = str(request.get("subResource") or "")
+    # that these are texts was checked when the request was read
+    subresource = request.get("subResource") or ""
     kind = kind_of(request) if subresource else request["kind"]
-    kind_name = str(kind.get("kind") or "")
-    namespace = str(request.get("namespace") or "")
+    kind_name = kind.get("kind") or ""
+    namespace = request.get("namespace") or ""
     return Review(
         object=_placed(request.get("object"), namespace, request),
         old_object=_placed(request.get("oldObject"), namespace, request),
-        operation=str(request.get("operation") or ""),
-        group=str(kind.get("group") or ""),
-        version=str(kind.get("version") or ""),
+        operation=request.get("operation") or "",
+        group=kind.get("group") or "",
+        version=kind.get("version") or "",
         kind=kind_name,
         subresource=subresource,
         user=user,

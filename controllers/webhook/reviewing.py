@@ -220,22 +220,14 @@ class Reviewer:
         if not ruling.denial and route.triggers.for_kind(review.kind):
             triggers = triggers_of(route.triggers, review, self._background_users)
         audit = None if ruling.denial or not route.audit.for_kind(review.kind) else route.audit
-        if not (results or triggers or audit):
+        follows = audit is not None or self._is_followed(review, results)
+        if not (triggers or follows):
             return self._answer(request, ruling)
-        verdict = Verdict(
-            allowed=not ruling.denial,
-            stage="validate",
-            failure_policy=route.failure_policy,
-            at=inputs.now,
-            message=ruling.denial,
-            request=request,
-            triggers=triggers,
-            is_proven=is_proven(),
-        )
+        verdict = _verdict("validate", route, request, inputs, ruling, triggers)
         if triggers:
             async with asyncio.timeout(budget):
                 await self._sink.triggered(review, verdict)
-        if results or audit:
+        if follows:
             self._hand_over(review, results, verdict, audit, inputs)
         return self._answer(request, ruling)
 
@@ -283,16 +275,8 @@ class Reviewer:
         found = await self._evaluated(policies, review, inputs, budget)
         patched, results = with_outcomes(found.patched, found.results), reported(found.results)
         ruling = rule_on_mutation(route, review, found.results, patched)
-        if not review.dry_run and results:
-            verdict = Verdict(
-                allowed=not ruling.denial,
-                stage="mutate",
-                failure_policy=route.failure_policy,
-                at=inputs.now,
-                message=ruling.denial,
-                request=request,
-                is_proven=is_proven(),
-            )
+        if not review.dry_run and self._is_followed(review, results):
+            verdict = _verdict("mutate", route, request, inputs, ruling)
             self._hand_over(review, results, verdict, None, inputs)
         return self._answer(request, ruling)
 
@@ -328,6 +312,13 @@ class Reviewer:
             text = f"the labels of namespace `{namespace}` cannot be read: {error.message}"
             raise error.reworded(text) from error
 
+    def _is_followed(self, review: Review, results: Sequence[RuleResult]) -> bool:
+        """Count results that no others come to, and tell whether anything follows from them."""
+        if not results:
+            return False
+        self._counting.results(review, results)
+        return self._sink.follows(results)
+
     def _hand_over(
         self,
         review: Review,
@@ -336,11 +327,7 @@ class Reviewer:
         audit: PolicySet | None,
         inputs: Inputs,
     ) -> None:
-        """Count the results and queue what comes after the answer: audit policies of an allowed request, and the sink."""
-        if audit is None:
-            self._counting.results(review, results)
-            if not self._sink.follows(results):
-                return
+        """Queue what comes after the answer: audit policies of an allowed request, with which results are counted, and the sink."""
 
         async def work() -> None:
             found = results
@@ -355,7 +342,7 @@ class Reviewer:
                     self._timing.measure(sample)
                 found = [*results, *later.results]
                 self._counting.results(review, found)
-            if found and self._sink.follows(found):
+            if audit is None or (found and self._sink.follows(found)):
                 await self._sink.results(review, found, verdict)
 
         self._background_queue.add(work, size_of_current())
@@ -378,6 +365,26 @@ class Reviewer:
 def budget_of(timeout: float) -> float:
     """Return the seconds there are for an answer when the caller waits `timeout` seconds."""
     return max(timeout - MARGIN, timeout / 2)
+
+
+def _verdict(
+    stage: Stage,
+    route: WebhookRoute,
+    request: Mapping[str, Json],
+    inputs: Inputs,
+    ruling: Ruling,
+    triggers: tuple[Trigger, ...] = (),
+) -> Verdict:
+    return Verdict(
+        allowed=not ruling.denial,
+        stage=stage,
+        failure_policy=route.failure_policy,
+        at=inputs.now,
+        message=ruling.denial,
+        request=request,
+        triggers=triggers,
+        is_proven=is_proven(),
+    )
 
 
 def _concerns(stage: Stage, route: WebhookRoute, kind: str) -> bool:

@@ -7,12 +7,14 @@ fraction of a millisecond. Reviews are always answered with 200; other statuses 
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 
 from controllers.runtime.memory import bound_heap
 from engine.errors import DocumentError
@@ -122,7 +124,7 @@ class WebhookServer:
             await self._runner.cleanup()
             self._runner = None
 
-    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse | _ReviewAnswer:
         try:
             status, body, kind = await self._answer(request)
         except DocumentError as error:
@@ -135,6 +137,9 @@ class WebhookServer:
             status, body, kind = refused.status, refused.text.encode(), "text/plain"
         if current_caller.get() is not Caller.NOBODY and (status != 200 or _is_gone(request)):
             self._on_outage()
+        is_plain = request.keep_alive and request.version == HttpVersion11
+        if kind is JSON and is_plain and not self._is_draining:
+            return _ReviewAnswer(body)
         response = web.Response(status=status, body=body, content_type=kind)
         if self._is_draining or status == 403 or (status > 403 and not request.content.at_eof()):
             response.force_close()
@@ -194,6 +199,36 @@ class WebhookServer:
         return web.BaseRequest(
             message, payload, protocol, writer, task, loop, client_max_size=SMALL_BODY
         )
+
+
+class _ReviewAnswer:
+    """The answer to a review on a connection that stays open, written as one piece of which only the length is worked out.
+
+    It stands where aiohttp takes a `web.StreamResponse` and has what is asked of one.
+    """
+
+    __slots__ = ("_body", "_writer")
+    status = 200
+    keep_alive = True
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    async def prepare(self, request: web.BaseRequest) -> None:
+        """Take the connection that the request came on."""
+        self._writer = request._payload_writer  # noqa: SLF001 - as every response of aiohttp does
+
+    async def write_eof(self) -> None:
+        """Write the answer; raises ConnectionError where nobody is there any more."""
+        body = self._body
+        await self._writer.write_eof(b"%b%d\r\n\r\n%b" % (_head(int(time.time())), len(body), body))
+
+
+@lru_cache(maxsize=1)
+def _head(second: int) -> bytes:
+    """Return what the answers within one second begin with, up to their length."""
+    date = formatdate(second, usegmt=True)
+    return f"HTTP/1.1 200 OK\r\nContent-Type: {JSON}\r\nDate: {date}\r\nContent-Length: ".encode()
 
 
 def _is_gone(request: web.BaseRequest) -> bool:

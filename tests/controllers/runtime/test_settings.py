@@ -57,6 +57,19 @@ def test_filters(text: str, kind: str, namespace: str, name: str, place: dict[st
     assert filtered(text, kind, namespace, name, **place) is is_filtered
 
 
+def test_what_was_asked_before_does_not_change_what_filters_say() -> None:
+    settings = read_configuration(
+        {"data": {"resourceFilters": "[Pod,shop,a?][Namespace,team-*,*][*/*,kube-system,*]"}}
+    )
+    asked = [
+        ("Pod", "shop", "ab"), ("Pod", "shop", "b"), ("Pod", "other", "ab"), ("Pod", "kube-system", "b"),
+        ("Namespace", "", "team-a"), ("Namespace", "", "shop"), ("Namespace", "", "kube-system"),
+    ]  # fmt: skip
+    said = [settings.filters_out(review(kind), place, name) for kind, place, name in asked]
+    assert said == [True, False, False, True, True, False, True]
+    assert [settings.filters_out(review(kind), place, name) for kind, place, name in asked] == said
+
+
 def test_line_breaks_between_filters_do_not_matter() -> None:
     assert len(read_filters("[Pod,a,b]\n  [Node,*,*]\n")) == 2
 

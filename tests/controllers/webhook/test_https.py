@@ -6,9 +6,11 @@ import asyncio
 import ssl
 from dataclasses import replace
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 import aiohttp
 import orjson
+import pytest
 
 from controllers.webhook.bodies import LARGEST_BODY
 from controllers.webhook.certificates import expiry, new_leaf
@@ -125,6 +127,71 @@ def test_a_new_certificate_is_shown_without_a_restart() -> None:
             assert first != second
 
     asyncio.run(go())
+
+
+def test_answers_on_one_connection_are_whole_and_stand_in_the_order_of_the_requests() -> None:
+    async def go() -> None:
+        certificates = made_certificates()
+        good, bad = body(pod(labels={"team": "a"})), body(pod())
+        async with (
+            staged(policy()) as stage,
+            serving(routes_of(stage), certificates) as (server, _, _),
+        ):
+            sent = b"".join(raw(one) for one in (good, bad, good))
+            head = b"HTTP/1.1 200 OK"
+            reader, writer = await said(server, certificates, sent)
+            answers = [await read_answer(reader) for _ in range(3)]
+            assert [first for first, _, _ in answers] == [head] * 3
+            assert [orjson.loads(told)["response"]["allowed"] for *_, told in answers] == [True, False, True]  # fmt: skip
+            for _, headers, _ in answers:
+                assert headers["content-type"] == "application/json"
+                assert parsedate_to_datetime(headers["date"]).tzinfo is not None
+                assert "connection" not in headers
+            writer.close()
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(("version", "header"), [("1.0", ""), ("1.1", "Connection: close\r\n")])
+def test_a_caller_that_keeps_no_connection_is_answered_and_let_go(
+    version: str, header: str
+) -> None:
+    async def go() -> None:
+        certificates = made_certificates()
+        async with (
+            staged(policy()) as stage,
+            serving(routes_of(stage), certificates) as (server, _, _),
+        ):
+            reader, writer = await said(server, certificates, raw(body(pod()), version, header))
+            first, _, told = await read_answer(reader)
+            assert first == f"HTTP/{version} 200 OK".encode()
+            assert orjson.loads(told)["response"]["allowed"] is False
+            assert await asyncio.wait_for(reader.read(), 5) == b""
+            writer.close()
+
+    asyncio.run(go())
+
+
+def raw(sent: bytes, version: str = "1.1", header: str = "") -> bytes:
+    head = f"POST /validate/fail HTTP/{version}\r\nHost: x\r\n{header}Content-Length: {len(sent)}"
+    return head.encode() + b"\r\n\r\n" + sent
+
+
+async def said(
+    server, certificates, sent: bytes
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    trusting = ssl.create_default_context(cadata=certificates.bundle.decode())
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=trusting, server_hostname="localhost")  # fmt: skip
+    writer.write(sent)
+    return reader, writer
+
+
+async def read_answer(reader: asyncio.StreamReader) -> tuple[bytes, dict[str, str], bytes]:
+    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+    first, *lines = head.rstrip().split(b"\r\n")
+    fields = (line.decode().partition(": ") for line in lines)
+    headers = {name.lower(): value for name, _, value in fields}
+    return first, headers, await reader.readexactly(int(headers["content-length"]))
 
 
 async def shown(port: int, certificates) -> bytes:
