@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import subjects
-from .webhook_server import KINDS
+from .webhook_server import LANES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,15 +54,14 @@ class Figures:
 
 def measure() -> dict[str, Figures]:
     """Return the figures of each kind of server; rounds take turns, so a slow moment hits all alike."""
-    found = {kind: Figures() for kind in KINDS}
+    found = {kind: Figures() for kind in LANES}
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[-1]})
     try:
         for _ in range(ROUNDS):
             for kind, figures in found.items():
                 with _server(kind) as (port, process, ended):
-                    stage = "mutate" if "mutates" in kind else "validate"
-                    waits, spent = asyncio.run(_load(port, stage, process))
+                    waits, spent = asyncio.run(_load(port, LANES[kind], process))
                     figures.rates.append(len(waits) / SECONDS)
                     figures.costs.append(spent / len(waits))
                     figures.waits += waits
@@ -96,10 +95,10 @@ def _server(kind: str) -> Iterator[tuple[int, int, Callable[[], int]]]:
             raise RuntimeError(f"the server for `{kind}` ended with {process.returncode}")
 
 
-async def _load(port: int, stage: str, process: int) -> tuple[list[float], float]:
+async def _load(port: int, lane: str, process: int) -> tuple[list[float], float]:
     """Send reviews over all connections; return how long each took, and the seconds of a core that the server spent."""
     body = subjects.review_bytes()
-    head = f"POST /{stage}/fail?timeout=10s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"  # fmt: skip
+    head = f"POST /{lane}?timeout=10s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"  # fmt: skip
     request = head.encode() + body
     trusting = ssl.create_default_context()
     trusting.check_hostname = False

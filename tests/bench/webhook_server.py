@@ -14,7 +14,7 @@ from typing import Any
 
 from controllers.kube import Discovery, SystemClock
 from controllers.kube.informers import Informers
-from controllers.kube.kinds import CLUSTER_POLICIES, NAMESPACES
+from controllers.kube.kinds import CEL_POLICIES, CLUSTER_POLICIES, NAMESPACES
 from controllers.runtime.background_queue import BackgroundQueue
 from controllers.runtime.cluster_cache import WATCHED, ClusterCache
 from controllers.runtime.metrics import Metrics
@@ -32,25 +32,60 @@ from tests.controllers.kube.fake import FakeClient
 
 from . import subjects
 
-KINDS = ("decode", "nothing matches", "one validates", "one mutates", "16 validate")
+LANES = {
+    "decode": "validate/fail",
+    "nothing matches": "validate/fail",
+    "one validates": "validate/fail",
+    "one ValidatingPolicy": "validate/fail/vpol",
+    "one mutates": "mutate/fail",
+    "one MutatingPolicy": "mutate/fail/mpol",
+    "16 validate": "validate/fail",
+    "16 ValidatingPolicies": "validate/fail/vpol",
+}
+"""The kinds of server, and the path at which each is asked."""
+
+_LABEL = "app.kubernetes.io/name"
+_PODS = {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["pods"]}]}  # fmt: skip
 
 
 def policies(kind: str) -> list[dict[str, Any]]:
-    """Return the policies of one kind of server, all of them enforced."""
+    """Return the policies of one kind of server, all of them enforced; those in CEL say what the classic ones say."""
+    if kind == "16 ValidatingPolicies":
+        return [document.value for document in load_all(subjects.STANDARDS_IN_CEL.read_text())]
+    if kind == "one ValidatingPolicy":
+        expression = f"object.metadata.?labels[?'{_LABEL}'].orValue('') != ''"
+        spec = {"validationActions": ["Deny"], "validations": [{"expression": expression, "message": "m"}]}  # fmt: skip
+        return [_in_cel("ValidatingPolicy", spec)]
+    if kind == "one MutatingPolicy":
+        expression = (
+            f"has(object.metadata.labels) && '{_LABEL}' in object.metadata.labels ? Object{{}} : "
+            f"Object{{metadata: Object.metadata{{labels: {{'{_LABEL}': 'x'}}}}}}"
+        )
+        mutation = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}  # fmt: skip
+        return [_in_cel("MutatingPolicy", {"mutations": [mutation]})]
     if kind == "16 validate":
         return [_enforced(document.value) for path in subjects.STANDARDS for document in load_all(path.read_text())]  # fmt: skip
     rule: dict[str, Any] = {"name": "r", "match": {"any": [{"resources": {"kinds": ["Pod"]}}]}}
     if kind == "nothing matches":
         rule["match"]["any"][0]["resources"]["namespaces"] = ["elsewhere"]
     if kind == "one mutates":
-        rule["mutate"] = {"patchStrategicMerge": {"metadata": {"labels": {"+(app.kubernetes.io/name)": "x"}}}}  # fmt: skip
+        rule["mutate"] = {"patchStrategicMerge": {"metadata": {"labels": {f"+({_LABEL})": "x"}}}}
     else:
         rule["validate"] = {
             "message": "m",
-            "pattern": {"metadata": {"labels": {"app.kubernetes.io/name": "?*"}}},
+            "pattern": {"metadata": {"labels": {_LABEL: "?*"}}},
         }
     made = {"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "p"}, "spec": {"rules": [rule]}}  # fmt: skip
     return [_enforced(made)]
+
+
+def _in_cel(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "policies.kyverno.io/v1",
+        "kind": kind,
+        "metadata": {"name": "p"},
+        "spec": {"matchConstraints": _PODS, **spec},
+    }
 
 
 def _enforced(policy: dict[str, Any]) -> dict[str, Any]:
@@ -61,6 +96,9 @@ def _enforced(policy: dict[str, Any]) -> dict[str, Any]:
         for rule in policy["spec"]["rules"]
     ]
     return {**policy, "spec": {**policy["spec"], "rules": rules}}
+
+
+_KINDS = {kind.kind: kind for kind in (CLUSTER_POLICIES, *CEL_POLICIES)}
 
 
 class _NobodyToAsk:
@@ -75,7 +113,7 @@ async def _webhook(kind: str, certificates: Certificates) -> tuple[int, Any]:
     client, clock, metrics = FakeClient(), SystemClock(), Metrics()
     cache = ClusterCache(Discovery(client), metrics)
     for policy in policies(kind):
-        cache.put(CLUSTER_POLICIES, policy)
+        cache.put(_KINDS[policy["kind"]], policy)
     for index in range(40):
         cache.put(NAMESPACES, {"metadata": {"name": f"team-{index}", "labels": {"a": "b"}}})
     for one in WATCHED:

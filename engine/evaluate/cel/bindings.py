@@ -6,7 +6,9 @@ something, so most evaluations never make them.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from engine.errors import EvaluationError
 from engine.evaluate.lookups import ObjectLookup
@@ -39,9 +41,13 @@ NAMES = frozenset(
 
 
 class Bindings(dict[str, Any]):
-    """Variables of one policy on one review, and the environment its expressions share."""
+    """Variables of one policy on one review, and the environment its expressions share.
 
-    __slots__ = ("env", "inputs", "names_variables", "review", "trace")
+    INVARIANT: nothing that it holds refers back to it but weakly. In a circle the whole review would stay in memory until the
+    next collection, and the memory of every review would be fresh and slow.
+    """
+
+    __slots__ = ("__weakref__", "env", "inputs", "names_variables", "review", "trace")
 
     def __init__(
         self,
@@ -61,7 +67,8 @@ class Bindings(dict[str, Any]):
         self.inputs = inputs
         self.trace = trace
         self.names_variables = names_variables
-        self.env = CelEnv(inputs.now, DEFAULT_BUDGET, self.ask, Chance(inputs.seed))
+        asking = partial(_asked, ref(self))
+        self.env = CelEnv(inputs.now, DEFAULT_BUDGET, asking, Chance(inputs.seed))
         if variables:
             self["variables"] = Variables(variables, self)
 
@@ -81,6 +88,17 @@ class Bindings(dict[str, Any]):
         return program(self, self.env)
 
 
+def _asked(bindings: ref[Bindings], question: Any) -> Any:
+    return _live(bindings).ask(question)
+
+
+def _live(bindings: ref[Bindings]) -> Bindings:
+    """Return the bindings, which whoever evaluates an expression holds."""
+    found = bindings()
+    assert found is not None
+    return found
+
+
 class Variables(dict[str, Any]):
     """`variables.NAME`: each expression is evaluated when it is first read; an error is kept as the value is."""
 
@@ -89,7 +107,7 @@ class Variables(dict[str, Any]):
     def __init__(self, programs: Mapping[str, Program], bindings: Bindings) -> None:
         super().__init__()
         self._programs = programs
-        self._bindings = bindings
+        self._bindings = ref(bindings)
         self._errors: dict[str, EvaluationError] = {}
         self._under_way: set[str] = set()
 
@@ -101,25 +119,26 @@ class Variables(dict[str, Any]):
         if program is None:
             raise KeyError(name)
         if self._errors and name in self._errors:
-            raise self._errors[name]
+            error = self._errors[name]
+            raise error.reworded(error.message)
         if name in self._under_way:
             raise CelError(f"variable `{name}` depends on itself")
+        bindings = _live(self._bindings)
         self._under_way.add(name)
         try:
-            value = self[name] = self._bindings.value_of(program)
+            value = self[name] = bindings.value_of(program)
         except EvaluationError as error:
-            self._errors[name] = failure = self._failure(name, error)
-            raise failure from error
+            text = error.message
+            if bindings.names_variables:
+                text = f'composited variable "{name}" fails to evaluate: {text}'
+            # what is kept is never raised: its traceback would hold everything at hand, this included
+            self._errors[name] = error.reworded(text)
+            raise error.reworded(text) from error
         finally:
             self._under_way.discard(name)
-        if (trace := self._bindings.trace) is not None:
+        if (trace := bindings.trace) is not None:
             trace.add("variable", f"variables.{name}", None, value)
         return value
-
-    def _failure(self, name: str, error: EvaluationError) -> EvaluationError:
-        if not self._bindings.names_variables:
-            return error
-        return error.reworded(f'composited variable "{name}" fails to evaluate: {error.message}')
 
 
 def request_of(bindings: Bindings) -> dict[str, Json]:
