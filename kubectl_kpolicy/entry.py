@@ -7,6 +7,7 @@ before and after the command.
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -17,13 +18,24 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+_LINES = dict.fromkeys("┌┐└┘├┤┬┴┼╭╮╰╯╔╗╚╝", "+") | {
+    "─": "-",
+    "━": "=",
+    "│": "|",
+    "┃": "|",
+    "…": "~",
+    "●": "*",
+    "▌": "|",
+}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; argument errors and help leave through the same door."""
     words = _plain(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure") and stream.errors == "strict":
-            # What a locale has no letters for is written as an escape, which JSON reads as the letter.
-            stream.reconfigure(errors="backslashreplace")
+        if hasattr(stream, "reconfigure") and stream.encoding.lower() != "utf-8":
+            codecs.register_error("kpolicy", _legible)
+            stream.reconfigure(errors="kpolicy")
     try:
         code = _run(words)
         sys.stdout.flush()
@@ -40,6 +52,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return explain(error, trace="-v" in words or "--verbose" in words)
     return code
+
+
+def _legible(error: UnicodeError) -> tuple[str, int]:
+    """Write what a locale has no letters for: lines as ASCII draws them, the rest as escapes, which JSON reads as the letter."""
+    assert isinstance(error, UnicodeEncodeError)
+    text = error.object[error.start : error.end]
+    return "".join(_LINES.get(char) or char.encode("ascii", "backslashreplace").decode() for char in text), error.end  # fmt: skip
 
 
 def _plain(words: Sequence[str]) -> list[str]:

@@ -145,7 +145,7 @@ def load_inputs(
     setting = _setting(flags, now, [*namespaces, *placed], [scopes.placed(o) for o in targets])
     world = replace(setting.world, params=Inventory(params), outside=outside)
     places: dict[str, Location] = {}
-    if flags.output in ("sarif", "junit"):
+    if flags.output in ("sarif", "junit", "github"):
         places = {resource_path(scopes.placed(value)): Location(found.file, found.line) for found, value in expanded(documents)}  # fmt: skip
     return ApplyInputs(loaded, placed, replace(setting, world=world), _payloads(flags), places)
 

@@ -1,4 +1,4 @@
-"""Results of `apply` as rows, and the formats made of rows: tables, JSON, YAML, names, JUnit, SARIF, Markdown."""
+"""Results of `apply` as rows, and the formats made of rows: tables, JSON, YAML, names, JUnit, SARIF, workflow commands, Markdown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from engine.record import record
-from kubectl_kpolicy.output.findings import LEVELS, Case, Finding, junit_text, sarif_log
+from kubectl_kpolicy.output.findings import (
+    Case,
+    Finding,
+    github_lines,
+    junit_text,
+    level_of,
+    sarif_log,
+)
 from kubectl_kpolicy.output.structured import json_text, name_of, yaml_text
 from kubectl_kpolicy.output.table import Column, Table
 
@@ -163,11 +170,22 @@ def as_junit(outcome: Outcome) -> str:
 
 def as_sarif(outcome: Outcome) -> str:
     """Return a SARIF log, which code hosts show beside the code."""
-    bad = [
+    return json_text(sarif_log(_findings(outcome)))
+
+
+def as_github(outcome: Outcome) -> str:
+    """Return workflow commands of GitHub Actions, a line for each bad result."""
+    return github_lines(_findings(outcome))
+
+
+def _findings(outcome: Outcome) -> list[Finding]:
+    return [
         Finding(
             rule=f"{row.policy.key}/{row.result.rule}",
             description=str(row.policy.annotations.get("policies.kyverno.io/description") or ""),
-            level=_level(row),
+            level=level_of(
+                row.status, str(row.policy.annotations.get("policies.kyverno.io/severity") or "")
+            ),
             message=row.result.message or row.status,
             resource=row.resource,
             at=outcome.places.get(row.resource),
@@ -175,15 +193,6 @@ def as_sarif(outcome: Outcome) -> str:
         for row in outcome.rows
         if row.status in BAD
     ]
-    return json_text(sarif_log(bad))
-
-
-def _level(row: Row) -> str:
-    """Return how SARIF calls a result: a rule that could not be evaluated is an error, a failure as bad as its policy says."""
-    if row.status == "error":
-        return "error"
-    severity = str(row.policy.annotations.get("policies.kyverno.io/severity") or "").lower()
-    return LEVELS.get(severity, "warning" if row.status == "warn" else "error")
 
 
 FORMATS: dict[str, Callable[[Outcome], str]] = {
@@ -194,5 +203,6 @@ FORMATS: dict[str, Callable[[Outcome], str]] = {
     "name": as_name,
     "junit": as_junit,
     "sarif": as_sarif,
+    "github": as_github,
     "markdown": as_markdown,
 }

@@ -76,7 +76,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("-o", "--output", default="", metavar="FORMAT|PATH",
-        help="table, wide, json, yaml, name, junit, sarif or markdown; or where to write changed objects")  # fmt: skip
+        help="table, wide, json, yaml, name, junit, sarif, github or markdown; or where to write changed objects")  # fmt: skip
     add("-t", "--table", action="store_true", help="show results in a table")
     add("--detailed-results", action="store_true", help="show messages in the table")
     add("--explain", action="store_true", help="print the steps of every rule")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .lists import ListRequest
 
 SUMMARY = "check files against policies and exceptions, those of a cluster by default"
-_REPORTS = ("sarif", "junit", "html")
+_REPORTS = ("sarif", "junit", "github", "html")
 _WITHOUT_TIME = ("age", "first", "source")
 _SEVERITIES = ("critical", "high", "medium", "low", "info")
 
@@ -52,7 +52,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def _format(text: str) -> str:
-    return text if text in _REPORTS else output_format(text)
+    return output_format(text, _REPORTS)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -107,15 +107,15 @@ def chunk(text: str) -> int:
     return int(text)
 
 
-def output_format(text: str) -> str:
-    """Return a format as given; argparse reports one that there is not."""
+def output_format(text: str, more: Sequence[str] = ()) -> str:
+    """Return a format as given, one of lists or of `more`; argparse reports one that there is not."""
     import argparse
 
-    if text in FORMATS or text.startswith(_PREFIXED):
+    if text in (*FORMATS, *more) or text.startswith(_PREFIXED):
         return text
     if text == "md":
         return "markdown"
-    raise argparse.ArgumentTypeError(f"there is no format `{text}`; there are {', '.join(FORMATS)}, jsonpath=, custom-columns=")  # fmt: skip
+    raise argparse.ArgumentTypeError(f"there is no format `{text}`; there are {', '.join((*FORMATS, *more))}, jsonpath=, custom-columns=")  # fmt: skip
 
 
 def add_format_flag(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from engine.lang.yaml import Document
+    from kubectl_kpolicy.output.findings import Finding
 
 HELP = "check policies for mistakes before a cluster sees them"
 _STEP = re.compile(r"[^.\[\]]+|\[[0-9]+\]")
@@ -53,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        choices=("table", "json", "yaml", "sarif"),
+        choices=("table", "json", "yaml", "sarif", "github"),
         default="table",
         help="format of the output",
     )
@@ -222,7 +223,13 @@ def _write(found: Sequence[Line], args: argparse.Namespace) -> None:
         case "yaml":
             sys.stdout.write(yaml_text({"findings": [asdict(line) for line in found]}))
         case "sarif":
-            sys.stdout.write(json_text(_sarif(found)))
+            from kubectl_kpolicy.output.findings import sarif_log
+
+            sys.stdout.write(json_text(sarif_log(_findings(found))))
+        case "github":
+            from kubectl_kpolicy.output.findings import github_lines
+
+            sys.stdout.write(github_lines(_findings(found)))
         case _:
             _write_table(found, args.color)
 
@@ -243,14 +250,12 @@ def _summary(checked: int, errors: int, warnings: int) -> str:
     return f"{checked} checked, {errors} errors, {warnings} warnings"
 
 
-def _sarif(found: Sequence[Line]) -> dict[str, Any]:
-    """Return a SARIF log with the place of every finding, as code hosts mark it in the file."""
+def _findings(found: Sequence[Line]) -> list[Finding]:
+    """Return findings with their places, as code hosts mark them in the file."""
     from engine.errors import Location
-    from kubectl_kpolicy.output.findings import Finding, sarif_log
+    from kubectl_kpolicy.output.findings import Finding
 
-    return sarif_log(
-        [
-            Finding("lint", "", line.severity, f"{line.object}: {line.message}", line.object, Location(line.file, line.line))
-            for line in found
-        ]
-    )  # fmt: skip
+    return [
+        Finding("lint", "", line.severity, f"{line.object}: {line.message}", line.object, Location(line.file, line.line))
+        for line in found
+    ]  # fmt: skip

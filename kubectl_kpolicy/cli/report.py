@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import argparse
 
 SUMMARY = "violations, grants or compliance as a file for others"
-_FINDINGS = ("sarif", "junit")
+_FINDINGS = ("sarif", "junit", "github")
 _NOUNS = {"violations": "violations", "grants": "grants", "compliance": "policies"}
 
 
@@ -21,7 +21,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser = sub.add_parser("report", help=SUMMARY, description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
         epilog="example: kubectl kpolicy report violations -A --format sarif -O kpolicy.sarif")  # fmt: skip
     parser.add_argument("what", choices=tuple(_NOUNS), nargs="?", default="violations", help="what to report")  # fmt: skip
-    parser.add_argument("--format", choices=("html", "md", "csv", "sarif", "junit"), default="md", help="format of the file")  # fmt: skip
+    parser.add_argument("--format", choices=("html", "md", "csv", "sarif", "junit", "github"), default="md", help="format of the file")  # fmt: skip
     parser.add_argument("-O", "--out", default="", metavar="FILE", help="where to write; standard output by default")  # fmt: skip
     parser.add_argument("--where", default="", metavar="FILTER", help="only rows that fit")
     parser.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip

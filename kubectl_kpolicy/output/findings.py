@@ -1,4 +1,7 @@
-"""Findings as tools of pipelines read them: SARIF 2.1.0, which code hosts show beside the code, and JUnit, which CI shows as tests."""
+"""Findings as tools of pipelines read them: SARIF 2.1.0, JUnit, and GitHub's workflow commands.
+
+Code hosts show the first and the last beside the code, CI shows JUnit as tests.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,18 @@ from typing import TYPE_CHECKING, Any
 from engine.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from engine.errors import Location
 
-LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note"}
-"""How SARIF calls severities."""
+_LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note"}
+
+
+def level_of(result: str, severity: str) -> str:
+    """Return how SARIF calls a result: a rule that could not be evaluated is an error, a failure as bad as its policy says."""
+    if result == "error":
+        return "error"
+    return _LEVELS.get(severity.lower(), "warning" if result == "warn" else "error")
 
 
 @record
@@ -74,6 +83,32 @@ def _place(at: Location | None) -> dict[str, Any]:
 
 def _file(at: Location) -> str:
     return at.file.replace("\\", "/").removeprefix("./")
+
+
+_ANNOTATIONS = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def github_lines(findings: Iterable[Finding]) -> str:
+    """Return a workflow command for each finding, which GitHub Actions shows beside the changed line."""
+    return "".join(map(_annotation, findings))
+
+
+def _annotation(finding: Finding) -> str:
+    fields = {"title": finding.rule}
+    if finding.at is not None and finding.at.file:
+        fields = {"file": _file(finding.at), "line": str(max(finding.at.line, 1)), **fields}
+    given = ",".join(f"{key}={_command_field(value)}" for key, value in fields.items())
+    message = _command_text(f"{finding.resource.lstrip('/')}: {finding.message}")
+    return f"::{_ANNOTATIONS[finding.level]} {given}::{message}\n"
+
+
+def _command_text(text: str) -> str:
+    """Escape what would end a workflow command or begin another one."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _command_field(text: str) -> str:
+    return _command_text(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def junit_text(name: str, suites: Mapping[str, Sequence[Case]]) -> str:

@@ -11,7 +11,7 @@ from kubectl_kpolicy.output.fields import word
 from kubectl_kpolicy.output.time_format import absolute
 
 from .cells import cell_text, plain
-from .findings import LEVELS, Case, Finding, junit_text, sarif_log
+from .findings import Case, Finding, github_lines, junit_text, level_of, sarif_log
 from .listings import write_rows
 from .structured import json_text
 
@@ -33,12 +33,14 @@ def written(
     now: datetime,
     places: Mapping[str, Location] = MappingProxyType({}),
 ) -> str:
-    """Return a report in `html`, `md`, `csv`, `sarif` or `junit`; `places` are those of objects in files, by `namespace/Kind/name`."""
+    """Return a report in `html`, `md`, `csv`, `sarif`, `junit` or `github`; `places` are those of objects in files, by `namespace/Kind/name`."""
     match form:
         case "html":
             return _html(title, rows, listing, now)
         case "sarif":
             return json_text(sarif_log(list(_findings(rows, places))))
+        case "github":
+            return github_lines(_findings(rows, places))
         case "junit":
             return _junit(title, rows, places)
     out = io.StringIO()
@@ -62,7 +64,7 @@ def _html(title: str, rows: Sequence[Row], listing: Listing, now: datetime) -> s
 def _findings(rows: Sequence[Row], places: Mapping[str, Location]) -> Iterator[Finding]:
     for row in rows:
         name, place = f"{row.text('policy')}/{row.text('rule')}", _place(row)
-        level = LEVELS.get(row.text("severity"), "warning")
+        level = level_of(row.text("result"), row.text("severity"))
         yield Finding(name, "", level, plain(row.text("message")) or name, place.lstrip("/"), places.get(place))  # fmt: skip
 
 

@@ -32,7 +32,7 @@ from .history import History, Place
 from .modals.reveal import Secret
 from .palette import Everything
 from .redraw import Pace
-from .themes import THEMES, theme_name
+from .themes import THEMES, AsciiLines, theme_name
 from .views import ListView
 from .widgets.detail import Detail
 from .widgets.entry import Entry
@@ -106,6 +106,8 @@ class Console(App[str]):
         self._ticks = 0
         for theme in THEMES:
             self.register_theme(theme)
+        if settings.ascii:
+            self._filters.append(AsciiLines())
         self.theme = theme_name(settings.theme)
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (140, "-wide")]
 
@@ -117,7 +119,7 @@ class Console(App[str]):
         yield Crumbs(id="crumbs", markup=False)
         with Horizontal(id="body"):
             with Container(id="views"):
-                yield PulseView(is_ascii=self.settings.ascii)
+                yield PulseView()
                 yield ExplainView()
             yield Detail(id="detail")
         yield Static(id="message", markup=False)

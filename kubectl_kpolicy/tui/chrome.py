@@ -37,7 +37,7 @@ def _parts(app: Console) -> Iterator[Part]:
     yield Part(f"ns:{_namespace(app)}", "", 2, "namespaces")
     yield Part(settings.user, "", 4)
     if isinstance(app.source, ReplaySource):
-        yield Part(_scrubber(app.source, is_ascii=settings.ascii), "bold")
+        yield Part(_scrubber(app.source), "bold")
     else:
         yield Part("RO" if app.read_only else "RW", "" if app.read_only else "bold", 0, "read-only")
         yield _health(world)
@@ -48,15 +48,14 @@ def _parts(app: Console) -> Iterator[Part]:
     yield Part(f"inbox {waiting}" if waiting else "", "bold", 1, "inbox")
 
 
-def _scrubber(past: ReplaySource, *, is_ascii: bool) -> str:
+def _scrubber(past: ReplaySource) -> str:
     """Return where in a recording one is: its clock, and a line with a mark on it."""
     made = past.recording
     length = (made.ended_at - made.began_at).total_seconds()
     share = (past.now() - made.began_at).total_seconds() / length if length else 1.0
     mark = round(max(0.0, min(share, 1.0)) * (_SCRUBBER - 1))
-    line, knob = ("-", "|") if is_ascii else ("─", "●")
     clock = past.now().strftime("%H:%M:%S")
-    return f"REPLAY {clock} {line * mark}{knob}{line * (_SCRUBBER - 1 - mark)}"
+    return f"REPLAY {clock} {'─' * mark}●{'─' * (_SCRUBBER - 1 - mark)}"
 
 
 def _skew(seconds: float) -> str:

@@ -1,11 +1,18 @@
-"""Colours: dark and light, a pair for eyes that do not tell red from green, and the terminal's own.
+"""Colours: dark and light, a pair for eyes that do not tell red from green, and the terminal's own; and how lines are drawn.
 
 A state is never told by colour alone (`output.marks`); colours only make it quicker to find.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from rich.segment import Segment
+from textual.filter import LineFilter
 from textual.theme import Theme
+
+if TYPE_CHECKING:
+    from textual.color import Color
 
 DARK = Theme(
     "kpolicy-dark", primary="#7aa2f7", secondary="#7dcfff", accent="#7dcfff", foreground="#d5daf0", background="#12131a",
@@ -31,3 +38,22 @@ SHORT = {"dark": DARK.name, "light": LIGHT.name, "cvd-dark": BLIND_DARK.name, "c
 def theme_name(word: str) -> str:
     """Return the full name of a theme that somebody named; the dark one for an unknown word."""
     return SHORT.get(word, word if word in SHORT.values() else DARK.name)
+
+
+_IN_ASCII = str.maketrans(
+    {
+        **dict.fromkeys("╭╮╰╯┌┐└┘├┤┬┴┼┏┓┗┛╋╔╗╚╝╠╣", "+"), **dict.fromkeys("─╌┄▁▔", "-"), **dict.fromkeys("━═▄▀", "="),
+        **dict.fromkeys("│┃║▏▎▍▌▐▊▕┆", "|"), **dict(zip("▂▃▄▅▆▇█", ".-=+*#@", strict=True)),
+        "↑": "^", "↓": "v", "→": ">", "←": "<", "›": ">", "▶": ">", "▼": "v", "…": "~", "·": ".", "•": "*", "●": "o", "🔎": "? ",
+    }
+)  # fmt: skip
+
+
+class AsciiLines(LineFilter):
+    """Draws borders, bars and arrows in ASCII, for terminals and fonts that have no others; what objects hold stays as it is."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002 - the library's interface
+        """Return a line with other letters of the same width."""
+        return [
+            Segment(text.translate(_IN_ASCII), style, control) for text, style, control in segments
+        ]

@@ -65,9 +65,7 @@ def _open_wizard(app: Console, draft: Draft) -> AwaitMount:
         app.log_command(forms.command(draft))
         app.say(said)
 
-    return app.push_screen(
-        GrantWizard(draft, app.grant_form, is_ascii=app.settings.ascii), filled_in
-    )
+    return app.push_screen(GrantWizard(draft, app.grant_form), filled_in)
 
 
 def sentence(error: EngineError) -> str:

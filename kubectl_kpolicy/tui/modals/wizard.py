@@ -50,14 +50,11 @@ class GrantWizard(ModalScreen["Draft | None"]):
         Binding("pageup", "scroll(-10)", "Page up", show=False),
     ]
 
-    def __init__(
-        self, draft: Draft, form: GrantForm, page: int = 0, *, is_ascii: bool = False
-    ) -> None:
+    def __init__(self, draft: Draft, form: GrantForm, page: int = 0) -> None:
         super().__init__()
         self.draft = draft
         self._form = form
         self._page = page
-        self._is_ascii = is_ascii
         self._tried: Draft | None = None
 
     def compose(self) -> ComposeResult:
@@ -241,11 +238,10 @@ class GrantWizard(ModalScreen["Draft | None"]):
         least = self._form.requirements(self.draft).least_reason
         count = len(self.draft.reason.strip())
         full = min(count * 10 // max(least, 1), 10)
-        done, open_ = ("#", ".") if self._is_ascii else ("━", "─")
         return Content.assemble(
             " " * 11,
-            (done * full, "$success" if full == 10 else "$warning"),
-            (open_ * (10 - full), "$foreground 40%"),
+            ("━" * full, "$success" if full == 10 else "$warning"),
+            ("─" * (10 - full), "$foreground 40%"),
             f" {count} of at least {least} characters",
         )
 

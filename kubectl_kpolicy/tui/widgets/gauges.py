@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.cluster.pulse import Gauge
 
 _BARS = "▁▂▃▄▅▆▇█"
-_ASCII_BARS = "_.-=+*#@"
 
 
 class GaugeBox(Static):
@@ -38,7 +37,7 @@ class GaugeBox(Static):
         super().__init__(classes="gauge")
         self.index = index
 
-    def show(self, gauge: Gauge, now: datetime, *, at_cursor: bool, is_ascii: bool) -> None:
+    def show(self, gauge: Gauge, now: datetime, *, at_cursor: bool) -> None:
         """Draw a gauge; where its number cannot be believed, why stands in the place of the sparkline."""
         for role in ("error", "warning", "success", "plain"):
             self.set_class(gauge.role == role, f"-{role}")
@@ -50,7 +49,7 @@ class GaugeBox(Static):
             text.append(f"\n{plain(gauge.knowledge.brief(now))}")
         elif any(gauge.trend):
             room = max(self.content_size.width, 6)
-            text.append(f"\n{sparkline(halved(gauge.trend, room), is_ascii=is_ascii)}", "dim")
+            text.append(f"\n{sparkline(halved(gauge.trend, room))}", "dim")
         self.update(text)
 
     def on_click(self, _event: events.Click) -> None:
@@ -61,12 +60,11 @@ class GaugeBox(Static):
 class PulseView(Grid, can_focus=True):
     """All gauges; the cursor goes over them row by row."""
 
-    def __init__(self, *, is_ascii: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__(id="pulse")
         self.gauges: Sequence[Gauge] = ()
         self.index = 0
         self._now = datetime.now(UTC)
-        self._is_ascii = is_ascii
 
     def put(self, gauges: Sequence[Gauge], now: datetime) -> None:
         """Show these gauges as of an instant."""
@@ -95,7 +93,7 @@ class PulseView(Grid, can_focus=True):
     def _draw(self) -> None:
         for box in self.query(GaugeBox):
             if box.index < len(self.gauges):
-                box.show(self.gauges[box.index], self._now, at_cursor=box.index == self.index, is_ascii=self._is_ascii)  # fmt: skip
+                box.show(self.gauges[box.index], self._now, at_cursor=box.index == self.index)  # fmt: skip
 
 
 def halved(values: Sequence[int], room: int) -> Sequence[int]:
@@ -106,10 +104,9 @@ def halved(values: Sequence[int], room: int) -> Sequence[int]:
     return made
 
 
-def sparkline(values: Sequence[int], *, is_ascii: bool = False) -> str:
+def sparkline(values: Sequence[int]) -> str:
     """Return a row of bars, the largest value as the full one, nothing as a blank."""
-    bars = _ASCII_BARS if is_ascii else _BARS
     most = max(values, default=0)
     if not most:
         return ""
-    return "".join(" " if not value else bars[round((len(bars) - 1) * value / most)] for value in values)  # fmt: skip
+    return "".join(" " if not value else _BARS[round((len(_BARS) - 1) * value / most)] for value in values)  # fmt: skip

@@ -198,7 +198,7 @@ class PolicyTable(ScrollView, can_focus=True):
         first = self.state.order[0] if self.state.order else ""
         if first.lstrip("-") != column.id:
             return ""
-        return ("v" if first.startswith("-") else "^") if self._marks == "ascii" else ("↓" if first.startswith("-") else "↑")  # fmt: skip
+        return "↓" if first.startswith("-") else "↑"
 
     # Drawing.
 
@@ -251,7 +251,7 @@ class PolicyTable(ScrollView, can_focus=True):
 
     def _row_strip(self, row: Row, base: Style, *, keeps_colour: bool) -> Strip:
         marked = row.key in self.state.marks
-        sign = ("*" if self._marks == "ascii" else "▌") if marked else " "
+        sign = "▌" if marked else " "
         segments = [Segment(f"{sign} ", base + self._style("mark"))]
         for column, width in self._widths:
             role = cell_role(column, row.cells.get(column.id), self.now)

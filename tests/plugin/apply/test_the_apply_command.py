@@ -10,8 +10,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from engine.errors import Location
 from engine.lang import yaml
 from kubectl_kpolicy.entry import main
+from kubectl_kpolicy.output.findings import Finding, github_lines
 
 REQUIRE = """
 apiVersion: kyverno.io/v1
@@ -439,6 +441,46 @@ def test_checks_of_files_say_in_which_file_and_line_a_finding_is(files, capsys, 
     case = ET.fromstring(capsys.readouterr().out).find("testsuite/testcase")
     assert case.attrib["file"] == "objects.yaml"
     assert int(case.attrib["line"]) == place["region"]["startLine"] > 1
+
+
+def test_findings_are_workflow_commands_that_no_text_can_end(files, capsys):
+    files(two=REQUIRE.replace("severity: high", "severity: low"))
+    _, out, _ = _apply(capsys, "two.yaml", "-r", "objects.yaml", "-o", "github")
+    (line,) = out.splitlines()
+    assert line.startswith("::notice file=objects.yaml,line=")
+    hostile = Finding(
+        "a:b,c/r%", "", "error", "one\n::error::two", "/Pod/x", Location("./f,1.yaml", 0)
+    )
+    assert (
+        github_lines([hostile])
+        == "::error file=f%2C1.yaml,line=1,title=a%3Ab%2Cc/r%25::Pod/x: one%0A::error::two\n"
+    )
+
+
+@pytest.mark.parametrize("locale", ["C", "en_US.ISO-8859-1"])
+def test_a_locale_without_lines_gets_them_in_ascii(files, locale):
+    files()
+    environment = {
+        **os.environ,
+        "LC_ALL": locale,
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+        "PYTHONIOENCODING": "",
+        "PYTHONPATH": str(Path(__file__).parents[3]),
+    }
+    words = [
+        sys.executable,
+        "-m",
+        "kubectl_kpolicy",
+        "apply",
+        "require.yaml",
+        "-r",
+        "objects.yaml",
+        "--table",
+    ]
+    done = subprocess.run(words, capture_output=True, env=environment, check=False, timeout=60)
+    assert done.returncode == 1, done.stderr
+    assert b"|----|" in done.stdout
 
 
 def test_files_that_are_no_objects_are_passed_over_with_a_word(files, capsys):

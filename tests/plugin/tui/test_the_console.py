@@ -19,11 +19,11 @@ from tests.plugin.scene import NOW, hindered, objects, report, result, world
 
 from .stage import (
     LARGE,
+    SMALL,
     Stage,
     console,
     drawn,
     key_event,
-    lines_of,
     on_stage,
     press,
     settled,
@@ -371,7 +371,7 @@ def test_the_review_of_a_request_scrolls_by_keys_where_it_does_not_fit() -> None
 def test_the_length_of_a_reason_is_drawn_in_ascii_where_that_is_wanted() -> None:
     async def look(made, pilot) -> None:
         await press(pilot, "down", "r", "ctrl+j", "ctrl+j", *"so_it")
-        assert "#####..... 5 of at least 10 characters" in text_of(made)
+        assert "=====----- 5 of at least 10 characters" in text_of(made)
 
     on_stage(look, console(ascii=True))
 
@@ -467,13 +467,21 @@ def test_saved_views_open_by_name() -> None:
     on_stage(look, app)
 
 
-def test_ascii_uses_no_symbols_in_the_table() -> None:
+@pytest.mark.parametrize("keys", [(), ("question_mark",), ("ctrl+p",), ("down", "r"), ("greater_than_sign",), ("enter",)])  # fmt: skip
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_ascii_draws_no_other_letters_in_windows(keys: tuple[str, ...], size) -> None:
     async def look(app, _pilot) -> None:
-        region = app.table.region
-        rows = lines_of(app)[region.y : region.bottom]
-        assert all(char.isascii() or char in "│…検索" for line in rows for char in line)
+        assert {char for char in text_of(app) if not char.isascii()} <= set("検索")
 
-    on_stage(look, console(ascii=True))
+    on_stage(look, console(ascii=True), keys=keys, size=size)
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_ascii_draws_no_other_letters_on_any_screen(screen: str) -> None:
+    async def look(app, _pilot) -> None:
+        assert {char for char in text_of(app) if not char.isascii()} <= set("検索")
+
+    on_stage(look, console(ascii=True, screen=screen), size=LARGE)
 
 
 @pytest.mark.parametrize("screen", SCREENS)
