@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import argparse
 
     from controllers.kube import Access, Client
-    from engine.audit import Checkpoint
+    from engine.audit import Checkpoint, Segment
 
     from .lists import ListRequest
 
@@ -30,6 +30,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     log.add_argument("-f", "--follow", dest="watch", action="store_true", help="go on and print new records")  # fmt: skip
     check = verbs.add("verify", "check the chain of records; exit code 1 when it was tampered with", _verify)  # fmt: skip
     check.add_argument("--checkpoint", default="", metavar="SEQ:HASH|FILE", help="a head of the chain that was kept elsewhere")  # fmt: skip
+    check.add_argument("-f", "--filename", default="", metavar="FILE", help="check what `audit export` wrote instead of a cluster; - is standard input")  # fmt: skip
     check.add_argument("--from", dest="least", type=int, default=0, metavar="SEQ", help="say only what is wrong from this record on")  # fmt: skip
     check.add_argument("--seals", action="store_true", help="check the seals, too; needs the right to read the controllers' Secret")  # fmt: skip
     check.add_argument("--system-namespace", default="kyverno", metavar="NAME", help="where the controllers run (kyverno)")  # fmt: skip
@@ -51,7 +52,7 @@ def _log(args: argparse.Namespace) -> int:
     terms += [f'(actor="{args.actor}" or actor="{args.actor}{UNPROVEN}")'] if args.actor else []
     terms += [f'object="*{args.object}*"'] if args.object else []
     terms += [f"time<{args.since}"] if args.since else []
-    order = args.sort_by or ("-time" if args.journal else "")
+    order = args.sort_by or ("time" if args.watch else "-time" if args.journal else "")
     return run_list(_everywhere(list_request(args, *terms, sort_by=order)), "audit", lambda row: not args.names or any(name in row.text("object") for name in args.names))  # fmt: skip
 
 
@@ -71,15 +72,21 @@ def _verify(args: argparse.Namespace) -> int:
 def _verify_chain(args: argparse.Namespace) -> int:
     from engine.audit import segment_of, verify
     from kubectl_kpolicy.cluster.audit import is_unproven
+    from kubectl_kpolicy.output.misuse import Misuse
     from kubectl_kpolicy.output.structured import json_text
 
     from .lists import check_needs, listing_of, read_world
 
-    listing = listing_of("audit")
-    world, _ = read_world(_everywhere(list_request(args, output="table")), listing)
-    if code := check_needs(world, listing):
-        return code
-    segments = [segment_of(obj) for obj in world.objects("auditsegments")]
+    if args.filename:
+        if args.seals:
+            raise Misuse("an export holds no seals", help="leave out --seals, or -f to check the cluster")  # fmt: skip
+        segments = [_exported(args.filename)]
+    else:
+        listing = listing_of("audit")
+        world, _ = read_world(_everywhere(list_request(args, output="table")), listing)
+        if code := check_needs(world, listing):
+            return code
+        segments = [segment_of(obj) for obj in world.objects("auditsegments")]
     key = _seal_key(args) if args.seals else None
     found = verify(segments, _checkpoints(args.checkpoint), key)
     findings = [one for one in found if one.seq >= args.least]
@@ -97,6 +104,32 @@ def _verify_chain(args: argparse.Namespace) -> int:
     if not args.quiet:
         print(f"checked: {'; '.join(checked['checked'])}", *(f"not checked: {text}" for text in checked["notChecked"]), sep="\n", file=sys.stderr)  # fmt: skip
     return int(bool(findings))
+
+
+def _exported(name: str) -> Segment:
+    """Read what `audit export` wrote, a record a line, as one segment; raises EngineError."""
+    from pathlib import Path
+
+    import orjson
+
+    from engine.audit import Segment
+    from engine.errors import DocumentError, Location
+
+    try:
+        with sys.stdin.buffer if name == "-" else Path(name).open("rb") as lines:
+            found = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    except OSError as error:
+        raise DocumentError(f"cannot read `{name}`: {error.strerror}") from error
+    records = []
+    for number, line in found:
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise DocumentError("this is no record", at=Location(name, number), help="write the file with `audit export --format jsonl`") from error  # fmt: skip
+        if not isinstance(value, dict) or "hash" not in value:
+            raise DocumentError("this is no record of the chain", at=Location(name, number), help="write the file with `audit export --format jsonl`")  # fmt: skip
+        records.append(value)
+    return Segment(name, tuple(records))
 
 
 _SEALS = "seals, so that whoever may write the segments could have written the whole chain anew (--seals, which needs the controllers' Secret)"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.audit import append
+from engine.audit import Checkpoint, append
 from engine.lang import yaml
 from kubectl_kpolicy import entry
 from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
@@ -268,6 +268,39 @@ def test_a_tampered_record_is_named(run) -> None:
     assert "not checked: seals" in err
     assert "not checked: the end" in err
     assert run("audit", "verify", "-q")[2] == ""
+
+
+def test_an_export_is_checked_without_a_cluster(run, tmp_path: Path) -> None:
+    first = append(
+        {"id": "a", "time": "2026-03-14T11:04:00Z", "actor": "ann", "verb": "request"}, None
+    )
+    second = append(
+        {"id": "b", "time": "2026-03-14T11:05:00Z", "actor": "bob", "verb": "approve"},
+        Checkpoint(1, first["hash"]),
+    )
+    segment = {
+        "apiVersion": "kpolicy.io/v1alpha1",
+        "kind": "AuditSegment",
+        "metadata": {"name": "audit-000000001", "namespace": "kyverno"},
+        "spec": {"records": [first, second]},
+    }
+    there = world()
+    there.replace("auditsegments", [segment], NOW)
+    whole = run("audit", "export", file=recorded(tmp_path / "whole.jsonl", there))[1]
+    export = tmp_path / "export.jsonl"
+
+    def verdict(text: str, *words: str) -> tuple[int, str]:
+        export.write_text(text)
+        code, out, err = run("audit", "verify", "-f", str(export), *words, file="")
+        return code, out + err
+
+    assert verdict(whole)[0] == 0
+    assert verdict(whole.replace("approve", "deny"))[0] == 1
+    assert verdict(whole.splitlines()[1])[0] == 1
+    code, said = verdict(whole + "{\n")
+    assert (code, f"{export}:3: this is no record" in said) == (1, True)
+    code, said = verdict(whole, "--seals")
+    assert (code, "an export holds no seals" in said) == (2, True)
 
 
 def test_what_a_verdict_rests_on_is_in_its_data(run) -> None:
