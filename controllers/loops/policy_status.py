@@ -20,6 +20,7 @@ from controllers.store.policies import (
     content_hash,
     is_cel,
     is_policy,
+    native_state,
     policy_key,
     read_policy,
     same_status,
@@ -27,10 +28,13 @@ from controllers.store.policies import (
 )
 from engine.errors import EngineError
 from engine.model import Policy
+from engine.model.kinds import named
 
 from .counting import counted
 from .generate.failures import Failures
-from .reporting_rights import REMEMBERED, ReportingRights
+from .native.states import NativeStates
+from .own_rights import REMEMBERED
+from .reporting_rights import ReportingRights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
     from controllers.kube.store import Change, Store
     from controllers.runtime.cluster_cache import Change as WorldChange
     from controllers.runtime.process import Configured
+    from controllers.store.policies import NativeState
     from engine.model import Json, Object
 
     from .context import LoopContext
@@ -54,7 +59,7 @@ class PolicyStatus:
 
     `configured` tells what the webhook configurations ask for; None where nobody keeps them, then a policy is Ready when it
     is in force. `reporting` speaks as the account that writes reports, our own client where one account does everything.
-    `failures` are of generating policies.
+    `failures` are of generating policies, `natives` tell of native policies that stand for ours.
     """
 
     def __init__(
@@ -63,11 +68,13 @@ class PolicyStatus:
         configured: Configured | None = None,
         reporting: Client | None = None,
         failures: Failures | None = None,
+        natives: NativeStates | None = None,
     ) -> None:
         self._context = context
         self._rights = ReportingRights(reporting or context.client, context.clock)
         self._configured = configured
         self._failures = failures or Failures()
+        self._natives = natives or NativeStates()
         self._stores: dict[Kind, Store] = {}
         self._stops: dict[Kind, Callable[[], None]] = {}
         self.queue: WorkQueue[_Place] = WorkQueue(clock=context.clock, least=0.2, most=60.0)
@@ -82,6 +89,7 @@ class PolicyStatus:
                 self._acquire(kind)
         context.cache.on_change.append(self._world_changed)
         self._failures.on_change.append(self._all)
+        self._natives.on_change.append(self._native_changed)
         if self._configured is not None:
             self._configured.on_change.append(self._all)
         work = counted(context.metrics, "policy-status", self.queue, self._look)
@@ -90,6 +98,7 @@ class PolicyStatus:
         finally:
             context.cache.on_change.remove(self._world_changed)
             self._failures.on_change.remove(self._all)
+            self._natives.on_change.remove(self._native_changed)
             if self._configured is not None:
                 self._configured.on_change.remove(self._all)
             for kind, stop in self._stops.items():
@@ -110,6 +119,12 @@ class PolicyStatus:
                 self._acquire(change.kind)
             metadata = change.object["metadata"]
             self.queue.add((change.kind, metadata.get("namespace") or "", metadata["name"]))
+
+    def _native_changed(self, key: str) -> None:
+        kind, name = named(key)
+        for one in self._stores:
+            if (one.group, one.plural) == (kind.group, kind.plural):
+                self.queue.add((one, "", name))
 
     def _all(self) -> None:
         for kind, store in self._stores.items():
@@ -154,7 +169,12 @@ class PolicyStatus:
             metadata = obj["metadata"]
             nothing = Policy(str(obj["kind"]), str(metadata["name"]))
             return status_of(nothing, error.message, now)
-        return status_of(policy, self._why_not_ready(key, obj), now)
+        return status_of(policy, self._why_not_ready(key, obj), now, self._native(key, obj))
+
+    def _native(self, key: str, obj: Object) -> NativeState:
+        """Return what there is to say of a native policy; until somebody has looked, what the status says."""
+        known = self._natives.get(key)
+        return native_state(obj) if known is None else known
 
     async def _cel_status(self, place: _Place, obj: Object) -> dict[str, Any]:
         now = self._context.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -175,6 +195,7 @@ class PolicyStatus:
             missing,
             is_asked_for=is_asked_for,
             failing=self._failures.message(policy.identity),
+            native=self._native(policy_key(obj), obj),
         )
 
     def _why_not_ready(self, key: str, obj: Object) -> str:
@@ -186,7 +207,7 @@ class PolicyStatus:
         compiled = snapshot.compiled.get(key)
         if compiled is None:
             return NOT_READY
-        if self._configured is None:
+        if self._configured is None or not snapshot.judged[key].rules:
             return ""
         is_asked = self._configured.policies.get(key) == content_hash(obj)
         return "" if is_asked else NOT_READY

@@ -29,6 +29,7 @@ from .context import LoopContext, Options
 from .generate.policies import PolicyWatch
 from .generate.watching import SyncWatch
 from .grants import GrantReconciler
+from .native import NativePolicies, NativeStates, ReportedNatives
 from .notices import Notices
 from .policy_status import PolicyStatus
 from .reports.pending import PendingReports
@@ -118,6 +119,8 @@ class ProcessLoops:
         reports = self._of(Job.REPORTS)
         worker = Worker(background, self.sink.pending)
         sync = SyncWatch(background, worker.generator)
+        natives = NativeStates()
+        natives_reported = ReportedNatives(reports, self._runtime.options.reported_natives)
         ttl = TtlLoop(cleanup)
         _show_ttl(cleanup, ttl)
         loops = [
@@ -128,14 +131,18 @@ class ProcessLoops:
             once_served(cleanup, DELETING_POLICIES, CleanupLoop(cleanup, DELETING_POLICIES).run),
             ttl.run,
             ExceptionSweep(cleanup).run,
-            ReportSweep(reports).run,
+            natives_reported.run,
+            ReportSweep(reports, natives_reported).run,
             PolicyStatus(
-                self._context, self._configured, reports.client, worker.generator.failures
+                self._context, self._configured, reports.client, worker.generator.failures, natives
             ).run,
             *_own_kinds(self._of(Job.GRANTS)),
         ]
+        if self._configured is not None:
+            switches = self._runtime.options.generated_natives
+            loops.append(NativePolicies(self._context, natives, self._configured, switches).run)
         if reports.options.background_scan:
-            loops.append(BackgroundScan(reports).run)
+            loops.append(BackgroundScan(reports, natives_reported).run)
         return list(loops)
 
 

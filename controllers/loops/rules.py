@@ -11,6 +11,7 @@ from controllers.runtime.webhook_routes import is_mutate_existing, is_trigger
 from controllers.store.cel_policies import is_of_cel, webhook_rules
 from engine.evaluate import CompiledPolicy, PolicySet
 from engine.match import parse_kind
+from engine.model.kinds import NATIVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -147,11 +148,12 @@ def served(discovery: Discovery, filters: Iterable[KindFilter], *verbs: str) -> 
 
 def concerned(discovery: Discovery, compiled: CompiledPolicy, *verbs: str) -> list[Kind]:
     """Return the kinds of the server that the rules of a policy concern, one version of each, with these verbs."""
-    if not is_of_cel(compiled.policy):
+    is_native = compiled.policy.kind in NATIVE
+    if not (is_native or is_of_cel(compiled.policy)):
         named = (one for rule in compiled.rules for one in kinds_named(rule))
         return served(discovery, named, *verbs)
     found: dict[tuple[str, str], Kind] = {}
-    for rule in webhook_rules(compiled.policy) if compiled.rules else ():
+    for rule in webhook_rules(compiled.policy, is_native=is_native) if compiled.rules else ():
         for kind in discovery:
             if _is_asked(rule, kind) and all(verb in kind.verbs for verb in verbs):
                 found.setdefault((kind.group, kind.plural), kind)

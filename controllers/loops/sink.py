@@ -102,7 +102,7 @@ class LoopSink:
         snapshot = self._context.snapshot
         if self._scanned_in is not snapshot:
             scans = self._context.options.background_scan
-            items = snapshot.compiled.items() if scans else ()
+            items = snapshot.judged.items() if scans else ()
             self._scanned = frozenset(key for key, one in items if one.policy.background)
             self._scanned_in, self._silent = snapshot, ()
         return self._scanned

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 Message = dict[str, Any]
 LARGEST = 256 * 1024 * 1024
 _PATHS = ("kubeconfig", "trusted_root", "client_ca")
+_SETS = ("generated_natives", "omitted_events", "reported_natives", "roles")
 _KINDS = {str(kind): kind for kind in (*WATCHED, *WATCHED_IF_SERVED)}
 
 
@@ -107,7 +108,8 @@ def options_message(options: Options) -> Message:
     for name in _PATHS:
         path = getattr(options, name)
         made[name] = str(path.absolute()) if path else None
-    made["roles"], made["omitted_events"] = sorted(options.roles), sorted(options.omitted_events)
+    for name in _SETS:
+        made[name] = sorted(getattr(options, name))
     return made
 
 
@@ -119,8 +121,8 @@ def options_in(message: Message) -> Options:
     given["client_names"] = tuple(given["client_names"])
     given["outside"] = outside_in(given["outside"])
     given["exceptions"] = ExceptionRules(**given["exceptions"])
-    given["roles"] = frozenset(given["roles"])
-    given["omitted_events"] = frozenset(given["omitted_events"])
+    for name in _SETS:
+        given[name] = frozenset(given[name])
     return Options(**given)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from controllers.store.exceptions import ExceptionRules
 from engine.lang import duration
+from engine.native import MUTATING, VALIDATING
 
 from .outside import Outside, add_outside_flags, outside_of
 
@@ -29,6 +30,7 @@ class Options:
 
     `workers` 0 answers requests in the process itself; otherwise so many child processes do, watched and fed by this one.
     `accounts` says whether each job speaks as its own service account or all as who we are.
+    `generated_natives` are the kinds of native policies that are made for ours, `reported_natives` those that are reported about.
     `seed` fixes chance and `clock_ahead` moves the clock, for tests and demonstrations.
     """
 
@@ -57,6 +59,8 @@ class Options:
     scan_workers: int = 2
     ttl_interval: float = 60.0
     omitted_events: frozenset[str] = frozenset()
+    generated_natives: frozenset[str] = frozenset({VALIDATING})
+    reported_natives: frozenset[str] = frozenset({VALIDATING})
     outside: Outside = field(default_factory=Outside)
     drain_seconds: float = 5.0
     clock_ahead: float = 0.0
@@ -106,6 +110,8 @@ def read_options(arguments: Sequence[str], environment: Mapping[str, str] = os.e
         scan_workers=given.scan_workers,
         ttl_interval=given.ttl_interval,
         omitted_events=frozenset(filter(None, given.omit_events.split(","))),
+        generated_natives=_native_kinds(given.generate_validating, given.generate_mutating),
+        reported_natives=_native_kinds(given.report_validating, given.report_mutating),
         outside=outside_of(given),
         drain_seconds=given.drain_seconds,
         clock_ahead=sum(given.clock_ahead),
@@ -156,7 +162,23 @@ def _add_behaviour(parser: argparse.ArgumentParser) -> None:
     add("--backgroundScanWorkers", dest="scan_workers", type=int, default=2, help="how many scan at once (2)")  # fmt: skip
     add("--ttlReconciliationInterval", dest="ttl_interval", type=_seconds, default=60.0, help="how often kinds are looked for whose objects may have a TTL (1m)")  # fmt: skip
     add("--omitEvents", dest="omit_events", default="", help="reasons of Events that are not written")  # fmt: skip
+    for name, destination, default, words in _NATIVE:
+        add(f"--{name}", dest=destination, type=_truth, nargs="?", const=True, default=default, help=f"{words} ({str(default).lower()})")  # fmt: skip
     add("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="how much is logged")  # fmt: skip
+
+
+_NATIVE: Final = (
+    ("generateValidatingAdmissionPolicy", "generate_validating", True, "whether policies that ask for it become ValidatingAdmissionPolicies"),
+    ("generateMutatingAdmissionPolicy", "generate_mutating", False, "whether the status of MutatingPolicies says why there is no MutatingAdmissionPolicy for them; those that ask for one get it anyway"),
+    ("validatingAdmissionPolicyReports", "report_validating", True, "whether ValidatingAdmissionPolicies are reported about"),
+    ("mutatingAdmissionPolicyReports", "report_mutating", False, "whether MutatingAdmissionPolicies are reported about"),
+)  # fmt: skip
+"""Upstream's switches for native policies: name, destination, default, words."""
+
+
+def _native_kinds(validating: bool, mutating: bool) -> frozenset[str]:
+    pairs = ((VALIDATING, validating), (MUTATING, mutating))
+    return frozenset(kind for kind, is_on in pairs if is_on)
 
 
 def _workers(text: str) -> int:

@@ -17,7 +17,13 @@ from controllers.store.exceptions import (
     read_cel_exception,
     read_exception,
 )
-from controllers.store.policies import content_hash, is_cel, policy_key, read_policy
+from controllers.store.policies import (
+    content_hash,
+    has_native,
+    is_cel,
+    policy_key,
+    read_policy,
+)
 from engine.errors import EngineError
 from engine.evaluate import CompiledPolicy, compile_policy
 from engine.exceptions import CompiledException, compile_exception
@@ -40,18 +46,24 @@ if TYPE_CHECKING:
 class Snapshot:
     """All policies of one instant.
 
-    `routes` are by path, `compiled` by policy key, `problems` say why a policy (by key) or exception is not in force as
+    `routes` are by path, `compiled` by policy key; of these `judged` has the rules that we judge by, without those for which the API
+    server has a native policy. `problems` say why a policy (by key) or exception is not in force as
     written. `names_events` tells whether some rule is written for Events by name (they are filtered out otherwise);
     `granted` are the grants behind exceptions of both groups, by what tells the exception from all others.
     """
 
     routes: Mapping[str, WebhookRoute] = field(default_factory=lambda: build_routes(()))
     compiled: Mapping[str, CompiledPolicy] = field(default_factory=dict)
+    judged: Mapping[str, CompiledPolicy] = field(default_factory=dict)
     problems: Mapping[str, EngineError] = field(default_factory=dict)
     exceptions: tuple[CompiledException, ...] = ()
     cel_exceptions: tuple[CompiledCelException, ...] = ()
     names_events: bool = False
     granted: Mapping[str, Granted] = field(default_factory=dict)
+
+    def is_native(self, key: str) -> bool:
+        """Tell whether the API server judges by a native policy in place of this one, or of rules of it."""
+        return self.judged.get(key) is not self.compiled.get(key)
 
     @property
     def policies(self) -> tuple[Policy, ...]:
@@ -86,16 +98,19 @@ class PolicyCache:
         self._objects: dict[str, tuple[str, Object]] = {}
         self._exceptions: dict[str, tuple[str, Compiled | EngineError]] = {}
         self._known: dict[str, _Known] = {}
+        self._native: set[str] = set()
+        self._narrowed: dict[str, tuple[CompiledPolicy, CompiledPolicy]] = {}
         self._snapshot = Snapshot()
         self._is_stale = False
 
     def put_policy(self, obj: Object) -> bool:
         """Take over a policy of any kind; return whether it means something else than before."""
-        key, digest = policy_key(obj), content_hash(obj)
+        key, digest, is_native = policy_key(obj), content_hash(obj), has_native(obj)
         known = self._objects.get(key)
-        if known is not None and known[0] == digest:
+        if known is not None and known[0] == digest and is_native == (key in self._native):
             return False
         self._objects[key] = (digest, obj)
+        (self._native.add if is_native else self._native.discard)(key)
         self._is_stale = True
         return True
 
@@ -104,6 +119,8 @@ class PolicyCache:
         key = policy_key(obj)
         self._objects.pop(key, None)
         self._known.pop(key, None)
+        self._narrowed.pop(key, None)
+        self._native.discard(key)
         self._is_stale = True
 
     def put_exception(self, obj: Object) -> bool:
@@ -145,18 +162,34 @@ class PolicyCache:
             for key, known in sorted(self._known.items())
             if known.compiled is not None
         }
+        judged = {
+            key: self._without_native(key, one) if key in self._native else one
+            for key, one in compiled.items()
+        }
         problems |= {
             key: known.error for key, known in self._known.items() if known.error is not None
         }
         return Snapshot(
-            routes=build_routes(compiled.values(), force_ignore=self._force_ignore),
+            routes=build_routes(judged.values(), force_ignore=self._force_ignore),
             compiled=compiled,
+            judged=judged,
             problems=problems,
             exceptions=_classic(one for _, one in exceptions.values()),
             cel_exceptions=_of_cel(one for _, one in exceptions.values()),
             names_events=any(_names_events(one) for one in compiled.values()),
             granted=_granted(one for _, one in exceptions.values()),
         )
+
+    def _without_native(self, key: str, compiled: CompiledPolicy) -> CompiledPolicy:
+        """Return a policy without the rules that a native one stands for: those that autogen adds stay; the same one each time."""
+        known = self._narrowed.get(key)
+        if known is not None and known[0] is compiled:
+            return known[1]
+        written = {rule.name for rule in compiled.policy.rules}
+        kept = tuple(rule for rule in compiled.rules if written and rule.rule.name not in written)
+        narrowed = CompiledPolicy(compiled.policy, kept)
+        self._narrowed[key] = (compiled, narrowed)
+        return narrowed
 
     def _compile(self, key: str, exceptions: Mapping[str, tuple[str, Compiled]]) -> _Known:
         digest, obj = self._objects[key]

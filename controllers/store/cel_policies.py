@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.model.kinds import BY_NAME
 
+from .policies import NO_NATIVE
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from engine.model import Block, Policy
+
+    from .policies import NativeState
 
 ANY: Final = "*"
 _OPERATIONS: Final = frozenset({"CONNECT", "CREATE", "DELETE", "UPDATE"})
@@ -26,15 +30,16 @@ def is_of_cel(policy: Policy) -> bool:
     return kind is not None and kind.is_cel
 
 
-def webhook_rules(policy: Policy) -> Iterator[dict[str, Any]]:
+def webhook_rules(policy: Policy, *, is_native: bool = False) -> Iterator[dict[str, Any]]:
     """Yield the rules of a webhook for what a policy and its autogen variants concern.
 
     They are in the one form that an API server accepts, whatever the policy says: a single refused rule would keep all
-    webhooks from being configured. A policy for other documents than requests concerns none.
+    webhooks from being configured. A policy for other documents than requests concerns none. One that `is_native` has no variants.
     """
     row = BY_NAME.get(policy.kind)
     hears_all = row is not None and row.family.hears_all
-    for block in resource_rules(policy):
+    blocks = written_rules(policy.raw["spec"]) if is_native else resource_rules(policy)
+    for block in blocks:
         rule = {
             "apiGroups": _words(block.get("apiGroups"), may_be_empty=True),
             "apiVersions": _words(block.get("apiVersions")),
@@ -56,7 +61,12 @@ def resource_rules(policy: Policy) -> Iterator[Mapping[str, Any]]:
     if ((spec.get("evaluation") or {}).get("mode") or "Kubernetes") != "Kubernetes":
         return
     for one in (spec, *(variant.spec for variant in variants(spec))):
-        yield from (one.get("matchConstraints") or {}).get("resourceRules") or ()
+        yield from written_rules(one)
+
+
+def written_rules(spec: Block) -> Sequence[Mapping[str, Any]]:
+    """Return the resource rules of a spec as written."""
+    return tuple((spec.get("matchConstraints") or {}).get("resourceRules") or ())
 
 
 def _words(listed: Iterable[str] | None, *, may_be_empty: bool = False) -> list[str]:
@@ -118,12 +128,13 @@ def cel_status(
     *,
     is_asked_for: bool = True,
     failing: str = "",
+    native: NativeState = NO_NATIVE,
 ) -> dict[str, Any]:
     """Return the status of a policy that is in force, or (with `error`) of one that is not.
 
     `missing` are rights that reports about it lack, `is_asked_for` says whether the webhook configurations have it. It is ready
     when every condition says so, and a policy that concerns no requests has none about webhooks. `failing` is what it could not
-    do to objects, if anything: upstream's status is silent about that.
+    do to objects, if anything: upstream's status is silent about that. `native` tells of a native policy in its place.
     """
     conditions = []
     if policy is None or error or is_admitting(policy):
@@ -137,9 +148,13 @@ def cel_status(
         conditions.append(_condition("GenerationSucceeded", failing, now, holds=False))
     is_ready = all(one["status"] == "True" for one in conditions)
     return {
-        "conditionStatus": {"ready": is_ready, "message": error, "conditions": conditions},
+        "conditionStatus": {
+            "ready": is_ready,
+            "message": error or native.message,
+            "conditions": conditions,
+        },
         "autogen": _autogen(policy) if policy and not error else {},
-        "generated": False,
+        "generated": native.generated,
     }
 
 

@@ -99,8 +99,8 @@ def _name(note: Note, at: datetime, serial: int, instance: str) -> str:
 
 def about_policy(policy: Policy) -> dict[str, str]:
     """Return the reference to a policy; of the version in which policies are stored, whatever it was read as."""
-    kind = BY_NAME[policy.kind]
-    version = f"{kind.group}/{kind.versions[0]}"
+    kind = BY_NAME.get(policy.kind)
+    version = f"{kind.group}/{kind.versions[0]}" if kind is not None else policy.api_version
     return _about(version, policy.kind, policy.name, policy.namespace, _uid(policy.raw))
 
 

@@ -7,13 +7,15 @@ fields that we do not know are passed over instead of refused.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from engine.autogen import generated_rules
 from engine.model.celpolicies import CEL_KEY
 from engine.model.kinds import CEL_GROUP, NAMESPACED, identity, kind_of
+from engine.native import NATIVE_KINDS
 from engine.parse import parse_policy
 
 if TYPE_CHECKING:
@@ -73,6 +75,11 @@ def content_hash(obj: Object) -> str:
     return hashlib.sha256(orjson.dumps(meaning, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
+def has_native(obj: Object) -> bool:
+    """Tell whether the API server judges by a native policy that stands for a stored one, as its status says (row NG-05)."""
+    return obj.get("kind") in NATIVE_KINDS and native_state(obj).generated
+
+
 def fine_grained(policy: Policy) -> bool:
     """Tell whether a policy gets a webhook of its own, because it has match conditions (row W-03)."""
     return bool(match_conditions(policy))
@@ -90,7 +97,30 @@ def timeout_of(policy: Policy) -> int | None:
     return int(value) if isinstance(value, int | float) else None
 
 
-def status_of(policy: Policy, error: str, now: str) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class NativeState:
+    """Whether the API server judges by a native policy in place of one of ours, and why not if it does not."""
+
+    generated: bool = False
+    message: str = ""
+
+
+NO_NATIVE: Final = NativeState()
+
+
+def native_state(obj: Object) -> NativeState:
+    """Return what the status of a stored policy says of a native one."""
+    status = obj.get("status") or {}
+    if is_cel(obj):
+        message = (status.get("conditionStatus") or {}).get("message")
+        return NativeState(status.get("generated") is True, str(message or ""))
+    told = status.get("validatingadmissionpolicy") or {}
+    return NativeState(told.get("generated") is True, str(told.get("message") or ""))
+
+
+def status_of(
+    policy: Policy, error: str, now: str, native: NativeState = NO_NATIVE
+) -> dict[str, Any]:
     """Return the status of a policy that is in force, or (with `error`) of one that is not."""
     is_ready = not error
     condition = {
@@ -106,7 +136,7 @@ def status_of(policy: Policy, error: str, now: str) -> dict[str, Any]:
         "conditions": [condition],
         "autogen": {"rules": rules} if rules else {},
         "rulecount": _rule_counts(policy),
-        "validatingadmissionpolicy": {"generated": False, "message": ""},
+        "validatingadmissionpolicy": {"generated": native.generated, "message": native.message},
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.model import RuleType, Status
-from engine.model.kinds import BY_NAME, CEL_KINDS, identity
+from engine.model.kinds import BY_NAME, CEL_KINDS, NATIVE, identity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -70,7 +70,7 @@ def row_of(result: RuleResult, policy: Policy, at: datetime) -> Row:
     if status is Status.FAIL and not is_scored:
         status = Status.WARN
     row: Row = {
-        "source": _source_of(policy),
+        "source": source_of(policy),
         "policy": result.policy,
         **({"rule": result.rule} if result.rule else {}),
         "message": result.message[:LONGEST_MESSAGE],
@@ -86,7 +86,7 @@ def row_of(result: RuleResult, policy: Policy, at: datetime) -> Row:
     return row
 
 
-def _source_of(policy: Policy) -> str:
+def source_of(policy: Policy) -> str:
     """Return what names the policies of a kind; native ones go by the kind itself."""
     kind = BY_NAME.get(policy.kind)
     return policy.kind if kind is None else kind.family.source
@@ -167,6 +167,8 @@ _KINDS: Final = {(one.family.source, one.is_namespaced): one.kind for one in CEL
 def pair_of(row: Mapping[str, Json]) -> tuple[str, str]:
     """Return the policy of a row (by identity) and the rule; a policy written in CEL gives one answer, whatever it names it."""
     policy, source = str(row.get("policy", "")), str(row.get("source", ""))
+    if source in NATIVE:
+        return identity(source, policy), str(row.get("rule", ""))
     kind = _KINDS.get((source, "/" in policy))
     return (identity(kind, policy), "") if kind else (policy, str(row.get("rule", "")))
 

@@ -6,39 +6,26 @@ less; whatever is brought in vain costs a lookup, whatever is not brought is not
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from controllers.runtime.resources import ANY, NAMESPACED, Place, resources_of
 from controllers.store.cel_policies import is_of_cel, webhook_rules
-from engine.lang import wildcard
-from engine.match import KindFilter, parse_kind
+from engine.match import parse_kind
 from engine.model import RuleType
 from engine.reach import GUARDED_GROUPS, OWN_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from controllers.kube import Discovery, Kind
+    from controllers.kube import Discovery
     from engine.evaluate.rules import CompiledRule
     from engine.model import Block
 
-ANY = "*"
-NAMESPACED = "Namespaced"
 EVERY_OPERATION = ("CONNECT", "CREATE", "DELETE", "UPDATE")
 _CHANGING = ("CREATE", "UPDATE")
-_EPHEMERAL = "pods/ephemeralcontainers"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _Place:
-    """What belongs into one rule: group, version and scope."""
-
-    group: str
-    version: str
-    scope: str
-
-
-Wanted = dict[_Place, dict[str, set[str]]]
+Wanted = dict[Place, dict[str, set[str]]]
 
 
 def admission_rules(
@@ -56,7 +43,7 @@ def admission_rules(
             said += (one for one in webhook_rules(rule.policy) if one not in said)
             continue
         for text, operations in kinds_of(rule, mutating=mutating):
-            for place, resource in _resources(parse_kind(text), discovery):
+            for place, resource in resources_of(parse_kind(text), discovery):
                 held = place if not rule.policy.namespace else _inside(place)
                 if held is not None and not (mutating and held.group == OWN_GROUP):
                     wanted.setdefault(held, {}).setdefault(resource, set()).update(operations)
@@ -87,7 +74,7 @@ def kinds_in(match: Block) -> list[str]:
 def unknown_kinds(texts: Iterable[str], discovery: Discovery) -> list[str]:
     """Return the kinds, as written, that the server does not have."""
     return [
-        text for text in texts if not any(True for _ in _resources(parse_kind(text), discovery))
+        text for text in texts if not any(True for _ in resources_of(parse_kind(text), discovery))
     ]
 
 
@@ -108,52 +95,18 @@ def resource_blocks(match: Block) -> Iterator[Mapping[str, Any]]:
     yield from blocks
 
 
-def _resources(wanted: KindFilter, discovery: Discovery) -> Iterator[tuple[_Place, str]]:
-    """Yield where a kind is kept: groups and versions as the server has them, wildcards as they are."""
-    if wanted.kind == ANY and not _is_partly_wild(wanted.group, wanted.version):
-        place = _Place(wanted.group, wanted.version, ANY)
-        yield from ((place, resource) for resource in _of_everything(wanted))
-        return
-    for kind in discovery.matching(wanted.group, wanted.version, wanted.kind):
-        scope = NAMESPACED if kind.namespaced else ANY
-        place = _Place(kind.group, kind.version, scope)
-        yield from ((place, resource) for resource in _of_kind(kind, wanted.subresource))
-
-
-def _is_partly_wild(*parts: str) -> bool:
-    return any(part != ANY and wildcard.has_wildcard(part) for part in parts)
-
-
-def _of_everything(wanted: KindFilter) -> tuple[str, ...]:
-    if not wanted.subresource:
-        return (ANY, _EPHEMERAL) if wanted.group in (ANY, "") else (ANY,)
-    return (f"{ANY}/{wanted.subresource}",)
-
-
-def _of_kind(kind: Kind, subresource: str) -> Iterator[str]:
-    if not subresource or subresource == ANY:
-        yield kind.plural
-        if (kind.group, kind.plural) == ("", "pods"):
-            yield _EPHEMERAL
-    if subresource and not wildcard.has_wildcard(subresource):
-        yield f"{kind.plural}/{subresource}"
-    elif subresource:
-        found = (one for one in kind.subresources if wildcard.match(subresource, one))
-        yield from (f"{kind.plural}/{one}" for one in found)
-
-
-def _inside(place: _Place) -> _Place | None:
+def _inside(place: Place) -> Place | None:
     """Return what a policy of one namespace can concern in a place."""
     if place.group in GUARDED_GROUPS:
         return None
     if place.scope == NAMESPACED:
         return place
-    return _Place(place.group, place.version, NAMESPACED) if place.group == ANY else None
+    return Place(place.group, place.version, NAMESPACED) if place.group == ANY else None
 
 
 def _as_rules(wanted: Wanted) -> list[dict[str, Any]]:
     """Join resources of one place that are asked about for the same operations."""
-    joined: dict[tuple[_Place, tuple[str, ...]], list[str]] = {}
+    joined: dict[tuple[Place, tuple[str, ...]], list[str]] = {}
     for place, resources in wanted.items():
         for resource, operations in resources.items():
             joined.setdefault((place, _ordered(operations)), []).append(resource)
@@ -178,7 +131,7 @@ def _said_order(rule: Mapping[str, Any]) -> Any:
     return tuple(rule[name] for name in names)
 
 
-def _order(item: tuple[tuple[_Place, tuple[str, ...]], list[str]]) -> Any:
+def _order(item: tuple[tuple[Place, tuple[str, ...]], list[str]]) -> Any:
     (place, operations), resources = item
     return place.group, place.version, sorted(resources), place.scope, operations
 

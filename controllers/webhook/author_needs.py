@@ -19,6 +19,9 @@ from engine.lang import wildcard
 from engine.match import parse_kind
 from engine.model import CleanupPolicy
 from engine.model.kinds import BY_NAME, CEL_GROUP, CLASSIC_GROUP, KINDS, loaded
+from engine.model.resources import resource_of
+from engine.native import asks_for_native, names_of
+from engine.reach import ADMISSION_GROUP
 from engine.requestinfo import ANY, RequestInfo
 
 from .admission_rules import resource_blocks
@@ -56,7 +59,18 @@ def needs_of_author(policy: Policy, discovery: Discovery, depth: int = 0) -> lis
         ]
     else:
         needs = _OfPolicy(policy, discovery, depth).needs()
-    return unique(_kept_to(policy.namespace, needs))
+    return unique(_kept_to(policy.namespace, [*needs, *_of_native(policy)]))
+
+
+def _of_native(policy: Policy) -> Iterator[Need]:
+    """Yield the rights to keep the native policy that a policy asks for: the API server judges by it without asking us."""
+    if not asks_for_native(policy):
+        return
+    at = "spec.rules[0].validate.cel.generate" if policy.rules else "spec.autogen"
+    for kind, name in names_of(policy):
+        plural = resource_of(kind)
+        for verb in ("create", "update", "delete"):
+            yield Need(at, RequestInfo(verb, ADMISSION_GROUP, plural, name=name))
 
 
 def needs_of_cleanup_author(policy: CleanupPolicy, discovery: Discovery) -> list[Need]:

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.manifests.deploy import SERVICE
+from controllers.runtime.resources import ANY
 from controllers.runtime.webhook_routes import FAIL, IGNORE
 from controllers.store.policies import match_conditions, timeout_of
 from engine.model.kinds import CEL_GROUP, CLASSIC_GROUP, KINDS
 from engine.reach import GRANT_ANNOTATION, OWN_GROUP, POLICY_GROUPS
 
-from .admission_rules import ANY, admission_rules
+from .admission_rules import admission_rules
 from .audit_events import SHOWN_CHANGES, SHOWN_DELETIONS
 
 if TYPE_CHECKING:

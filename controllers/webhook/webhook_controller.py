@@ -234,7 +234,8 @@ def _digests(snapshot: Snapshot, left_out: set[str]) -> dict[str, str]:
     """Return the policies that are asked for by now, each with the digest of what it says."""
     return {
         key: content_hash(one.policy.raw)
-        for key, one in snapshot.compiled.items()
+        for key, one in snapshot.judged.items()
+        if one.rules or not snapshot.is_native(key)
         if not any(path.endswith(f"/finegrained/{key}") for path in left_out)
     }
 

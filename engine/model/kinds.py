@@ -161,6 +161,9 @@ CEL_KINDS: Final[list[PolicyKind]] = []
 ASKED_KINDS: Final[list[PolicyKind]] = []
 """The kinds that requests and scans ask."""
 
+NATIVE: Final = frozenset({"MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"})
+"""The API server's own kinds of policies, which it evaluates without us."""
+
 BY_NAME: Final[dict[str, PolicyKind]] = {}
 """Kinds by the name of the kind, which no two groups share."""
 
@@ -206,8 +209,13 @@ def plurals(group: str, *, namespaced: bool | None = None) -> tuple[str, ...]:
 
 
 def identity(kind: str, key: str) -> str:
-    """Return what tells a policy from all others: its key, with the short name of the kind before it for those in CEL."""
+    """Return what tells a policy from all others: its key, with the short name of the kind before it for those in CEL.
+
+    Native policies have that of their kind before it.
+    """
     known = BY_NAME.get(kind)
+    if known is None and kind in NATIVE:
+        return f"{kind}:{key}"
     return f"{known.short}:{key}" if known is not None and known.is_cel else key
 
 

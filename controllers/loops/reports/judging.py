@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from controllers.loops.announcing import announce
 from controllers.runtime.evaluating import evaluate_with
+from controllers.store.cel_policies import is_of_cel
 from controllers.store.events import (
     PASSED,
     SCAN,
@@ -21,50 +22,57 @@ from controllers.store.events import (
     violation,
     violation_on_object,
 )
-from controllers.store.reports import NOTHING_TO_CHANGE, rows_of
+from controllers.store.reports import NOTHING_TO_CHANGE, rows_of, source_of
 from engine.evaluate.answers import ANSWER_NAMES
 from engine.model import RuleType, Status
-from engine.model.kinds import BY_NAME
+from engine.native import MUTATING
 from engine.record import replace
 
 from .writer import pairs_in_force, write_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from controllers.loops.context import LoopContext
     from controllers.store.reports import Row
     from engine.evaluate import CompiledPolicy, PolicySet
-    from engine.model import Object, Review, RuleResult
+    from engine.model import Object, Policy, Review, RuleResult
 
 _CHECKS = (RuleType.IMAGE_VERIFY, RuleType.VALIDATION)
 _CHANGES = (RuleType.MUTATION,)
 _NOT_APPLIED = "mutation is not applied"
+_APPLIED = "mutation is successfully applied"
 
 
 async def judge(
-    context: LoopContext, obj: Object, policies: PolicySet, *, is_new: bool = False
+    context: LoopContext,
+    obj: Object,
+    policies: PolicySet,
+    natives: Mapping[str, CompiledPolicy],
+    *,
+    is_new: bool = False,
 ) -> None:
     """Judge an object by some policies and bring its report up to date; raises EngineError.
 
-    Of an object that `is_new` there is no report to read first.
+    `natives` are the native policies that are reported about. Of an object that `is_new` there is no report to read first.
     """
     review = await context.review(obj)
     inputs = context.inputs(f"scan/{obj['metadata'].get('uid')}")
     results: list[RuleResult] = []
     for types in (_CHECKS, _CHANGES):
         found = await evaluate_with(context.resolver, policies, review, inputs, types=types)
-        results += [_as_stored(one) for one in found.results if not _is_passed_over(one)]
-    rows = rows_of(results, context.policies, inputs.now)
+        results += [_as_stored(one, obj) for one in found.results if not _is_passed_over(one)]
+    judges = {one.policy.identity: one.policy for one in policies.policies}
+    rows = rows_of(results, judges, inputs.now)
     new = await write_rows(
         context.client,
         obj,
         rows,
         judged=_judged(policies.policies, results),
-        known=pairs_in_force(context.snapshot),
+        known=pairs_in_force(context.snapshot, natives),
         is_new=is_new,
     )
-    announce(context, _notes(context, review, results, new))
+    announce(context, _notes(context, review, results, judges, new))
 
 
 def _is_passed_over(result: RuleResult) -> bool:
@@ -77,8 +85,12 @@ def _is_passed_over(result: RuleResult) -> bool:
     )
 
 
-def _as_stored(result: RuleResult) -> RuleResult:
+def _as_stored(result: RuleResult, obj: Object) -> RuleResult:
     """Return what a result says of an object that is there: a policy that would still change it was not applied to it."""
+    if result.policy_kind == MUTATING and result.status is Status.PASS:
+        if result.patched is None or result.patched == obj:
+            return replace(result, message=_APPLIED, patched=None)
+        return replace(result, status=Status.FAIL, message=_NOT_APPLIED, patched=None)
     if result.type is RuleType.MUTATION and result.is_of_cel and result.patched is not None:
         return replace(result, status=Status.FAIL, message=_NOT_APPLIED, patched=None)
     return result
@@ -93,25 +105,25 @@ def _judged(
         (one.policy.identity, name)
         for one in policies
         for rule in one.rules
-        for name in (rule.rule.name, *(ANSWER_NAMES if BY_NAME[one.policy.kind].is_cel else ()))
+        for name in (rule.rule.name, *(ANSWER_NAMES if is_of_cel(one.policy) else ()))
     }
     return frozenset(asked - unchanged)
 
 
 def _notes(
-    context: LoopContext, review: Review, results: Iterable[RuleResult], new: list[Row]
+    context: LoopContext,
+    review: Review,
+    results: Iterable[RuleResult],
+    policies: Mapping[str, Policy],
+    new: list[Row],
 ) -> Iterator[Note]:
     """Yield Events about results that a report did not hold before (rows E-03 to E-05)."""
     said = {(row["source"], row["policy"], row.get("rule", "")) for row in new}
-    policies = context.policies
     exceptions = context.snapshot.exceptions_by_key
     about = about_object(review.target)
     for result in results:
         policy = policies.get(result.identity)
-        if (
-            policy is None
-            or (BY_NAME[policy.kind].family.source, result.policy, result.rule) not in said
-        ):
+        if policy is None or (source_of(policy), result.policy, result.rule) not in said:
             continue
         if result.status in (Status.FAIL, Status.ERROR):
             yield violation(policy, review, result, blocked=False, source=SCAN)

@@ -19,6 +19,7 @@ from controllers.kube.gathering import Gathering
 from controllers.kube.kinds import NAMESPACES
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
+from controllers.loops.native.reported import ReportedNatives
 from controllers.loops.rules import concerned
 from controllers.runtime.webhook_routes import is_trigger
 from controllers.store.namespaces import labels_of
@@ -68,8 +69,9 @@ class _Due:
 class BackgroundScan:
     """Judges what is there. `run` it as a task on the leader."""
 
-    def __init__(self, context: LoopContext) -> None:
+    def __init__(self, context: LoopContext, natives: ReportedNatives | None = None) -> None:
         self._context = context
+        self._natives = natives or ReportedNatives(context, ())
         self.queue: WorkQueue[_Place] = WorkQueue(clock=context.clock, least=1.0, most=600.0)
         self._changes: WorkQueue[str] = WorkQueue(clock=context.clock, least=1.0, most=60.0)
         self._stores: dict[Kind, tuple[Store, Callable[[], None]]] = {}
@@ -93,6 +95,7 @@ class BackgroundScan:
         """Work until cancelled."""
         listeners = self._context.cache.on_change
         listeners.append(self._world_changed)
+        self._natives.on_change.append(self._natives_changed)
         self._changes.add("")
         scan = counted(self._context.metrics, "background-scan", self.queue, self._scan)
         try:
@@ -105,6 +108,7 @@ class BackgroundScan:
                 group.create_task(self._find_kinds())
         finally:
             listeners.remove(self._world_changed)
+            self._natives.on_change.remove(self._natives_changed)
             for kind in list(self._stores):
                 await self._release(kind)
 
@@ -115,6 +119,9 @@ class BackgroundScan:
             self._changes.add("")
         elif change.kind == NAMESPACES:
             self._namespace_changed(change.object)
+
+    def _natives_changed(self) -> None:
+        self._changes.add("")
 
     def _namespace_changed(self, obj: Object) -> None:
         """Judge the objects of a namespace again when its labels are others than before."""
@@ -149,7 +156,10 @@ class BackgroundScan:
     def _by_kind(self) -> dict[Kind, dict[str, CompiledPolicy]]:
         found: dict[Kind, dict[str, CompiledPolicy]] = {}
         discovery = self._context.cache.discovery
-        for key, compiled in self._context.snapshot.compiled.items():
+        for key, compiled in (
+            *self._context.snapshot.judged.items(),
+            *self._natives.compiled.items(),
+        ):
             narrowed = self._scanned(key, compiled)
             for kind in concerned(discovery, narrowed, "list", "watch"):
                 if kind.kind not in UNREPORTED_KINDS and kind.group not in _OWN_GROUPS:
@@ -224,7 +234,7 @@ class BackgroundScan:
         self.judged += 1
         shown = {"apiVersion": kind.api_version, "kind": kind.kind, **due.object}
         is_first = is_new and self._writes_alone
-        await judge(self._context, shown, due.policies, is_new=is_first)
+        await judge(self._context, shown, due.policies, self._natives.compiled, is_new=is_first)
         self._seen[uid] = due.seen
 
     def _stored(self, place: _Place) -> Object | None:
@@ -284,7 +294,7 @@ def _is_all_scanned(snapshot: Snapshot) -> bool:
     return all(
         compiled.policy.background
         and all(rule.type is not RuleType.MUTATION for rule in compiled.rules)
-        for compiled in snapshot.compiled.values()
+        for compiled in snapshot.judged.values()
     )
 
 
@@ -308,7 +318,8 @@ def _changed(
 
 
 def _shares_evidence(compiled: CompiledPolicy) -> bool:
-    return BY_NAME[compiled.policy.kind].family.shares_evidence
+    kind = BY_NAME.get(compiled.policy.kind)
+    return kind is not None and kind.family.shares_evidence
 
 
 def _digest(obj: Object) -> bytes:

@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING
 from controllers.kube import Conflict, NotFound
 from controllers.kube.kinds import CLUSTER_POLICY_REPORTS, POLICY_REPORTS
 from controllers.kube.workqueue import WorkQueue
+from controllers.loops.native.reported import ReportedNatives
 from controllers.store.policies import is_policy
 from controllers.store.reports import MANAGED_BY, is_reported, pair_of, summary
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from controllers.kube import Kind
     from controllers.loops.context import LoopContext
     from controllers.runtime.cluster_cache import Change
     from controllers.runtime.policy_cache import Snapshot
+    from engine.evaluate import CompiledPolicy
     from engine.model import Object
 
     Speaking = dict[tuple[str, str], frozenset[str] | None]
@@ -31,8 +35,9 @@ _log = logging.getLogger(__name__)
 class ReportSweep:
     """Keeps reports free of rows of rules that are gone. `run` it as a task on the leader."""
 
-    def __init__(self, context: LoopContext) -> None:
+    def __init__(self, context: LoopContext, natives: ReportedNatives | None = None) -> None:
         self._context = context
+        self._natives = natives or ReportedNatives(context, ())
         self.queue: WorkQueue[str] = WorkQueue(clock=context.clock, least=1.0, most=60.0)
         self._known: Speaking | None = None
 
@@ -40,11 +45,16 @@ class ReportSweep:
         """Work until cancelled."""
         listeners = self._context.cache.on_change
         listeners.append(self._changed)
+        self._natives.on_change.append(self._natives_changed)
         self.queue.add("")
         try:
             await self.queue.run(self._look, on_error=_failed)
         finally:
             listeners.remove(self._changed)
+            self._natives.on_change.remove(self._natives_changed)
+
+    def _natives_changed(self) -> None:
+        self.queue.add("")
 
     def _changed(self, change: Change) -> None:
         if is_policy(change.object):
@@ -52,7 +62,7 @@ class ReportSweep:
 
     async def _look(self, _: str) -> None:
         """Sweep when a rule is gone or is about other kinds, and once at the start."""
-        known = _speaking(self._context.snapshot)
+        known = _speaking(self._context.snapshot, self._natives.compiled)
         if self._known is None or not self._known.items() <= known.items():
             for kind in (POLICY_REPORTS, CLUSTER_POLICY_REPORTS):
                 await self._sweep(kind, known)
@@ -79,11 +89,11 @@ class ReportSweep:
             await client.update(kind, {**report, "results": kept, "summary": summary(kept)})
 
 
-def _speaking(snapshot: Snapshot) -> Speaking:
+def _speaking(snapshot: Snapshot, natives: Mapping[str, CompiledPolicy]) -> Speaking:
     """Return the rules that reports may speak of, each with the kinds it can be about (None: any)."""
     return {
         (compiled.policy.identity, rule.rule.name): rule.matcher.kinds
-        for compiled in snapshot.compiled.values()
+        for compiled in (*snapshot.judged.values(), *natives.values())
         if is_reported(compiled.policy)
         for rule in compiled.rules
     }

@@ -6,30 +6,52 @@ For admission and the background scan alike, which may come to the same report a
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from controllers.kube import AlreadyExists, Conflict, NotFound
 from controllers.kube.kinds import CLUSTER_POLICY_REPORTS, POLICY_REPORTS
 from controllers.store.reports import is_reported, merged, pair_of, report_of, says_the_same
+from engine.model.kinds import NATIVE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from controllers.kube import Client, Kind
     from controllers.runtime.policy_cache import Snapshot
     from controllers.store.reports import Row
+    from engine.evaluate import CompiledPolicy
     from engine.model import Object
 
 _TRIES = 5
 
 
-def pairs_in_force(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """The (policy, rule) pairs that reports may speak of; `knows_natives` where those of native policies are among them."""
+
+    pairs: frozenset[tuple[str, str]]
+    knows_natives: bool = False
+
+    def __contains__(self, pair: tuple[str, str]) -> bool:
+        """Tell whether a row may stay; only who knows the native policies takes out rows of theirs."""
+        is_native = pair[0].partition(":")[0] in NATIVE
+        return pair in self.pairs or (is_native and not self.knows_natives)
+
+
+def pairs_in_force(
+    snapshot: Snapshot, natives: Mapping[str, CompiledPolicy] | None = None
+) -> InForce:
     """Return the (policy, rule) pairs that reports may speak of; rows of others are out of date (row R-07)."""
-    return frozenset(
-        (compiled.policy.identity, rule.rule.name)
-        for compiled in snapshot.compiled.values()
-        if is_reported(compiled.policy)
-        for rule in compiled.rules
+    every = (*snapshot.judged.values(), *(natives or {}).values())
+    return InForce(
+        frozenset(
+            (compiled.policy.identity, rule.rule.name)
+            for compiled in every
+            if is_reported(compiled.policy)
+            for rule in compiled.rules
+        ),
+        knows_natives=natives is not None,
     )
 
 
@@ -39,7 +61,7 @@ async def write_rows(
     rows: Sequence[Row],
     *,
     judged: Collection[tuple[str, str]] | None = None,
-    known: Collection[tuple[str, str]],
+    known: InForce,
     is_new: bool = False,
 ) -> list[Row]:
     """Put rows into the report of an object and return those that say something new.
@@ -71,7 +93,7 @@ async def _write(
     obj: Object,
     rows: Sequence[Row],
     judged: Collection[tuple[str, str]] | None,
-    known: Collection[tuple[str, str]],
+    known: InForce,
 ) -> list[Row]:
     kind, before = await _before(client, obj)
     old = list((before or {}).get("results") or ())

@@ -27,6 +27,12 @@ CEL_POLICIES: Final = plurals(CEL_GROUP)
 _CEL_KINDS: Final = (*CEL_POLICIES, "policyexceptions")
 EPHEMERAL_KINDS: Final = ("clusterephemeralreports", "ephemeralreports")
 REPORT_KINDS: Final = ("policyreports", "clusterpolicyreports")
+NATIVE_KINDS: Final = (
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
+)
 WEBHOOK_KINDS: Final = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 CODE_KEYS: Final = "kpolicy-code-keys"
 NOTIFY: Final = "kpolicy-notify"
@@ -83,10 +89,15 @@ ADMISSION: Final = (
         rule("admissionregistration.k8s.io", (f"{kind.lower()}s",), ("update",), *names)
         for kind, names in WEBHOOKS.items()
     ),
+    rule("admissionregistration.k8s.io", NATIVE_KINDS, (*READ, "create", "update", "delete")),
     rule("authorization.k8s.io", ("subjectaccessreviews",), ("create",)),
     *_WORKLOADS,
 )
-"""What answering requests needs: policies and what their context entries commonly read, and our own webhook configurations."""
+"""What answering requests needs: policies and what their context entries commonly read, our own webhook configurations, and native policies.
+
+Native policies are named after people's, so that no role can name them; which of them are ours to write is decided by
+`engine.native.is_made_from` alone, because nothing else can guard these kinds: the API server puts them before no policy and no webhook.
+"""
 
 BACKGROUND: Final = (
     *_POLICIES_READ,
@@ -100,6 +111,7 @@ BACKGROUND: Final = (
 
 REPORTS: Final = (
     rule("wgpolicyk8s.io", REPORT_KINDS, (*READ, "create", "update", "delete")),
+    rule("admissionregistration.k8s.io", NATIVE_KINDS, READ),
     *_POLICIES_READ,
     *_WORKLOADS,
 )

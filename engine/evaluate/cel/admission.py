@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from engine.errors import EvaluationError
 from engine.evaluate.answers import NO_ANSWER, answered, errored
 from engine.model import Status
-from engine.record import record
+from engine.record import record, replace
 
 from .bindings import NAMES, Bindings
 from .checks import compile_checks
@@ -120,6 +120,19 @@ def compile_admission(policy: Policy, bindings: Sequence[Binding]) -> Iterable[C
         )
 
 
+def said_by(binding: Binding | None, name: str, answers: Answers) -> Answers:
+    """Return answers that say in a property by which binding they are given (row NG-13)."""
+    if binding is None:
+        return answers
+    return tuple(
+        replace(
+            one,
+            outcome=replace(one.outcome, properties={**one.outcome.properties, name: binding.name}),
+        )
+        for one in answers
+    )
+
+
 def _handler(prepared: Prepared, binding: Binding | None, ask: Ask) -> Callable[[State], Answers]:
     def handle(state: State) -> Answers:
         try:
@@ -129,6 +142,6 @@ def _handler(prepared: Prepared, binding: Binding | None, ask: Ask) -> Callable[
             return errored("failed to evaluate", error)
         given = [answer for answer in answers if answer]
         wrong = (one for one in given if one[0].outcome.status is not Status.PASS)
-        return next(wrong, given[0] if given else NO_ANSWER)
+        return said_by(binding, "binding", next(wrong, given[0] if given else NO_ANSWER))
 
     return handle

@@ -10,7 +10,7 @@ from engine.model import Outcome, RuleType, Status
 from engine.mutate.handler import mutated_message
 from engine.record import replace
 
-from .admission import constraints_of, found_params, prepare
+from .admission import constraints_of, found_params, prepare, said_by
 from .bindings import NAMES
 from .expressions import errored as located
 from .mutations import compile_mutations
@@ -64,7 +64,8 @@ def _handler(
             return errored("failed to mutate", error)
         if not is_concerned:
             return NO_ANSWER
-        return (RuleAnswer(Outcome(Status.PASS, mutated_message(patched)), patched=patched),)
+        answer = RuleAnswer(Outcome(Status.PASS, mutated_message(patched)), patched=patched)
+        return said_by(binding, "mapBinding", (answer,))
 
     return handle
 
