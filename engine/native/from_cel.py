@@ -1,4 +1,4 @@
-"""Native policies from ValidatingPolicies and MutatingPolicies: nearly the same words (rows NG-06 to NG-10)."""
+"""Native policies from ValidatingPolicies and MutatingPolicies: nearly the same words (rows NG-06, NG-10)."""
 
 from __future__ import annotations
 

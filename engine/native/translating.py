@@ -1,4 +1,4 @@
-"""Which native policy stands for a policy: the one decision that loops, status and command line ask for (rows NG-05 to NG-11)."""
+"""Which native policy stands for a policy: the one decision that loops, status and command line ask for (rows NG-06, NG-11)."""
 
 from __future__ import annotations
 

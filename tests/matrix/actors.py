@@ -24,6 +24,8 @@ _OF_CLUSTER: Final = [
     "clustercleanuppolicies",
     "deletingpolicies",
     "generatingpolicies",
+    "mutatingpolicies",
+    "validatingpolicies",
 ]
 
 

@@ -32,6 +32,7 @@ _CEL: Final = {
     "validations": [{"expression": "true"}],
 }  # fmt: skip
 _CONSTRAINED: Final = {"matchConstraints": _CEL["matchConstraints"]}
+_NATIVE: Final = _CEL["matchConstraints"]
 _OF_CEL: Final[dict[str, dict[str, Any]]] = {
     "validatingpolicies": _CEL,
     "mutatingpolicies": {**_CONSTRAINED, "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}]},
@@ -76,7 +77,11 @@ BODIES: Final[dict[tuple[str, str, str], dict[str, Any]]] = {
     ("", "resourcequotas", ""): {"spec": {"hard": {"pods": "1000"}}},
     ("", "secrets", ""): {"data": {"a": "Yg=="}, "type": "Opaque"},
     ("", "serviceaccounts", ""): {},
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicies", ""): {"spec": {"matchConstraints": _NATIVE, "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}], "reinvocationPolicy": "Never"}},
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings", ""): {"spec": {"policyName": "nothing"}},
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations", ""): {"webhooks": []},
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies", ""): {"spec": {"matchConstraints": _NATIVE, "validations": [{"expression": "true"}]}},
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings", ""): {"spec": {"policyName": "nothing", "validationActions": ["Audit"]}},
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations", ""): {"webhooks": []},
     ("coordination.k8s.io", "leases", ""): {"spec": {"holderIdentity": "nobody"}},
     ("kpolicy.io", "auditnotes", ""): {"spec": {"actor": "eve", "at": "2026-11-22T00:00:00Z", "verb": "create"}},

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tests.matrix.actors import OWN
 from tests.matrix.effects import MARK, Effect
 from tests.matrix.ways import Way
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tests.matrix.cells import Cell
     from tests.matrix.place import Place
 
@@ -61,4 +63,68 @@ class GenerateByExpression(Way):
         return f"generator.Apply({place}[{text}])"
 
 
-WAYS_OF_CEL = tuple(GenerateByExpression(form) for form in GenerateByExpression.forms)
+class GenerateNative(Way):
+    """A policy has the API server judge by a native policy, which our account writes for it."""
+
+    word = "native generation"
+    forms = ("ClusterPolicy", "ValidatingPolicy", "MutatingPolicy")
+    verbs = ("create",)
+    within = ""
+
+    @property
+    def written(self) -> Effect:
+        group = "kyverno.io" if self.form == "ClusterPolicy" else _GROUP
+        return Effect(group, f"{self.form.lower().removesuffix('y')}ies")
+
+    def cannot(self, effect: Effect) -> str:
+        family = "mutatingadmission" if self.form == "MutatingPolicy" else "validatingadmission"
+        is_made = effect.plural.startswith(family) and effect.group == _ADMISSION
+        return (
+            "" if is_made else "a policy becomes a native policy and its binding, and nothing else"
+        )
+
+    def document(self, at: Place, cell: Cell) -> dict[str, Any]:
+        group = self.written.group
+        return {
+            "apiVersion": f"{group}/v1",
+            "kind": self.form,
+            "metadata": {"name": f"by-{cell.name}"},
+            "spec": _NATIVE_SPECS[self.form],
+        }
+
+    async def set_off(self, at: Place, cells: Sequence[Cell]) -> None:
+        await at.quiet(1.5)
+
+    def happened(self, at: Place, cell: Cell) -> bool:
+        prefix = {"ClusterPolicy": "cpol", "ValidatingPolicy": "vpol"}.get(self.form, "mpol")
+        suffix = "-binding" if cell.effect.plural.endswith("bindings") else ""
+        return at.seen(cell.effect, "", f"{prefix}-by-{cell.name}{suffix}") is not None
+
+
+_ADMISSION: Final = "admissionregistration.k8s.io"
+_RULE: Final = {
+    "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+    "resources": ["configmaps"], "resourceNames": ["nothing"],
+}  # fmt: skip
+_CHECK: Final = [{"expression": "true"}]
+_MATCHED: Final = {"any": [{"resources": {"kinds": ["ConfigMap"], "names": ["nothing"]}}]}
+_NATIVE_SPECS: Final[dict[str, dict[str, Any]]] = {
+    "ClusterPolicy": {
+        "rules": [{"name": "r", "match": _MATCHED, "validate": {"cel": {"generate": True, "expressions": _CHECK}}}],
+    },
+    "ValidatingPolicy": {
+        "autogen": {"validatingAdmissionPolicy": {"enabled": True}},
+        "matchConstraints": {"resourceRules": [_RULE]},
+        "validations": _CHECK,
+    },
+    "MutatingPolicy": {
+        "autogen": {"mutatingAdmissionPolicy": {"enabled": True}},
+        "matchConstraints": {"resourceRules": [_RULE]},
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}],
+    },
+}  # fmt: skip
+
+
+WAYS_OF_CEL = tuple(
+    kind(form) for kind in (GenerateByExpression, GenerateNative) for form in kind.forms
+)

@@ -223,3 +223,42 @@ def test_kubectl_prints_what_it_prints_of_a_real_one(tmp_path: Path) -> None:
         assert answer.err == f'The configmaps "x" is invalid: : {NAMED}too many\n'
 
     run(tmp_path, test)
+
+
+def mutating(*expressions: str, **spec: Any) -> dict[str, Any]:
+    mutations = [{"patchType": "JSONPatch", "jsonPatch": {"expression": one}} for one in expressions]  # fmt: skip
+    given = {"matchConstraints": {"resourceRules": [RULE]}, "mutations": mutations}
+    return {"metadata": {"name": "p"}, "spec": {"reinvocationPolicy": "Never", **given, **spec}}
+
+
+def adding(name: str, value: str) -> str:
+    return f'[JSONPatch{{op: "add", path: "/data/{name}", value: "{value}"}}]'
+
+
+async def install_mutating(api: Api, policy: dict[str, Any]) -> None:
+    await api.post(f"{VAP}/mutatingadmissionpolicies", policy)
+    bound = {"metadata": {"name": "b"}, "spec": {"policyName": "p"}}
+    await api.post(f"{VAP}/mutatingadmissionpolicybindings", bound)
+
+
+def test_a_mutating_policy_changes_what_validating_ones_then_see(tmp_path: Path) -> None:
+    async def test(api: Api) -> None:
+        await install_mutating(api, mutating(adding("x", "1"), adding("y", "2")))
+        await install(api, policy({"expression": "'y' in object.data"}), binding())
+        made = await api.post(MAPS, config_map("c", a="b"))
+        assert made["data"] == {"a": "b", "x": "1", "y": "2"}
+
+    run(tmp_path, test)
+
+
+def test_a_mutation_that_fails_denies_unless_failures_are_ignored(tmp_path: Path) -> None:
+    async def test(api: Api) -> None:
+        broken = adding("x", "1").replace("/data/x", "/nowhere/x")
+        await install_mutating(api, mutating(broken))
+        answer = await refusal(api, config_map("c"))
+        assert "MutatingAdmissionPolicy 'p' with binding 'b' denied request: " in answer["message"]
+        await api("DELETE", f"{VAP}/mutatingadmissionpolicies/p")
+        await api.post(f"{VAP}/mutatingadmissionpolicies", mutating(broken, failurePolicy="Ignore"))
+        await api.post(MAPS, config_map("c"))
+
+    run(tmp_path, test)

@@ -43,7 +43,8 @@ class Chain:
         old: Object | None,
         options: Object | None = None,
     ) -> Any:
-        """Return the object as the mutating webhooks leave it. ApiError for a denial or a failed call."""
+        """Return the object as the server's own policies and then the mutating webhooks leave it. ApiError for a denial or a failed call."""
+        obj = self.native.mutate(call, Subject(operation, obj, old, options))
         asked: list[tuple[Object, Object | None]] = []
         for hook in _hooks(call, MUTATING):
             asked.append((hook, obj))

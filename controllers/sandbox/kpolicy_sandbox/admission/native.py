@@ -1,11 +1,12 @@
-"""ValidatingAdmissionPolicies with their bindings, judged by the engine: the API server's own checks, which need nobody beside it.
+"""Native admission policies with their bindings, judged by the engine: the API server's own checks, which need nobody beside it.
 
-They come before the validating webhooks, and a policy that nothing binds does nothing. What the expressions ask for
+Mutating ones come before the mutating webhooks and validating ones before the validating webhooks, and a policy that nothing binds does nothing. What the expressions ask for
 (parameters, namespaces, rights) is answered from the store at once. The texts are kube-apiserver's.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kpolicy_sandbox.errors import ApiError, forbidden
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 GROUP = "admissionregistration.k8s.io"
-POLICIES = f"{GROUP}/validatingadmissionpolicies"
-BINDINGS = f"{GROUP}/validatingadmissionpolicybindings"
+VALIDATING, MUTATING = "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"
+_PLURALS = {VALIDATING: "validatingadmissionpolicies", MUTATING: "mutatingadmissionpolicies"}
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413}
 _INVALID = (422, "Invalid")
 _DURING = "failed to evaluate: "
@@ -44,11 +45,38 @@ class NativePolicies:
         """Add the warnings of all policies to a request. ApiError for the first denial, once all have been asked."""
         denials = [
             denial
-            for policy, binding in _bound(call)
+            for policy, binding in _bound(call, VALIDATING)
             if (denial := self._asked(call, subject, policy, binding)) is not None
         ]
         if denials:
             raise denials[0]
+
+    def mutate(self, call: Call, subject: Subject) -> Object | None:
+        """Return the object as the mutating policies leave it, in the order of their bindings. ApiError for one that fails."""
+        for policy, binding in _bound(call, MUTATING):
+            if subject.obj is not None:
+                subject = replace(subject, obj=self._mutated(call, subject, policy, binding))
+        return subject.obj
+
+    def _mutated(self, call: Call, subject: Subject, policy: Object, binding: Object) -> Object:
+        from engine.errors import EngineError
+        from engine.model import Status
+        from kpolicy_sandbox.objects.versions import presented
+
+        obj: Object = subject.obj or {}
+        review = _review(call, subject, policy)
+        if review is None:
+            return obj
+        is_open = policy["spec"].get("failurePolicy") == "Ignore"
+        try:
+            results = _evaluated(call, self._of(policy, binding), review).results
+            failed = next((one.message for one in results if one.status is not Status.PASS), "")
+        except EngineError as error:
+            results, failed = (), error.message
+        if failed and not is_open:
+            raise _denied(call, policy, binding, _worded(failed), review.name, _INVALID)
+        made = next((one.patched for one in results if one.patched is not None), None)
+        return obj if made is None else presented(call.resource, made)
 
     def _asked(
         self, call: Call, subject: Subject, policy: Object, binding: Object
@@ -97,16 +125,14 @@ def _version(obj: Object) -> str:
     return f"{metadata['uid']}/{metadata['resourceVersion']}"
 
 
-def _bound(call: Call) -> Iterator[tuple[Object, Object]]:
-    """Yield the policies that are bound, each with its binding; none is about policies and webhooks themselves."""
+def _bound(call: Call, kind: str) -> Iterator[tuple[Object, Object]]:
+    """Yield the policies of a kind that are bound, each with its binding; none is about policies and webhooks themselves."""
     store = call.cluster.store
-    for binding in store.list(BINDINGS):
-        policy = store.get(POLICIES, "", str((binding.get("spec") or {}).get("policyName")))
+    for binding in store.list(f"{GROUP}/{_PLURALS[kind].replace('policies', 'policybindings')}"):
+        name = str((binding.get("spec") or {}).get("policyName"))
+        policy = store.get(f"{GROUP}/{_PLURALS[kind]}", "", name)
         if policy is not None:
-            yield (
-                _typed(policy, "ValidatingAdmissionPolicy"),
-                _typed(binding, "ValidatingAdmissionPolicyBinding"),
-            )
+            yield _typed(policy, kind), _typed(binding, f"{kind}Binding")
 
 
 def _typed(obj: Object, kind: str) -> Object:
@@ -204,9 +230,7 @@ def _denied(
     call: Call, policy: Object, binding: Object, text: str, name: str, reason: tuple[int, str]
 ) -> ApiError:
     names = policy["metadata"]["name"], binding["metadata"]["name"]
-    message = (
-        f"ValidatingAdmissionPolicy '{names[0]}' with binding '{names[1]}' denied request: {text}"
-    )
+    message = f"{policy['kind']} '{names[0]}' with binding '{names[1]}' denied request: {text}"
     resource = call.resource
     error = forbidden(resource.plural, resource.group, call.name or name or "Unknown", message)
     error.code, error.reason = reason

@@ -172,6 +172,11 @@ _BINDING = (
 _CREATED = (Column("Created At", _created, "date"),)
 _WEBHOOKS = (Column("Webhooks", _count(".webhooks"), "integer"), AGE)
 
+_NATIVE_BINDING = (
+    Column("PolicyName", _at(".spec.policyName")),
+    Column("ParamRef", _param_reference),
+    AGE,
+)
 BUILTIN: dict[str, tuple[Column, ...]] = {
     "/pods": (
         Column("Ready", _pod_ready),
@@ -259,11 +264,13 @@ BUILTIN: dict[str, tuple[Column, ...]] = {
         Column("ParamKind", _param_kind),
         AGE,
     ),
-    "admissionregistration.k8s.io/validatingadmissionpolicybindings": (
-        Column("PolicyName", _at(".spec.policyName")),
-        Column("ParamRef", _param_reference),
+    "admissionregistration.k8s.io/mutatingadmissionpolicies": (
+        Column("Mutations", _count(".spec.mutations"), "integer"),
+        Column("ParamKind", _param_kind),
         AGE,
     ),
+    "admissionregistration.k8s.io/mutatingadmissionpolicybindings": _NATIVE_BINDING,
+    "admissionregistration.k8s.io/validatingadmissionpolicybindings": _NATIVE_BINDING,
     "networking.k8s.io/networkpolicies": (
         Column("Pod-Selector", _selector(".spec.podSelector")),
         AGE,

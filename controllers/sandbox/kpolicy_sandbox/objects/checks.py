@@ -323,6 +323,8 @@ _RULES: dict[str, Callable[[Object], Iterator[Cause]]] = {
     "CustomResourceDefinition": _definition,
     "MutatingWebhookConfiguration": _webhooks,
     "ValidatingWebhookConfiguration": _webhooks,
+    "MutatingAdmissionPolicy": _native_policy,
+    "MutatingAdmissionPolicyBinding": _native_policy,
     "ValidatingAdmissionPolicy": _native_policy,
     "ValidatingAdmissionPolicyBinding": _native_policy,
 }

@@ -47,6 +47,8 @@ admissionregistration.k8s.io/v1 mutatingwebhookconfigurations    MutatingWebhook
 admissionregistration.k8s.io/v1 validatingwebhookconfigurations  ValidatingWebhookConfiguration  -        api-extensions -
 admissionregistration.k8s.io/v1 validatingadmissionpolicies      ValidatingAdmissionPolicy       -        api-extensions S
 admissionregistration.k8s.io/v1 validatingadmissionpolicybindings ValidatingAdmissionPolicyBinding -      api-extensions -
+admissionregistration.k8s.io/v1 mutatingadmissionpolicies        MutatingAdmissionPolicy         -        api-extensions -
+admissionregistration.k8s.io/v1 mutatingadmissionpolicybindings  MutatingAdmissionPolicyBinding  -        api-extensions -
 apiextensions.k8s.io/v1         customresourcedefinitions        CustomResourceDefinition        crd,crds api-extensions S
 authentication.k8s.io/v1        tokenreviews                     TokenReview                     -        -    R
 authentication.k8s.io/v1        selfsubjectreviews               SelfSubjectReview               -        -    R
