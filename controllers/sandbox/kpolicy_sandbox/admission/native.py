@@ -72,7 +72,7 @@ class NativePolicies:
             results = _evaluated(call, self._of(policy, binding), review).results
             failed = next((one.message for one in results if one.status is not Status.PASS), "")
         except EngineError as error:
-            results, failed = (), error.message
+            results, failed = [], error.message
         if failed and not is_open:
             raise _denied(call, policy, binding, _worded(failed), review.name, _INVALID)
         made = next((one.patched for one in results if one.patched is not None), None)
