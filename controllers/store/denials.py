@@ -39,10 +39,9 @@ def marks_of(review: Review, key: bytes) -> Callable[[RuleResult], Marks]:
     name = target_of(review.metadata, is_new=review.operation == "CREATE")
 
     def marks(result: RuleResult) -> Marks:
-        policy = result.policy.rpartition("/")[2]
-        rules = (result.rule,) if result.rule else ()
-        block = Block(policy, rules, review.kind, name, review.namespace)
-        found = {**shared, BLOCK: block_id(block, key) if rules else ""}
+        rules = (result.rule,) if result.rule and not result.is_of_cel else ()
+        block = Block(result.identity, rules, review.kind, name, review.namespace)
+        found = {**shared, BLOCK: block_id(block, key) if rules or result.is_of_cel else ""}
         return tuple((name, value) for name, value in found.items() if value)
 
     return marks

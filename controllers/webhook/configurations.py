@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -133,11 +134,13 @@ def _validating(
     address: Address,
 ) -> list[Object]:
     made = []
-    for name, route in _served(routes):
+    names = _names("validate", routes)
+    for lane, route in _served(routes):
         sets = (route.blocking, route.audit, route.triggers)
         rules = admission_rules(_rules(sets), discovery)
         if rules:
-            made.append(_webhook("validate", name, sets, rules, settings, address))
+            webhook = _webhook("validate", lane, sets, rules, settings, address)
+            made.append({**webhook, "name": names[lane]})
     return made
 
 
@@ -148,10 +151,12 @@ def _mutating(
     address: Address,
 ) -> list[Object]:
     made = []
-    for name, route in _served(routes):
+    names = _names("mutate", routes)
+    for lane, route in _served(routes):
         rules = admission_rules(_rules((route.mutate,)), discovery, mutating=True)
         if rules:
-            webhook = _webhook("mutate", name, (route.mutate,), rules, settings, address)
+            webhook = _webhook("mutate", lane, (route.mutate,), rules, settings, address)
+            webhook["name"] = names[lane]
             kept = [*webhook.get("matchConditions", ()), *_reachable(rules)]
             conditions = {"matchConditions": kept} if kept else {}
             made.append({**webhook, **conditions, "reinvocationPolicy": "IfNeeded"})
@@ -197,6 +202,21 @@ def _name(stage: str, lane_name: str) -> str:
         stage = "mutate" if stage == "mutate" and rest.endswith("ivpol") else "validate"
         return f"{rest}.{stage}.kyverno.svc-{plain}"
     return f"{stage}.kyverno.svc-{lane_name.replace('/', '-')}"
+
+
+def _names(stage: str, routes: Mapping[str, WebhookRoute]) -> dict[str, str]:
+    """Return the names of the webhooks by their route: upstream's, with a digest where several policies come to one name.
+
+    The API server refuses a configuration with two webhooks of one name, and with it every later policy.
+    """
+    names = {lane: _name(stage, lane) for lane, _ in _served(routes)}
+    often = Counter(names.values())
+    return {
+        lane: name
+        if often[name] == 1
+        else f"{name}-{hashlib.sha256(lane.encode()).hexdigest()[:8]}"
+        for lane, name in names.items()
+    }
 
 
 def _head(name: str, failure_policy: str) -> Object:

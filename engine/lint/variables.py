@@ -30,6 +30,8 @@ _FORBIDDEN_IN_BACKGROUND = re.compile(
 )
 _ELEMENT = re.compile(r"element(?:Index)?\b")
 _DYNAMIC = frozenset({"/mutate/targets", "/match", "/exclude"})
+_IDENTIFYING = ("apiVersion", "kind", "namespace", "name", "uid")
+"""The fields that say which object a target is."""
 _PREFIX = "policy contains invalid variables: "
 _ROUNDS = 64
 
@@ -43,6 +45,7 @@ def check_variables(rule: Rule, path: str, policy: Policy) -> Iterator[Finding]:
         f"/verifyImages/{index}/attestations" for index in range(len(rule.verify_images))
     }
     allowed = _Allowed.of(rule, policy)
+    yield from _check_targets(rule, path, policy)
     for found in texts(rule.raw, without=dynamic):
         if "{{" not in found.text:
             continue
@@ -62,15 +65,29 @@ class _Allowed:
         self._tests = [wildcard.compiled(pattern) for pattern in self.patterns]
 
     @classmethod
-    def of(cls, rule: Rule, policy: Policy) -> _Allowed:
-        """Collect what one rule may use."""
-        target = ("target",) if (rule.mutate or {}).get("targets") else ()
+    def of(cls, rule: Rule, policy: Policy, *, names_targets: bool = False) -> _Allowed:
+        """Collect what one rule may use, or (with `names_targets`) what may say which its targets are: none is known yet."""
+        acts_on_targets = (rule.mutate or {}).get("targets") and not names_targets
+        target = ("target",) if acts_on_targets else ()
         requester = () if policy.background else _REQUESTER
         return cls(("request", *requester, *_ROOTS, *target), context_names(rule.raw))
 
     def allows(self, expression: str) -> bool:
         """Tell whether an expression mentions a known root or starts with the name of a context entry."""
         return bool(self._is_known(expression)) or any(test(expression) for test in self._tests)
+
+
+def _check_targets(rule: Rule, path: str, policy: Policy) -> Iterator[Finding]:
+    """Refuse variables that cannot say which objects a mutate rule changes."""
+    targets = (rule.mutate or {}).get("targets") or ()
+    allowed = _Allowed.of(rule, policy, names_targets=True)
+    for index, target in enumerate(targets):
+        for name in _IDENTIFYING:
+            at = f"/mutate/targets/{index}/{name}"
+            found = Text(at, str(target.get(name) or ""))
+            if "{{" in found.text and (why := _unresolvable(found, allowed)):
+                text = f"{_PREFIX}invalid variables defined at mutate.targets[{index}]: {why}"
+                yield error(f"{path}{_dotted(at)}", text)
 
 
 def _unresolvable(found: Text, allowed: _Allowed) -> str:

@@ -19,7 +19,7 @@ def test_a_denial_names_who_asked_and_the_id_to_ask_by():
     found = dict(marks_of(REVIEW, KEY)(result()))
     assert (found[USER], found[OBJECT_UID], found[REQUEST_UID]) == ("chip", "u1", "r1")
     assert is_signed(found[BLOCK], KEY)
-    assert read_block_id(found[BLOCK]) == Block("team", ("needs-team",), "Pod", "web", "shop")
+    assert read_block_id(found[BLOCK]) == Block("shop/team", ("needs-team",), "Pod", "web", "shop")
 
 
 def test_what_is_not_known_is_left_out():

@@ -204,6 +204,31 @@ def test_a_policy_compiles_again_when_an_exception_for_it_comes_and_goes() -> No
     assert cache.snapshot.compiled["vpol:team"] is not between["vpol:team"]
 
 
+def test_an_exception_that_does_not_compile_neither_freezes_nor_breaks_the_policies_it_names() -> (
+    None
+):
+    cache = PolicyCache()
+    broken = exception("broken", matchConditions=[{"name": "c", "expression": "object.("}])
+    for one in (exception("sound"), broken):
+        cache.put_exception(one)
+    cache.put_policy(vpol())
+    before = cache.snapshot
+    cache.put_policy(vpol(expression="false"))
+
+    assert "cel:ops/broken" in cache.snapshot.problems
+    assert [one.key for one in cache.snapshot.cel_exceptions] == ["ops/sound"]
+    assert cache.snapshot.compiled["vpol:team"] is not before.compiled["vpol:team"]
+    assert "vpol:team" not in cache.snapshot.problems
+
+
+def test_a_policy_that_denies_does_not_keep_what_others_say_out_of_reports() -> None:
+    denies = vpol("denies", expression="true", validationActions=["Deny"])
+    response = answer(denies, vpol("audits", validationActions=["Audit"]))
+
+    assert response["allowed"] is True
+    assert ("audits", "fail") in [(one.policy, one.status) for one in response["said"]]
+
+
 def test_a_changed_policy_that_does_not_compile_leaves_the_last_one_in_force() -> None:
     cache = PolicyCache()
     cache.put_policy(vpol())

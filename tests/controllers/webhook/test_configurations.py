@@ -166,6 +166,22 @@ def test_a_policy_with_match_conditions_has_a_webhook_of_its_own() -> None:
     assert "matchConditions" not in webhooks[0]
 
 
+def test_webhooks_of_policies_whose_names_run_together_are_told_apart() -> None:
+    condition = {"name": "not-me", "expression": "request.userInfo.username != 'me'"}
+    own = {"webhookConfiguration": {"matchConditions": [condition]}}
+    alike = (
+        policy("Pod", name="a-b-c", **own),
+        namespaced(policy("Pod", name="b-c", **own), "a"),
+        namespaced(policy("Pod", name="c", **own), "a-b"),
+    )
+    names = [one["name"] for one in made(*alike)["kyverno-resource-validating-webhook-cfg"]["webhooks"]]  # fmt: skip
+
+    assert len(names) == len({*names}) == 3
+    assert all(one.startswith("validate.kyverno.svc-fail-finegrained-a-b-c-") for one in names)
+    again = [one["name"] for one in made(*reversed(alike))["kyverno-resource-validating-webhook-cfg"]["webhooks"]]  # fmt: skip
+    assert again == names
+
+
 def test_the_longest_time_out_counts() -> None:
     both = (policy("Pod", webhookConfiguration={"timeoutSeconds": 20}), policy("Pod", name="q", webhookTimeoutSeconds=3))  # fmt: skip
     webhooks = made(*both)["kyverno-resource-validating-webhook-cfg"]["webhooks"]

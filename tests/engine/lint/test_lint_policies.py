@@ -364,6 +364,19 @@ def test_a_rule_that_changes_what_is_there_says_what_that_is() -> None:
     assert found(policy(rule(mutate=_LABELLED), mutateExistingOnPolicyUpdate=True)) == [_UNTARGETED]
 
 
+@pytest.mark.parametrize("field", ["name", "namespace"])
+def test_no_target_is_named_by_a_target(field: str) -> None:
+    patch = {"patchStrategicMerge": {"metadata": {"labels": {"a": "{{ target.metadata.name }}"}}}}
+    target = {"apiVersion": "v1", "kind": "Secret", "name": "x", "namespace": "y"}
+    said = found(policy(rule(mutate=patch | {"targets": [target | {field: "{{ target.metadata.name }}"}]})))  # fmt: skip
+    assert len(said) == 1
+    assert "policy contains invalid variables: invalid variables defined at mutate.targets[0]: variable target.metadata.name must match regex" in said[0]  # fmt: skip
+    for fine in ("{{ request.object.metadata.name }}", "{{ known.data.x }}"):
+        context = [{"name": "known", "configMap": {"name": "c", "namespace": "d"}}]
+        named = patch | {"targets": [target | {field: fine}]}
+        assert found(policy(rule(mutate=named, context=context))) == []
+
+
 def test_a_rule_that_says_it_leaves_alone_what_is_there_needs_no_targets() -> None:
     own = rule(mutate=_LABELLED | {"mutateExistingOnPolicyUpdate": False})
 

@@ -9,15 +9,18 @@ import pytest
 
 from controllers.kube.clock import ManualClock
 from engine.errors import EngineError
+from engine.grants.blocks import Block, block_id
 from engine.record import replace
 from kubectl_kpolicy.actions.screens import LISTINGS
+from kubectl_kpolicy.codes.issuing import read_binding
 from kubectl_kpolicy.grants.form import Draft, GrantForm, ask_of, command, draft_of, draft_of_all
 from kubectl_kpolicy.grants.reach import reach_of
 from kubectl_kpolicy.grants.requests import judge, manifest
+from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.output.rows import Row
 from kubectl_kpolicy.session.errors import Refused
 from kubectl_kpolicy.session.identity import Identity
-from kubectl_kpolicy.session.targets import Target
+from kubectl_kpolicy.session.targets import Target, read_rule
 from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW, ago, objects, world
 
@@ -238,3 +241,76 @@ def test_marked_objects_are_asked_for_by_what_their_names_share() -> None:
 def test_marked_objects_that_no_grant_can_name_together_are_no_request(other: Row, what: str) -> None:  # fmt: skip
     with pytest.raises(EngineError, match=f"what is marked differs in {what}"):
         draft_of_all([shown("Pod/web"), other])
+
+
+IN_CEL = {
+    "KyvernoValidatingPolicy team": "vpol:team",
+    "KyvernoValidatingPolicy pay/team": "nvpol:pay/team",
+    "KyvernoImageValidatingPolicy signed": "ivpol:signed",
+    "kyverno team": "team",
+    " team": "team",
+}
+
+
+@pytest.mark.parametrize("said", IN_CEL)
+def test_a_row_of_a_report_is_asked_about_by_the_kind_of_its_policy(said: str) -> None:
+    source, policy = said.split(" ")
+    row = Row("r", {"policy": policy, "rule": "r", "source": source, "resource": "Pod/web", "namespace": "pay"})  # fmt: skip
+    made = draft_of(row)
+
+    assert made.policy == IN_CEL[said]
+    is_cel = ":" in IN_CEL[said]
+    assert ask_of(made).rules == (() if is_cel else ("r",))
+    subject = IN_CEL[said] if is_cel else f"{IN_CEL[said]}/r"
+    assert command(made).startswith(f"kubectl kpolicy grant request {subject} Pod/web -n pay")
+    assert read_rule(subject) == (made.policy, ask_of(made).rules)
+
+
+def test_a_blocked_request_of_a_cel_policy_is_asked_about_by_its_id() -> None:
+    block = block_id(Block("vpol:team", (), "Pod", "web", "pay"), b"k")
+    row = Row("r", {"policy": "team", "policykind": "ValidatingPolicy", "rule": "", "resource": "Pod/web", "namespace": "pay", "block": block})  # fmt: skip
+
+    assert f"--block {block}" in command(draft_of(row))
+    assert ask_of(draft_of(row)).block == block
+    assert ask_of(replace(draft_of(row), name="other")).block == ""
+
+
+def test_a_rule_of_a_cel_policy_is_refused_by_the_form_as_by_the_server() -> None:
+    policy = {**GRANT_POLICY, "spec": {}}
+    asked = draft(policy="vpol:team", rule="r")
+    assert any("`vpol:team` is one rule, which has no name" in one for one in form(policy).refusals(asked))  # fmt: skip
+    assert form(policy).refusals(replace(asked, rule="")) == []
+
+
+def test_a_grant_from_a_cel_policy_reaches_its_failures_and_not_those_of_its_namesake() -> None:
+    def result(source: str, rule: str = "") -> dict[str, object]:
+        return {"policy": "team", "rule": rule, "result": "fail", "source": source}
+
+    report = {
+        "apiVersion": "wgpolicyk8s.io/v1alpha2", "kind": "PolicyReport", "metadata": {"name": "r", "namespace": "pay"},
+        "scope": {"kind": "Pod", "name": "web", "namespace": "pay"},
+        "results": [result("KyvernoValidatingPolicy"), result("kyverno", "a")],
+    }  # fmt: skip
+    found = reach_of(world({"reports": [report]}), "vpol:team", (), [Target("Pod", "web", "pay")])
+
+    assert [one.text("source") for one in found.flips] == ["KyvernoValidatingPolicy"]
+    assert found.stays == 0
+
+
+@pytest.mark.parametrize("text", ["vpol:", "xpol:a", "nvpol:a", "vpol:a/b", "a/b/c/d", "/a", ""])
+def test_what_names_no_policy_is_a_mistake_of_the_command_line(text: str) -> None:
+    with pytest.raises(Misuse):
+        read_rule(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("vpol:team:Pod/web", ("vpol:team", (), "Pod", "web")),
+        ("nvpol:pay/team:Role/system:x", ("nvpol:pay/team", (), "Role", "system:x")),
+        ("team/r:Role/system:x", ("team", ("r",), "Role", "system:x")),
+        ("pay/team/r,s:Pod/web", ("pay/team", ("r", "s"), "Pod", "web")),
+    ],
+)
+def test_a_code_says_what_it_is_for_by_the_same_names(text: str, read: object) -> None:
+    assert read_binding(text) == read
