@@ -29,6 +29,7 @@ CONSOLE_GATES = {
 """By figure: its yardstick, and how many times that it may cost (the aims in milliseconds over the yardstick's on the reference host)."""
 
 KEY_GATE = 3.0
+IDLE_GATE = 0.01
 CEL_GATES = {cel_cost.WHOLE: 8.0}
 CEL_MEMORY = 8.0
 WEBHOOK_GATES = {
@@ -158,6 +159,9 @@ def _console() -> list[str]:
     bare, ours = keys.values()
     for name, value in keys.items():
         _line(name, f"{value:9.1f} ms", value / bare, KEY_GATE if value is ours else None)
+    idle = console_cost.idle()
+    print(f"  {'an idle console':<48} {idle:9.2%} of a core (gate {IDLE_GATE:.0%})")
+    over += [f"an idle console: {idle:.2%} of a core"] if idle > IDLE_GATE else []
     return over + ([f"a key on 50,000 rows: {ours / bare:.2f} x"] if ours > KEY_GATE * bare else [])
 
 

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 ROWS, COLUMNS, LINES, ROUNDS, KEYS = 50_000, 140, 40, 5, 40
 _DEADLINE = 60.0
+IDLE, _SETTLED = 60.0, 5.0
+"""Seconds that a console is left alone, and before that until it has settled."""
+
 _QUIET = 0.25
 BARE = """
 from textual.app import App
@@ -99,6 +102,12 @@ class Terminal:
         while self._read(_QUIET):
             pass
         return (self.cost().processor - before) / times
+
+    def rest(self, seconds: float) -> None:
+        """Press nothing for so long, and read what is drawn."""
+        until = time.perf_counter() + seconds
+        while (left := until - time.perf_counter()) > 0:
+            self._read(min(left, 0.5))
 
     def end(self) -> None:
         """Kill the process."""
@@ -227,6 +236,22 @@ def measure(rounds: int = ROUNDS) -> tuple[dict[str, Cost], dict[str, float]]:
             "violations, to the first request": to_first_request(environment, rounds),
         }
     return {**small, **{name: _median(found) for name, found in costs.items()}}, {name: statistics.median(found) for name, found in keys.items()}  # fmt: skip
+
+
+def idle(seconds: float = IDLE) -> float:
+    """Return the share of a core that a console takes while nothing happens, its rows' ages going on."""
+    with serving(200) as address, tempfile.TemporaryDirectory() as folder, home(folder, address) as environment:  # fmt: skip
+        terminal = Terminal([sys.executable, "-m", "kubectl_kpolicy", "tui"], environment)
+
+        def look() -> float:
+            terminal.until(r"\(200")
+            terminal.rest(_SETTLED)
+            before = terminal.cost()
+            terminal.rest(seconds)
+            after = terminal.cost()
+            return (after.processor - before.processor) / (after.wall - before.wall)
+
+        return _ended(terminal, look)
 
 
 def _bare(environment: dict[str, str]) -> tuple[dict[str, Cost], float]:

@@ -40,10 +40,15 @@ class Header(Static):
         self.set_class(bool(color), "-colored")
         if color:
             self.styles.background = color
-        self.update(fitted(parts, self.size.width or 80))
+        line = fitted(parts, self.size.width or 80)
+        if line != self._line:
+            self._line = line
+            self.update(line, layout=False)
 
     parts: Sequence[Part] = ()
     """What is drawn now."""
+
+    _line: Text | None = None
 
     def place_of(self, door: str) -> int | None:
         """Return the cell at which the part that is a door begins; None where it is not drawn."""

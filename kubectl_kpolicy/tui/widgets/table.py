@@ -102,10 +102,17 @@ class PolicyTable(ScrollView, can_focus=True):
         self.refresh()
 
     def tick(self, now: datetime) -> None:
-        """Draw ages and countdowns anew."""
-        self.now = now
-        if any(column.shape in (Shape.AGE, Shape.LEFT) for column, _ in self._widths):
-            self.refresh()
+        """Draw those lines on the screen anew whose ages and countdowns read otherwise than before."""
+        before, self.now = self.now, now
+        timed = [column for column, _ in self._widths if column.shape in (Shape.AGE, Shape.LEFT)]
+        top = int(self.scroll_offset.y)
+        for y, line in enumerate(self.lines[top : top + self.page() + 1] if timed else ()):
+            if not isinstance(line, Heading) and self._looks(line, timed, before) != self._looks(line, timed, now):  # fmt: skip
+                self.refresh(Region(0, y + 1, self.size.width, 1))
+
+    def _looks(self, row: Row, columns: Sequence[Column], now: datetime) -> list[tuple[str, str]]:
+        """Return what cells of a row read at an instant, and in which role."""
+        return [(cell_text(one, row.cells.get(one.id), now), cell_role(one, row.cells.get(one.id), now)) for one in columns]  # fmt: skip
 
     def move_to(self, index: int) -> None:
         """Put the cursor on a line, and the line on the screen."""
