@@ -29,7 +29,7 @@ from engine.evaluate import CompiledPolicy, compile_policy
 from engine.exceptions import CompiledException, compile_exception
 from engine.grants.uses import granted_by
 
-from .webhook_routes import WebhookRoute, build_routes
+from .webhook_routes import WebhookRoutes, build_routes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -52,7 +52,7 @@ class Snapshot:
     `granted` are the grants behind exceptions of both groups, by what tells the exception from all others.
     """
 
-    routes: Mapping[str, WebhookRoute] = field(default_factory=lambda: build_routes(()))
+    routes: WebhookRoutes = field(default_factory=lambda: build_routes(()))
     compiled: Mapping[str, CompiledPolicy] = field(default_factory=dict)
     judged: Mapping[str, CompiledPolicy] = field(default_factory=dict)
     problems: Mapping[str, EngineError] = field(default_factory=dict)

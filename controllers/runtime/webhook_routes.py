@@ -19,9 +19,13 @@ if TYPE_CHECKING:
 
     from engine.evaluate.rules import CompiledRule
     from engine.model import Policy
+    from engine.model.kinds import PolicyKind
+
+    from .sink import Stage
 
 FAIL, IGNORE = "Fail", "Ignore"
 _ENFORCE = "enforce"
+_MOST_NAMED = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +51,63 @@ def lane_name(policy: Policy, failure_policy: str = "") -> str:
     return f"{plain}/finegrained/{policy.key}" if fine_grained(policy) else plain
 
 
+class WebhookRoutes(dict[str, WebhookRoute]):
+    """The routes by the end of their path; those of paths that name policies written in CEL are made when they are asked for first.
+
+    A name stands for whatever policy has it now: configurations follow policies by some moments, and what they name in the
+    meantime is judged as it is. `of_cel` are the policies by the route of their kind and then by name.
+    """
+
+    def __init__(self, compiled: Iterable[CompiledPolicy], *, force_ignore: bool) -> None:
+        super().__init__()
+        self._forces_ignore = force_ignore
+        self.of_cel: dict[str, dict[str, list[CompiledPolicy]]] = {}
+        self._named: dict[str, WebhookRoute] = {}
+        for one in compiled:
+            if route := BY_NAME[one.policy.kind].route:
+                by_name = self.of_cel.setdefault(route, {})
+                by_name.setdefault(one.policy.name, []).append(one)
+
+    def failure_policy(self, policy: Policy) -> str:
+        """Return what becomes of a request when a policy cannot be asked."""
+        return IGNORE if self._forces_ignore else policy.failure_policy
+
+    def find(self, lane: str) -> WebhookRoute | None:
+        """Return the route of a path, None where nothing is served."""
+        found = self.get(lane) or self._named.get(lane)
+        route, _, names = lane.partition("/")
+        if found is not None or route not in self.of_cel:
+            return found
+        by_name = self.of_cel[route]
+        policies = [
+            one for name in dict.fromkeys(names.split("/")) for one in by_name.get(name, ())
+        ]
+        fails = any(self.failure_policy(one.policy) == FAIL for one in policies)
+        if len(self._named) >= _MOST_NAMED:
+            self._named.clear()
+        found = self._named[lane] = build_route(FAIL if fails else IGNORE, policies)
+        return found
+
+
 def build_routes(
     compiled: Iterable[CompiledPolicy], *, force_ignore: bool = False
-) -> dict[str, WebhookRoute]:
+) -> WebhookRoutes:
     """Sort policies into routes by path; policies that are not for admission are left out (row A-17).
 
     The routes `fail`, `ignore` and `all` (of the plain path, which fails) are always there. Order is by policy key, which
     upstream leaves to chance (row W-13).
     """
     sorted_in: dict[str, list[CompiledPolicy]] = {"fail": [], "ignore": [], "all": []}
-    for one in sorted(compiled, key=lambda item: item.policy.identity):
-        if one.policy.admission:
-            forced = IGNORE if force_ignore else one.policy.failure_policy
-            sorted_in.setdefault(lane_name(one.policy, forced), []).append(one)
-            sorted_in["all"].append(one)
-    return {
-        name: build_route(failure_policy_of(name), policies) for name, policies in sorted_in.items()
-    }
+    by_identity = sorted(compiled, key=lambda item: item.policy.identity)
+    admitting = [one for one in by_identity if one.policy.admission]
+    routes = WebhookRoutes(admitting, force_ignore=force_ignore)
+    for one in admitting:
+        lane = lane_name(one.policy, routes.failure_policy(one.policy))
+        sorted_in.setdefault(lane, []).append(one)
+        sorted_in["all"].append(one)
+    for name, policies in sorted_in.items():
+        routes[name] = build_route(failure_policy_of(name), policies)
+    return routes
 
 
 def build_route(failure_policy: str, policies: list[CompiledPolicy]) -> WebhookRoute:
@@ -139,6 +183,21 @@ def _only(
         for one in policies
     )
     return tuple(one for one in narrowed if one.rules)
+
+
+def cel_path(kind: PolicyKind, stage: str, names: Iterable[str]) -> str:
+    """Return the path at which policies of a kind written in CEL are asked at a stage."""
+    said = (stage,) if len(kind.family.stages) > 1 else ()
+    return "/" + "/".join((kind.route, *said, *names))
+
+
+def stage_at(kind: PolicyKind, rest: str) -> tuple[Stage, str]:
+    """Return the stage and the names of what stands behind the first part of such a path."""
+    stages = kind.family.stages
+    if len(stages) == 1:
+        return ("mutate" if stages == ("mutate",) else "validate"), rest
+    stage, _, names = rest.partition("/")
+    return ("mutate" if stage == "mutate" else "validate"), names
 
 
 def failure_policy_of(route: str) -> str:

@@ -16,22 +16,27 @@ from controllers.manifests.deploy import SERVICE
 from controllers.runtime.resources import ANY
 from controllers.runtime.webhook_routes import FAIL, IGNORE
 from controllers.store.policies import match_conditions, timeout_of
-from engine.model.kinds import CEL_GROUP, CLASSIC_GROUP, KINDS
+from engine.model.kinds import CEL_GROUP, CEL_KINDS, CLASSIC_GROUP, KINDS
 from engine.reach import GRANT_ANNOTATION, OWN_GROUP, POLICY_GROUPS
 
 from .admission_rules import admission_rules
 from .audit_events import SHOWN_CHANGES, SHOWN_DELETIONS
+from .cel_webhooks import cel_webhooks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from controllers.kube import Discovery
     from controllers.runtime.configuration import Configuration
-    from controllers.runtime.webhook_routes import WebhookRoute
+    from controllers.runtime.webhook_routes import WebhookRoute, WebhookRoutes
     from engine.evaluate import PolicySet
     from engine.model import Json, Object
 
+    from .cel_webhooks import CelWebhook
     from .secret_path import Shared
+
+    _Placed = tuple[str, Object]
+    """A webhook, and where it is served: what tells it from all others."""
 
 OWNER: Final = "kpolicy.io/owner"
 CALLERS: Final = "kpolicy.io/callers"
@@ -43,6 +48,9 @@ VALIDATING: Final = "ValidatingWebhookConfiguration"
 MUTATING: Final = "MutatingWebhookConfiguration"
 
 _ALL: Final = "all"
+_NO_ENFORCER: Final = "admissions.enforcer/disabled"
+"""Keeps the enforcer of AKS from adding selectors of its own, as upstream does."""
+
 _SECONDS, _MOST_SECONDS, _NOTE_SECONDS = 10, 30, 5
 _TTL: Final = "cleanup.kyverno.io/ttl"
 
@@ -90,18 +98,29 @@ class Address:
 
 
 def configurations(
-    routes: Mapping[str, WebhookRoute],
+    routes: WebhookRoutes,
     discovery: Discovery,
     settings: Configuration,
     address: Address,
     *,
     serves_policies: bool = True,
+    forwards: bool = True,
 ) -> list[Object]:
-    """Return all configurations; those of resources are there without policies, too, and then ask for nothing."""
-    resources = [
-        _document(VALIDATING, RESOURCE_VALIDATING, _validating(routes, discovery, settings, address), settings),
-        _document(MUTATING, RESOURCE_MUTATING, _mutating(routes, discovery, settings, address), settings),
-    ]  # fmt: skip
+    """Return all configurations; those of resources are there without policies, too, and then ask for nothing.
+
+    Without `forwards` match conditions of policies written in CEL are tested by us alone.
+    """
+    stages = (
+        ("validate", VALIDATING, RESOURCE_VALIDATING),
+        ("mutate", MUTATING, RESOURCE_MUTATING),
+    )
+    resources = []
+    for stage, kind, name in stages:
+        make = _mutating if stage == "mutate" else _validating
+        webhooks = make(routes, discovery, settings, address)
+        for hook in cel_webhooks(stage, routes, settings, forwards=forwards):
+            webhooks += _of_cel(hook, stage, discovery, settings, address)
+        resources.append(_document(kind, name, _told_apart(webhooks), settings))
     made = [*resources, *_fixed(address, settings)] if serves_policies else resources
     if address.callers:
         for document in made:
@@ -127,20 +146,46 @@ def condition_probe(name: str, conditions: Sequence[Mapping[str, Json]]) -> Obje
     }
 
 
+def _of_cel(
+    hook: CelWebhook,
+    stage: str,
+    discovery: Discovery,
+    settings: Configuration,
+    address: Address,
+) -> list[_Placed]:
+    """Return the webhook of policies written in CEL with its path, none where the server has nothing that they concern."""
+    is_mutating = stage == "mutate"
+    rules = admission_rules(hook.rules, discovery, mutating=is_mutating)
+    if not rules:
+        return []
+    conditions = [*settings.match_conditions, *hook.conditions, *_bootstrap(rules, settings)]
+    made: Object = {
+        **_head(hook.name, hook.failure_policy),
+        "matchPolicy": hook.match_policy,
+        "clientConfig": address.client_config(hook.path),
+        "rules": rules,
+        "timeoutSeconds": min(hook.seconds or _SECONDS, _MOST_SECONDS),
+        **hook.selectors,
+    }
+    if is_mutating:
+        conditions += _reachable(rules)
+        made["reinvocationPolicy"] = "IfNeeded" if hook.is_reinvoked else "Never"
+    return [(hook.path, {**made, "matchConditions": conditions} if conditions else made)]
+
+
 def _validating(
     routes: Mapping[str, WebhookRoute],
     discovery: Discovery,
     settings: Configuration,
     address: Address,
-) -> list[Object]:
+) -> list[_Placed]:
     made = []
-    names = _names("validate", routes)
-    for lane, route in _served(routes):
+    for lane, route in _served("validate", routes):
         sets = (route.blocking, route.audit, route.triggers)
         rules = admission_rules(_rules(sets), discovery)
         if rules:
             webhook = _webhook("validate", lane, sets, rules, settings, address)
-            made.append({**webhook, "name": names[lane]})
+            made.append((lane, webhook))
     return made
 
 
@@ -149,22 +194,22 @@ def _mutating(
     discovery: Discovery,
     settings: Configuration,
     address: Address,
-) -> list[Object]:
+) -> list[_Placed]:
     made = []
-    names = _names("mutate", routes)
-    for lane, route in _served(routes):
+    for lane, route in _served("mutate", routes):
         rules = admission_rules(_rules((route.mutate,)), discovery, mutating=True)
         if rules:
             webhook = _webhook("mutate", lane, (route.mutate,), rules, settings, address)
-            webhook["name"] = names[lane]
             kept = [*webhook.get("matchConditions", ()), *_reachable(rules)]
             conditions = {"matchConditions": kept} if kept else {}
-            made.append({**webhook, **conditions, "reinvocationPolicy": "IfNeeded"})
+            made.append((lane, {**webhook, **conditions, "reinvocationPolicy": "IfNeeded"}))
     return made
 
 
-def _served(routes: Mapping[str, WebhookRoute]) -> list[tuple[str, WebhookRoute]]:
-    return [(name, routes[name]) for name in sorted(routes) if name != _ALL]
+def _served(stage: str, routes: Mapping[str, WebhookRoute]) -> list[tuple[str, WebhookRoute]]:
+    """Return the routes whose paths name no policies: not those of kinds that have such paths at a stage."""
+    own = {f"{word}/{one.route}" for word in ("fail", "ignore") for one in CEL_KINDS if stage in one.family.stages}  # fmt: skip
+    return [(name, routes[name]) for name in sorted(routes) if name != _ALL and name not in own]
 
 
 def _rules(sets: Iterable[PolicySet]) -> Iterable[Any]:
@@ -198,25 +243,24 @@ def _webhook(
 def _name(stage: str, lane_name: str) -> str:
     plain, _, rest = lane_name.partition("/")
     if rest and "/" not in rest:
-        # upstream's name for the webhooks of mutating policies, too, says `validate`
-        stage = "mutate" if stage == "mutate" and rest.endswith("ivpol") else "validate"
         return f"{rest}.{stage}.kyverno.svc-{plain}"
     return f"{stage}.kyverno.svc-{lane_name.replace('/', '-')}"
 
 
-def _names(stage: str, routes: Mapping[str, WebhookRoute]) -> dict[str, str]:
-    """Return the names of the webhooks by their route: upstream's, with a digest where several policies come to one name.
+def _told_apart(webhooks: Iterable[_Placed]) -> list[Object]:
+    """Return webhooks by name: upstream's, with a digest where several policies come to one name.
 
     The API server refuses a configuration with two webhooks of one name, and with it every later policy.
     """
-    names = {lane: _name(stage, lane) for lane, _ in _served(routes)}
-    often = Counter(names.values())
-    return {
-        lane: name
-        if often[name] == 1
-        else f"{name}-{hashlib.sha256(lane.encode()).hexdigest()[:8]}"
-        for lane, name in names.items()
-    }
+    placed = list(webhooks)
+    often = Counter(one["name"] for _, one in placed)
+    made = [
+        one
+        if often[one["name"]] == 1
+        else {**one, "name": f"{one['name']}-{hashlib.sha256(place.encode()).hexdigest()[:8]}"}
+        for place, one in placed
+    ]
+    return sorted(made, key=lambda one: str(one["name"]))
 
 
 def _head(name: str, failure_policy: str) -> Object:
@@ -367,7 +411,7 @@ def _document(
         "metadata": {
             "name": name,
             "labels": {**settings.webhook_labels, **MANAGED_BY},
-            "annotations": {**settings.webhook_annotations, OWNER: "kpolicy"},
+            "annotations": {**settings.webhook_annotations, OWNER: "kpolicy", _NO_ENFORCER: "true"},
         },
         "webhooks": webhooks,
     }

@@ -132,7 +132,6 @@ class Reviewer:
         """
         began = time.perf_counter()
         request = envelope.read_request(body)
-        failure_policy = failure_policy_of(lane_name)
         try:
             answer = await self._decide(stage, lane_name, request, budget)
         except Overloaded:
@@ -140,15 +139,22 @@ class Reviewer:
             answer = self._refused("overload", envelope.denied(request["uid"], OVERLOADED))
         except TimeoutError:
             text = f"the policies could not be evaluated within {budget:.1f} s"
-            answer = self._failed("deadline", failure_policy, request, text)
+            answer = self._failed("deadline", self._failure_policy(lane_name), request, text)
         except EngineError as error:
-            answer = self._failed("error", failure_policy, request, error.message)
+            answer = self._failed("error", self._failure_policy(lane_name), request, error.message)
         except Exception:
             _log.exception("a review failed")
-            answer = self._failed("error", failure_policy, request, "the policy engine failed")
+            answer = self._failed(
+                "error", self._failure_policy(lane_name), request, "the policy engine failed"
+            )
         is_allowed = b'"allowed":true' in answer
         self._counting.request(stage, lane_name, request, is_allowed, time.perf_counter() - began)
         return answer
+
+    def _failure_policy(self, lane_name: str) -> str:
+        """Return what becomes of a request that cannot be answered; for policies that are not known yet, that it fails."""
+        route = self._cache.policies.snapshot.routes.find(lane_name)
+        return failure_policy_of(lane_name) if route is None else route.failure_policy
 
     async def _decide(
         self, stage: Stage, lane_name: str, request: Mapping[str, Json], budget: float
@@ -158,7 +164,7 @@ class Reviewer:
             raise Overloaded
         if not self._cache.is_ready:
             return self._failed("not ready", failure_policy_of(lane_name), request, NOT_READY)
-        route = self._cache.policies.snapshot.routes.get(lane_name)
+        route = self._cache.policies.snapshot.routes.find(lane_name)
         user = self._user(request["userInfo"])
         namespace = request.get("namespace")
         labels = self._cache.namespaces.labels(namespace) if namespace else NO_LABELS

@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from engine.model.kinds import CEL_KINDS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 PLACES: Final = (
     "validate", "mutate", "policyvalidate", "policymutate", "exceptionvalidate", "celexception",
     "cleanupvalidate", "grantvalidate", "auditnote", "globalcontextvalidate", "verifymutate", "verifyttl",
+    *(kind.route for kind in CEL_KINDS if kind.route),
 )  # fmt: skip
 """First segments of the paths that reviews are posted to: each has a secret of its own before it."""
 OVERLAP: Final = timedelta(seconds=10)

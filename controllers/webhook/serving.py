@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 from controllers.kube.accounts import Job
 from controllers.manifests.deploy import SERVICE
+from controllers.runtime.webhook_routes import stage_at
+from engine.model.kinds import CEL_KINDS
 
 from .audit_recorder import AuditRecorder
 from .caller import Callers
@@ -27,10 +29,11 @@ from .server import Routes, WebhookServer
 from .tls import ServerTls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from controllers.runtime.process import Runtime
     from controllers.runtime.sink import Sink
+    from engine.model.kinds import PolicyKind
 
     from .certificates import Pair
     from .secret_path import Shared
@@ -159,6 +162,13 @@ class Serving:
         async def mutate(rest: str, body: bytes, budget: float) -> bytes:
             return await reviewer.review("mutate", rest or "all", body, budget)
 
+        def asked_of(kind: PolicyKind) -> Callable[[str, bytes, float], Awaitable[bytes]]:
+            async def review(rest: str, body: bytes, budget: float) -> bytes:
+                stage, names = stage_at(kind, rest)
+                return await reviewer.review(stage, f"{kind.route}/{names}", body, budget)
+
+            return review
+
         grants = GrantValidator(
             runtime.client,
             runtime.clock,
@@ -181,6 +191,7 @@ class Serving:
             reviews={
                 "validate": validate,
                 "mutate": mutate,
+                **{kind.route: asked_of(kind) for kind in CEL_KINDS if kind.route},
                 "policyvalidate": validator.policy,
                 "policymutate": validator.nothing,
                 "exceptionvalidate": validator.exception,

@@ -152,14 +152,24 @@ class WebhookController:
         runtime = self._runtime
         snapshot = runtime.cache.policies.snapshot
         address = self._address(certificates)
-        documents = configurations(
-            snapshot.routes, runtime.cache.discovery, runtime.cache.configuration, address
-        )
-        left_out: set[str] = set()
         spoken_as = json.dumps({job.value: runtime.user_of(job) for job in Job})
-        for document in documents:
-            document["metadata"]["annotations"][SPOKEN_AS] = spoken_as
-            left_out |= await self._put(document)
+
+        def made(*, forwards: bool) -> list[Object]:
+            cache = runtime.cache
+            documents = configurations(
+                snapshot.routes, cache.discovery, cache.configuration, address, forwards=forwards
+            )
+            for document in documents:
+                document["metadata"]["annotations"][SPOKEN_AS] = spoken_as
+            return documents
+
+        left_out: set[str] = set()
+        for number, document in enumerate(made(forwards=True)):
+
+            def plain(at: int = number) -> Object:
+                return made(forwards=False)[at]
+
+            left_out |= await self._put(document, plain)
         runtime.configured.set(_digests(snapshot, left_out))
         if self._paths is not None and address.shared is not None:
             await self._paths.written(address.shared.current)
@@ -181,14 +191,19 @@ class WebhookController:
             callers=callers.mode.value,
         )
 
-    async def _put(self, document: Object) -> set[str]:
+    async def _put(self, document: Object, plain: Callable[[], Object]) -> set[str]:
         """Write one configuration; return names of webhooks that the server does not accept and that are left out.
 
-        A policy with match conditions that no server takes must not keep all others from being enforced.
+        A policy with match conditions that no server takes must not keep all others from being enforced. `plain` is the
+        configuration without the conditions that we test as well.
         """
         try:
             await self._write(document)
         except Invalid as error:
+            unconditional = plain()
+            if unconditional != document:
+                _log.warning("match conditions are tested by us alone: %s", error.message)
+                return await self._put(unconditional, lambda: unconditional)
             picky = [one for one in document["webhooks"] if "-finegrained-" in one["name"]]
             if not picky:
                 raise

@@ -36,6 +36,7 @@ class Family:
     without it does nothing but answer. `route` ends the webhook path of policies written in CEL, `source` names them in reports,
     `is_timed` are those that work by a schedule and are asked about no request, `shares_evidence` those of which one verifies
     for others what a request holds, `is_scanned` those whose answers about what is there already go into reports.
+    `stages` are those of admission at which it is asked, under a path of the kind's own; with several of them each path says which.
     `failure_policy` is that of policies which name none, `hears_all` those that are told of every operation on what they concern,
     `refuses` those that refuse requests for what they find.
     """
@@ -60,6 +61,7 @@ class Family:
     failure_policy: str = "Fail"
     hears_all: bool = False
     refuses: bool = False
+    stages: tuple[str, ...] = ("validate",)
 
     @property
     def is_cel(self) -> bool:
@@ -127,7 +129,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         "MutatingPolicy", "NamespacedMutatingPolicy", "mpol", "nmpol", "KyvernoMutatingPolicy",
         f"{_CEL_SHAPES}:MUTATING",
         evaluator="engine.evaluate.cel.mutating_policies:compile_mutating_policy",
-        effects="engine.evaluate.cel.mutating_policies:effects",
+        effects="engine.evaluate.cel.mutating_policies:effects", stages=("mutate",),
     ),
     Family(
         "GeneratingPolicy", "NamespacedGeneratingPolicy", "gpol", "ngpol", "KyvernoGeneratingPolicy",
@@ -147,6 +149,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         evaluator="engine.evaluate.cel.imagevalidating:compile_image_validating",
         linter="engine.lint.imagepolicies:lint_image_policy",
         effects="engine.evaluate.cel.imagevalidating:effects_of", shares_evidence=True, refuses=True,
+        stages=("validate", "mutate"),
     ),
 )  # fmt: skip
 """One row for each kind of policy."""

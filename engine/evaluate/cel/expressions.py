@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .bindings import Bindings
 
 _LONGEST_MESSAGE = 5 * 1024
+_KUBERNETES = frozenset(cel.LIBRARIES) - {"kyverno"}
 
 
 @record
@@ -41,11 +42,16 @@ class Named:
     program: Program
 
 
-def compile_expression(text: Any, names: Collection[str], *, place: str = "") -> Program:
-    """Compile one expression that may read `names`; raises PolicyError naming `place` for one that cannot work."""
+def compile_expression(
+    text: Any, names: Collection[str], *, place: str = "", is_of_kubernetes: bool = False
+) -> Program:
+    """Compile one expression that may read `names`; raises PolicyError naming `place` for one that cannot work.
+
+    One that `is_of_kubernetes` may use no functions but those that the API server has.
+    """
     source = str(text or "").strip()
     try:
-        program = cel.compile(source)
+        program = cel.compile(source, _KUBERNETES) if is_of_kubernetes else cel.compile(source)
     except cel.CelSyntaxError as error:
         raise PolicyError(f"`{place}` does not compile: {error.message}") from error
     for name in sorted(program.names):

@@ -262,7 +262,7 @@ def test_webhooks_ask_for_what_match_constraints_name_and_autogen_adds() -> None
 
     assert sorted(found) == ["validate.kyverno.svc-fail", "vpol.validate.kyverno.svc-fail"]
     hook = found["vpol.validate.kyverno.svc-fail"]
-    assert hook["clientConfig"]["service"]["path"] == "/validate/fail/vpol"
+    assert hook["clientConfig"]["service"]["path"] == f"/vpol/{vpol()['metadata']['name']}"
     assert hook["failurePolicy"] == "Fail"
     asked = {(one["apiGroups"][0], one["resources"][0]): one for one in hook["rules"]}
     places = {place for one in hook["rules"] for place in one["resources"]}
@@ -276,14 +276,101 @@ def test_webhooks_ask_for_what_match_constraints_name_and_autogen_adds() -> None
     }
 
 
-def test_each_failure_policy_has_a_webhook_and_the_longest_time_out_counts() -> None:
+def test_each_failure_policy_has_a_webhook_that_names_its_own_policies() -> None:
+    found = webhooks(vpol("c"), vpol("a"), vpol("b", failurePolicy="Ignore"))
+
+    paths = {name: hook["clientConfig"]["service"]["path"] for name, hook in found.items()}
+    assert paths == {
+        "vpol.validate.kyverno.svc-fail": "/vpol/a/c",
+        "vpol.validate.kyverno.svc-ignore": "/vpol/b",
+    }
+    assert {hook["failurePolicy"] for hook in found.values()} == {"Fail", "Ignore"}
+
+
+def test_a_policy_with_a_time_out_or_exact_matching_has_a_webhook_of_its_own() -> None:
+    exact = {"matchPolicy": "Exact", "resourceRules": [RULE]}
     found = webhooks(
-        vpol(webhookConfiguration={"timeoutSeconds": 20}), vpol("b", failurePolicy="Ignore")
+        vpol("a"),
+        vpol("b", webhookConfiguration={"timeoutSeconds": 20}),
+        vpol("c", matchConstraints=exact),
     )
 
-    assert found["vpol.validate.kyverno.svc-fail"]["timeoutSeconds"] == 20
-    assert found["vpol.validate.kyverno.svc-ignore"]["failurePolicy"] == "Ignore"
-    assert found["vpol.validate.kyverno.svc-ignore"]["timeoutSeconds"] == 10
+    assert sorted(found) == [
+        "vpol.validate.kyverno.svc-fail",
+        "vpol.validate.kyverno.svc-fail-finegrained-b",
+        "vpol.validate.kyverno.svc-fail-finegrained-c",
+    ]
+    assert found["vpol.validate.kyverno.svc-fail-finegrained-b"]["timeoutSeconds"] == 20
+    own = found["vpol.validate.kyverno.svc-fail-finegrained-c"]
+    assert own["matchPolicy"] == "Exact"
+    assert own["clientConfig"]["service"]["path"] == "/vpol/c"
+
+
+def conditions_of(**spec: Any) -> dict[str, str]:
+    """Return the match conditions that the API server tests for a policy, by name."""
+    found = webhooks(vpol("a", **spec))
+    [hook] = found.values()
+    return {one["name"]: one["expression"] for one in hook.get("matchConditions") or ()}
+
+
+def test_conditions_that_the_api_server_can_test_are_tested_there_first() -> None:
+    rule = {**RULE, "apiGroups": ["apps"], "resources": ["deployments"]}
+    named = [{"name": "n", "expression": "object.metadata.name != 'x'"}]
+    constrained = {"resourceRules": [rule]}
+
+    assert conditions_of(matchConstraints=constrained, matchConditions=named) == {
+        "n": "object.metadata.name != 'x'"
+    }
+    for text in ("variables.x", "namespaceObject.metadata.name == 'x'", "image('a').tag() == 'b'"):
+        other = [{"name": "n", "expression": text}]
+        assert conditions_of(matchConstraints=constrained, matchConditions=other) == {}
+
+
+def test_conditions_of_pod_policies_are_guarded_by_the_kinds_that_they_are_written_for() -> None:
+    named = [{"name": "n", "expression": "object.spec.hostNetwork"}]
+    found = conditions_of(
+        matchConditions=named, autogen={"podControllers": {"controllers": ["cronjobs", "jobs"]}}
+    )
+
+    assert found == {
+        "autogen-n": "!((object.apiVersion == 'v1' && object.kind =='Pod')) || (object.spec.hostNetwork)",
+        "autogen-cronjobs-n": "!((object.apiVersion == 'batch/v1' && object.kind =='CronJob')) || (object.spec.jobTemplate.spec.template.spec.hostNetwork)",
+        "autogen-defaults-n": "!((object.apiVersion == 'batch/v1' && object.kind =='Job')) || (object.spec.template.spec.hostNetwork)",
+    }  # fmt: skip
+    deleting = {"resourceRules": [{**RULE, "operations": ["DELETE"]}]}
+    assert conditions_of(matchConditions=named, matchConstraints=deleting) == {}
+
+
+def test_selectors_reach_the_webhook_and_tell_webhooks_apart() -> None:
+    selected = {"resourceRules": [RULE], "objectSelector": {"matchLabels": {"a": "b"}}}
+    one = webhooks(vpol("a", matchConstraints=selected))
+    two = webhooks(vpol("a", matchConstraints=selected), vpol("b"))
+
+    [hook] = one.values()
+    assert hook["name"] == "vpol.validate.kyverno.svc-fail"
+    assert hook["objectSelector"] == {"matchLabels": {"a": "b"}}
+    assert len(two) == 2
+    assert all(name.startswith("vpol.validate.kyverno.svc-fail-") for name in two)
+
+
+def test_a_path_is_answered_by_the_policies_that_have_its_names_now() -> None:
+    cache = PolicyCache()
+    for one in (vpol("a"), vpol("b", failurePolicy="Ignore"), vpol("c")):
+        cache.put_policy(one)
+
+    def asked(lane: str) -> list[str]:
+        route = cache.snapshot.routes.find(lane)
+        assert route is not None
+        return [one.policy.name for one in route.blocking.policies]
+
+    assert asked("vpol/a/c/gone") == ["a", "c"]
+    cache.remove_policy(vpol("c"))
+    assert asked("vpol/a/c") == ["a"]
+    ignoring, failing = (cache.snapshot.routes.find(f"vpol/{name}") for name in "ba")
+    assert ignoring is not None
+    assert failing is not None
+    assert (ignoring.failure_policy, failing.failure_policy) == ("Ignore", "Fail")
+    assert cache.snapshot.routes.find("xpol/a") is None
 
 
 def constrained(*rules: dict[str, Any], **fields: Any) -> list[dict[str, Any]]:

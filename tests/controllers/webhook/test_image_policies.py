@@ -225,13 +225,17 @@ def test_both_webhooks_are_there_with_the_policys_time_and_pinning_only_where_it
     both = webhooks(ivpol(webhookConfiguration={"timeoutSeconds": 20}))
     one = webhooks(ivpol(validationConfigurations={"mutateDigest": False}))
 
-    names = {"ivpol.mutate.kyverno.svc-fail", "ivpol.validate.kyverno.svc-fail"}
-    assert names <= set(both)
-    assert {both[name]["timeoutSeconds"] for name in names} == {20}
-    assert names & set(one) == {"ivpol.validate.kyverno.svc-fail"}
-    assert "pods" in {
-        rule["resources"][0] for rule in both["ivpol.mutate.kyverno.svc-fail"]["rules"]
+    own = ivpol()["metadata"]["name"]
+    stages = ("mutate", "validate")
+    names = {stage: f"ivpol.{stage}.kyverno.svc-fail-finegrained-{own}" for stage in stages}
+    assert set(names.values()) <= set(both)
+    assert {both[name]["timeoutSeconds"] for name in names.values()} == {20}
+    for stage, name in names.items():
+        assert both[name]["clientConfig"]["service"]["path"] == f"/ivpol/{stage}/{own}"
+    assert {name for name in one if name.startswith("ivpol.")} == {
+        "ivpol.validate.kyverno.svc-fail"
     }
+    assert "pods" in {rule["resources"][0] for rule in both[names["mutate"]]["rules"]}
 
 
 def test_who_has_digests_written_must_be_allowed_to_write_what_they_are_written_to() -> None:
