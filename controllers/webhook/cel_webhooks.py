@@ -1,7 +1,6 @@
 """The webhooks of policies written in CEL: which share one, under which name and path, and what the API server tests first.
 
-Pure: routes and settings in, values out, of which `configurations` makes documents. Names and paths are upstream's (rows WH-01 to
-WH-10). A policy has a webhook of its own where conditions are tested before we are asked, or where it asks for something of its own;
+Pure: routes and settings in, values out, of which `configurations` makes documents. Names and paths are upstream's (row WH-04). A policy has a webhook of its own where conditions are tested before we are asked, or where it asks for something of its own;
 the others share one for each failure policy and pair of selectors.
 """
 

@@ -51,6 +51,16 @@ _LEFT_BEHIND = (
     "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
 )
 _LONGEST = 240
+_HOST = "127.0.0.43"
+_SELECTED = {
+    "namespaceSelector": {
+        "matchExpressions": [
+            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [name]}
+            for name in ("kube-system", "kyverno")
+        ]
+    }
+}
+"""What upstream's installation for these tests keeps away from webhooks."""
 
 
 def _role(part: str, resources: list[str], verbs: list[str]) -> dict[str, Any]:
@@ -114,13 +124,15 @@ def main() -> int:
     print(f"{len(tests)} tests, logs in {folder}", flush=True)
     outcomes = []
     with tiers.real_tier(folder, binaries.ready()) as tier:
-        _furnish(tier, library=any(test["file"].startswith("policies/") for test in tests))
-        process = engine.start(tier, "engine", *args.flag)
+        library = any(test["file"].startswith("policies/") for test in tests)
+        _furnish(tier, library=library, as_service=args.as_service)
+        reached: dict[str, Any] = {"port": 443, "address": "", "host": _HOST} if args.as_service else {}  # fmt: skip
+        process = engine.start(tier, "engine", *args.flag, **reached)
         try:
             for test in tests:
                 if not process.is_running:
                     print("the engine ended; it is started again", flush=True)
-                    process = engine.start(tier, "engine", *args.flag)
+                    process = engine.start(tier, "engine", *args.flag, **reached)
                 outcome = _run(runner, tier, test)
                 outcomes.append(outcome)
                 print(
@@ -141,6 +153,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--flag", action="append", default=[], help="flag for the controllers")
+    parser.add_argument("--as-service", action="store_true", help=f"be reached by the Service, at {_HOST}:443, with the chart's selectors; for tests that compare webhooks")  # fmt: skip
     parser.add_argument("tests", nargs="*", metavar="TEST", help="parts of file names")
     return parser.parse_args()
 
@@ -157,7 +170,7 @@ def _chosen(args: argparse.Namespace) -> list[dict[str, Any]]:
     return chosen
 
 
-def _furnish(tier: tiers.Tier, *, library: bool) -> None:
+def _furnish(tier: tiers.Tier, *, library: bool, as_service: bool) -> None:
     """Install what the tests expect of a cluster: our parts, a Node of the usual name, the library's kinds."""
     node: dict[str, Any] = {
         "apiVersion": "v1",
@@ -178,7 +191,10 @@ def _furnish(tier: tiers.Tier, *, library: bool) -> None:
         )
     for role in _ROLES:
         tier.kubectl("apply", "-f", "-", given=json.dumps(role))
-    engine.install(tier)
+    engine.install(tier, settings={"webhooks": json.dumps(_SELECTED)} if as_service else None)
+    if as_service:
+        tier.kubectl("delete", "service", "kyverno-svc", "-n", "kyverno", "--ignore-not-found")
+        tier.kubectl("create", "service", "externalname", "kyverno-svc", "-n", "kyverno", f"--external-name={_HOST}")  # fmt: skip
 
 
 def _run(runner: Path, tier: tiers.Tier, test: dict[str, Any]) -> Outcome:

@@ -96,9 +96,12 @@ def start(
     *flags: str,
     port: int = 0,
     address: str = "auto",
+    host: str = "127.0.0.1",
     is_known: bool = True,
 ) -> Process:
     """Start one replica as the Deployment does and wait until it is ready; `address` is where the API server reaches it.
+
+    Without an address that is the Service of the installation.
 
     With `is_known` the authority of the certificate is there by which the API server is known.
     """
@@ -112,7 +115,7 @@ def start(
             "-m",
             "controllers",
             *arguments(port, metrics, _authority(tier, is_known=is_known)),
-            *_outside(kubeconfig, address),
+            *_outside(kubeconfig, address, host),
             *flags,
         ],
         tier.folder,
@@ -120,7 +123,7 @@ def start(
         ROOT,
     )
     try:
-        process.wait_until(lambda: is_answered(f"https://127.0.0.1:{port}/health/readiness"))
+        process.wait_until(lambda: is_answered(f"https://{host}:{port}/health/readiness"))
         process.wait_until(lambda: _is_asked(tier))
     except BaseException:
         process.stop()
@@ -133,9 +136,10 @@ def _authority(tier: Tier, *, is_known: bool) -> str:
     return str(tier.webhook_authority if is_known else tier.folder / "no-client-ca")
 
 
-def _outside(kubeconfig: Path, address: str) -> list[str]:
+def _outside(kubeconfig: Path, address: str, host: str) -> list[str]:
     """Return what there is to say beside the Deployment's own arguments, because we do not run in a Pod of the cluster."""
-    return [f"--kubeconfig={kubeconfig}", "--host=127.0.0.1", f"--server-url={address}", "--drain=1s"]  # fmt: skip
+    reached = [f"--server-url={address}"] if address else []
+    return [f"--kubeconfig={kubeconfig}", f"--host={host}", *reached, "--drain=1s"]
 
 
 def _is_asked(tier: Tier) -> bool:
