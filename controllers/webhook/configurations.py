@@ -6,19 +6,17 @@ because people's scripts look for them; the annotation `kpolicy.io/owner` tells 
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.manifests.deploy import SERVICE
 from controllers.runtime.resources import ANY
 from controllers.runtime.webhook_routes import FAIL, IGNORE
 from controllers.store.policies import match_conditions, timeout_of
 from engine.model.kinds import CEL_GROUP, CEL_KINDS, CLASSIC_GROUP, KINDS
 from engine.reach import GRANT_ANNOTATION, OWN_GROUP, POLICY_GROUPS
 
+from .address import Address
 from .admission_rules import admission_rules
 from .audit_events import SHOWN_CHANGES, SHOWN_DELETIONS
 from .cel_webhooks import cel_webhooks
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from engine.model import Json, Object
 
     from .cel_webhooks import CelWebhook
-    from .secret_path import Shared
 
     _Placed = tuple[str, Object]
     """A webhook, and where it is served: what tells it from all others."""
@@ -69,32 +66,6 @@ _GRANTED: Final = (
     f"({{0}} != null && {{0}}.metadata.?annotations[?'{GRANT_ANNOTATION}'].hasValue())"
 )
 """Whether a state of an exception carries a grant, in CEL."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where the API server reaches us: a service, or (with `url`) a place outside the cluster; and whom it is to trust.
-
-    `shared` says by which secret each path begins; without it they are plain. `callers` tells readers of a configuration how
-    whoever asks is known.
-    """
-
-    bundle: bytes
-    namespace: str = "kyverno"
-    service: str = SERVICE
-    url: str = ""
-    shared: Shared | None = field(default=None, repr=False)
-    callers: str = ""
-
-    def client_config(self, path: str) -> dict[str, Any]:
-        """Return how a webhook at `path` is called."""
-        bundle = base64.b64encode(self.bundle).decode()
-        if self.shared is not None:
-            path = f"/{self.shared.prefix(path[1:].partition('/')[0])}{path}"
-        if self.url:
-            return {"url": f"{self.url.rstrip('/')}{path}", "caBundle": bundle}
-        service = {"name": self.service, "namespace": self.namespace, "path": path, "port": 443}
-        return {"service": service, "caBundle": bundle}
 
 
 def configurations(

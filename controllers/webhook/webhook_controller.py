@@ -21,9 +21,10 @@ from controllers.kube.kinds import (
 from controllers.kube.reflector import Selection
 from controllers.store.policies import content_hash, is_policy
 
+from .address import Address
 from .caller import Callers
 from .certificates import renewed
-from .configurations import MANAGED_BY, MUTATING, OWNER, Address, configurations
+from .configurations import MANAGED_BY, MUTATING, OWNER, configurations
 from .secrets import ensure_certificates, write_certificates
 
 if TYPE_CHECKING:

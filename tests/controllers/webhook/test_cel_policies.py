@@ -15,7 +15,8 @@ from controllers.runtime.configuration import read_configuration
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.policy_cache import PolicyCache
 from controllers.store.exceptions import ExceptionRules
-from controllers.webhook.configurations import Address, configurations
+from controllers.webhook.address import Address
+from controllers.webhook.configurations import configurations
 from controllers.webhook.policy_validation import PolicyValidator
 from tests.controllers.kube.fake import FakeClient
 

@@ -9,8 +9,9 @@ from controllers.kube.kinds import WELL_KNOWN
 from controllers.runtime.configuration import read_configuration
 from controllers.runtime.webhook_routes import build_routes
 from controllers.store.policies import read_policy
+from controllers.webhook.address import Address
 from controllers.webhook.admission_rules import unknown_kinds
-from controllers.webhook.configurations import OWNER, Address, configurations
+from controllers.webhook.configurations import OWNER, configurations
 from engine.evaluate import compile_policy
 from tests.controllers.kube.fake import FakeClient
 

@@ -10,8 +10,9 @@ from controllers.kube import Discovery
 from controllers.kube.kinds import PODS, WELL_KNOWN
 from controllers.runtime.configuration import read_configuration
 from controllers.runtime.policy_cache import PolicyCache
+from controllers.webhook.address import Address
 from controllers.webhook.author_needs import needs_of_author
-from controllers.webhook.configurations import Address, configurations
+from controllers.webhook.configurations import configurations
 from engine.evaluate import Answer, ImageLookup, SignatureLookup
 from engine.images import ImageData
 from engine.parse.celpolicies import parse_cel_policy

@@ -13,8 +13,9 @@ from controllers.kube import Discovery
 from controllers.kube.kinds import CONFIG_MAPS, PODS, WELL_KNOWN
 from controllers.runtime.configuration import read_configuration
 from controllers.runtime.policy_cache import PolicyCache
+from controllers.webhook.address import Address
 from controllers.webhook.author_needs import needs_of_author
-from controllers.webhook.configurations import Address, configurations
+from controllers.webhook.configurations import configurations
 from engine.lint import lint_cel_policy
 from engine.parse.celpolicies import parse_cel_policy
 from tests.controllers.kube.fake import FakeClient
