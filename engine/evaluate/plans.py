@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from engine.model import Review
 
+    from .cel.constraints import Constraints
     from .policy_set import Group
     from .quick import Quick
     from .rules import CompiledPolicy, CompiledRule
@@ -49,6 +50,11 @@ class Part:
 def alike(review: Review) -> Sort:
     """Return what a plan is made for."""
     return (review.kind, review.operation, review.group, review.version, review.subresource)
+
+
+def alike_by_resource(review: Review) -> Sort:
+    """Return what a plan is made for where rules name resources, too; `alike` says enough for others."""
+    return (*alike(review), review.resource, review.payload)
 
 
 def make_plan(groups: Iterable[Group], review: Review) -> tuple[Part, ...]:
@@ -83,9 +89,11 @@ def _is_guarded(rule: CompiledRule, review: Review) -> bool:
     return rule.type is RuleType.MUTATION and review.group in GUARDED_GROUPS
 
 
-def _is_decided(matcher: object) -> bool:
+def _is_decided(matcher: Matcher | Constraints) -> bool:
     """Tell whether what a matcher says is the same for all reviews that are alike."""
-    if not isinstance(matcher, Matcher) or matcher.policy_namespace:
+    if not isinstance(matcher, Matcher):
+        return matcher.is_decided
+    if matcher.policy_namespace:
         return False
     filters = (*matcher.included.filters, *matcher.excluded.filters)
     return all(name in _ALIKE for entry in filters for name, _test in entry.checks)

@@ -13,7 +13,7 @@ from engine.exceptions import CompiledException, compile_exception
 from engine.model import PolicyException, RuleType
 from engine.record import record
 
-from .plans import Part, alike, make_plan
+from .plans import Part, alike, alike_by_resource, make_plan
 from .rules import CompiledPolicy, compile_rule
 
 if TYPE_CHECKING:
@@ -54,13 +54,15 @@ class PolicySet:
     `for_kind` gives those that can concern a kind at all; it remembers its answers, which only narrows a search.
     """
 
-    __slots__ = ("_by_kind", "_plans", "policies", "problems")
+    __slots__ = ("_alike", "_by_kind", "_plans", "policies", "problems")
 
     def __init__(
         self, policies: tuple[CompiledPolicy, ...] = (), problems: tuple[Problem, ...] = ()
     ) -> None:
         self.policies = policies
         self.problems = problems
+        names_resources = any(one.policy.kind not in CLASSIC for one in policies)
+        self._alike = alike_by_resource if names_resources else alike
         self._by_kind: dict[str, tuple[Group, ...]] = {}
         self._plans: dict[tuple[str, ...], tuple[Part, ...]] = {}
 
@@ -105,7 +107,7 @@ class PolicySet:
 
     def plan(self, review: Review) -> tuple[Part, ...]:
         """Return what is asked of a review, part by part in the order of evaluation; remembered like `for_kind`."""
-        known = alike(review)
+        known = self._alike(review)
         found = self._plans.get(known)
         if found is None:
             found = make_plan(self.for_kind(review.kind), review)

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from engine.model import Object, Review, RuleResult
 
     from .answers import Answers
+    from .inputs import Inputs
 
     Passing = tuple[tuple[CompiledPattern, Answers], ...]
     """Patterns in order, and what is answered where one is the first that an object meets."""
 
     Results = tuple[RuleResult, ...]
-    Quick = Callable[[Review], Results | None]
-    """Gives a rule's results, None where the rule itself has to be asked."""
+    Quick = Callable[[Review, Inputs], Results | None]
+    """Gives a rule's results, None where the rule itself has to be asked; raises LookupNeeded like the rule."""
 
 
 @record
@@ -54,9 +55,9 @@ def compile_quick(
     ]
     if len(ready) == 1:
         check, results = ready[0]
-        return lambda review: results[enforces(review)] if check(review.target) is None else None
+        return lambda review, _: results[enforces(review)] if check(review.target) is None else None
 
-    def quick(review: Review) -> Results | None:
+    def quick(review: Review, _inputs: Inputs) -> Results | None:
         target = review.target
         for check, results in ready:
             if check(target) is None:
@@ -74,7 +75,7 @@ def _at_once(
     work = passing.work
     idle = finish(passing.idle, False), finish(passing.idle, True)
 
-    def quick(review: Review) -> Results:
+    def quick(review: Review, _inputs: Inputs) -> Results:
         answers = work(review.target)
         if answers is None:
             return idle[enforces(review)]

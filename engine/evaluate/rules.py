@@ -102,7 +102,7 @@ def compile_rule(
     handle, passing = _compile_handler(kind, rule)
 
     def finish(answers: Answers, enforce: bool) -> tuple[RuleResult, ...]:
-        return tuple([_finished(policy, rule.name, kind, one, enforce) for one in answers])
+        return tuple([finished(policy, rule.name, kind, one, enforce) for one in answers])
 
     return CompiledRule(
         policy=policy,
@@ -268,7 +268,7 @@ def _result(
     if state.trace is not None:
         outcome = answer.outcome
         state.trace.add("result", outcome.message, None, outcome.status.value)
-    return _finished(
+    return finished(
         compiled.policy,
         compiled.rule.name,
         compiled.type,
@@ -279,7 +279,7 @@ def _result(
     )
 
 
-def _finished(
+def finished(
     policy: Policy,
     rule: str,
     kind: RuleType,
@@ -288,7 +288,7 @@ def _finished(
     properties: Mapping[str, str] = NOTHING,
     exceptions: tuple[str, ...] = (),
 ) -> RuleResult:
-    """Put on an answer what is known of its rule."""
+    """Return the result of an answer: with what is known of its rule put on it."""
     outcome: Outcome = answer.outcome
     # by position, in the order of the fields: names cost more than all the rest
     return RuleResult(

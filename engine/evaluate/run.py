@@ -126,7 +126,10 @@ class _Run:
         if not self._is_as_usual:
             return None
         try:
-            return quick(self._review)
+            return quick(self._review, self._inputs)
+        except LookupNeeded as needed:
+            self.evaluation.missing.extend(needed.lookups)
+            return ()
         except (EngineError, RecursionError):
             return None
 

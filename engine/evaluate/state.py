@@ -17,7 +17,21 @@ if TYPE_CHECKING:
     Question = Callable[[Review], bool]
 
 
-class State:
+class Asked:
+    """One policy asked about one review: what every rule needs to know, and all that one without variables of YAML does."""
+
+    __slots__ = ("inputs", "policy", "review", "trace")
+
+    def __init__(
+        self, policy: Policy, review: Review, inputs: Inputs, trace: Trace | None = None
+    ) -> None:
+        self.policy = policy
+        self.review = review
+        self.inputs = inputs
+        self.trace = trace
+
+
+class State(Asked):
     """One rule on one object: who asks, where variables come from, and the object as the rule sees it.
 
     `resource` is what patterns are compared with: the object, or the element of a foreach that scopes to it. `nesting`
@@ -31,13 +45,9 @@ class State:
         "applies",
         "enforces",
         "exclusions",
-        "inputs",
         "nesting",
-        "policy",
         "resource",
-        "review",
         "rule",
-        "trace",
     )
 
     def __init__(
@@ -51,12 +61,9 @@ class State:
         enforces: Question,
         trace: Trace | None = None,
     ) -> None:
-        self.policy = policy
+        super().__init__(policy, review, inputs, trace)
         self.rule = rule
-        self.review = review
-        self.inputs = inputs
         self.resource: Object = review.target
-        self.trace = trace
         self.applies = applies
         self.enforces = enforces
         self.nesting = 0

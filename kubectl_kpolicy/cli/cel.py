@@ -101,15 +101,13 @@ def _evaluate(expression: str, bindings: dict[str, Any]) -> Any:
     from engine.lang import cel
 
     program = cel.compile(expression, qualified=[name for name in bindings if "." in name])
-    return program(bindings, cel.CelEnv(now=datetime.now(UTC), chance=_chance()))
+    return program(bindings, cel.CelEnv(now=datetime.now(UTC), seed=_seed))
 
 
-def _chance() -> Any:
+def _seed() -> bytes:
     from secrets import token_bytes
 
-    from engine.lang.chance import Chance
-
-    return Chance(token_bytes(16))
+    return token_bytes(16)
 
 
 def _typed(expression: str, bindings: dict[str, Any]) -> str:

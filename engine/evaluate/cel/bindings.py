@@ -14,7 +14,6 @@ from engine.errors import EvaluationError
 from engine.evaluate.lookups import ObjectLookup
 from engine.lang.cel import DEFAULT_BUDGET, CelEnv, CelError
 from engine.lang.cel.functions.authorizing import Authorizer
-from engine.lang.chance import Chance
 
 from .asking import answered
 
@@ -68,7 +67,7 @@ class Bindings(dict[str, Any]):
         self.trace = trace
         self.names_variables = names_variables
         asking = partial(_asked, ref(self))
-        self.env = CelEnv(inputs.now, DEFAULT_BUDGET, asking, Chance(inputs.seed))
+        self.env = CelEnv(inputs.now, DEFAULT_BUDGET, asking, inputs.seed)
         if variables:
             self["variables"] = Variables(variables, self)
 
@@ -105,11 +104,10 @@ class Variables(dict[str, Any]):
     __slots__ = ("_bindings", "_errors", "_programs", "_under_way")
 
     def __init__(self, programs: Mapping[str, Program], bindings: Bindings) -> None:
-        super().__init__()
         self._programs = programs
         self._bindings = ref(bindings)
-        self._errors: dict[str, EvaluationError] = {}
-        self._under_way: set[str] = set()
+        self._errors: dict[str, EvaluationError] | None = None
+        self._under_way: tuple[str, ...] = ()
 
     def __contains__(self, name: object) -> bool:
         return name in self._programs
@@ -118,24 +116,25 @@ class Variables(dict[str, Any]):
         program = self._programs.get(name)
         if program is None:
             raise KeyError(name)
-        if self._errors and name in self._errors:
+        if self._errors is not None and name in self._errors:
             error = self._errors[name]
             raise error.reworded(error.message)
         if name in self._under_way:
             raise CelError(f"variable `{name}` depends on itself")
         bindings = _live(self._bindings)
-        self._under_way.add(name)
+        outer = self._under_way
+        self._under_way = (*outer, name)
         try:
-            value = self[name] = bindings.value_of(program)
+            value = self[name] = program(bindings, bindings.env)
         except EvaluationError as error:
             text = error.message
             if bindings.names_variables:
                 text = f'composited variable "{name}" fails to evaluate: {text}'
             # what is kept is never raised: its traceback would hold everything at hand, this included
-            self._errors[name] = error.reworded(text)
+            self._errors = {**(self._errors or {}), name: error.reworded(text)}
             raise error.reworded(text) from error
         finally:
-            self._under_way.discard(name)
+            self._under_way = outer
         if (trace := bindings.trace) is not None:
             trace.add("variable", f"variables.{name}", None, value)
         return value

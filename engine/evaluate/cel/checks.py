@@ -83,10 +83,10 @@ def checked(
 
     `failed` begins the message about what cannot be evaluated, `failed_rule` names that answer.
     """
-    trace = bindings.trace
+    trace, env = bindings.trace, bindings.env
     for index, validation in enumerate(checks.validations):
         try:
-            holds = bindings.value_of(validation.check)
+            holds = validation.check(bindings, env)
             if trace is not None:
                 trace.add("expression", validation.source, holds is True)
             if holds is True:

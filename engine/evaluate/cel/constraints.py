@@ -20,18 +20,22 @@ if TYPE_CHECKING:
     Test = Callable[[Review], bool]
 
 ANY = "*"
+_OF_SORT = frozenset({"evaluation.mode", "resourceRules", "excludeResourceRules"})
+"""The tests that ask what sort of object a review is of."""
 
 
 @record
 class Constraints:
     """Compiled match constraints, to be asked as the matcher of a rule is.
 
-    `kinds` is always open: a request says its resource, and no table knows every kind's.
+    `kinds` is always open: a request says its resource, and no table knows every kind's. `is_decided` says that they come to
+    the same for all reviews of one sort: nothing else of an object is asked for.
     """
 
     applies: Test
     tests: tuple[tuple[str, Test], ...]
     kinds: frozenset[str] | None = None
+    is_decided: bool = False
 
     def refusal(self, review: Review) -> str | None:
         """Return the part of the constraints that keeps a review out, None when all let it in."""
@@ -66,7 +70,10 @@ def compile_constraints(
         tests.append(("objectSelector", _by_object(selector)))
     # a resource rule asks for an object itself, so that one test less is called
     asked = tests[1:] if rules else tests
-    return Constraints(_every(asked), tuple(tests))
+    is_decided = not namespace and {name for name, _ in tests} <= _OF_SORT
+    named = (*rules, *(block.get("excludeResourceRules") or ()))
+    is_decided = is_decided and all(_is_open(rule) for rule in named)
+    return Constraints(_every(asked), tuple(tests), is_decided=is_decided)
 
 
 def compile_payload_constraints(mode: str) -> Constraints:
@@ -91,7 +98,11 @@ def any_of(own: Constraints, by_resource: Mapping[str, Constraints]) -> Constrai
     if not by_resource:
         return own
     tests = {name: one.applies for name, one in by_resource.items()}
-    return Constraints(lambda review: tests.get(review.resource, own.applies)(review), own.tests)
+    return Constraints(
+        lambda review: tests.get(review.resource, own.applies)(review),
+        own.tests,
+        is_decided=all(one.is_decided for one in (own, *by_resource.values())),
+    )
 
 
 def _every(tests: Iterable[tuple[str, Test]]) -> Test:
@@ -122,7 +133,7 @@ def _rule(rule: Block) -> Test:
     operations, groups = _set(rule.get("operations")), _set(rule.get("apiGroups"))
     versions, names = _set(rule.get("apiVersions")), frozenset(rule.get("resourceNames") or ())
     is_resource = _resources(rule.get("resources") or ())
-    scope = rule.get("scope") or ANY
+    scope, is_open = rule.get("scope") or ANY, _is_open(rule)
 
     def concerns(review: Review) -> bool:
         return (
@@ -131,11 +142,21 @@ def _rule(rule: Block) -> Test:
             and (groups is None or review.group in groups)
             and (versions is None or review.version in versions)
             and is_resource(review)
-            and (not names or review.name in names)
-            and (scope == ANY or (scope == "Namespaced") == _is_namespaced(review))
+            and (
+                is_open
+                or (
+                    (not names or review.name in names)
+                    and (scope == ANY or (scope == "Namespaced") == _is_namespaced(review))
+                )
+            )
         )
 
     return concerns
+
+
+def _is_open(rule: Block) -> bool:
+    """Tell whether a rule asks for nothing of an object but what sort it is."""
+    return not rule.get("resourceNames") and (rule.get("scope") or ANY) == ANY
 
 
 def _set(values: Iterable[str] | None) -> frozenset[str] | None:

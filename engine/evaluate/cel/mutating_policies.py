@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from engine.evaluate.answers import Answers
     from engine.evaluate.rules import CompiledRule
-    from engine.evaluate.state import State
+    from engine.evaluate.state import Asked
     from engine.lang.cel import Program
     from engine.model import Block, Object, Policy
 
@@ -63,61 +63,61 @@ class Compiled:
 
     def answer(
         self,
-        state: State,
+        asked: Asked,
         exceptions: Sequence[CompiledCelException],
         *,
         conditions: tuple[Named, ...] | None = None,
         effect: Effect = Effect.MUTATE,
         fixed: Mapping[str, Any] = NOTHING,
     ) -> Answers:
-        """Return the answer for the object of a state.
+        """Return the answer for the object of a asked.
 
         `conditions` stand in for the policy's own match conditions, `fixed` for variables that are not of this object.
         """
-        bindings = Bindings(state.review, state.inputs, self.variables, trace=state.trace)
+        bindings = Bindings(asked.review, asked.inputs, self.variables, trace=asked.trace)
         bindings.update(fixed)
         if exceptions and (found := covering(exceptions, bindings)):
             return excepted(found)
-        obj = state.review.object
+        obj = asked.review.object
         if obj is None:
             return NO_ANSWER
         try:
-            asked = self.conditions if conditions is None else conditions
-            if unmet(asked, bindings, is_native=False) is not None:
+            wanted = self.conditions if conditions is None else conditions
+            if unmet(wanted, bindings, is_native=False) is not None:
                 return _SKIPPED
             patched = mutated(
-                self.mutations, lambda left: self._bound(state, bindings, left, fixed), obj
+                self.mutations, lambda left: self._bound(asked, bindings, left, fixed), obj
             )
         except EvaluationError as error:
             return errored(error)
-        if patched is not obj and (reason := _refused(state, effect, obj, patched)):
+        if patched is not obj and (reason := _refused(asked, effect, obj, patched)):
             return (RuleAnswer(Outcome(Status.SKIP, f"rule is skipped: {reason}")),)
         if patched is obj and not self.annotations:
             return _PASSED
-        noted = annotations_of(self.annotations, self._bound(state, bindings, patched, fixed))
+        noted = annotations_of(self.annotations, self._bound(asked, bindings, patched, fixed))
         outcome = Outcome(Status.PASS, SUCCESS, properties=noted)
         return (RuleAnswer(outcome, patched=None if patched is obj else patched),)
 
     def _bound(
-        self, state: State, first: Bindings, left: Object, fixed: Mapping[str, Any]
+        self, asked: Asked, first: Bindings, left: Object, fixed: Mapping[str, Any]
     ) -> Bindings:
         """Return the variables after earlier mutations: `object` moves on, `request.object` does not."""
         if first["object"] is left:
             return first
-        bound = Bindings(state.review, state.inputs, self.variables, trace=state.trace)
+        bound = Bindings(asked.review, asked.inputs, self.variables, trace=asked.trace)
         bound.update(fixed)
         bound["object"] = left
         bound["exceptions"] = first["exceptions"]
         return bound
 
 
-def _refused(state: State, effect: Effect, obj: Object, patched: Object) -> str | None:
+def _refused(asked: Asked, effect: Effect, obj: Object, patched: Object) -> str | None:
     """Return why an object must not be changed, or not into this; most groups hold nothing that is out of reach."""
-    review = state.review
+    review = asked.review
     if review.group not in GUARDED_GROUPS and effect is Effect.MUTATE:
         return None
     states = [one for one in (review.old_object, obj, patched) if one is not None]
-    return out_of_reach(effect, target_of(*states), state.policy.namespace)
+    return out_of_reach(effect, target_of(*states), asked.policy.namespace)
 
 
 def compile_mutating_policy(
@@ -137,14 +137,15 @@ def compile_mutating_policy(
         compiled.constraints, {key: one.constraints for key, one in others.items()}
     )
 
-    def handle(state: State) -> Answers:
-        return others.get(state.review.resource, compiled).answer(state, own)
+    def handle(asked: Asked) -> Answers:
+        return others.get(asked.review.resource, compiled).answer(asked, own)
 
     skips = (spec.get("evaluation") or {}).get("skipBackgroundRequests") is not False
     if not names_targets(spec):
         yield cel_rule(
             policy, "", constraints, handle, type=RuleType.MUTATION,
             enforce=policy.failure_policy != "Ignore", rule=Rule("", skip_background_requests=skips),
+            usual=_PASSED, at_once=handle,
         )  # fmt: skip
     if _is_on(spec, "mutateExisting"):
         from .existing_objects import compile_targets, mutate_existing, set_off_by

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from engine.evaluate.answers import Answers
     from engine.evaluate.rules import CompiledRule
-    from engine.evaluate.state import State
+    from engine.evaluate.state import Asked
     from engine.lang.cel import Program
     from engine.model import Block, Policy
 
@@ -62,13 +62,15 @@ def compile_validating(
     own = naming(exceptions, policy)
     first, others = compiled[0], {name: one for one in compiled[1:] for name in one.resources}
 
-    def handle(state: State) -> Answers:
-        one = others.get(state.review.resource, first) if others else first
-        return _answer(one, own, state)
+    def handle(asked: Asked) -> Answers:
+        one = others.get(asked.review.resource, first) if others else first
+        return _answer(one, own, asked)
 
     enforce = policy.failure_action == "Enforce"
     constraints = any_of(first.constraints, {key: one.constraints for key, one in others.items()})
-    return (cel_rule(policy, "", constraints, handle, enforce=enforce, usual=_PASSED),)
+    return (
+        cel_rule(policy, "", constraints, handle, enforce=enforce, usual=_PASSED, at_once=handle),
+    )
 
 
 def _compiled(policy: Policy, spec: Block, mode: str) -> Iterator[_Compiled]:
@@ -114,10 +116,10 @@ def _checks(spec: Block, mode: str) -> Checks | Verdicts:
     return compile_verdicts(spec, _NAMES, passed=_PASSED)
 
 
-def _answer(one: _Compiled, exceptions: Sequence[CompiledCelException], state: State) -> Answers:
-    bindings = Bindings(state.review, state.inputs, one.variables, trace=state.trace)
-    if one.name and state.trace is not None:
-        state.trace.add("autogen", one.name)
+def _answer(one: _Compiled, exceptions: Sequence[CompiledCelException], asked: Asked) -> Answers:
+    bindings = Bindings(asked.review, asked.inputs, one.variables, trace=asked.trace)
+    if one.name and asked.trace is not None:
+        asked.trace.add("autogen", one.name)
     if exceptions and (found := covering(exceptions, bindings)):
         return excepted(found)
     if one.conditions:

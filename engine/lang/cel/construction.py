@@ -25,6 +25,8 @@ def compile_list(compiler: Compiler, node: ListLiteral) -> Closure:
     items = tuple((compiler.compile(item), optional) for item, optional in node.items)
     if not any(optional for _, optional in items):
         plain = tuple(item for item, _ in items)
+        if not plain:
+            return lambda _: []
         return lambda frame: [item(frame) for item in plain]
 
     def build(frame: Frame) -> list[Any]:

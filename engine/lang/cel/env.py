@@ -29,22 +29,31 @@ class CelEnv:
     """Inputs of evaluations; one may serve many programs, which then share its budget.
 
     `now` is an aware instant. `ask` answers the lookups of `engine.lang.cel.lookups`; whatever it raises passes
-    through unabsorbed, except EvaluationError, which becomes an error of the expression. `cost_budget` counts down.
+    through unabsorbed, except EvaluationError, which becomes an error of the expression. `cost_budget` counts down, `seed` is what
+    chance comes from.
     """
 
-    __slots__ = ("ask", "budget", "chance", "now")
+    __slots__ = ("_chance", "_seed", "ask", "budget", "now")
 
     def __init__(
         self,
         now: datetime = _EPOCH,
         cost_budget: int = DEFAULT_BUDGET,
         ask: Callable[[Any], Any] = _nobody,
-        chance: Chance | None = None,
+        seed: bytes | Callable[[], bytes] = b"",
     ) -> None:
         self.now = now
         self.budget = cost_budget
         self.ask = ask
-        self.chance = chance or Chance()
+        self._seed = seed
+        self._chance: Chance | None = None
+
+    @property
+    def chance(self) -> Chance:
+        """The stream that all expressions draw from; made with the first of them that does."""
+        if self._chance is None:
+            self._chance = Chance(self._seed)
+        return self._chance
 
     def charge(self, cost: int) -> None:
         """Take `cost` from the budget. Raises BudgetError when it is used up."""

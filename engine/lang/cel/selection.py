@@ -257,6 +257,9 @@ def _step(node: Select) -> tuple[str, bool, Select]:
 def _chain(
     base: Closure, slot: int, steps: tuple[tuple[str, bool, Select], ...], otherwise: Closure
 ) -> Closure:
+    if len(steps) == 1 and steps[0][1]:
+        return _short_chain(base, slot, steps[0], otherwise)
+
     def read(frame: Frame) -> Any:
         value = frame[slot] if slot else base(frame)
         for name, is_plain, node in steps:
@@ -272,6 +275,24 @@ def _chain(
             if value is MISSING:
                 return otherwise(frame)
         return value
+
+    return read
+
+
+def _short_chain(
+    base: Closure, slot: int, step: tuple[str, bool, Select], otherwise: Closure
+) -> Closure:
+    """Compile a chain of one step to a field whose name says itself, which is most of them."""
+    name, _, node = step
+
+    def read(frame: Frame) -> Any:
+        value = frame[slot] if slot else base(frame)
+        if type(value) is dict:
+            return value[name] if name in value else otherwise(frame)
+        found = lookup(value, name, node)
+        if type(found) is Optional:
+            found = found.value if found.present else MISSING
+        return otherwise(frame) if found is MISSING else found
 
     return read
 

@@ -281,3 +281,26 @@ def test_an_exception_counts_before_the_match_conditions() -> None:
     result = _result(validating(matchConditions=conditions), config_map(), exceptions=[exception()])
 
     assert (result.rule, str(result.status)) == ("exception", "skip")
+
+
+@pytest.mark.parametrize("expression", ["object.data.x == '1'", "object.data.x == '2'", "object.data.y == '1'", "1"])  # fmt: skip
+def test_asked_at_once_or_step_by_step_a_policy_answers_the_same(expression: str) -> None:
+    policies = PolicySet.compile([validating(expression)])
+    review = Review(object=config_map(x="1"), kind="ConfigMap")
+
+    at_once = evaluate(policies, review, Inputs())
+    assert at_once.results == evaluate(policies, review, Inputs(), trace=True).results
+    assert len(at_once.results) == 1
+
+
+def test_whether_a_policy_concerns_a_review_is_told_anew_for_each_resource_and_mode() -> None:
+    policies = PolicySet.compile([validating("true")])
+
+    def asked(resource: str, **more: Any) -> int:
+        request = {"resource": {"group": "", "version": "v1", "resource": resource}}
+        review = Review(object=config_map(), kind="ConfigMap", request=request, **more)
+        return len(evaluate(policies, review, Inputs()).results)
+
+    found = [asked("configmaps"), asked("others"), asked("configmaps", payload="HTTP")]
+    assert found == [1, 0, 0]
+    assert [asked("configmaps"), asked("others"), asked("configmaps", payload="HTTP")] == found
