@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Final
 from controllers.kube import KubeError, NotFound, connect, load_access
 from controllers.kube.clock import SystemClock
 from controllers.kube.kinds import CRDS, PODS, Kind
-from controllers.manifests.bundle import OWNER, blocking, kinds, marked, webhooks
+from controllers.manifests.bundle import blocking, kinds, marked, webhooks
 from controllers.manifests.choice import NAMESPACE
 from controllers.manifests.crds import definitions
 from controllers.manifests.deploy import NAME, SELECTOR
 from controllers.manifests.hooks import BRING_KINDS, LEAVE
 from controllers.manifests.removal import ours, remove
 from controllers.manifests.written import WRITTEN
+from engine import vocabulary
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ async def bring_kinds(client: Client) -> None:
             await client.create(CRDS, wanted)
             print(f"CustomResourceDefinition {name}: created")
             continue
-        if OWNER not in (there["metadata"].get("annotations") or {}):
+        if vocabulary.OWNER not in (there["metadata"].get("annotations") or {}):
             print(f"CustomResourceDefinition {name}: stays, it is not ours")
             continue
         await client.update(CRDS, _brought(there, wanted))

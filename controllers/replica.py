@@ -16,7 +16,6 @@ from controllers.kube.informers import Informers
 from controllers.kube.lease import Election, LeadershipLost
 from controllers.manifests.written import LEASE
 from controllers.runtime.feed import options_message, packed
-from controllers.runtime.figures import show_world
 from controllers.runtime.watching import KindsInStep, Watches
 from controllers.runtime.workers import Workers, reserved_port
 from controllers.starting import clock_of, connected, loops_of, make_runtime, settle_memory, warner
@@ -26,6 +25,8 @@ from controllers.webhook.server import LONGEST_TIMEOUT, Routes, WebhookServer
 from controllers.webhook.serving import Serving, names_for
 from controllers.webhook.webhook_controller import WebhookController, foreign_webhooks
 from engine.errors import EngineError
+
+from .runtime.figures import show_world
 
 if TYPE_CHECKING:
     import socket

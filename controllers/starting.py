@@ -13,13 +13,14 @@ from controllers.kube.clock import ServerClock
 from controllers.kube.informers import Informers
 from controllers.lookups.assembling import for_cluster
 from controllers.lookups.egress import read_rules
-from controllers.lookups.notifying import Poster
-from controllers.runtime.background_queue import BackgroundQueue
 from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.entropy import fixed_key, shared_key
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.options import EACH
 from controllers.runtime.process import Connection, Runtime
+
+from .lookups.services import Poster
+from .runtime.queues import BackgroundQueue
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

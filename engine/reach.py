@@ -18,17 +18,13 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from engine import vocabulary
 from engine.model.resources import CLUSTER_SCOPED
 from engine.record import record
 
 if TYPE_CHECKING:
     from engine.model import Json, Object
 
-GRANT_ANNOTATION: Final = "kpolicy.io/grant"
-"""Names the grant that an exception was caused by."""
-
-OWNER_ANNOTATION: Final = "kpolicy.io/owner"
-"""Tells our configurations of the API server from those of others."""
 
 OWN_GROUP: Final = "kpolicy.io"
 ADMISSION_GROUP: Final = "admissionregistration.k8s.io"
@@ -101,7 +97,7 @@ def out_of_reach(effect: Effect, target: Target, within: str = "") -> str | None
 def is_granted(obj: Object) -> bool:
     """Tell whether an exception, of either group, carries a grant."""
     metadata = _map(obj.get("metadata"))
-    return GRANT_ANNOTATION in _map(metadata.get("annotations")) or any(
+    return vocabulary.GRANT in _map(metadata.get("annotations")) or any(
         str(_map(owner).get("apiVersion") or "").startswith(f"{OWN_GROUP}/")
         for owner in metadata.get("ownerReferences") or ()
     )
@@ -132,7 +128,7 @@ def _is_our_configuration(target: Target) -> bool:
 
 
 def _is_marked_ours(obj: Object) -> bool:
-    return OWNER_ANNOTATION in _map(_map(obj.get("metadata")).get("annotations"))
+    return vocabulary.OWNER in _map(_map(obj.get("metadata")).get("annotations"))
 
 
 def _outside(effect: Effect, target: Target, within: str) -> str:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import base64
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
+
+from engine.lang import rfc3339
 
 from .errors import AccessError, capped
 
@@ -150,7 +152,7 @@ def exec_plugin(block: Mapping[str, Any], folder: Path, cluster: Entry) -> Plugi
             str(status.get("clientCertificateData") or "").encode(),
             str(status.get("clientKeyData") or "").encode(),
         )
-        return presented, _instant(status.get("expirationTimestamp"))
+        return presented, _expiry(status.get("expirationTimestamp"))
 
     return Plugin(str(block.get("command") or ""), run)
 
@@ -179,11 +181,14 @@ def auth_provider(kubeconfig: Path, context: str, name: str) -> Plugin:
     return Plugin(name, run)
 
 
-def _instant(text: Any) -> datetime | None:
-    if not isinstance(text, str):
+def _expiry(text: Any) -> datetime | None:
+    """Return when a credential ends, None where the plugin does not say; raises AccessError for what client-go refuses, too."""
+    if text in (None, ""):
         return None
-    try:
-        made = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return made if made.tzinfo else made.replace(tzinfo=UTC)
+    ends = rfc3339.read(text)
+    if ends is None:
+        raise AccessError(
+            "the credential plugin's `expirationTimestamp` is no instant",
+            help="RFC 3339 with its zone is needed, such as 2026-01-31T17:00:00Z",
+        )
+    return ends

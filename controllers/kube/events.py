@@ -11,8 +11,9 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .backoff import Backoff
-from .clock import SystemClock
+from engine.lang import rfc3339
+
+from .clock import Backoff, SystemClock
 from .errors import AlreadyExists, KubeError, NotFound, TooManyRequests, Unreachable
 from .kinds import EVENTS
 from .lease import micro_time
@@ -160,7 +161,7 @@ class Recorder:
         if known is None or now - known[0] >= _SAME_FOR:
             return False
         first, namespace, name, count = known
-        stamp = self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        stamp = rfc3339.write(self._clock.now())
         try:
             await self._client.patch(
                 EVENTS, name, namespace, {"count": count + 1, "lastTimestamp": stamp}
@@ -181,7 +182,7 @@ class Recorder:
     def _event(self, note: Note) -> Object:
         api_version, kind, namespace, name, uid = note.about
         now = self._clock.now()
-        stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        stamp = rfc3339.write(now)
         involved = {"apiVersion": api_version, "kind": kind, "name": name}
         involved |= {key: text for key, text in (("namespace", namespace), ("uid", uid)) if text}
         metadata: Object = {"namespace": namespace or "default", "name": self._name(name)}

@@ -6,7 +6,7 @@ Apart from `client` because it imports aiohttp. What may be repeated and what go
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import aiohttp
 import orjson
@@ -14,12 +14,11 @@ import orjson
 from engine.errors import EngineError
 from engine.lang import json as strict_json
 
-from . import tls
+from . import transport
 from .client import APPLY, MERGE, PAGE, Event, ListPage
 from .clock import SystemClock
 from .errors import KubeError, NotFound, about_kind, error_of
 from .paths import checked_path
-from .stream import documents, unhurried
 from .transport import CONNECT_SECONDS, JSON, REQUEST_SECONDS, Transport, hang_up, unreachable
 
 if TYPE_CHECKING:
@@ -240,7 +239,7 @@ class HttpClient:
         if not data:
             return None
         try:
-            return strict_json.load(data, limits=tls.limits_of(limit))
+            return strict_json.load(data, limits=transport.limits_of(limit))
         except EngineError:
             text = data.decode(errors="replace").strip()
             if text.startswith(("{", "[")):
@@ -296,3 +295,50 @@ def _event(document: Json, kind: Kind) -> Event:
     if document.get("type") == "ERROR":
         raise error_of(int(document["object"].get("code") or 500), document["object"])
     return Event(str(document.get("type")), _named(document["object"], kind))
+
+
+# Watch streams: one JSON document per line, arriving in pieces of any size, read the more at once the quicker they come.
+
+_LONGEST_LINE = 32 * 1024 * 1024
+QUICK: Final = 0.01
+"""Seconds within which a part comes after another one in a rush."""
+
+REST: Final = 0.05
+"""Seconds for which parts gather in a rush."""
+
+
+async def unhurried(parts: AsyncIterator[bytes], clock: Clock) -> AsyncIterator[bytes]:
+    """Yield parts; while they come in quick succession let some gather, because a process that is woken for each costs more."""
+    asked_at = clock.monotonic()
+    async for part in parts:
+        waited = clock.monotonic() - asked_at
+        yield part
+        if waited < QUICK:
+            await clock.sleep(REST)
+        asked_at = clock.monotonic()
+
+
+async def documents(parts: AsyncIterator[bytes]) -> AsyncIterator[Json]:
+    """Yield the documents of a stream; raise KubeError for a line that is not JSON or endless."""
+    pending: list[bytes] = []
+    size = 0
+    async for part in parts:
+        *lines, rest = part.split(b"\n")
+        for line in lines:
+            pending.append(line)
+            text = b"".join(pending)
+            pending, size = [], 0
+            if text.strip():
+                yield _decoded(text)
+        if rest:
+            pending.append(rest)
+            size += len(rest)
+            if size > _LONGEST_LINE:
+                raise KubeError("the server sent a watch event without an end")
+
+
+def _decoded(text: bytes) -> Json:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise KubeError("the server sent a watch event that is not JSON") from error

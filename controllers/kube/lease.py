@@ -10,8 +10,8 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from .backoff import chance as by_chance
 from .clock import SystemClock
+from .clock import chance as by_chance
 from .errors import AlreadyExists, Conflict, KubeError, NotFound
 from .kinds import LEASES
 

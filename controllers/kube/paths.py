@@ -7,9 +7,15 @@ name another host, climb, or read differently to us than to the server.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from .errors import Invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from engine.model import Json, Object
 
 _LONGEST = 8192
 _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\#]")
@@ -44,3 +50,94 @@ def segments(text: str) -> list[str]:
 def _refused(text: str) -> Invalid:
     shown = "".join(char if char.isprintable() else "?" for char in text[:200])
     return Invalid(f"`{shown}` is not a path of the API server", status=400)
+
+
+# Label and field selectors as the API takes them: texts in queries.
+#
+# `text_of` writes a policy's LabelSelector for a query, `parse_labels` and `parse_fields` read what a query holds, for
+# servers in memory. Grammar: Kubernetes' `labels.Parse` and `fields.ParseSelector`.
+
+_SET = re.compile(r"(?P<key>[^\s!=,()]+)\s+(?P<op>in|notin)\s*\((?P<values>[^()]*)\)")
+_PAIR = re.compile(r"(?P<key>[^\s!=,()]+)\s*(?P<op>==|=|!=)\s*(?P<value>[^\s!=,()]*)")
+_PRESENCE = re.compile(r"(?P<absent>!?)\s*(?P<key>[^\s!=,()]+)")
+
+_OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "", "DoesNotExist": "!"}
+
+
+def text_of(selector: Json) -> str:
+    """Return a LabelSelector as the text of a query; raise Invalid for what no server would take."""
+    if not selector:
+        return ""
+    if not isinstance(selector, dict):
+        raise Invalid("a label selector must be a map", status=400)
+    pairs = selector.get("matchLabels") or {}
+    parts = [f"{key}={value}" for key, value in sorted(pairs.items())]
+    for one in selector.get("matchExpressions") or ():
+        operator = _OPERATORS.get(str(one.get("operator")))
+        key, values = str(one.get("key") or ""), one.get("values") or ()
+        if operator is None or not key:
+            raise Invalid("a label selector holds an unknown operator", status=400)
+        if operator in ("in", "notin"):
+            parts.append(f"{key} {operator} ({','.join(str(value) for value in values)})")
+        else:
+            parts.append(f"{operator}{key}")
+    return ",".join(parts)
+
+
+def parse_labels(text: str) -> Callable[[Mapping[str, Any]], bool]:
+    """Return the test of a label map that a query's `labelSelector` asks for; raise Invalid when it is none."""
+    tests = [_label_test(part) for part in _parts(text)]
+    return lambda labels: all(test(labels) for test in tests)
+
+
+def _parts(text: str) -> list[str]:
+    """Split at commas outside of parentheses."""
+    parts, start, depth = [], 0, 0
+    for index, char in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(char, 0)
+        if char == "," and not depth:
+            parts.append(text[start:index])
+            start = index + 1
+    parts.append(text[start:])
+    if len(parts) == 1 and not parts[0].strip():
+        return []
+    return [part.strip() for part in parts]
+
+
+def _label_test(part: str) -> Callable[[Mapping[str, Any]], bool]:
+    if found := _SET.fullmatch(part):
+        key = found["key"]
+        values = frozenset(value.strip() for value in found["values"].split(","))
+        if found["op"] == "in":
+            return lambda labels: labels.get(key) in values
+        return lambda labels: labels.get(key) not in values
+    if found := _PAIR.fullmatch(part):
+        key, value = found["key"], found["value"]
+        if found["op"] == "!=":
+            return lambda labels: labels.get(key) != value
+        return lambda labels: labels.get(key) == value
+    if found := _PRESENCE.fullmatch(part):
+        key, wanted = found["key"], not found["absent"]
+        return lambda labels: (key in labels) is wanted
+    raise Invalid(f"unable to parse requirement: `{part[:100]}`", status=400)
+
+
+def parse_fields(text: str) -> Callable[[Object], bool]:
+    """Return the test that a query's `fieldSelector` asks for; a field that is absent is empty."""
+    tests = []
+    for part in _parts(text):
+        found = re.fullmatch(r"([A-Za-z.]+)(==|!=|=)(.*)", part)
+        if found is None:
+            raise Invalid(f"invalid field selector: `{part[:100]}`", status=400)
+        tests.append(_field_test(found[1].split("."), found[3], found[2] != "!="))
+    return lambda obj: all(test(obj) for test in tests)
+
+
+def _field_test(path: list[str], value: str, is_equal: bool) -> Callable[[Object], bool]:
+    def test(obj: Object) -> bool:
+        found: Any = obj
+        for key in path:
+            found = found.get(key) if isinstance(found, dict) else None
+        return (str(found or "") == value) is is_equal
+
+    return test

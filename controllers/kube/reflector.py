@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .backoff import Backoff
-from .backoff import chance as by_chance
 from .client import PAGE
-from .clock import SystemClock
+from .clock import Backoff, SystemClock
+from .clock import chance as by_chance
 from .errors import Forbidden, Gone, KubeError, NotFound
 
 if TYPE_CHECKING:

@@ -6,20 +6,22 @@ question: only GET and POST, and no POST that could leave something behind.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from controllers.kube.client import PAGE
+from controllers.kube.clock import SystemClock
 from controllers.kube.errors import Forbidden, NotFound
 from controllers.kube.kinds import CONFIG_MAPS
-from controllers.kube.paths import checked_path, segments
-from controllers.kube.selectors import text_of
+from controllers.kube.paths import checked_path, segments, text_of
 from engine.lang import json, wildcard
 from engine.reach import Effect, Target, out_of_reach
 
 from .errors import OutsideError, shown
-from .kinds import FreshKinds
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from controllers.kube.client import Client
     from controllers.kube.clock import Clock
     from controllers.kube.kinds import Discovery, Kind
@@ -175,3 +177,31 @@ def _without_effect(path: str) -> str:
     plain, _, query = path.partition("?")
     kept = [pair for pair in query.split("&") if pair and not pair.lower().startswith("dryrun")]
     return f"{plain}?{'&'.join([*kept, 'dryRun=All'])}"
+
+
+# Discovery that asks again for kinds it does not know, but not for every question about a kind that nobody has.
+
+T = TypeVar("T")
+REFRESH_SECONDS = 30.0
+
+
+class FreshKinds:
+    """Finds kinds; a search that finds nothing refreshes the discovery, at most once in half a minute."""
+
+    def __init__(self, discovery: Discovery, clock: Clock | None = None) -> None:
+        self._discovery = discovery
+        self._clock: Clock = clock or SystemClock()
+        self._lock = asyncio.Lock()
+        self._refreshed_at = float("-inf")
+
+    async def find(self, search: Callable[[Discovery], T]) -> T:
+        """Return what a search finds, now or after asking the server; raises KubeError when it cannot be asked."""
+        found = search(self._discovery)
+        if found:
+            return found
+        async with self._lock:
+            now = self._clock.monotonic()
+            if now - self._refreshed_at >= REFRESH_SECONDS:
+                await self._discovery.refresh()
+                self._refreshed_at = now
+        return search(self._discovery)

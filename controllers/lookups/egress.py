@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -24,7 +25,6 @@ from engine.lang import wildcard
 from . import addresses
 from .addresses import Network, address_refusal, is_numeric, literal, name_refusal
 from .errors import EgressError, OutsideError, UnreachableError, shown
-from .trust import trust_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -347,3 +347,26 @@ def _translated(host: str, error: Exception) -> OutsideError:
     if isinstance(error, ValueError) and not isinstance(error, aiohttp.ClientError):
         return EgressError(f"the request to `{name}` cannot be put into a valid HTTP message")
     return UnreachableError(f"`{name}` cannot be reached")
+
+
+# TLS contexts for calls to the outside: the system's authorities, or exactly those that a policy named.
+
+_LONGEST = 1024 * 1024
+
+
+@lru_cache(maxsize=64)
+def trust_of(authorities: str, *, verifies: bool = True) -> ssl.SSLContext:
+    """Return the context that trusts `authorities` (PEM; empty: the system's); raises EngineError for unreadable ones."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if not verifies:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif not authorities:
+        context.load_default_certs()
+    else:
+        try:
+            context.load_verify_locations(cadata=authorities[:_LONGEST])
+        except (ssl.SSLError, ValueError) as error:
+            raise EngineError("the CA bundle cannot be read") from error
+    return context

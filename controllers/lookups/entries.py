@@ -17,10 +17,10 @@ from engine.errors import EngineError
 from engine.evaluate import ApiCallLookup, ServiceLookup
 from engine.lang import duration, jmes
 from engine.lang.gotext import compact_json
-from engine.lang.jmes.env import Env
+from engine.lang.jmes.errors import Env
 
+from .cluster import FreshKinds
 from .errors import EgressError, OutsideError, shown
-from .kinds import FreshKinds
 
 if TYPE_CHECKING:
     from controllers.kube.clock import Clock

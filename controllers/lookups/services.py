@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError
 from engine.lang import json
 
-from .egress import SECONDS, Gate, Request
+from .egress import DEFAULT_RULES, SECONDS, Gate, Request
 from .errors import EgressError, OutsideError, StatusError, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from engine.evaluate import ServiceLookup
     from engine.model import Json
+
+    from .egress import EgressRules
 
 MOST_BYTES = 2 * 1024 * 1024
 
@@ -56,3 +60,32 @@ def status_text(status: int) -> str:
     words = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
     text = f"{status} {words}".strip()
     return f"{text} (redirections are not followed)" if 300 <= status < 400 else text
+
+
+# Sends notices to the address that an administrator named, through the same gate as everything else that goes outside.
+#
+# A refused address, a redirection or an answer that is no success is an error; nothing of an answer is ever shown.
+
+NOTICE_SECONDS = 10.0
+_MOST_BYTES = 64 * 1024
+
+
+class Poster:
+    """Posts JSON; close it when done."""
+
+    def __init__(self, rules: EgressRules = DEFAULT_RULES) -> None:
+        self._gate = Gate(rules)
+
+    async def post(
+        self, url: str, headers: Mapping[str, str], body: bytes, authorities: str = ""
+    ) -> None:
+        """Post a body; `authorities` (PEM) are trusted instead of the usual ones. Raises OutsideError."""
+        sent = (("Content-Type", "application/json"), *headers.items())
+        request = Request("POST", url, sent, body, authorities)
+        received = await self._gate.send(request, limit=_MOST_BYTES, seconds=NOTICE_SECONDS)
+        if not 200 <= received.status < 300:
+            raise StatusError(f"HTTP {status_text(received.status)}", received.status)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._gate.close()

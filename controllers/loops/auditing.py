@@ -24,7 +24,7 @@ from controllers.store.audit_notes import (
     note_key,
     shown_by,
 )
-from engine.grants.model import instant_of
+from engine.lang import rfc3339
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -178,13 +178,13 @@ class NoteLoop:
         """
         target, wanted = note["spec"].get("object") or {}, shown_by(note)
         live = await self._live(target)
-        at = instant_of(str(note["spec"].get("at") or ""))
+        at = rfc3339.read(str(note["spec"].get("at") or ""))
         if wanted.how == "gone":
             is_seen = live is None or bool((live.get("metadata") or {}).get("deletionTimestamp"))
         else:
             is_seen = live is not None and content_of(live) == wanted.content
         if is_seen and wanted.how == "made" and live is not None:
-            made = instant_of(str((live.get("metadata") or {}).get("creationTimestamp") or ""))
+            made = rfc3339.read(str((live.get("metadata") or {}).get("creationTimestamp") or ""))
             is_seen = at is not None and made is not None and abs(made - at) <= SETTLED
         if is_seen and target.get("uid"):
             return "ok"
@@ -228,7 +228,7 @@ def _order(note: Object) -> tuple[str, int]:
 
 
 def _instant_in(note: Object) -> datetime | None:
-    return instant_of(str(note["spec"].get("at") or ""))
+    return rfc3339.read(str(note["spec"].get("at") or ""))
 
 
 def _uid_in(note: Object) -> str:
@@ -242,7 +242,7 @@ def _unseen(grant: Object, at: datetime) -> dict[str, Any]:
     rules = ",".join(map(str, spec.get("rules") or ())) or "*"
     return {
         "id": entry_id("delete", str(metadata.get("uid") or "")),
-        "time": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "time": rfc3339.write(at),
         "actor": NOBODY,
         "verb": "delete",
         "object": {
@@ -261,7 +261,7 @@ def _forged(note: Object, at: datetime) -> dict[str, Any]:
     metadata = note["metadata"]
     return {
         "id": f"{metadata.get('uid')}/forged",
-        "time": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "time": rfc3339.write(at),
         "actor": NOBODY,
         "verb": "forge",
         "object": {

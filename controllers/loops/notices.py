@@ -20,6 +20,7 @@ from controllers.kube.kinds import SECRETS
 from controllers.kube.workqueue import WorkQueue
 from controllers.store.events import Note
 from engine.errors import EngineError
+from engine.lang import rfc3339
 
 from .announcing import announce
 
@@ -60,7 +61,7 @@ class Notices:
         announce(self._context, [note])
         if self._context.post is None:
             return
-        at = self._context.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        at = rfc3339.write(self._context.clock.now())
         told = {"time": at, "reason": reason, "object": dict(about), "message": message, **fields}
         digest = hmac.digest(self._context.key, orjson.dumps(told), "sha256").hex()[:32]
         self._waiting[digest] = {"id": digest, **told}

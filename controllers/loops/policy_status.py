@@ -27,6 +27,7 @@ from controllers.store.policies import (
     status_of,
 )
 from engine.errors import EngineError
+from engine.lang import rfc3339
 from engine.model import Policy
 from engine.model.kinds import named
 
@@ -161,7 +162,7 @@ class PolicyStatus:
             )
 
     def _status(self, obj: Object) -> dict[str, Any]:
-        now = self._context.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = rfc3339.write(self._context.clock.now())
         key = policy_key(obj)
         try:
             policy = read_policy(obj)
@@ -177,7 +178,7 @@ class PolicyStatus:
         return native_state(obj) if known is None else known
 
     async def _cel_status(self, place: _Place, obj: Object) -> dict[str, Any]:
-        now = self._context.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = rfc3339.write(self._context.clock.now())
         try:
             policy = read_policy(obj)
         except EngineError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from controllers.kube.accounts import Job
 from controllers.kube.events import Recorder
@@ -37,12 +37,12 @@ from .reports.scan import BackgroundScan
 from .reports.sweeping import ReportSweep
 from .requests.consumer import Consumer
 from .requests.work import Worker
-from .served import once_served
 from .sink import LoopSink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
+    from controllers.kube.kinds import Kind
     from controllers.runtime.metrics import Labels
     from controllers.runtime.process import Configured, Runtime
 
@@ -184,3 +184,25 @@ def _show_ttl(context: LoopContext, ttl: TtlLoop) -> None:
 
     context.metrics.gauge("kyverno_ttl_controller_info", watched)
     context.metrics.gauge("kpolicy_ttl_rights_missing", missing)
+
+
+# Starting a loop when the server has the kinds that it works on: people may install ours later, or never.
+
+PAUSE: Final = 5.0
+"""Seconds between two looks at what the server has, which is known without asking it."""
+
+
+def once_served(
+    context: LoopContext,
+    kinds: tuple[Kind, ...],
+    run: Callable[[], Coroutine[None, None, None]],
+) -> Callable[[], Coroutine[None, None, None]]:
+    """Return `run`, put off until the server has all of `kinds`."""
+
+    async def later() -> None:
+        discovery = context.cache.discovery
+        while not all(discovery.find(kind.api_version, kind.kind) for kind in kinds):
+            await context.clock.sleep(PAUSE)
+        await run()
+
+    return later

@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from controllers.store.denials import marks_of
-from controllers.store.events import notes_of
+from controllers.store.events import marks_of, notes_of
 from controllers.store.reports import NOTHING_TO_CHANGE, UNREPORTED_KINDS, rows_of
 from controllers.store.update_requests import RuleWork, UpdateRequest
 from engine.grants.blocks import block_key

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controllers.kube import AlreadyExists
+from controllers.kube import AlreadyExists, Forbidden, NotFound
 from controllers.kube.kinds import UPDATE_REQUESTS
 from controllers.store.update_requests import (
     CEL_GENERATE,
@@ -20,10 +20,14 @@ from controllers.store.update_requests import (
 )
 from engine.model import RuleType
 
-from .rules import is_unaffected
+from .rules import is_unaffected, standing_operation, trigger_kinds
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from controllers.kube import Kind
     from controllers.store.update_requests import RuleWork
+    from engine.evaluate.rules import CompiledRule
     from engine.model import Object, Review
 
     from .context import LoopContext
@@ -88,3 +92,39 @@ def reference_as(obj: Object, api_version: str, kind: str) -> dict[str, str]:
         "uid": str(metadata.get("uid") or ""),
     }
     return {key: value for key, value in named.items() if value}
+
+
+# The objects that are there already and that a rule concerns: its triggers, listed from the server.
+#
+# For rules that act for existing objects. The same filters count as at admission, so that what is never put before policies is
+# left alone here, too.
+
+
+async def existing_triggers(context: LoopContext, rule: CompiledRule) -> AsyncIterator[Object]:
+    """Yield the objects that match a rule; kinds that we may not list are passed over. Raises KubeError."""
+    for kind in trigger_kinds(context.cache.discovery, rule, "list"):
+        async for obj in _objects(context, kind, rule.policy.namespace):
+            if await concerns(context, rule, obj):
+                yield obj
+
+
+async def concerns(context: LoopContext, rule: CompiledRule, obj: Object) -> bool:
+    """Tell whether a rule is about an object, whoever asks and whatever happens to it."""
+    metadata = obj.get("metadata") or {}
+    namespace = str(metadata.get("namespace") or "")
+    review = await context.review(obj, standing_operation(rule))
+    if context.cache.configuration.filters_out(review, namespace, str(metadata.get("name") or "")):
+        return False
+    return bool(rule.matcher.applies(review))
+
+
+async def _objects(context: LoopContext, kind: Kind, namespace: str) -> AsyncIterator[Object]:
+    if namespace and not kind.namespaced:
+        return
+    try:
+        page = await context.client.list_all(kind, namespace)
+    except (Forbidden, NotFound):
+        return
+    for item in page.items:
+        if not (item.get("metadata") or {}).get("deletionTimestamp"):
+            yield {"apiVersion": kind.api_version, "kind": kind.kind, **item}

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from engine import vocabulary
+
 from .choice import Choice
 from .crds import definitions
 from .deploy import controllers, namespace_of
@@ -17,8 +19,6 @@ from .webhooks import WEBHOOKS
 if TYPE_CHECKING:
     from engine.model import Object
 
-OWNER: Final = "kpolicy.io/owner"
-"""The annotation of everything that we bring."""
 
 WRITER: Final = "kyverno:admission-controller"
 """The binding that lets the controllers write webhook configurations."""
@@ -42,7 +42,7 @@ def installed(choice: Choice) -> list[Object]:
 def marked(one: Object) -> Object:
     """Return an object with the mark that tells ours from Kyverno's of the same name; removal goes by it."""
     metadata = one["metadata"]
-    annotations = {**metadata.get("annotations", {}), OWNER: "kpolicy"}
+    annotations = {**metadata.get("annotations", {}), vocabulary.OWNER: "kpolicy"}
     return {**one, "metadata": {**metadata, "annotations": annotations}}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from controllers.kube.accounts import Job, account_user
+from engine import vocabulary
 from engine.cleanup.ttl import TTL_LABEL
 from engine.generate.labels import MANAGED_BY, ORIGIN, POLICY_NAME
 from engine.grants import FINAL
@@ -28,9 +29,6 @@ _STATES: Final = ("oldObject", "object")
 _DECISIONS = "(has(object.spec.decisions) ? object.spec.decisions : [])"
 _BEFORE = "(has(oldObject.spec.decisions) ? oldObject.spec.decisions : [])"
 _CLAIMED = "object.spec.?groups.orValue([])"
-_EXPIRY = "kpolicy.io/expires-at"
-_GRANT = "kpolicy.io/grant"
-_USES = "kpolicy.io/uses"
 _LONGEST = f"duration('{int(LONGEST.total_seconds())}s')"
 _COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
 _NAMESPACES = "system:serviceaccount:kube-system:namespace-controller"
@@ -142,10 +140,10 @@ def _is(namespace: str, job: Job) -> str:
 
 def _exceptions(namespace: str) -> Object:
     """Guard the exceptions that grants cause: made by their account only, neither longer nor wider for anybody."""
-    owned = f"metadata.?annotations[?'{_GRANT}'].hasValue()"
+    owned = f"metadata.?annotations[?'{vocabulary.GRANT}'].hasValue()"
     caused = f"metadata.?ownerReferences.orValue([]).exists(o, o.apiVersion.startsWith('{GROUP}/'))"
-    before = f"oldObject.metadata.?annotations[?'{_EXPIRY}'].orValue('')"
-    after = f"object.metadata.?annotations[?'{_EXPIRY}'].orValue('')"
+    before = f"oldObject.metadata.?annotations[?'{vocabulary.EXPIRES_AT}'].orValue('')"
+    after = f"object.metadata.?annotations[?'{vocabulary.EXPIRES_AT}'].orValue('')"
     carried = f"{_UPDATE} && (oldObject.{owned} || oldObject.{caused})"
     return _policy(
         "kpolicy-granted-exceptions",
@@ -155,11 +153,11 @@ def _exceptions(namespace: str) -> Object:
              "an exception by grant is made from its grant; ask for one"),
             (f"{_CREATE} || {before} == '' || ({after} != '' && timestamp({after}) <= timestamp({before}))",
              "the end of a granted exception can only come nearer; extend the grant instead"),
-            (f"{_CREATE} || object.metadata.?annotations[?'{_GRANT}'] == oldObject.metadata.?annotations[?'{_GRANT}']",
+            (f"{_CREATE} || object.metadata.?annotations[?'{vocabulary.GRANT}'] == oldObject.metadata.?annotations[?'{vocabulary.GRANT}']",
              "a granted exception stays with its grant"),
             (f"{_CREATE} || object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences || {ME} == '{_COLLECTOR}'",
              "a granted exception stays with its grant"),
-            (f"{_CREATE} || object.metadata.?annotations[?'{_USES}'] == oldObject.metadata.?annotations[?'{_USES}']",
+            (f"{_CREATE} || object.metadata.?annotations[?'{vocabulary.USES}'] == oldObject.metadata.?annotations[?'{vocabulary.USES}']",
              "how often a granted exception may be used stays as it is"),
             (f"{_CREATE} || object.spec == oldObject.spec",
              "a granted exception cannot be changed; make another grant"),
@@ -175,7 +173,7 @@ def _exceptions(namespace: str) -> Object:
 
 def _ends() -> Object:
     """Guard the end of every exception, whoever wrote it: longer is another exception."""
-    ends = ("metadata.?annotations[?'" + _EXPIRY + "']", "?spec.?expiresAt")
+    ends = ("metadata.?annotations[?'" + vocabulary.EXPIRES_AT + "']", "?spec.?expiresAt")
     checks = []
     for path in ends:
         before, after = f"oldObject.{path}.orValue('')", f"object.{path}.orValue('')"
@@ -359,7 +357,7 @@ def _policy(
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": name, "annotations": {"kpolicy.io/owner": "kpolicy"}},
+        "metadata": {"name": name, "annotations": {vocabulary.OWNER: "kpolicy"}},
         "spec": spec,
     }
 

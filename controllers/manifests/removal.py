@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from controllers.kube import Conflict, Discovery, NotFound
-
-from .bundle import OWNER
+from engine import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -38,7 +37,7 @@ async def ours(client: Client, objects: Iterable[Object], stays: Said) -> list[F
             metadata = (await client.get(kind, name, namespace))["metadata"]
         except NotFound:
             continue
-        if OWNER in (metadata.get("annotations") or {}):
+        if vocabulary.OWNER in (metadata.get("annotations") or {}):
             found.append((one, kind, metadata["uid"]))
         else:
             stays(f"{one['kind']} {name}: stays, it is not ours")

@@ -27,7 +27,7 @@ from controllers.store.policies import (
 from engine.errors import EngineError
 from engine.evaluate import CompiledPolicy, compile_policy
 from engine.exceptions import CompiledException, compile_exception
-from engine.grants.uses import granted_by
+from engine.grants.cause import granted_by
 
 from .webhook_routes import WebhookRoutes, build_routes
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from engine.evaluate.cel.exceptions import CompiledCelException
-    from engine.grants.uses import Granted
+    from engine.grants.cause import Granted
     from engine.model import Object, Policy, PolicyException
-    from engine.model.celpolicies import CelException
+    from engine.model.policy import CelException
 
     Compiled = CompiledException | CompiledCelException
 

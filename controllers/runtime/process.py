@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from controllers.kube.informers import Informers
     from engine.manifests import Trust
 
-    from .background_queue import BackgroundQueue
     from .cluster_cache import ClusterCache
     from .evaluating import Resolver
     from .metrics import Metrics
+    from .queues import BackgroundQueue
     from .sink import Sink
 
 
@@ -52,7 +52,7 @@ class Configured:
 
 
 class Post(Protocol):
-    """Sends to an address outside (`controllers.lookups.notifying`)."""
+    """Sends to an address outside (`controllers.lookups.services`)."""
 
     async def __call__(
         self, url: str, headers: Mapping[str, str], body: bytes, authorities: str = ""

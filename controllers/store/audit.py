@@ -16,8 +16,7 @@ import orjson
 
 from controllers.kube import AlreadyExists, Conflict, NotFound
 from controllers.kube.kinds import AUDIT_SEGMENTS
-from engine.audit import Checkpoint, append, seal
-from engine.audit.chain import MAX_BYTES
+from engine.audit import MAX_BYTES, Checkpoint, append, seal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

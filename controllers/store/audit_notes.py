@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube.kinds import AUDIT_NOTES
+from engine.lang import rfc3339
 from engine.lang.gotext import compact_json
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def note_of(
 
     A deletion may be refused and tried again, so that each second has a note of its own.
     """
-    instant = at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    instant = rfc3339.write(at)
     told = [deed.verb, actor, deed.state, compact_json(deed.object)]
     if deed.verb in DELETIONS:
         told.append(instant)

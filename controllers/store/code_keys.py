@@ -17,7 +17,8 @@ import orjson
 from controllers.kube import AlreadyExists, NotFound
 from controllers.kube.kinds import SECRETS
 from engine.codes import Key
-from engine.codes.text import ALPHABET
+from engine.codes.minting import ALPHABET
+from engine.lang import rfc3339
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -139,7 +140,7 @@ def _document(namespace: str, keys: tuple[Key, ...], now: datetime) -> Object:
             "name": SECRET_NAME,
             "namespace": namespace,
             "labels": {"app.kubernetes.io/managed-by": "kpolicy"},
-            "annotations": {ROTATED_AT: now.strftime("%Y-%m-%dT%H:%M:%SZ")},
+            "annotations": {ROTATED_AT: rfc3339.write(now)},
         },
         "type": "Opaque",
         "data": {_FIELD: base64.b64encode(orjson.dumps(listed)).decode()},

@@ -10,6 +10,9 @@ import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from engine import vocabulary
+from engine.grants.blocks import Block, block_id, target_of
+from engine.lang import rfc3339
 from engine.model import RuleType, Status
 from engine.model.kinds import BY_NAME, CEL_GROUP
 
@@ -20,9 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Object, Policy, PolicyException, Review, RuleResult
-    from engine.model.celpolicies import CelException
-
-    from .denials import Marks
+    from engine.model.policy import CelException
 
 VIOLATION: Final = "PolicyViolation"
 APPLIED: Final = "PolicyApplied"
@@ -71,7 +72,7 @@ class Note:
 def event_of(note: Note, at: datetime, serial: int, instance: str) -> Object:
     """Return the Event; `serial` tells those of one instant apart, `instance` is the process that reports."""
     namespace = note.about.get("namespace") or "default"
-    stamp = at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    stamp = rfc3339.write(at)
     return {
         "apiVersion": "v1",
         "kind": "Event",
@@ -107,7 +108,7 @@ def about_policy(policy: Policy) -> dict[str, str]:
 def about_exception(exception: PolicyException | CelException) -> dict[str, str]:
     """Return the reference to an exception of either group."""
     return _about(
-        f"{CEL_GROUP}/v1beta1" if is_cel(exception.raw) else "kyverno.io/v2",
+        f"{CEL_GROUP}/v1beta1" if is_cel(exception.raw) else vocabulary.KYVERNO_V2,
         "PolicyException",
         exception.name,
         exception.namespace,
@@ -299,3 +300,35 @@ def place_of(review: Review) -> str:
 
 def _reason(result: RuleResult) -> str:
     return ERROR if result.status is Status.ERROR else VIOLATION
+
+
+# What an Event about a denied request carries beside upstream's text: who asked, for which object, and the denial's id.
+#
+# Written by the engine's Events and read by the Blocks screen, so both have the names of these annotations from here.
+
+OBJECT_UID: Final = "kpolicy.io/object-uid"
+"""The UID of the object; of a creation that was denied, the one that it would have had."""
+
+_LONGEST: Final = 512
+
+Marks = tuple[tuple[str, str], ...]
+
+
+def marks_of(review: Review, key: bytes) -> Callable[[RuleResult], Marks]:
+    """Return what gives the annotations of each result of a denied request; `key` is the `block_key`."""
+    shared = {
+        vocabulary.USER: review.user.username[:_LONGEST],
+        OBJECT_UID: str(review.metadata.get("uid") or ""),
+        vocabulary.REQUEST_UID: str(review.request.get("uid") or ""),
+    }
+
+    name = target_of(review.metadata, is_new=review.operation == "CREATE")
+
+    def marks(result: RuleResult) -> Marks:
+        rules = (result.rule,) if result.rule and not result.is_of_cel else ()
+        block = Block(result.identity, rules, review.kind, name, review.namespace)
+        named = block_id(block, key) if rules or result.is_of_cel else ""
+        found = {**shared, vocabulary.BLOCK: named}
+        return tuple((name, value) for name, value in found.items() if value)
+
+    return marks

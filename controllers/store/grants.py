@@ -6,17 +6,25 @@ Requests that pass never ask; those that are denied are few, and what is remembe
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube import NotFound
-from controllers.kube.kinds import GRANT_POLICIES
+from controllers.kube import AlreadyExists, Conflict, NotFound
+from controllers.kube.kinds import CODE_USES, GRANT_POLICIES, GRANTS
 from engine.grants.circumstances import readable_policies
+from engine.lang import rfc3339
+
+from .uses import is_same, use_document
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from controllers.kube import Client, Clock
     from engine.grants import GrantPolicy
+    from engine.grants.cause import Granted
+    from engine.model import Object
+
+    from .uses import CodeUseRecord
 
 REMEMBERED: Final = 10.0
 """Seconds after which the API server is asked again."""
@@ -48,3 +56,152 @@ class GrantPolicies:
         for problem in problems:
             _log.warning("%s", problem)
         return tuple(sorted(found, key=lambda one: one.name))
+
+
+# Uses of grants: of limited ones as objects that exist at most once each, of the others as counts in the Grant's status.
+#
+# INVARIANT: a limited grant lets no more requests through than it may, on however many replicas: each request creates the record
+# of its own use before it passes, and the server creates none twice. A use is never taken back, but for a reservation of a
+# caller who proved nothing, of which nothing was seen; the same request sent again finds its own. Counts of unlimited grants are added by optimistic updates, so replicas lose none of each other's; what a
+# replica had not written when it crashed is lost, and only the show of it.
+
+GRANT_UID: Final = "kpolicy.io/grant-uid"
+"""Label of the records of a grant's uses."""
+SOURCE: Final = "grant"
+_TRIES: Final = 8
+
+
+class GrantUses:
+    """The uses of limited grants; `key` signs each record."""
+
+    def __init__(self, client: Client, namespace: str, key: bytes) -> None:
+        self._client, self._namespace, self._key = client, namespace, key
+
+    def __repr__(self) -> str:
+        return f"<GrantUses in {self._namespace}>"
+
+    async def could_take(self, granted: Granted, attempt: CodeUseRecord) -> bool:
+        """Tell whether a use is left, or is this attempt's already, without writing anything; raises KubeError."""
+        if granted.most < 0:
+            return False
+        found = await self._taken(granted)
+        mine = any(is_same(attempt, one.get("spec") or {}) for one in found.values())
+        return mine or _free(granted, found) is not None
+
+    async def take(self, granted: Granted, attempt: CodeUseRecord) -> int:
+        """Return the number of the use that this attempt has, now or already; 0 where none is left. Raises KubeError."""
+        if granted.most < 0:
+            return 0
+        for _ in range(granted.most + _TRIES):
+            found = await self._taken(granted)
+            for name, one in found.items():
+                if is_same(attempt, one.get("spec") or {}):
+                    return _number(granted, name)
+            free = _free(granted, found)
+            if free is None:
+                return 0
+            try:
+                await self._client.create(CODE_USES, self._document(granted, free, attempt))
+            except AlreadyExists:
+                continue
+            return free
+        return 0
+
+    async def _taken(self, granted: Granted) -> dict[str, Object]:
+        page = await self._client.list_all(
+            CODE_USES, self._namespace, label_selector=f"{GRANT_UID}={granted.uid}"
+        )
+        return {str(one["metadata"]["name"]): one for one in page.items}
+
+    def _document(self, granted: Granted, number: int, attempt: CodeUseRecord) -> Object:
+        attempt = replace(attempt, name=granted.place(number), source=SOURCE)
+        told = {"grant": granted.grant, "grantUid": granted.uid}
+        made = use_document(attempt, self._namespace, self._key, told)
+        metadata = made["metadata"]
+        labels = {**metadata["labels"], GRANT_UID: granted.uid}
+        return {**made, "metadata": {**metadata, "labels": labels}}
+
+
+def _free(granted: Granted, taken: dict[str, Object]) -> int | None:
+    """Return the lowest number that nobody took."""
+    return next((n for n in range(1, granted.most + 1) if granted.place(n) not in taken), None)
+
+
+def _number(granted: Granted, name: str) -> int:
+    return next((n for n in range(1, granted.most + 1) if granted.place(n) == name), 0)
+
+
+@dataclass(slots=True)
+class _Count:
+    """Uses of a grant that are not written yet."""
+
+    uses: int
+    last_at: datetime
+
+
+class Tally:
+    """Counts uses of unlimited grants and adds them to the status of their Grants with `flush`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._counts: dict[tuple[str, str], _Count] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything is written."""
+        return not self._counts
+
+    def add(self, granted: Granted, at: datetime, uses: int = 1) -> None:
+        """Count a use."""
+        count = self._counts.setdefault((granted.grant, granted.uid), _Count(0, at))
+        count.uses += uses
+        count.last_at = max(count.last_at, at)
+
+    async def flush(self) -> None:
+        """Write what was counted; what cannot be written now stays counted. Raises KubeError."""
+        for place in list(self._counts):
+            count = self._counts.pop(place)
+            try:
+                await self._write(place, count)
+            except NotFound:
+                continue
+            except BaseException:
+                self._put_back(place, count)
+                raise
+
+    def _put_back(self, place: tuple[str, str], count: _Count) -> None:
+        """Count again what was not written, beside what was counted meanwhile."""
+        later = self._counts.setdefault(place, _Count(0, count.last_at))
+        later.uses += count.uses
+
+    async def _write(self, place: tuple[str, str], count: _Count) -> None:
+        (grant, uid) = place
+        namespace, _, name = grant.rpartition("/")
+        for left in reversed(range(_TRIES)):
+            found = await self._client.get(GRANTS, name, namespace)
+            if found["metadata"].get("uid") != uid:
+                return
+            try:
+                await self._client.patch(
+                    GRANTS, name, namespace, _counted(found, count), subresource="status"
+                )
+            except Conflict:
+                if not left:
+                    raise
+            else:
+                return
+
+
+def _counted(grant: Object, count: _Count) -> Object:
+    """Return the patch that adds a count to the status of a Grant as it was read; another change in between refuses it."""
+    status = grant.get("status") or {}
+    known = rfc3339.read(str(status.get("lastUsedAt") or ""))
+    last = max(known, count.last_at) if known is not None else count.last_at
+    uses = status.get("uses")
+    return {
+        "metadata": {"resourceVersion": grant["metadata"].get("resourceVersion")},
+        "status": {
+            "uses": (uses if type(uses) is int else 0) + count.uses,
+            "lastUsedAt": rfc3339.write(last),
+        },
+    }

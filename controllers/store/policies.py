@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from engine.autogen import generated_rules
-from engine.model.celpolicies import CEL_KEY
 from engine.model.kinds import CEL_GROUP, NAMESPACED, identity, kind_of
+from engine.model.policy import CEL_KEY
 from engine.native import NATIVE_KINDS
 from engine.parse import parse_policy
 

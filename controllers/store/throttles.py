@@ -16,6 +16,7 @@ import orjson
 
 from controllers.kube import AlreadyExists, Conflict, NotFound
 from controllers.kube.kinds import LEASES
+from engine import vocabulary
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -32,8 +33,7 @@ MOST_MINTED: Final = 30
 """Codes that somebody is offered in a minute."""
 COUNTS: Final = "kpolicy.io/codes"
 """Annotation with the counts: by what happened and by ten seconds and day, numbered from 1970."""
-USER: Final = "kpolicy.io/user"
-LABELS: Final = {"app.kubernetes.io/managed-by": "kpolicy", "kpolicy.io/kind": "codes"}
+LABELS: Final = {"app.kubernetes.io/managed-by": "kpolicy", vocabulary.KIND: "codes"}
 TICK, DAY = 10, 86_400
 TICKS: Final = 6
 """Ticks of ten seconds that make a minute."""
@@ -153,7 +153,7 @@ def _document(namespace: str, user: str, counts: Counts) -> Object:
             "name": lease_name(user),
             "namespace": namespace,
             "labels": dict(LABELS),
-            "annotations": {USER: user[:_LONGEST_USER], COUNTS: _text(counts)},
+            "annotations": {vocabulary.USER: user[:_LONGEST_USER], COUNTS: _text(counts)},
         },
         "spec": {"holderIdentity": "kpolicy"},
     }

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from engine.cleanup.ttl import instant_of
+from engine import vocabulary
+from engine.lang import rfc3339
 from engine.model import NOBODY, Review, UserInfo
 from engine.model.kinds import identity
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from engine.model import Json, Object
 
-API_VERSION: Final = "kyverno.io/v2"
 GENERATE: Final = "generate"
 MUTATE: Final = "mutate"
 CEL_GENERATE: Final = "cel-generate"
@@ -138,7 +138,7 @@ def document(update: UpdateRequest, namespace: str) -> Object:
         f"{prefix}/trigger-namespace": trigger.get("namespace", "")[:_LONGEST_LABEL],
     }
     return {
-        "apiVersion": API_VERSION,
+        "apiVersion": vocabulary.KYVERNO_V2,
         "kind": "UpdateRequest",
         "metadata": {
             "name": f"ur-{digest[:16]}",
@@ -216,7 +216,7 @@ def read_update_request(obj: Object) -> UpdateRequest:
         uid=str(metadata.get("uid") or ""),
         state=str(status.get("state") or ""),
         retries=int(status.get("retryCount") or 0),
-        created_at=instant_of(metadata.get("creationTimestamp")),
+        created_at=rfc3339.read(metadata.get("creationTimestamp")),
         changed=_changed(status.get("changedTargets")),
         is_proven=is_proven,
         claimed=str(info.get("operation") or ""),

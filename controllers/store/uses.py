@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from controllers.kube import AlreadyExists, NotFound
 from controllers.kube.kinds import CODE_USES
 from engine.codes import body_digest
-from engine.grants.model import instant_of
+from engine.lang import rfc3339
 from engine.lang.gotext import compact_json
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Uses:
         found = {}
         for one in page.items:
             spec, status = one.get("spec") or {}, one.get("status") or {}
-            at = instant_of(str(spec.get("usedAt") or "")) or _LONG_AGO
+            at = rfc3339.read(str(spec.get("usedAt") or "")) or _LONG_AGO
             record = Record(at, str(spec.get("code") or ""), str(status.get("state") or ""))
             found[str(one["metadata"]["name"])] = record
         return found
@@ -122,7 +122,7 @@ def use_document(
         "binding": {"policy": attempt.policy, "rules": list(attempt.rules)},
         "object": dict(attempt.target),
         "fingerprint": attempt.fingerprint,
-        "usedAt": attempt.at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "usedAt": rfc3339.write(attempt.at),
         **({UNPROVEN: attempt.seen} if attempt.seen else {}),
         **also,
     }
@@ -176,7 +176,7 @@ def is_same(attempt: CodeUseRecord, spec: Object) -> bool:
         return False
     if spec.get("operation") != attempt.operation or spec.get("fingerprint") != attempt.fingerprint:
         return False
-    at = instant_of(str(spec.get("usedAt") or ""))
+    at = rfc3339.read(str(spec.get("usedAt") or ""))
     return attempt.operation == "CREATE" or (
         at is not None and -_AHEAD <= attempt.at - at <= SAME_ATTEMPT
     )

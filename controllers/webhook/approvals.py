@@ -25,7 +25,7 @@ from engine.codes.requests import (
 )
 from engine.errors import PolicyError
 from engine.grants import issuing_policy, parse_issued
-from engine.grants.model import instant_of
+from engine.lang import rfc3339
 
 from .code_bindings import target_of
 
@@ -88,8 +88,8 @@ class Approvals:
             obj = await self._client.get(ONE_TIME_CODES, name, self._namespace)
         except NotFound:
             return None
-        ends = instant_of(str(obj["spec"].get("expiresAt") or ""))
-        created = instant_of(str(obj["metadata"].get("creationTimestamp") or ""))
+        ends = rfc3339.read(str(obj["spec"].get("expiresAt") or ""))
+        created = rfc3339.read(str(obj["metadata"].get("creationTimestamp") or ""))
         if ends is None or created is None or now >= ends:
             return None
         if not (self._is_genuine(obj, claim, digest) and _is_let(obj, policy, now)):

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube.accounts import Job
 from controllers.store.audit_notes import Deed
-from engine.cleanup.ttl import due_at, instant_of
+from engine import vocabulary
+from engine.cleanup.ttl import due_at
 from engine.errors import EvaluationError
-from engine.exceptions.cover import EXPIRES_AT
 from engine.grants.subjects import identity_of, subject_text
+from engine.lang import rfc3339
 from engine.lang.gotext import compact_json
 from engine.model.kinds import CEL_GROUP, CLASSIC_GROUP, KINDS
-from engine.reach import GRANT_ANNOTATION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,14 +26,12 @@ if TYPE_CHECKING:
     from engine.model import Object
 
 MARKS: Final = {
-    "kpolicy.io/cleanup-after": ("postpone", "resume"),
-    "kpolicy.io/cleanup-skip": ("skip", "resume"),
-    "kpolicy.io/cleanup-pause": ("pause", "resume"),
-    "kpolicy.io/cleanup-run": ("run", "resume"),
+    vocabulary.CLEANUP_AFTER: ("postpone", "resume"),
+    vocabulary.CLEANUP_SKIP: ("skip", "resume"),
+    vocabulary.CLEANUP_PAUSE: ("pause", "resume"),
+    vocabulary.CLEANUP_RUN: ("run", "resume"),
 }
 """Annotations that hold back clean-ups or tell of one by hand: what setting one is called, and taking it away."""
-REASON: Final = "kpolicy.io/cleanup-reason"
-"""Why an annotation was taken away, which itself can say nothing any more."""
 POLICIES: Final = frozenset(one.plural for one in KINDS if one.group in (CLASSIC_GROUP, CEL_GROUP))
 """Policies of every kind, whose changes are told with the difference: who weakened what."""
 SHOWN_CHANGES: Final = frozenset({"grantpolicies", "policyexceptions"}) | POLICIES
@@ -89,13 +87,15 @@ def _deletion(
 
 
 def _is_granted(obj: Object) -> bool:
-    return GRANT_ANNOTATION in _annotations(obj)
+    return vocabulary.GRANT in _annotations(obj)
 
 
 def _is_over(obj: Object, now: datetime) -> bool:
     """Tell whether an exception has an end, by whichever way of saying so, that is past."""
-    annotated = _annotations(obj).get(EXPIRES_AT) or (obj.get("spec") or {}).get("expiresAt")
-    ends = [instant_of(str(annotated or ""))]
+    annotated = _annotations(obj).get(vocabulary.EXPIRES_AT) or (obj.get("spec") or {}).get(
+        "expiresAt"
+    )
+    ends = [rfc3339.read(str(annotated or ""))]
     with suppress(EvaluationError):
         ends.append(due_at(obj))
     return any(end is not None and end <= now for end in ends)
@@ -162,7 +162,9 @@ def _mark(request: Mapping[str, Any], new: Object, old: Object) -> Deed | None:
     for name, (setting, taking) in MARKS.items():
         if after.get(name) != before.get(name):
             verb = setting if name in after else taking
-            text = str(after.get(name) or after.get(REASON) or before.get(name) or "")
+            text = str(
+                after.get(name) or after.get(vocabulary.CLEANUP_REASON) or before.get(name) or ""
+            )
             return Deed(verb, _about(request, new), text, "", _version(old) or text)
     return None
 
@@ -194,7 +196,7 @@ def _policy(obj: Object) -> str:
 
 
 def _reason(obj: Object) -> str:
-    return str(_annotations(obj).get("kpolicy.io/reason") or "")
+    return str(_annotations(obj).get(vocabulary.REASON) or "")
 
 
 def _version(obj: Object) -> str:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from controllers.runtime.resources import ANY
 from controllers.runtime.webhook_routes import FAIL, IGNORE
 from controllers.store.policies import match_conditions, timeout_of
+from engine import vocabulary
 from engine.model.kinds import CEL_GROUP, CEL_KINDS, CLASSIC_GROUP, KINDS
-from engine.reach import GRANT_ANNOTATION, OWN_GROUP, POLICY_GROUPS
+from engine.reach import OWN_GROUP, POLICY_GROUPS
 
 from .address import Address
 from .admission_rules import admission_rules
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     _Placed = tuple[str, Object]
     """A webhook, and where it is served: what tells it from all others."""
 
-OWNER: Final = "kpolicy.io/owner"
-CALLERS: Final = "kpolicy.io/callers"
-"""Annotation that says how the controllers know who calls them (`caller.Caller`)."""
 MANAGED_BY: Final = {"webhook.kyverno.io/managed-by": "kyverno"}
 RESOURCE_VALIDATING: Final = "kyverno-resource-validating-webhook-cfg"
 RESOURCE_MUTATING: Final = "kyverno-resource-mutating-webhook-cfg"
@@ -63,7 +61,7 @@ _BOOTSTRAP: Final = (
 
 
 _GRANTED: Final = (
-    f"({{0}} != null && {{0}}.metadata.?annotations[?'{GRANT_ANNOTATION}'].hasValue())"
+    f"({{0}} != null && {{0}}.metadata.?annotations[?'{vocabulary.GRANT}'].hasValue())"
 )
 """Whether a state of an exception carries a grant, in CEL."""
 
@@ -95,7 +93,7 @@ def configurations(
     made = [*resources, *_fixed(address, settings)] if serves_policies else resources
     if address.callers:
         for document in made:
-            document["metadata"]["annotations"][CALLERS] = address.callers
+            document["metadata"]["annotations"][vocabulary.CALLERS] = address.callers
     return made
 
 
@@ -382,7 +380,11 @@ def _document(
         "metadata": {
             "name": name,
             "labels": {**settings.webhook_labels, **MANAGED_BY},
-            "annotations": {**settings.webhook_annotations, OWNER: "kpolicy", _NO_ENFORCER: "true"},
+            "annotations": {
+                **settings.webhook_annotations,
+                vocabulary.OWNER: "kpolicy",
+                _NO_ENFORCER: "true",
+            },
         },
         "webhooks": webhooks,
     }

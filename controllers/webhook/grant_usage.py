@@ -14,7 +14,7 @@ from dataclasses import replace as changed
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.runtime.evaluating import evaluate_with
-from controllers.store.grant_uses import SOURCE, GrantUses, Tally
+from controllers.store.grants import SOURCE, GrantUses, Tally
 from controllers.store.policies import key_of_exception
 from controllers.store.uses import CodeUseRecord, use_key
 from engine.errors import EngineError
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from controllers.runtime.evaluating import Resolver
     from controllers.runtime.webhook_routes import WebhookRoute
     from engine.evaluate import Inputs
-    from engine.grants.uses import Granted
+    from engine.grants.cause import Granted
     from engine.model import Review, RuleResult
 
 FLUSH_SECONDS: Final = 2.0

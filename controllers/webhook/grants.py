@@ -8,28 +8,34 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import Discovery, Forbidden
+from controllers.kube import Discovery, Forbidden, NotFound
+from controllers.kube.accounts import Job
 from controllers.kube.kinds import GRANT_POLICIES, GRANTS, ONE_TIME_CODES
 from controllers.manifests.crds.native import REQUEST_FIELDS
+from engine import vocabulary
 from engine.codes.requests import request_key
 from engine.errors import EngineError
-from engine.grants import chosen_policy, parse_grant, parse_grant_policy
+from engine.grants import chosen_policy, exception_of, parse_grant, parse_grant_policy
 from engine.grants.blocks import block_key, is_signed, read_block_id
-from engine.grants.circumstances import circumstances_of, readable_policies
+from engine.grants.cause import group_of, says_same
+from engine.grants.circumstances import circumstances_of, readable_policies, state_of
 from engine.grants.requests import is_wide
-from engine.lang import regex
+from engine.lang import regex, rfc3339, wildcard
+from engine.match.kinds import parse_kind
+from engine.match.selectors import compile_selector
+from engine.reach import is_granted
 
 from . import envelope
 from .caller import is_proven
 from .issued import check_issued
-from .reach import reach_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+    from datetime import datetime
 
-    from controllers.kube import Client, Clock
+    from controllers.kube import Client, Clock, Kind
     from engine.grants import Grant, GrantPolicy
     from engine.model import Json, Object
 
@@ -196,3 +202,117 @@ def _wrong_decision(one: Mapping[str, Any], requester: str, user: Mapping[str, A
             yield "nobody approves an own request"
         if name.startswith(_SERVICE_ACCOUNT):
             yield "a service account cannot approve"
+
+
+# How many objects that are there now a grant would let be as they are: what a wide request is refused by.
+#
+# Kinds, names and labels are read as the exception of the grant reads them, wildcards in labels included; a server's own label
+# selectors know none.
+
+MOST_KINDS: Final = 20
+"""Kinds that are counted for one request; more of them are too many to be granted at once."""
+
+
+async def reach_of(client: Client, discovery: Discovery, grant: Grant, most: int) -> int:
+    """Return how many objects fit a grant, or some number beyond `most`.
+
+    Raises KubeError where they cannot be listed and PolicyError for a selector that cannot be read.
+    """
+    kinds = _kinds(discovery, grant.kind)
+    if len(kinds) > MOST_KINDS:
+        return most + 1
+    fits = _test_of(grant)
+    found = 0
+    for kind in kinds:
+        page = await client.list_all(kind, grant.namespace, metadata_only=True)
+        found += sum(fits(one["metadata"]) for one in page.items)
+        if found > most:
+            break
+    return found
+
+
+def _kinds(discovery: Discovery, text: str) -> list[Kind]:
+    wanted = parse_kind(text)
+    return [
+        one
+        for one in discovery.matching(wanted.group, wanted.version, wanted.kind, preferred=True)
+        if one.namespaced and "list" in (one.verbs or ("list",))
+    ]
+
+
+def _test_of(grant: Grant) -> Callable[[Object], bool]:
+    named = wildcard.compiled(grant.target or "*")
+    labelled = compile_selector(grant.selector or {})
+
+    def fits(metadata: Any) -> bool:
+        return named(str(metadata["name"])) and labelled(metadata.get("labels") or {})
+
+    return fits
+
+
+# Exceptions that name a grant, when somebody makes one: only what the grant says and only while it is active.
+#
+# GitOps tools bring back what they once saw. An exception whose end is past covers nothing, and its maker is told; one of a grant
+# that was revoked before its end would cover something, and is refused.
+
+
+class NotGranted(EngineError):  # noqa: N818 - it names the verdict
+    """An exception that names a grant which does not stand behind it."""
+
+
+def check_maker(obj: Object, old: Object | None, jobs: Collection[Job]) -> None:
+    """Refuse that anybody but the account of grants makes an exception that carries a grant, or turns one into it.
+
+    `jobs` are those of ours that the request is made for. The API server's own policies say the same, where it has them.
+    """
+    if is_granted(obj) and not (old is not None and is_granted(old)) and Job.GRANTS not in jobs:
+        raise NotGranted("an exception by grant is made from its grant; ask for one")
+
+
+async def check_granted(client: Client, obj: Object) -> None:
+    """Refuse an exception that names a grant and is not the one that the grant causes now; raises KubeError, too."""
+    named = str(_annotations(obj).get(vocabulary.GRANT) or "")
+    if not named:
+        return
+    namespace, _, name = named.rpartition("/")
+    try:
+        grant = await client.get(GRANTS, name, namespace)
+    except NotFound:
+        raise NotGranted(f"there is no grant `{named}` for this exception") from None
+    if grant["metadata"].get("deletionTimestamp"):
+        raise NotGranted(f"grant {named} is being deleted; its exception is not made again")
+    state = state_of(grant)
+    if state != "active":
+        raise NotGranted(f"grant {named} is {state}; its exception is not made again")
+    ends = rfc3339.read(str((grant.get("status") or {}).get("expiresAt") or ""))
+    if ends is None or not _is_caused(obj, grant, ends):
+        raise NotGranted(f"this is not the exception of grant {named}")
+
+
+def ended(ends: datetime | None, now: datetime) -> list[str]:
+    """Return a warning about an exception whose end is past, by whichever way of saying so; it covers nothing."""
+    if ends is None or now < ends:
+        return []
+    return [f"this exception ended at {rfc3339.write(ends)} and covers nothing"]
+
+
+def _is_caused(obj: Object, grant: Object, ends: datetime) -> bool:
+    """Tell whether an exception says what the grant's own says; an end that is nearer is fine."""
+    parsed = parse_grant(grant)
+    wanted = exception_of(parsed, ends)
+    metadata, expected = obj.get("metadata") or {}, wanted["metadata"]
+    given = rfc3339.read(str(_annotations(obj).get(vocabulary.EXPIRES_AT) or ""))
+    shared = (vocabulary.GRANT, vocabulary.USES)
+    return (
+        str(obj.get("apiVersion") or "").startswith(f"{group_of(parsed)}/")
+        and says_same(obj.get("spec") or {}, wanted["spec"])
+        and (metadata.get("name"), metadata.get("namespace")) == (expected["name"], expected["namespace"])
+        and all(_annotations(obj).get(key) == expected["annotations"].get(key) for key in shared)
+        and given is not None
+        and given <= ends
+    )  # fmt: skip
+
+
+def _annotations(obj: Object) -> dict[str, Any]:
+    found = (obj.get("metadata") or {}).get("annotations")
+    return found if isinstance(found, dict) else {}

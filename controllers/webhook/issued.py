@@ -14,7 +14,7 @@ from engine.codes.requests import APPROVED, CodeRequest, is_signed, read_request
 from engine.errors import EngineError, PolicyError
 from engine.grants import issuing_policy, parse_issued
 from engine.grants.circumstances import readable_policies
-from engine.grants.model import instant_of
+from engine.lang import rfc3339
 from engine.record import replace
 
 from .code_bindings import target_of, user_of
@@ -154,4 +154,4 @@ def _is_let(
 
 def _created(obj: Mapping[str, Any] | None) -> datetime | None:
     metadata = (obj or {}).get("metadata") or {}
-    return instant_of(str(metadata.get("creationTimestamp") or ""))
+    return rfc3339.read(str(metadata.get("creationTimestamp") or ""))

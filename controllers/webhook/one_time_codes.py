@@ -40,6 +40,7 @@ from .approvals import Approvals
 from .caller import is_proven
 from .code_bindings import (
     CLUSTER_NAMESPACE,
+    CodeClaims,
     Places,
     body_of,
     can_carry,
@@ -52,9 +53,7 @@ from .code_bindings import (
 )
 from .issued import IssuedCodes
 from .live import Live
-from .outstanding import Outstanding
-from .strict import CodeClaims
-from .throttle import Throttle
+from .throttle import Outstanding, Throttle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -20,6 +20,7 @@ from controllers.kube import AlreadyExists, Conflict, KubeError, NotFound
 from controllers.kube.kinds import SECRETS
 from controllers.kube.reflector import Selection
 from controllers.manifests.written import CALLERS
+from engine import vocabulary
 from engine.errors import EngineError
 
 from .secret_path import OVERLAP, Shared, unpacked
@@ -300,7 +301,7 @@ def _document(namespace: str, shared: Shared) -> Object:
             "name": CALLERS,
             "namespace": namespace,
             "labels": {"app.kubernetes.io/managed-by": "kpolicy"},
-            "annotations": {"kpolicy.io/owner": "kpolicy"},
+            "annotations": {vocabulary.OWNER: "kpolicy"},
         },
         "type": "Opaque",
         "data": _data(shared),

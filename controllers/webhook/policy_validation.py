@@ -41,7 +41,7 @@ from .author_lookups import needs_of_entry
 from .author_needs import needs_of_author, needs_of_cleanup_author
 from .author_rights import AuthorRights, Written
 from .configurations import condition_probe
-from .granted import check_granted, check_maker, ended
+from .grants import check_granted, check_maker, ended
 from .rights import may_give, missing_verbs, needs_of_cleanup, needs_of_policy, target_kinds
 from .schemas import cel_policy_warnings, type_warnings
 from .scopes import cleanup_findings, cluster_findings, unknown_resources

@@ -16,27 +16,26 @@ from typing import TYPE_CHECKING, Any
 
 from controllers.kube import KubeError, NotFound
 from controllers.kube.kinds import NAMESPACES
-from controllers.runtime.admission_limiter import AdmissionLimiter, Overloaded
 from controllers.runtime.bounded_evaluation import PROCESS, BoundedEvaluator
 from controllers.runtime.entropy import seed_of
 from controllers.runtime.evaluating import evaluate_with
+from controllers.runtime.queues import AdmissionLimiter, Overloaded
 from controllers.runtime.sink import NoSink, Verdict
 from controllers.runtime.webhook_routes import FAIL, failure_policy_of
 from controllers.store.namespaces import labels_of
 from engine.codes import carried_codes
 from engine.errors import EngineError
 from engine.evaluate import Inputs
-from engine.images.outcomes import with_outcomes
+from engine.images.data import with_outcomes
 from engine.record import replace
 
 from . import envelope
 from .bodies import size_of_current
 from .caller import is_proven
-from .counting import Counting
+from .counting import Counting, Sample, Timing
 from .existing import ExistingViolations
 from .filters import is_filtered
 from .grant_usage import UsageContext
-from .timing import Sample, Timing
 from .triggers import for_own_requests, triggers_of
 from .verdicts import Ruling, blocking, reported, rule_on_mutation, rule_on_validation
 
@@ -44,10 +43,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from controllers.kube import Client, Clock
-    from controllers.runtime.background_queue import BackgroundQueue
     from controllers.runtime.cluster_cache import ClusterCache
     from controllers.runtime.evaluating import Resolver
     from controllers.runtime.metrics import Metrics
+    from controllers.runtime.queues import BackgroundQueue
     from controllers.runtime.sink import Sink, Stage, Trigger
     from controllers.runtime.webhook_routes import WebhookRoute
     from engine.evaluate import Evaluation, PolicySet

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from engine.lang import rfc3339
 from engine.model.kinds import CEL_KINDS
 
 if TYPE_CHECKING:
@@ -88,12 +89,12 @@ def unpacked(text: str) -> Shared | None:
         return Shared(
             current=current,
             previous=_bytes(made, "previous"),
-            rotated_at=_instant(made.get("rotatedAt")),
-            written_at=_instant(made.get("writtenAt")),
+            rotated_at=rfc3339.read(made.get("rotatedAt")),
+            written_at=rfc3339.read(made.get("writtenAt")),
             was_written=made.get("wasWritten") is True,
             authority=_bytes(made, "authority"),
             names=tuple(map(str, made.get("names") or ())),
-            certified_at=_instant(made.get("certifiedAt")),
+            certified_at=rfc3339.read(made.get("certifiedAt")),
         )
     except (ValueError, TypeError, AttributeError, binascii.Error):
         return None
@@ -148,10 +149,6 @@ class Paths:
 
 def _text(at: datetime | None) -> str:
     return at.isoformat() if at is not None else ""
-
-
-def _instant(text: Any) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
 
 
 def _bytes(made: Mapping[str, Any], name: str) -> bytes:

@@ -11,6 +11,7 @@ from controllers.kube import AlreadyExists, Conflict, KubeError, NotFound
 from controllers.kube.kinds import SECRETS
 from controllers.kube.reflector import Selection
 from controllers.manifests.written import CERTIFICATES, secret_name
+from engine import vocabulary
 
 from .certificates import Certificates, Pair, first_certificates, is_usable
 
@@ -115,7 +116,7 @@ def _document(part: str, namespace: str, pair: Pair) -> Object:
             "name": secret_name(part, namespace),
             "namespace": namespace,
             "labels": {"cert.kyverno.io/managed-by": "kyverno"},
-            "annotations": {"kpolicy.io/owner": "kpolicy"},
+            "annotations": {vocabulary.OWNER: "kpolicy"},
         },
         "type": "kubernetes.io/tls",
         "data": {

@@ -20,11 +20,12 @@ from controllers.kube.kinds import (
 )
 from controllers.kube.reflector import Selection
 from controllers.store.policies import content_hash, is_policy
+from engine import vocabulary
 
 from .address import Address
 from .caller import Callers
 from .certificates import renewed
-from .configurations import MANAGED_BY, MUTATING, OWNER, configurations
+from .configurations import MANAGED_BY, MUTATING, configurations
 from .secrets import ensure_certificates, write_certificates
 
 if TYPE_CHECKING:
@@ -264,6 +265,7 @@ async def foreign_webhooks(client: Client) -> list[str]:
         found += [
             str(one["metadata"]["name"])
             for one in page.items
-            if OWNER not in (one["metadata"].get("annotations") or {}) and one.get("webhooks")
+            if vocabulary.OWNER not in (one["metadata"].get("annotations") or {})
+            and one.get("webhooks")
         ]
     return sorted(found)

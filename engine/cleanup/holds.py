@@ -11,9 +11,9 @@ import re
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from engine import vocabulary
+from engine.lang import rfc3339
 from engine.record import record
-
-from .ttl import instant_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,14 +21,6 @@ if TYPE_CHECKING:
 
     from engine.model import Object
 
-AFTER: Final = "kpolicy.io/cleanup-after"
-"""Not before an instant."""
-
-SKIP: Final = "kpolicy.io/cleanup-skip"
-"""On a policy: not the runs until an instant. On an object: never."""
-
-PAUSE: Final = "kpolicy.io/cleanup-pause"
-"""Not while the annotation is there."""
 
 _FIRST: Final = re.compile(r"[\s;,]")
 
@@ -64,9 +56,9 @@ class Hold:
 def hold_on_object(obj: Object, now: datetime) -> Hold | None:
     """Return what keeps an object now, whatever would delete it: a policy or its own label."""
     annotations = _annotations(obj)
-    if PAUSE in annotations:
+    if vocabulary.CLEANUP_PAUSE in annotations:
         return Hold(HoldState.PAUSED)
-    if SKIP in annotations:
+    if vocabulary.CLEANUP_SKIP in annotations:
         return Hold(HoldState.SKIPPED)
     return _postponement(annotations, now)
 
@@ -74,13 +66,13 @@ def hold_on_object(obj: Object, now: datetime) -> Hold | None:
 def hold_on_run(policy: Object, run_at: datetime | None, now: datetime) -> Hold | None:
     """Return what keeps a policy from its run that is due at `run_at`, None where nobody knows when, as seen `now`."""
     annotations = _annotations(policy)
-    if PAUSE in annotations:
+    if vocabulary.CLEANUP_PAUSE in annotations:
         return Hold(HoldState.PAUSED)
     postponement = _postponement(annotations, now)
     if postponement is not None and postponement.until is None:
         return postponement
-    if SKIP in annotations:
-        until = _instant(annotations[SKIP])
+    if vocabulary.CLEANUP_SKIP in annotations:
+        until = _instant(annotations[vocabulary.CLEANUP_SKIP])
         if until is None:
             return Hold(HoldState.SKIPPED, is_unreadable=True)
         if run_at is None or run_at <= until:
@@ -90,21 +82,21 @@ def hold_on_run(policy: Object, run_at: datetime | None, now: datetime) -> Hold 
 
 def takes_place(held: Object, due_at: datetime) -> datetime:
     """Return when a clean-up that is due at an instant takes place, postponed or not."""
-    after = _instant(_annotations(held).get(AFTER, ""))
+    after = _instant(_annotations(held).get(vocabulary.CLEANUP_AFTER, ""))
     return due_at if after is None else max(due_at, after)
 
 
 def _postponement(annotations: Mapping[str, str], now: datetime) -> Hold | None:
-    if AFTER not in annotations:
+    if vocabulary.CLEANUP_AFTER not in annotations:
         return None
-    after = _instant(annotations[AFTER])
+    after = _instant(annotations[vocabulary.CLEANUP_AFTER])
     if after is None:
         return Hold(HoldState.POSTPONED, is_unreadable=True)
     return Hold(HoldState.POSTPONED, after) if now < after else None
 
 
 def _instant(value: str) -> datetime | None:
-    return instant_of(_FIRST.split(value.strip(), maxsplit=1)[0])
+    return rfc3339.read(_FIRST.split(value.strip(), maxsplit=1)[0])
 
 
 def _annotations(obj: Object) -> Mapping[str, str]:

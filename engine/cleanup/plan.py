@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EngineError, LimitError
 from engine.evaluate.asking import Said, until_answered
-from engine.lang import wildcard
+from engine.evaluate.conditions import compile_conditions
+from engine.evaluate.context import compile_context, load_context
+from engine.lang import rfc3339, wildcard
+from engine.lang.jmes.errors import Env
+from engine.lang.variables import Scope
 from engine.match import compile_any_all, parse_kind
 from engine.model import review_of
 from engine.reach import Effect, out_of_reach, target_of
 from engine.record import record, replace
 
-from .conditions import compile_target_conditions
 from .holds import hold_on_object
 from .schedule import moment_after, next_after, parse_schedule
-from .ttl import PROPAGATIONS, instant_of
+from .ttl import PROPAGATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,7 +34,8 @@ if TYPE_CHECKING:
     from engine.evaluate.asking import Answers, Asking
     from engine.model import CleanupPolicy, Object, Review
 
-    from .conditions import Conditions
+    Conditions = Callable[[Review, Inputs], str]
+    """Says why an object stays, nothing when it goes; raises EvaluationError, and LookupNeeded for what it lacks."""
 
 TRIGGER_UID: Final = "generate.kyverno.io/trigger-uid"
 TRIGGER_KIND: Final = "generate.kyverno.io/trigger-kind"
@@ -150,7 +154,7 @@ def plan(
 def _runs(cleanup: Cleanup, now: datetime) -> tuple[datetime | None, datetime | None]:
     """Return the run that is due next, counted from the last one or from creation (row C-02), and the one after it."""
     policy = cleanup.policy
-    start = instant_of(policy.last_execution_at) or instant_of(policy.created_at) or now
+    start = rfc3339.read(policy.last_execution_at) or rfc3339.read(policy.created_at) or now
     if cleanup.only_uid:
         return moment_after(policy.schedule, start), None
     run_at = next(iter(next_after(policy.schedule, start)), None)
@@ -230,3 +234,23 @@ def _names_one(resources: Mapping[str, Any], trigger_kind: str) -> bool:
         and len(set(names)) == 1
         and not wildcard.has_wildcard(names[0])
     )
+
+
+# Conditions of cleanup policies, with their context, about one target (row C-01).
+
+NOT_MET = "the conditions do not hold"
+
+
+def compile_target_conditions(policy: CleanupPolicy) -> Conditions | None:
+    """Compile the conditions of a classic policy; None where it has none. Raises PolicyError."""
+    if not policy.conditions:
+        return None
+    conditions = compile_conditions(policy.conditions)
+    entries = compile_context(policy.context)
+
+    def why_kept(review: Review, inputs: Inputs) -> str:
+        scope = Scope({"target": review.target}, Env(now=inputs.now), rereads=inputs.resolve_values)
+        load_context(entries, scope, inputs)
+        return "" if conditions(scope, None).holds else NOT_MET
+
+    return why_kept

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EvaluationError
-from engine.lang import duration
+from engine.lang import duration, rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,7 +72,7 @@ def due_at(obj: Object, *, created: datetime | None = None) -> datetime | None:
     length, instant = parse(str(value))
     if instant is not None:
         return instant
-    start = instant_of(metadata.get("creationTimestamp")) or created
+    start = rfc3339.read(metadata.get("creationTimestamp")) or created
     return None if start is None else later(start, length)
 
 
@@ -116,17 +116,6 @@ def propagation(obj: Object) -> str:
     annotations = _map(_map(obj.get("metadata")).get("annotations"))
     value = annotations.get(PROPAGATION_ANNOTATION)
     return value if value in PROPAGATIONS else ""
-
-
-def instant_of(text: object) -> datetime | None:
-    """Read a Kubernetes timestamp (RFC 3339); None when it is absent or none."""
-    if not isinstance(text, str) or not text:
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-        return found.astimezone(UTC) if found.tzinfo else None
-    except (ValueError, OverflowError):
-        return None
 
 
 def later(start: datetime, nanoseconds: int) -> datetime:

@@ -8,11 +8,20 @@ code seen by somebody else is of no use to them. That it works only once is the 
 from __future__ import annotations
 
 from .binding import Binding, fingerprint
-from .existing import is_left_as_it_was
-from .issued import is_code, issued_code, issued_name, verifier_of
-from .minting import Key, mint, slot_of, verify
-from .text import canonical, shown, use_name
-from .violations import CODE_ANNOTATION, body_digest, carried_codes, violation_of
+from .minting import (
+    Key,
+    canonical,
+    is_code,
+    issued_code,
+    issued_name,
+    mint,
+    shown,
+    slot_of,
+    use_name,
+    verifier_of,
+    verify,
+)
+from .violations import CODE_ANNOTATION, body_digest, carried_codes, is_left_as_it_was, violation_of
 
 __all__ = [
     "CODE_ANNOTATION",

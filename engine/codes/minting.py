@@ -6,18 +6,67 @@ uses of the same binding in the slot, so that a code that was burned without eff
 
 from __future__ import annotations
 
+import hashlib
 import hmac
+from base64 import b32encode
 from typing import TYPE_CHECKING, Final
 
 from engine.record import record
-
-from .text import ALPHABET, BITS, LENGTH, SECRET, canonical, number_of, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime, timedelta
 
     from .binding import Binding
+
+# The written form of codes: twenty characters of Crockford's alphabet in groups of four, fit for labels and for the phone.
+#
+# Eighteen characters are the code's 90 bits; the last two say which key and which slot made it, and are not secret.
+
+ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+SECRET: Final = 18
+"""Characters that carry the code itself."""
+LENGTH: Final = SECRET + 2
+BITS: Final = 5 * SECRET
+
+_LONGEST: Final = 64
+_GROUP: Final = 4
+_READ_AS: Final = str.maketrans({"O": "0", "I": "1", "L": "1", "-": None, " ": None})
+_AS_DIGITS: Final = str.maketrans(ALPHABET, "0123456789abcdefghijklmnopqrstuv")
+_NAME: Final = 26
+
+
+def spelled(number: int, length: int) -> str:
+    """Return the lowest `length` times five bits of a number as characters."""
+    return "".join(ALPHABET[number >> 5 * place & 31] for place in reversed(range(length)))
+
+
+def number_of(text: str) -> int:
+    """Return the number that canonical characters spell; raises ValueError for others."""
+    return int(text.translate(_AS_DIGITS), 32)
+
+
+def shown(code: str) -> str:
+    """Return a canonical code in groups: `XXXX-XXXX-XXXX-XXXX-XXXX`."""
+    return "-".join(code[at : at + _GROUP] for at in range(0, len(code), _GROUP))
+
+
+def canonical(text: str) -> str | None:
+    """Return the twenty characters that a text stands for, or None where it cannot be a code.
+
+    Case, spaces and dashes do not count; O is read as 0, I and L as 1 (Crockford's rules).
+    """
+    if len(text) > _LONGEST or not text.isascii():
+        return None
+    code = text.strip().upper().translate(_READ_AS)
+    return code if len(code) == LENGTH and all(char in ALPHABET for char in code) else None
+
+
+def use_name(code: str) -> str:
+    """Return the object name under which the use of a canonical code is recorded; the code cannot be got back from it."""
+    digest = hashlib.sha256(b"kpolicy code use\0" + code.encode()).digest()
+    return f"use-{b32encode(digest).decode().lower()[:_NAME]}"
+
 
 _BYTES: Final = (BITS + 7) // 8
 MAX_NUMBER: Final = 8
@@ -73,3 +122,35 @@ def verify(keys: Sequence[Key], binding: Binding, text: str, slot: int) -> str |
                 secret = _secret(key, bound, made_in, number)
                 good |= hmac.compare_digest(secret, brought) and is_hinted
     return given if good else None
+
+
+# Codes that a person issues to another one: drawn by chance, and known to the cluster only by what can be checked.
+#
+# The object of such a code is named by the code, so that it is found without reading all others; neither its name nor its
+# verifier lets the code be found, because it carries 90 bits.
+
+_HINT = "00"
+_ISSUED = 26
+
+
+def issued_code(chance: bytes) -> str:
+    """Return a canonical code from at least 12 bytes of chance; raises ValueError for fewer."""
+    if len(chance) * 8 < BITS:
+        raise ValueError("too little chance for a code")
+    return spelled(int.from_bytes(chance, "big") & ((1 << BITS) - 1), SECRET) + _HINT
+
+
+def issued_name(code: str) -> str:
+    """Return the object name of an issued code."""
+    digest = hashlib.sha256(b"kpolicy issued code\0" + code.encode()).digest()
+    return f"code-{b32encode(digest).decode().lower()[:_ISSUED]}"
+
+
+def verifier_of(code: str) -> str:
+    """Return what an issued code is recognised by."""
+    return hashlib.sha256(b"kpolicy code verifier\0" + code.encode()).hexdigest()
+
+
+def is_code(text: str, verifier: str) -> bool:
+    """Tell, in constant time, whether a canonical code is the one of a verifier."""
+    return hmac.compare_digest(verifier_of(text), verifier)

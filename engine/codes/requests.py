@@ -11,6 +11,8 @@ import hashlib
 import hmac
 from typing import TYPE_CHECKING, Final
 
+from engine import vocabulary
+from engine.lang import rfc3339
 from engine.record import record
 
 from . import signed
@@ -88,14 +90,14 @@ def approval_of(
 ) -> Object:  # fmt: skip
     """Return the OneTimeCode object by which `by` agrees to the request with id `text`, until `ends` (UTC)."""
     return {
-        "apiVersion": "kpolicy.io/v1alpha1",
+        "apiVersion": vocabulary.KPOLICY,
         "kind": "OneTimeCode",
         "metadata": {"name": approval_name(asked.digest), "namespace": namespace},
         "spec": {
             "user": asked.user,
             "issuedBy": by,
             "issuedByGroups": list(groups),
-            "expiresAt": ends.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "expiresAt": rfc3339.write(ends),
             "binding": {
                 "policy": asked.policy,
                 "rules": list(asked.rules),

@@ -23,7 +23,7 @@ from .lookups import (
 from .policy_set import PolicySet, Problem, compile_policy
 from .rules import CompiledPolicy
 from .run import Evaluation, evaluate
-from .trace import Step, Trace
+from .state import Step, Trace
 
 __all__ = [
     "Answer",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from engine.lang.variables import Scope
     from engine.model import Block, Json
 
-    from .trace import Trace
+    from .state import Trace
 
 
 @record

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from engine import validate
 from engine.errors import EngineError, EvaluationError, LimitError
 from engine.lang.pattern import (
     CompiledPattern,
@@ -12,21 +13,20 @@ from engine.lang.pattern import (
     compile_rendered,
     resolve_references,
 )
-from engine.lang.variables import compile_document
+from engine.lang.variables import as_text, compile_document
 from engine.model import Status
-from engine.validate import messages
-from engine.validate.pattern_rule import any_pattern_outcome, miss_outcome
+from engine.validate import any_pattern_outcome, miss_outcome
 
-from .answers import Answers, RuleAnswer, answered, errored
+from .answers import Answers, RuleAnswer, answered, errored, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from engine.lang.variables import Scope
     from engine.model import Block, Json
 
     from .quick import Passing
     from .state import State
-    from .texts import Message
 
     Patterns = Callable[[State], tuple[CompiledPattern, ...]]
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def compile_patterns(block: Block, message: Message) -> tuple[Callable[[State], Answers], Passing]:
     """Compile the handler of a rule with `pattern` or `anyPattern`, and what it answers to objects that pass."""
     if block.get("pattern") is not None:
-        answers = (_passed(messages.passed(message.rule)),)
+        answers = (_passed(validate.passed(message.rule)),)
         patterns, ready = _patterns([block["pattern"]])
         return _compile_one(patterns, answers[0], message), _passing(ready, answers)
     choices = block.get("anyPattern")
@@ -42,7 +42,7 @@ def compile_patterns(block: Block, message: Message) -> tuple[Callable[[State], 
         text = "failed to deserialize anyPattern, expected type array"
         return lambda _: answered(Status.ERROR, text), ()
     patterns, ready = _patterns(choices)
-    texts = (messages.any_passed(message.rule, index) for index in range(len(choices)))
+    texts = (validate.any_passed(message.rule, index) for index in range(len(choices)))
     return _compile_any(patterns, message), _passing(ready, tuple(map(_passed, texts)))
 
 
@@ -139,3 +139,45 @@ def _text(message: Message, state: State) -> str | None:
         raise
     except EvaluationError:
         return None
+
+
+# The author's message of a validate rule, rendered only when a rule fails (rows P-40 to P-46, O-01, O-02).
+
+NOT_A_STRING = "the produced message didn't resolve to a string, check your policy definition."
+
+
+class Message:
+    """`validate.message` of one rule; `rule` names the rule in messages."""
+
+    __slots__ = ("_document", "rule", "text")
+
+    def __init__(self, text: Json, rule: str) -> None:
+        self.text = str(text or "")
+        self.rule = rule
+        self._document = compile_document(self.text)
+
+    def render(self, scope: Scope) -> str:
+        """Return the message with its variables replaced; raises EvaluationError when one cannot be resolved."""
+        value = self._document.render(scope, "")
+        return value if isinstance(value, str) else NOT_A_STRING
+
+    def of_denial(self, conditions: str, scope: Scope) -> str:
+        """Return the text of a deny rule that holds: own message and those of the conditions.
+
+        Where a variable cannot be resolved only the conditions' messages are left.
+        """
+        if not self.text and not conditions:
+            return f"validation error: rule {self.rule} failed"
+        try:
+            own = self.render(scope) if self.text else ""
+        except EvaluationError:
+            return conditions
+        if own is NOT_A_STRING and conditions:
+            return self._embedded(conditions, scope)
+        return joined("; ", own, conditions)
+
+    def _embedded(self, conditions: str, scope: Scope) -> str:
+        """Return both texts as one, in which a value that is not a string stands as JSON."""
+        if scope.rereads:
+            return str(compile_document(joined("; ", self.text, conditions)).render(scope))
+        return joined("; ", as_text(self._document.render(scope)), conditions)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from engine.model import Policy, Review
-    from engine.model.celpolicies import Binding, CelException
+    from engine.model.policy import Binding, CelException
 
     from .cel.exceptions import CompiledCelException
 

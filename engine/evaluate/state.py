@@ -5,14 +5,15 @@ from __future__ import annotations
 from copy import copy
 from typing import TYPE_CHECKING
 
+from engine.record import field, record
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from engine.lang.variables import Scope
-    from engine.model import Block, Object, Policy, Review, Rule
+    from engine.model import Block, Json, Object, Policy, Review, Rule
 
     from .inputs import Inputs
-    from .trace import Trace
 
     Question = Callable[[Review], bool]
 
@@ -103,3 +104,32 @@ class State(Asked):
         made = self.looking_at(review.target, scope)
         made.review = review
         return made
+
+
+# The steps behind a result, kept only when an explanation was asked for.
+
+
+@record
+class Step:
+    """One step: what was looked at (`match`, `context`, `variable`, `condition`, `exception`, `pattern`, …).
+
+    `holds` is None where there is nothing to hold; `value` is what was found.
+    """
+
+    kind: str
+    text: str
+    holds: bool | None = None
+    value: Json = None
+
+
+@record
+class Trace:
+    """The steps of one rule on one object, in order; `policy` is the identity of its policy."""
+
+    policy: str = ""
+    rule: str = ""
+    steps: list[Step] = field(default_factory=list)
+
+    def add(self, kind: str, text: str, holds: bool | None = None, value: Json = None) -> None:
+        """Append a step."""
+        self.steps.append(Step(kind, text, holds, value))

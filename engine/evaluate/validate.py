@@ -17,8 +17,7 @@ from .answers import NO_ANSWER, Answers, RuleAnswer, answered, errored, joined
 from .conditions import Conditions, compile_conditions
 from .context import Entry, compile_context, load_context
 from .loops import add_foreach_values, each, elements_of
-from .patterns import compile_patterns
-from .texts import Message
+from .patterns import Message, compile_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Callable

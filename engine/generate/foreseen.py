@@ -25,7 +25,7 @@ from engine.lang.cel.ast import (
     Select,
     walk,
 )
-from engine.model.effects import ResourceEffect
+from engine.model.result import ResourceEffect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -11,9 +11,17 @@ from .approvals import Standing, cannot_decide, may_approve, standing
 from .cause import exception_of
 from .issuing import IssuedCode, issuing_policy, parse_issued
 from .lifecycle import FINAL, Facts, GrantStatus, next_status
-from .model import Approvers, Decision, Grant, GrantPolicy, parse_grant, parse_grant_policy
+from .model import (
+    Approvers,
+    Decision,
+    Grant,
+    GrantPolicy,
+    length_of,
+    length_text,
+    parse_grant,
+    parse_grant_policy,
+)
 from .requests import Circumstances, chosen_policy, refusals
-from .spans import length_of, length_text
 from .subjects import Refusal
 
 __all__ = [

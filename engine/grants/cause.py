@@ -7,12 +7,16 @@ instant of every decision, and as upstream's TTL label, by which Kyverno deletes
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hashlib
+from base64 import b32encode
+from typing import TYPE_CHECKING, Final
 
+from engine import vocabulary
 from engine.cleanup.ttl import TTL_LABEL
-from engine.exceptions.cover import EXPIRES_AT
+from engine.lang import rfc3339
 from engine.model.kinds import BY_NAME, CEL_GROUP, CLASSIC_GROUP, is_of_cel
-from engine.reach import EXCEPTION_KIND, GRANT_ANNOTATION
+from engine.reach import EXCEPTION_KIND
+from engine.record import record
 
 from .conditions import conditions_of
 from .subjects import reference_of
@@ -21,12 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from engine.model import Object
+    from engine.model import Object, PolicyException
+    from engine.model.policy import CelException
 
     from .model import Grant
 
-USES_ANNOTATION = "kpolicy.io/uses"
-"""How many requests the exception may let through; without it, any number."""
 _DEFAULTS = {"background": True, "reportResult": "skip"}
 """What the server may add to the spec of an exception."""
 _CONTROLLERS = (
@@ -66,16 +69,16 @@ def exception_of(grant: Grant, expires_at: datetime) -> Object:
                 TTL_LABEL: expires_at.strftime("%Y-%m-%dT%H%M%SZ"),
             },
             "annotations": {
-                EXPIRES_AT: _text(expires_at),
-                GRANT_ANNOTATION: f"{grant.namespace}/{grant.name}",
-                "kpolicy.io/requester": grant.requester,
-                "kpolicy.io/reason": grant.reason,
-                **({"kpolicy.io/ticket": grant.ticket} if grant.ticket else {}),
-                **({USES_ANNOTATION: str(grant.uses)} if grant.uses else {}),
+                vocabulary.EXPIRES_AT: _text(expires_at),
+                vocabulary.GRANT: f"{grant.namespace}/{grant.name}",
+                vocabulary.REQUESTER: grant.requester,
+                vocabulary.REASON: grant.reason,
+                **({vocabulary.TICKET: grant.ticket} if grant.ticket else {}),
+                **({vocabulary.USES: str(grant.uses)} if grant.uses else {}),
             },
             "ownerReferences": [
                 {
-                    "apiVersion": "kpolicy.io/v1alpha1",
+                    "apiVersion": vocabulary.KPOLICY,
                     "kind": "Grant",
                     "name": grant.name,
                     "uid": grant.uid,
@@ -94,7 +97,7 @@ def says_same(spec: Mapping[str, object], expected: Mapping[str, object]) -> boo
 
 
 def _text(at: datetime) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return rfc3339.write(at)
 
 
 def _classic(grant: Grant) -> Object:
@@ -130,3 +133,67 @@ def _resources(grant: Grant) -> Object:
     if grant.selector:
         found["selector"] = dict(grant.selector)
     return found
+
+
+# How often a grant may be used, as its exception says it: what is counted where, for the webhook that must know at once.
+#
+# A grant with a number of uses is counted by places: use number 1, 2, … each is taken at most once, by whoever creates its
+# record first. One without is only counted for show, and may be counted late.
+
+UNLIMITED: Final = 0
+NONE_LEFT: Final = -1
+"""What a number that cannot be read stands for: somebody meant to limit the grant."""
+_LONGEST: Final = 9
+_NAME: Final = 26
+
+
+@record
+class Granted:
+    """An exception (by its identity) that a Grant (by `namespace/name` and UID) caused, and how many requests it may let through."""
+
+    exception: str
+    grant: str
+    uid: str
+    most: int = UNLIMITED
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether each use has to be taken before a request passes."""
+        return self.most != UNLIMITED
+
+    def place(self, number: int) -> str:
+        """Return the object name of use `number`, from 1."""
+        text = f"kpolicy grant use\0{self.uid}\0{number}"
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        return f"grant-use-{b32encode(digest).decode().lower()[:_NAME]}"
+
+
+def granted_by(exception: PolicyException | CelException) -> Granted | None:
+    """Return the grant behind an exception, None for one that people wrote.
+
+    A limited one that no longer tells whose it is lets nothing through, because its uses could not be counted.
+    """
+    grant = exception.annotations.get(vocabulary.GRANT)
+    if not grant:
+        return None
+    most = _limit(exception.annotations.get(vocabulary.USES))
+    uid = _owner(exception)
+    if not uid:
+        return Granted(exception.identity, grant, "", NONE_LEFT) if most != UNLIMITED else None
+    return Granted(exception.identity, grant, uid, most)
+
+
+def _limit(text: str | None) -> int:
+    if text is None:
+        return UNLIMITED
+    is_number = text.isascii() and text.isdecimal() and len(text) <= _LONGEST
+    return (int(text) if is_number else 0) or NONE_LEFT
+
+
+def _owner(exception: PolicyException | CelException) -> str:
+    metadata = exception.raw.get("metadata") or {}
+    owners = metadata.get("ownerReferences")
+    for one in owners if isinstance(owners, list) else ():
+        if isinstance(one, dict) and one.get("kind") == "Grant" and one.get("uid"):
+            return str(one["uid"])
+    return ""

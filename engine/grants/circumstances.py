@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
+from engine.lang import rfc3339
 
 from .lifecycle import OPEN
-from .model import instant_of, parse_grant_policy
+from .model import parse_grant_policy
 from .requests import Circumstances
 
 if TYPE_CHECKING:
@@ -50,6 +51,6 @@ def circumstances_of(grant: Grant, grants: Iterable[Object], now: datetime) -> C
         at
         for obj in own
         if obj["spec"].get("policy") == grant.policy
-        and (at := instant_of(str((obj.get("status") or {}).get("endedAt") or "")))
+        and (at := rfc3339.read(str((obj.get("status") or {}).get("endedAt") or "")))
     ]
     return Circumstances(now, sum(state_of(obj) in OPEN for obj in own), max(ended, default=None))

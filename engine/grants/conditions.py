@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.lang import wildcard
 from engine.match.kinds import parse_kind
-from engine.match.labels import key_error, value_error
+from engine.match.selectors import key_error, value_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

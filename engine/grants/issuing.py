@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.codes.requests import APPROVED
 from engine.errors import PolicyError
-from engine.lang import wildcard
+from engine.lang import rfc3339, wildcard
 from engine.record import record
 
 from .approvals import SERVICE_ACCOUNT, is_on_a_level
-from .model import instant_of
+from .model import length_text
 from .requests import concerns, covers
-from .spans import length_text
 from .subjects import Refusal
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def parse_issued(obj: Object, now: datetime) -> IssuedCode:
     spec, metadata = _part(obj, "spec"), _part(obj, "metadata")
     binding = _part(spec, "binding")
     target = _part(binding, "object")
-    ends = instant_of(str(spec.get("expiresAt") or ""))
+    ends = rfc3339.read(str(spec.get("expiresAt") or ""))
     if ends is None:
         raise PolicyError(
             f"onetimecode/{metadata.get('name')}: spec.expiresAt is `{spec.get('expiresAt')}`",
@@ -76,7 +75,7 @@ def parse_issued(obj: Object, now: datetime) -> IssuedCode:
         kind=str(target.get("kind") or ""),
         namespace=str(target.get("namespace") or ""),
         name=str(target.get("name") or ""),
-        starts_at=instant_of(str(metadata.get("creationTimestamp") or "")) or now,
+        starts_at=rfc3339.read(str(metadata.get("creationTimestamp") or "")) or now,
         expires_at=ends,
         is_approval=spec.get("verifier") == APPROVED,
     )

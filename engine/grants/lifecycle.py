@@ -11,10 +11,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from engine.lang import rfc3339
 from engine.record import record, replace
 
 from .approvals import standing
-from .model import instant_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -202,8 +202,8 @@ def _end(status: GrantStatus, state: str, at: datetime, by: str, message: str) -
 
 def _instant(stored: Mapping[str, Any], key: str) -> datetime | None:
     value = stored.get(key)
-    return instant_of(value) if isinstance(value, str) else None
+    return rfc3339.read(value) if isinstance(value, str) else None
 
 
 def _text(at: datetime | None) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ") if at is not None else ""
+    return rfc3339.write(at) if at is not None else ""

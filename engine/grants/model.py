@@ -6,13 +6,13 @@ with one clear error for a field that cannot mean anything.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+import re
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import PolicyError
+from engine.lang import duration, rfc3339
 from engine.record import field, record
-
-from .spans import length_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -185,7 +185,7 @@ class _Reader:
 
     def instant(self, block: Block, key: str) -> datetime | None:
         found: datetime | None = self._read(
-            block, key, instant_of, "an instant such as `2026-01-31T17:00:00Z`"
+            block, key, rfc3339.read, "an instant such as `2026-01-31T17:00:00Z`"
         )
         return found
 
@@ -205,15 +205,6 @@ class _Reader:
         if found is None:
             raise PolicyError(f"{self.where}: {key} is `{value}`", help=f"{form} is needed")
         return found
-
-
-def instant_of(text: str) -> datetime | None:
-    """Return the instant that an RFC 3339 text names, in UTC; None for anything else and without a zone."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found.astimezone(UTC) if found.tzinfo else None
 
 
 def _approvers(block: Block, what: _Reader) -> Approvers:
@@ -240,3 +231,31 @@ def _part(block: Any, key: str) -> Block:
 
 def _texts(value: Any) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list) else ()
+
+
+# Lengths of time in grants and grant policies: Go's durations, with days, because people grant by the day.
+
+_DAYS: Final = re.compile(r"([0-9]{1,5})d(.*)")
+_UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "m"), (1, "s"))
+
+
+def length_of(text: str) -> timedelta | None:
+    """Return the length that `90m`, `4h`, `1d12h` name; None for anything else and for what is not longer than nothing."""
+    days = _DAYS.fullmatch(text)
+    rest = days[2] if days else text
+    ns = (duration.parse(rest) if rest else 0) if days or rest else None
+    if ns is None or ns < 0:
+        return None
+    found = timedelta(days=int(days[1]) if days else 0, microseconds=ns // 1000)
+    return found if found > timedelta() else None
+
+
+def length_text(length: timedelta) -> str:
+    """Return a length in whole seconds with the largest units first, as `length_of` reads it: `1d12h`."""
+    left = int(length.total_seconds())
+    parts = []
+    for size, unit in _UNITS:
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"

@@ -13,7 +13,7 @@ from engine.lang import regex, wildcard
 from engine.model.kinds import is_of_cel
 from engine.record import record
 
-from .spans import length_text
+from .model import length_text
 from .subjects import ALL_RULES, Refusal, names_of, rules_of, subject_refusals
 
 if TYPE_CHECKING:

@@ -7,13 +7,18 @@ Whoever talks to registries fills these in; the engine only judges. A registry t
 from __future__ import annotations
 
 import binascii
-from typing import TYPE_CHECKING, Any
+import json
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EvaluationError
+from engine.model import RuleType, Status
 from engine.record import record
 
 if TYPE_CHECKING:
-    from engine.model import Json
+    from collections.abc import Iterable
+
+    from engine.model import Json, Object, RuleResult
+    from engine.model.result import ImageFinding
 
     from .notation import NotarySignature
 
@@ -99,3 +104,38 @@ def _layers(blocks: Any) -> tuple[Layer, ...]:
 
 def _bytes(text: str) -> bytes:
     return binascii.a2b_base64(text.encode("ascii"), strict_mode=True)
+
+
+# What image verification writes on an object: the verdicts of `verifyImages`, for whoever reads the object (row A-90c).
+#
+# Nothing of ours reads it: the validating stage verifies what it was given again, so that a verdict which somebody else wrote
+# on an object is worth nothing. What a submitter put there is replaced by the verdicts of this evaluation, never merged.
+
+VERIFIED_ANNOTATION: Final = "kyverno.io/verify-images"
+
+
+def with_outcomes(obj: Object, results: Iterable[RuleResult]) -> Object:
+    """Return an object annotated with the status of each image that rules judged; one without such stays as it is."""
+    listed: dict[str, str] = {}
+    for result in results:
+        if result.type is RuleType.IMAGE_VERIFY:
+            for one in result.images:
+                # INVARIANT: an image that two rules judge is verified only when both say so.
+                name = _named(one)
+                if listed.get(name, Status.PASS) == Status.PASS:
+                    listed[name] = result.status.value
+    if not listed:
+        return obj
+    metadata = obj.get("metadata") or {}
+    text = json.dumps(listed, sort_keys=True, separators=(",", ":"))
+    annotations = {**(metadata.get("annotations") or {}), VERIFIED_ANNOTATION: text}
+    return {**obj, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _named(found: ImageFinding) -> str:
+    """Return the image by its digest where that is known: there the tag no longer counts."""
+    if not found.digest or "@" in found.image:
+        return found.image
+    head, colon, tag = found.image.rpartition(":")
+    repository = head if colon and "/" not in tag else found.image
+    return f"{repository}@{found.digest}"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import engine.manifests.keys as known
 from engine.errors import EvaluationError
+from engine.lang import rfc3339
 from engine.record import record
 
 from .cbor import Tagged, encode_bytes, read_cbor
@@ -175,9 +176,12 @@ def _instant(value: Any) -> datetime:
     try:
         if isinstance(value, int):
             return datetime.fromtimestamp(value, UTC)
-        return datetime.fromisoformat(str(value)).astimezone(UTC)
-    except (ValueError, OverflowError, OSError) as error:
-        raise EvaluationError("the notary signature has no readable expiry") from error
+        found = rfc3339.read(value)
+    except (ValueError, OverflowError, OSError):
+        found = None
+    if found is None:
+        raise EvaluationError("the notary signature has no readable expiry")
+    return found
 
 
 def _chain(ders: Sequence[bytes]) -> list[Certificate]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from engine.errors import DocumentError, Location
-from engine.lang.limits import LIMITS, Limits
+
+from .work import LIMITS, Limits
 
 
 def load(text: str | bytes, *, file: str = "", limits: Limits = LIMITS) -> Any:

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from engine.errors import LimitError
+from engine.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,3 +62,23 @@ def metered(work: Callable[[], _T]) -> _T:
 
 def _too_much() -> LimitError:
     return LimitError("the evaluation takes too much work")
+
+
+# Bounds on what is read at all; shared by the YAML and the JSON reader.
+
+
+@record
+class Limits:
+    """How large, how deep and how far expanded a text may be before it is refused."""
+
+    size: int = 16 * 1024 * 1024
+    """Characters (or bytes) of one text: more than the API server accepts, less than would hurt."""
+
+    depth: int = 200
+    """Levels of lists and mappings. Real objects stay below 60; everything behind the reader may recurse that far safely."""
+
+    expansion: int = 200_000
+    """Values that aliases may add to a text: generous for people, and read in a fraction of a second."""
+
+
+LIMITS = Limits()

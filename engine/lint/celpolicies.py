@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine import vocabulary
 from engine.cleanup import ttl
-from engine.exceptions import EXPIRES_AT
+from engine.lang import rfc3339
 from engine.model.kinds import BY_NAME, CEL_KINDS
 
 from .cel_expressions import NAMES, check_expression, check_named, check_variables
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from engine.model import Block, Policy
-    from engine.model.celpolicies import Binding, CelException
+    from engine.model.policy import Binding, CelException
 
 _SHORTEST_TIMEOUT, _LONGEST_TIMEOUT = 1, 30
 _KINDS = tuple(one.kind for one in CEL_KINDS)
@@ -178,10 +179,12 @@ def _exception_findings(exc: CelException) -> Iterator[Finding]:
 def _check_end(exc: CelException) -> Iterator[Finding]:
     written = {
         "spec.expiresAt": exc.expires_at,
-        f"metadata.annotations.{EXPIRES_AT}": exc.annotations.get(EXPIRES_AT, ""),
+        f"metadata.annotations.{vocabulary.EXPIRES_AT}": exc.annotations.get(
+            vocabulary.EXPIRES_AT, ""
+        ),
     }
     for path, text in written.items():
-        if text and ttl.instant_of(text) is None:
+        if text and rfc3339.read(text) is None:
             yield invalid(path, text, "must be an instant as in RFC 3339, with a time zone")
     if said := ttl.warning({"metadata": {"labels": dict(exc.labels)}}):
         yield warning(f"metadata.labels.{ttl.TTL_LABEL}", said)

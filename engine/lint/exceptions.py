@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine import vocabulary
 from engine.cleanup import ttl
-from engine.exceptions import EXPIRES_AT
+from engine.lang import rfc3339
 from engine.podsecurity.exclusions import exclusion_faults
 
 from .conditions import OPERATORS, check_conditions
@@ -55,10 +56,10 @@ def _check_users(exc: PolicyException) -> Iterator[Finding]:
 
 
 def _check_end(exc: PolicyException) -> Iterator[Finding]:
-    if EXPIRES_AT in exc.annotations:
-        written = exc.annotations[EXPIRES_AT]
-        if ttl.instant_of(written) is None:
+    if vocabulary.EXPIRES_AT in exc.annotations:
+        written = exc.annotations[vocabulary.EXPIRES_AT]
+        if rfc3339.read(written) is None:
             text = "must be an instant as in RFC 3339, with a time zone"
-            yield invalid(f"metadata.annotations.{EXPIRES_AT}", written or "", text)
+            yield invalid(f"metadata.annotations.{vocabulary.EXPIRES_AT}", written or "", text)
     if said := ttl.warning({"metadata": {"labels": dict(exc.labels)}}):
         yield warning(f"metadata.labels.{ttl.TTL_LABEL}", said)

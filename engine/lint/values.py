@@ -14,7 +14,7 @@ from engine.lang import jmes
 from engine.lang.variables.braces import Braces, cut
 from engine.lang.variables.splicing import unquoted
 
-from .texts import texts
+from .variables import texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError, EvaluationError
+from engine.lang import rfc3339
 from engine.record import record, replace
 
 if TYPE_CHECKING:
@@ -134,10 +135,10 @@ def _validity(block: Json) -> tuple[datetime, datetime]:
 
 
 def _instant(text: str) -> datetime:
-    instant = datetime.fromisoformat(text)
-    if instant.tzinfo is None:
-        raise ValueError("an instant without a zone")
-    return instant.astimezone(UTC)
+    instant = rfc3339.read(text)
+    if instant is None:
+        raise ValueError("no instant with a zone")
+    return instant
 
 
 def _bytes(text: str) -> bytes:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from .filters import Filter, Use
 from .kinds import KindFilter, is_version, parse_kind
-from .labels import key_error, value_error
 from .matcher import Group, Matcher, compile_any_all, compile_match
-from .selectors import compile_selector
+from .selectors import compile_selector, key_error, value_error
 
 __all__ = [
     "Filter",

@@ -15,16 +15,16 @@ from engine.record import record
 from .combine import every
 from .kinds import compile_kinds, parse_kind, plain_kinds
 from .selectors import compile_selector, some_pair
-from .shapes import mapping, text, texts
-from .users import compile_users
+from .shapes import mapping, sequence, text, texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from engine.model import Block, Json, Review
+    from engine.model import Block, Json, Review, UserInfo
 
     from .combine import Test
-    from .users import UserTest
+
+    UserTest = Callable[[UserInfo], bool]
 
 
 class Use(Enum):
@@ -154,3 +154,61 @@ def _user_check(test: UserTest, use: Use, *, has_resources: bool) -> Test:
     if use is Use.MATCH and has_resources:
         return lambda review: review.user.is_empty or test(review.user)
     return lambda review: not review.user.is_empty and test(review.user)
+
+
+# Filters by requester: `subjects`, `roles` and `clusterRoles` (row A-39).
+#
+# Names of users, groups and service accounts take wildcards; role names are compared as written. Between the three lists
+# all given ones must match, inside one list any entry. What an unknown requester means differs by place and is decided by
+# the caller.
+
+_SERVICE_ACCOUNT = "system:serviceaccount:"
+
+
+def compile_users(block: Block) -> tuple[tuple[str, UserTest], ...]:
+    """Compile the user filters of one block into (what does not match, test) pairs.
+
+    Raises PolicyError when a part has the wrong type.
+    """
+    tests: list[tuple[str, UserTest]] = []
+    if roles := frozenset(texts(block.get("roles"), "roles")):
+        tests.append(("roles", lambda user: not roles.isdisjoint(user.roles)))
+    if cluster_roles := frozenset(texts(block.get("clusterRoles"), "clusterRoles")):
+        tests.append(
+            ("clusterRoles", lambda user: not cluster_roles.isdisjoint(user.cluster_roles))
+        )
+    if subjects := sequence(block.get("subjects"), "subjects"):
+        tests.append(("subjects", _any_of(tuple(_subject(item) for item in subjects))))
+    return tuple(tests)
+
+
+def _any_of(tests: tuple[UserTest, ...]) -> UserTest:
+    return lambda user: any(test(user) for test in tests)
+
+
+def _subject(entry: Json) -> UserTest:
+    block = mapping(entry, "subjects")
+    name = text(block.get("name"), "subjects.name")
+    match block.get("kind"):
+        case "ServiceAccount":
+            return _service_account(text(block.get("namespace"), "subjects.namespace"), name)
+        case "User":
+            is_user = wildcard.compiled(name)
+            return lambda user: is_user(user.username)
+        case "Group":
+            is_group = wildcard.compiled(name)
+            return lambda user: any(is_group(group) for group in user.groups)
+    return lambda _user: False
+
+
+def _service_account(namespace: str, name: str) -> UserTest:
+    """Test a service account's user name part by part, so that a wildcard never spans the colon between them."""
+    in_namespace, is_name = wildcard.compiled(namespace), wildcard.compiled(name)
+
+    def test(user: UserInfo) -> bool:
+        if not user.username.startswith(_SERVICE_ACCOUNT):
+            return False
+        parts = user.username[len(_SERVICE_ACCOUNT) :].split(":")
+        return len(parts) == 2 and in_namespace(parts[0]) and is_name(parts[1])
+
+    return test

@@ -32,7 +32,7 @@ class Family:
 
     `versions` are served, the stored one first. `shape` holds the fields of the spec, `parser` makes a value of a document,
     `linter` finds what is wrong with the value. `evaluator` makes rules of a policy and its exceptions; a family without one is
-    read, stored and listed, and not evaluated. `effects` yields what a policy does to objects (`engine.model.effects`); one
+    read, stored and listed, and not evaluated. `effects` yields what a policy does to objects (`engine.model.result`); one
     without it does nothing but answer. `route` ends the webhook path of policies written in CEL, `source` names them in reports,
     `is_timed` are those that work by a schedule and are asked about no request, `shares_evidence` those of which one verifies
     for others what a request holds, `is_scanned` those whose answers about what is there already go into reports.
@@ -108,14 +108,14 @@ class PolicyKind:
 FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         "ClusterPolicy", "Policy", "cpol", "pol", "kyverno",
-        "engine.parse.schema.kinds:POLICY_SPECS",
+        "engine.parse.schema:POLICY_SPECS",
         group=CLASSIC_GROUP, versions=("v1", "v2beta1"), twin_versions=("v1", "v2beta1"),
         parser="engine.parse:parse_policy", linter="engine.lint.policies:lint_policy",
         evaluator="engine.evaluate.policy_set:compile_policy", refuses=True,
     ),
     Family(
         "ClusterCleanupPolicy", "CleanupPolicy", "ccleanpol", "cleanpol", "",
-        "engine.parse.schema.kinds:CLEANUP_SPECS",
+        "engine.parse.schema:CLEANUP_SPECS",
         group=CLASSIC_GROUP, versions=("v2", "v2beta1", "v2alpha1"), twin_versions=("v2", "v2beta1", "v2alpha1"),
         parser="engine.parse:parse_cleanup_policy", linter="engine.lint.cleanup:lint_cleanup",
         evaluator="engine.cleanup.plan:compile_cleanup", is_timed=True,

@@ -12,7 +12,7 @@ from .kinds import BY_NAME, identity
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .json import Object
+    from .json import Block, Object
 
 
 class Status(StrEnum):
@@ -118,3 +118,24 @@ class RuleResult:
         """Whether its policy is written in CEL: one answer for the policy, which may be of a rule without a name."""
         kind = BY_NAME.get(self.policy_kind)
         return kind is not None and kind.is_cel
+
+
+# What a policy written in CEL does to objects, as values: for asking whether its author may do that himself.
+#
+# Each family of kinds that does anything names a function of its own that yields these (`Family.effects`); whoever asks for rights
+# knows the kinds of the cluster and what the verbs are called there.
+
+
+@record
+class ResourceEffect:
+    """Verbs that a policy uses on the objects of a resource rule; without a rule on anything, because only a run decides.
+
+    `made` stands for a rule where the objects themselves are known: a block as classic generate rules have it.
+    `at` is where the document says so. With `gives_power` what is written may be a role, a binding or a policy.
+    """
+
+    at: str
+    verbs: tuple[str, ...]
+    rule: Block | None = None
+    made: Block | None = None
+    gives_power: bool = False

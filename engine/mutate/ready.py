@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from engine.lang.pattern import Anchor, parse_key
 
+from .conditions import CONDITIONS
 from .handler import apply_json6902, apply_strategic
-from .leftovers import CONDITIONS
 from .operations import parse_patch
 
 if TYPE_CHECKING:

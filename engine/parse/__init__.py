@@ -8,11 +8,13 @@ from .policies import (
     CLEANUP_KINDS,
     EXCEPTION_KINDS,
     POLICY_KINDS,
+    action,
+    action_overrides,
+    build_rule,
     parse_cleanup_policy,
     parse_exception,
     parse_policy,
 )
-from .rules import action, action_overrides, build_rule
 from .schema import SPECS
 
 __all__ = [

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from engine.errors import NOWHERE, Location
 from engine.model import Policy
-from engine.model.celpolicies import Binding, CelException
 from engine.model.kinds import BY_NAME, CEL_KINDS, loaded
+from engine.model.policy import Binding, CelException
 
 from .documents import require_sound
 from .policies import header

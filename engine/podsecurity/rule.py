@@ -14,7 +14,6 @@ from engine.model import Outcome, Status
 
 from .exclusions import compile_exclusions, exclusion_faults, refuse, without
 from .pod import TEMPLATE_PATHS, MalformedPodError, pod_of
-from .references import full_reference
 from .standards import LEVELS, checks_for, minor_of
 from .violation import fault_text
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from engine.model import Block, Object
 
     from .exclusions import Exclusion
+    from .pod import Container
     from .standards import Check
     from .violation import Violation
 
@@ -125,3 +125,31 @@ def _control_json(check: Check, violation: Violation) -> str:
     images = [full_reference(container) for container in violation.named]
     shown = compact_json(images) if images else "null"
     return f'{{"ID":"{check.id}","Name":"{check.control}","Images":{shown}}}'
+
+
+# Image names as reports show them: with registry and tag filled in (row V-09).
+#
+# Only the report's list of images needs it; exclusions compare images as the pod spells them.
+
+_REGISTRY: Final = "docker.io"
+_TAG: Final = "latest"
+
+
+def full_reference(container: Container) -> str:
+    """Return the container's image in full; the container's name when it has no image."""
+    image = container.image
+    if not image:
+        return container.name
+    first, slash, _ = image.partition("/")
+    if not slash or not ("." in first or ":" in first or first == "localhost"):
+        image = f"{_REGISTRY}/{image}"
+    if "@" in image:
+        return _without_tag(image)
+    return image if ":" in image.rpartition("/")[2] else f"{image}:{_TAG}"
+
+
+def _without_tag(image: str) -> str:
+    """Drop the tag of an image that also has a digest: the digest decides."""
+    name, _, digest = image.partition("@")
+    head, slash, last = name.rpartition("/")
+    return f"{head}{slash}{last.partition(':')[0]}@{digest}"

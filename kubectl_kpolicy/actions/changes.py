@@ -14,7 +14,8 @@ from controllers.kube.kinds import (
     Discovery,
     Kind,
 )
-from engine.cleanup.holds import AFTER, PAUSE, SKIP, HoldState
+from engine import vocabulary
+from engine.cleanup.holds import HoldState
 from kubectl_kpolicy.cluster.celkinds import is_cel
 from kubectl_kpolicy.output.fields import word
 from kubectl_kpolicy.output.time_format import absolute, length_of
@@ -28,14 +29,12 @@ if TYPE_CHECKING:
     from .executor import ActionExecutor
 
 CHANGED_BY = "kpolicy.io/cleanup-changed-by"
-CHANGED_FOR = "kpolicy.io/cleanup-reason"
-RUN = "kpolicy.io/cleanup-run"
 
 
 _HELD_BY: dict[str, str] = {
-    HoldState.PAUSED: PAUSE,
-    HoldState.SKIPPED: SKIP,
-    HoldState.POSTPONED: AFTER,
+    HoldState.PAUSED: vocabulary.CLEANUP_PAUSE,
+    HoldState.SKIPPED: vocabulary.CLEANUP_SKIP,
+    HoldState.POSTPONED: vocabulary.CLEANUP_AFTER,
 }
 
 
@@ -52,14 +51,16 @@ async def postpone(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> s
     _check_engine(doer, "postpone", row)
     length = length_of(form.get("for", "")) or timedelta(hours=1)
     at = absolute(doer.now() + length)
-    await _annotate(doer, row, form, {AFTER: at})
+    await _annotate(doer, row, form, {vocabulary.CLEANUP_AFTER: at})
     return f"not before {at}"
 
 
 async def skip(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:
     """Pass over the next run of a clean-up; raises EngineError."""
     _check_engine(doer, "skip", row)
-    await _annotate(doer, row, form, {SKIP: absolute(row.moment("due")) or "next"})
+    await _annotate(
+        doer, row, form, {vocabulary.CLEANUP_SKIP: absolute(row.moment("due")) or "next"}
+    )
     return "the next run passes it over"
 
 
@@ -67,9 +68,11 @@ async def pause(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:
     """Pause a clean-up, or lift what holds it: a pause when asked again, whatever it is when asked to resume."""
     held_by = _HELD_BY.get(row.text("state")) if form.get("resume") else None
     if row.text("state") == HoldState.PAUSED:
-        held_by = PAUSE
+        held_by = vocabulary.CLEANUP_PAUSE
     _check_engine(doer, "resume" if held_by else "pause", row)
-    await _annotate(doer, row, form, {held_by: None} if held_by else {PAUSE: "true"})
+    await _annotate(
+        doer, row, form, {held_by: None} if held_by else {vocabulary.CLEANUP_PAUSE: "true"}
+    )
     return "resumed" if held_by else "paused"
 
 
@@ -82,7 +85,7 @@ def _check_engine(doer: ActionExecutor, verb: str, row: Row) -> None:
 
 async def note_run(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:
     """Write down that somebody runs a policy by hand; deleting is done elsewhere."""
-    await _annotate(doer, row, form, {RUN: absolute(doer.now())})
+    await _annotate(doer, row, form, {vocabulary.CLEANUP_RUN: absolute(doer.now())})
     return "noted"
 
 
@@ -93,7 +96,7 @@ async def _annotate(
     kind = await _kind_of(doer, row)
     reason = form.get("reason", "")
     told = {name: value and f"{value} {doer.user}: {reason}" for name, value in annotations.items()}  # fmt: skip
-    noted = {**told, CHANGED_FOR: reason, CHANGED_BY: doer.user}
+    noted = {**told, vocabulary.CLEANUP_REASON: reason, CHANGED_BY: doer.user}
     metadata: dict[str, object] = {"annotations": noted}
     if uid := word(row.object, "metadata", "uid"):
         metadata["uid"] = uid

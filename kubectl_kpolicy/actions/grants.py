@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 from kubectl_kpolicy.grants import decisions, requests
-from kubectl_kpolicy.grants.naming import missing
+from kubectl_kpolicy.grants.arguments import missing
 
 from .catalog import ending
 

@@ -22,10 +22,10 @@ VIEWING = (
     _looks("columns", "Columns", "Choose which columns this screen shows; kept for the next time.", "C", handler="choices.columns"),
     _looks("context", "Context", "Choose another context of the kubeconfig, as :ctx does.", "ctrl+g", f"{_HERE} --context {{context}}", handler="choices.contexts"),
     _looks("namespaces", "Namespaces", "Choose a namespace among those that have rows, as :ns does.", "ctrl+n", f"{_HERE} -n {{namespace}}", handler="choices.namespaces"),
-    _looks("time-back", "Change before", "In a recording: go back to the change before.", ",", f"{_HERE} --replay FILE --at TIME", handler="replay.step", given=(-1,)),
-    _looks("time-forward", "Next change", "In a recording: go on to the next change.", ".", f"{_HERE} --replay FILE --at TIME", handler="replay.step", given=(1,)),
-    _looks("time-earlier", "Earlier", "In a recording: go five minutes back.", "{", f"{_HERE} --replay FILE --at TIME", handler="replay.move", given=(-1,)),
-    _looks("time-later", "Later", "In a recording: go five minutes on.", "}", f"{_HERE} --replay FILE --at TIME", handler="replay.move", given=(1,)),
+    _looks("time-back", "Change before", "In a recording: go back to the change before.", ",", f"{_HERE} --replay FILE --at TIME", handler="input_line.step", given=(-1,)),
+    _looks("time-forward", "Next change", "In a recording: go on to the next change.", ".", f"{_HERE} --replay FILE --at TIME", handler="input_line.step", given=(1,)),
+    _looks("time-earlier", "Earlier", "In a recording: go five minutes back.", "{", f"{_HERE} --replay FILE --at TIME", handler="input_line.move", given=(-1,)),
+    _looks("time-later", "Later", "In a recording: go five minutes on.", "}", f"{_HERE} --replay FILE --at TIME", handler="input_line.move", given=(1,)),
 )  # fmt: skip
 """Of every screen."""
 

@@ -8,6 +8,7 @@ from engine.cleanup.plan import compile_cleanup, plan
 from engine.errors import EngineError
 from engine.evaluate import Inputs
 from engine.evaluate.asking import conclude
+from engine.lang import rfc3339
 
 from .names import resource_path
 
@@ -29,7 +30,7 @@ def deletions(inputs: ApplyInputs) -> Iterator[str]:
         except EngineError as error:
             yield f"cleanup policy {policy.key}: {error.message}"
             continue
-        when = f"{found.run_at:%Y-%m-%dT%H:%M:%SZ}" if found.run_at else "never"
+        when = rfc3339.write(found.run_at) if found.run_at else "never"
         yield f"cleanup policy {policy.key} would delete {len(found.deletions)} resource(s), next run {when}:"
         for decision in found.decisions:
             verb = "delete" if decision.goes else "keep"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from engine import parse
 from engine.errors import DocumentError, EngineError, Location
 from engine.model import CleanupPolicy, Policy, PolicyException
-from engine.model.celpolicies import Binding, CelException
 from engine.model.kinds import BY_NAME, CEL_GROUP, CLASSIC_GROUP, loaded
+from engine.model.policy import Binding, CelException
 from engine.record import field, record
 
 from .names import name_of

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
 
 from engine.errors import EngineError
-from engine.lang import wildcard
+from engine.lang import rfc3339, wildcard
 from engine.record import record, replace
 from kubectl_kpolicy.output.diagnostics import report, visible
 from kubectl_kpolicy.output.explanation import lines, rules_explained
@@ -143,13 +143,10 @@ def instant_of(text: str) -> datetime:
     """Read an instant, now where none is given; raises Misuse."""
     if not text:
         return datetime.now(UTC)
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise Misuse(
-            f"cannot read `{text}` as an instant", help="write it as 2026-11-21T10:18:00Z"
-        ) from error
-    return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
+    found = rfc3339.read(text)
+    if found is None:
+        raise Misuse(f"cannot read `{text}` as an instant", help="write it as 2026-11-21T10:18:00Z")
+    return found
 
 
 def _is_named(obj: Object, names: Sequence[str]) -> bool:

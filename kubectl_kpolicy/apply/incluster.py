@@ -13,7 +13,7 @@ from engine.model.kinds import ASKED_KINDS, CEL_GROUP, CLASSIC_GROUP
 from engine.record import replace
 
 from .documents import sort_documents
-from .namespaces import labels_by_namespace, namespaces_by_name
+from .scope import labels_by_namespace, namespaces_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,12 +15,10 @@ from .documents import Loaded, expanded, objects_of, sort_documents, without_str
 from .inventory import Inventory
 from .mock_cluster import MockCluster
 from .names import resource_path
-from .namespaces import labels_by_namespace, namespaces_by_name
 from .payloads import Payload, read_payloads
 from .processor import Setting
-from .scope import Scopes
-from .user import read_user
-from .values import ValueSet, parse_sets, read_values, values_of
+from .scope import Scopes, labels_by_namespace, namespaces_by_name
+from .values import ValueSet, parse_sets, read_user, read_values, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from engine.model import Object, RuleResult
 
-    from .counts import Counts
     from .processor import PolicyAnswer
+    from .verdicts import Counts
 
 DIVIDER = "-" * 70
 _GENERATED = "\n\nGenerate:\nGeneration completed successfully.\n"

@@ -10,27 +10,27 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from engine.evaluate import Inputs, PolicySet, Trace, evaluate
+from engine.errors import Location, PolicyError
+from engine.evaluate import Inputs, PolicySet, Problem, Trace, dotted_path, evaluate
 from engine.evaluate.asking import conclude, until_answered
 from engine.evaluate.policy_set import CLASSIC
 from engine.lang.work import metered
+from engine.lint import lint_policy
 from engine.model import NOBODY, Review, RuleType
 from engine.record import field, record
 
-from .admission import admitted
 from .mock_cluster import MockCluster
 from .names import name_of, namespace_of
-from .overrides import overridden
 from .payloads import is_timed
 from .values import NO_VALUES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from engine.evaluate import Answer, Evaluation, Lookup
     from engine.model import Object, Policy, PolicyException, RuleResult, UserInfo
-    from engine.model.celpolicies import Binding, CelException
+    from engine.model.policy import Binding, CelException
 
     from .payloads import Payload
     from .values import Values, ValueSet
@@ -232,3 +232,83 @@ def _with_operation(variables: Values, operation: str) -> dict[str, Any]:
     if not operation:
         return variables
     return {**variables, "request.operation": operation}
+
+
+# The object that a request carries once variables given by hand are put into it (`request.object.metadata.labels.x=y`).
+
+_NEW, _OLD = ["request", "object"], ["request", "oldObject"]
+
+
+def overridden(
+    obj: Object, variables: Mapping[str, Any], operation: str
+) -> tuple[Object | None, Object | None]:
+    """Return the new and the old object of a request on `obj`.
+
+    As in Kyverno's CLI an UPDATE changes nothing but what variables say, and a DELETE has only an old object.
+    """
+    new: Object | None = None if operation == "DELETE" else obj
+    old: Object | None = obj if operation in ("UPDATE", "DELETE") else None
+    for key, value in variables.items():
+        if not key.startswith("request."):
+            continue
+        path = dotted_path(key)
+        if path[:2] == _NEW and new is not None:
+            new = _placed(new, path[2:], value)
+        elif path[:2] == _OLD and old is not None:
+            old = _placed(old, path[2:], value)
+    return new, old
+
+
+def _placed(data: Any, path: Sequence[str], value: Any) -> Any:
+    """Return `data` with `value` at `path`; only the maps on the way are copied, maps that meet are merged."""
+    if path:
+        known = data if isinstance(data, dict) else {}
+        return {**known, path[0]: _placed(known.get(path[0]), path[1:], value)}
+    if isinstance(data, dict) and isinstance(value, dict):
+        return {**data, **{key: _placed(data.get(key), (), below) for key, below in value.items()}}
+    return value
+
+
+# Which policies a server would take: the same checks as at admission, so that a policy refused there decides nothing here.
+
+_refusals: dict[int, tuple[Policy, Problem | None]] = {}
+
+
+def admitted(policies: Iterable[Policy]) -> tuple[tuple[Policy, ...], tuple[Problem, ...]]:
+    """Return the policies that pass the checks of policies (rows A-91 to A-94b), and a problem for each of the others.
+
+    A policy is checked once per process, because many test cases name the same files.
+    """
+    taken, refused = [], []
+    for policy in policies:
+        problem = _refusal(policy)
+        if problem is None:
+            taken.append(policy)
+        else:
+            refused.append(problem)
+    return tuple(taken), tuple(refused)
+
+
+def _refusal(policy: Policy) -> Problem | None:
+    known = _refusals.get(id(policy))
+    if known is None:
+        # INVARIANT: the policy is kept beside its result, so that its id cannot come to mean another one
+        known = _refusals[id(policy)] = (policy, _checked(policy))
+    return known[1]
+
+
+def _checked(policy: Policy) -> Problem | None:
+    if policy.kind not in CLASSIC:
+        return None
+    errors = [finding for finding in lint_policy(policy) if finding.severity == "error"]
+    if not errors:
+        return None
+    first, more = errors[0], len(errors) - 1
+    return Problem(
+        policy,
+        PolicyError(
+            f"policy `{policy.key}` is refused: {first.message}",
+            at=Location(policy.at.file, policy.at.line, first.path),
+            help=f"`kubectl kpolicy lint` shows {more} more" if more else "",
+        ),
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from engine import vocabulary
 from engine.record import record
 from kubectl_kpolicy.output.findings import (
     Case,
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from engine.errors import Location
     from engine.model import Object, Policy, RuleResult
 
-    from .counts import Counts
     from .processor import PolicyAnswer
+    from .verdicts import Counts
 
 BAD = ("fail", "warn", "error")
 _REASONS = {"pass": "Ok", "fail": "Fail", "warn": "Warn", "error": "Error", "skip": "Skip"}
@@ -110,7 +111,7 @@ def as_wide(outcome: Outcome) -> str:
 def document_of(outcome: Outcome) -> dict[str, Any]:
     """Return the run as one `kpolicy.io/v1alpha1` document."""
     return {
-        "apiVersion": "kpolicy.io/v1alpha1",
+        "apiVersion": vocabulary.KPOLICY,
         "kind": "ResultList",
         "summary": outcome.counts.as_map(),
         "items": [_item(row) for row in outcome.rows],

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from engine.model.kinds import KINDS
 
-from .names import metadata_of, namespace_of
+from .names import labels_of, metadata_of, name_of, namespace_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from engine.model import Object
 
@@ -81,3 +81,20 @@ class Scopes:
         if not self.is_namespaced(str(obj.get("apiVersion", "")), str(obj.get("kind", ""))):
             return obj
         return {**obj, "metadata": {**metadata_of(obj), "namespace": DEFAULT}}
+
+
+# Namespaces and their labels, learnt from the Namespace objects that came with the input.
+
+
+def labels_by_namespace(objects: Iterable[Object]) -> dict[str, Mapping[str, str]]:
+    """Return the labels of every Namespace among `objects`, by its name."""
+    return {name: labels_of(obj) for name, obj in namespaces_by_name(objects).items()}
+
+
+def namespaces_by_name(objects: Iterable[Object]) -> dict[str, Object]:
+    """Return every Namespace among `objects`, by its name."""
+    return {
+        name_of(obj): obj
+        for obj in objects
+        if obj.get("kind") == "Namespace" and obj.get("apiVersion") == "v1"
+    }

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import DocumentError
+from engine.model import UserInfo
 from engine.record import field, record
 
 from .names import labels_of, name_of
@@ -163,3 +164,29 @@ def parse_sets(texts: Iterable[str]) -> Values:
                 )
             found[key.strip()] = value.strip()
     return found
+
+
+# UserInfo files (row K-08): who makes the request.
+
+USER_FILE = {
+    "apiVersion": TEXT,
+    "kind": TEXT,
+    "metadata": MAP,
+    "roles": [TEXT],
+    "clusterRoles": [TEXT],
+    "userInfo": {"username": TEXT, "uid": TEXT, "groups": [TEXT], "extra": ANY},
+}
+
+
+def read_user(document: Document) -> UserInfo:
+    """Read a UserInfo file; raises DocumentError for unknown fields and wrong types."""
+    found: dict[str, Any] = check_shape(document, USER_FILE, what="user info file")
+    user = found.get("userInfo") or {}
+    return UserInfo(
+        username=user.get("username") or "",
+        uid=user.get("uid") or "",
+        groups=tuple(user.get("groups") or ()),
+        extra=user.get("extra") or {},
+        roles=tuple(found.get("roles") or ()),
+        cluster_roles=tuple(found.get("clusterRoles") or ()),
+    )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from engine import vocabulary
+
 from .flags import cluster_flags, list_request
 from .verbs import Verbs
 
@@ -94,7 +96,7 @@ def _verify_chain(args: argparse.Namespace) -> int:
     claimed = sum(is_unproven(record) for one in segments for record in one.records)
     if args.output == "json":
         rows = [{"kind": one.kind, "seq": one.seq, "segment": one.segment, "message": one.message} for one in findings]  # fmt: skip
-        sys.stdout.write(json_text({"apiVersion": "kpolicy.io/v1alpha1", "kind": "AuditVerdict", "whole": not findings, "findings": rows, "unproven": claimed, **checked}))  # fmt: skip
+        sys.stdout.write(json_text({"apiVersion": vocabulary.KPOLICY, "kind": "AuditVerdict", "whole": not findings, "findings": rows, "unproven": claimed, **checked}))  # fmt: skip
         return int(bool(findings))
     for one in findings:
         print(f"{one.kind} at record {one.seq} in {one.segment}: {one.message}")

@@ -11,6 +11,9 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from engine import vocabulary
+from engine.lang import rfc3339
+
 from .flags import add_cluster_flags, cluster_flags
 
 if TYPE_CHECKING:
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
     from engine.model import Object
 
 HELP = "take kpolicy's own webhooks out of the way, so that a cluster works again"
-_OURS = "kpolicy.io/owner"
 _SYSTEM = "kyverno"
 _STORED_ONLY = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink")  # fmt: skip
 
@@ -88,7 +90,7 @@ async def _in_the_way(client: Client) -> list[tuple[Kind, Object]]:
 
 
 def _is_ours(obj: Object) -> bool:
-    return _OURS in (obj["metadata"].get("annotations") or {})
+    return vocabulary.OWNER in (obj["metadata"].get("annotations") or {})
 
 
 def _keep(name: str, objects: list[Object]) -> str:
@@ -130,7 +132,7 @@ async def _say(client: Client, reason: str, count: int) -> None:
     from kubectl_kpolicy.session import cluster
     from kubectl_kpolicy.session.identity import who_am_i
 
-    user, at = (await who_am_i(client)).user or "somebody", f"{cluster.now():%Y-%m-%dT%H:%M:%SZ}"
+    user, at = (await who_am_i(client)).user or "somebody", rfc3339.write(cluster.now())
     event: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Event",

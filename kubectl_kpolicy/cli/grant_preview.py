@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from engine import vocabulary
 from engine.lang import wildcard
 from engine.record import replace
 from kubectl_kpolicy.grants.commands import GrantRequest, asked_of
@@ -60,7 +61,7 @@ def _print(reach: Reach, judged: Sequence[dict[str, str]], form: str) -> None:
     places = [{name: row.text(name) for name in names} for row in reach.flips]
     fresh = [one for one in judged if one not in places]
     if form:
-        data = {"apiVersion": "kpolicy.io/v1alpha1", "kind": "GrantPreview", "flips": places, "fromFile": fresh, "stays": reach.stays, "matchesLater": reach.fits_later}  # fmt: skip
+        data = {"apiVersion": vocabulary.KPOLICY, "kind": "GrantPreview", "flips": places, "fromFile": fresh, "stays": reach.stays, "matchesLater": reach.fits_later}  # fmt: skip
         sys.stdout.write(json_text(data) if form == "json" else yaml_text(data))
         return
     for one in (*places, *fresh):

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _query(args: argparse.Namespace) -> int:
     from engine.lang import gotext, jmes, yaml
-    from engine.lang.jmes.env import Env
+    from engine.lang.jmes.errors import Env
     from engine.lang.jmes.values import held
 
     named = args.query or args.expressions

@@ -182,7 +182,7 @@ def _lint(doc: dict[str, Any], at: Any) -> Iterable[Any]:
 def _lint_cel(value: Any) -> Iterable[Any]:
     from engine import lint
     from engine.model import Policy
-    from engine.model.celpolicies import Binding
+    from engine.model.policy import Binding
 
     if isinstance(value, Policy):
         return lint.lint_cel_policy(value)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from engine import vocabulary
+
 if TYPE_CHECKING:
     import argparse
 
@@ -36,7 +38,7 @@ def specification() -> dict[str, Any]:
     from . import COMMANDS, parser_of
 
     return {
-        "apiVersion": "kpolicy.io/v1alpha1",
+        "apiVersion": vocabulary.KPOLICY,
         "kind": "CommandSpec",
         "commands": {name: _described(parser_of(name)[0], text) for name, text in COMMANDS.items()},
         "exitCodes": {str(int(code)): code.name.lower() for code in ExitCode},

@@ -6,6 +6,8 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
+from engine import vocabulary
+
 from .flags import add_cluster_flags, list_request
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ def _run(args: argparse.Namespace) -> int:
         sys.stdout.write(table.text())
     else:
         numbers = {gauge.id: gauge.value for gauge in gauges}
-        write_object(sys.stdout, {"apiVersion": "kpolicy.io/v1alpha1", "kind": "Status", "counts": numbers}, args.output)  # fmt: skip
+        write_object(sys.stdout, {"apiVersion": vocabulary.KPOLICY, "kind": "Status", "counts": numbers}, args.output)  # fmt: skip
     return _verdict(args, world) if args.exit_code else 0
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from engine import vocabulary
+
 from .flags import add_cluster_flags, cluster_flags
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ def _run(args: argparse.Namespace) -> int:
     identity, answers, grants, context = cluster.with_client(cluster_flags(args), work)
     if args.output != "table":
         rows = [{"for": name, "right": str(right), "allowed": answers.get(right)} for name, group in wanted.items() for right in group]  # fmt: skip
-        made = {"apiVersion": "kpolicy.io/v1alpha1", "kind": "Identity", "user": identity.user, "groups": list(identity.groups), "context": context, "rights": rows, "grantPolicies": None if isinstance(grants, str) else grants}  # fmt: skip
+        made = {"apiVersion": vocabulary.KPOLICY, "kind": "Identity", "user": identity.user, "groups": list(identity.groups), "context": context, "rights": rows, "grantPolicies": None if isinstance(grants, str) else grants}  # fmt: skip
         write_object(sys.stdout, made, args.output)
         return 0
     _print(identity, answers, wanted, context, args.as_user)

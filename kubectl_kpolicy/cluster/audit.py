@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from engine import vocabulary
 from kubectl_kpolicy.output.fields import items, part, word
 from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant, minute
@@ -74,7 +75,7 @@ def _row(record: Object, segment: str, number: int) -> Row:
             "segment": segment,
             "namespace": word(target, "namespace"),
         },
-        {"apiVersion": "kpolicy.io/v1alpha1", "kind": KIND, "metadata": {"name": f"{segment}-{seq if isinstance(seq, int) else number}"}, **record},
+        {"apiVersion": vocabulary.KPOLICY, "kind": KIND, "metadata": {"name": f"{segment}-{seq if isinstance(seq, int) else number}"}, **record},
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from engine import vocabulary
 from engine.model.kinds import NAMESPACED
 from kubectl_kpolicy.output.fields import word
 from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from .cache import ClusterCache
 
-_USER, _BLOCK, _REQUEST_UID = "kpolicy.io/user", "kpolicy.io/block", "kpolicy.io/request-uid"
+_USER, _BLOCK, _REQUEST_UID = vocabulary.USER, vocabulary.BLOCK, vocabulary.REQUEST_UID
 _TEXT = re.compile(
     r"(?P<kind>[A-Za-z][\w.]*) (?P<place>\S+): (?:\[(?P<rule>[^\]]*)\] )?(?P<status>\w+) \(blocked\)"
     r"(?:; (?P<message>.*))?",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from engine import vocabulary
 from kubectl_kpolicy.output.fields import items, part, word
 from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant
@@ -71,7 +72,7 @@ def _receipt(cells: dict[str, Cell]) -> Object:
     """Return what a journal's entry is for machines: everything but the code."""
     at = cells["usedat"]
     return {
-        "apiVersion": "kpolicy.io/v1alpha1",
+        "apiVersion": vocabulary.KPOLICY,
         "kind": "JournalEntry",
         "metadata": {"name": str(cells["name"]).replace("/", "-").replace("#", "-")},
         "id": cells["id"],

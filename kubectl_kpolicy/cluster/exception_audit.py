@@ -1,6 +1,6 @@
 """What is wrong with exceptions as a whole: expired ones that are still there, orphans, unused, stale and over-broad ones.
 
-The engine's audit judges exceptions against policies (`engine.exceptions.audit`); what reports and Events tell of their use, and
+The engine's audit judges exceptions against policies (`engine.exceptions`); what reports and Events tell of their use, and
 how much they cover, is added here.
 """
 
@@ -137,7 +137,7 @@ def _by_engine(obj: Object, rules: dict[str, set[str]], now: datetime) -> Iterat
     if celkinds.is_cel(obj):
         yield from _of_cel(obj, rules, now)
         return
-    from engine.exceptions.audit import audit_exceptions
+    from engine.exceptions import audit_exceptions
     from engine.parse import parse_exception
 
     try:

@@ -1,12 +1,13 @@
 """Exceptions: whom they let through, until when, how much they were used, and what is wrong with them.
 
-Expiry is the engine's own decision (`engine.exceptions.cover`), so that what stands here is what admission does.
+Expiry is the engine's own decision (`engine.exceptions`), so that what stands here is what admission does.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine import vocabulary
 from engine.errors import EngineError
 from engine.grants.subjects import names_of
 from kubectl_kpolicy.output.fields import items, part, word
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from .cache import ClusterCache
 
-REASON, TICKET, OWNER, GRANT = "kpolicy.io/reason", "kpolicy.io/ticket", "kpolicy.io/requester", "kpolicy.io/grant"  # fmt: skip
+REASON, TICKET, OWNER, GRANT = vocabulary.REASON, vocabulary.TICKET, vocabulary.REQUESTER, vocabulary.GRANT  # fmt: skip
 
 
 def exception_rows(world: ClusterCache, now: datetime) -> list[Row]:
@@ -51,7 +52,7 @@ def ends_at(obj: Object) -> datetime | None:
             return celkinds.ends_at(obj)
         except EngineError:
             return None
-    from engine.exceptions.cover import expires_at
+    from engine.exceptions import expires_at
 
     exception = read(obj)
     return None if exception is None else expires_at(exception)

@@ -12,8 +12,7 @@ from engine.record import record, replace
 
 from . import celkinds
 from .cache import ClusterCache, Problem, Trouble
-from .problems import problem_of
-from .resources import JOURNAL, RESOURCES, TTL_OBJECTS, Resource
+from .resources import JOURNAL, RESOURCES, TTL_OBJECTS, Resource, problem_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

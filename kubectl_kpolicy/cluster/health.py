@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine import vocabulary
 from engine.record import record
 from kubectl_kpolicy.output.fields import items, part, word
 from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from .cache import ClusterCache
 
-OURS = "kpolicy.io/owner"
 _CRD_FIX = "kubectl kpolicy install --crds-only | kubectl apply -f -"
 
 
@@ -44,7 +44,7 @@ def checks(world: ClusterCache, now: datetime) -> list[Check]:
 def engine_of(world: ClusterCache) -> str:
     """Return whose webhooks answer admission: `kpolicy`, `Kyverno`, or nothing where that cannot be told."""
     hooks = (*world.objects("validatingwebhooks"), *world.objects("mutatingwebhooks"))
-    if any(OURS in part(hook, "metadata", "annotations") for hook in hooks):
+    if any(vocabulary.OWNER in part(hook, "metadata", "annotations") for hook in hooks):
         return "kpolicy"
     return "Kyverno" if any(map(_is_kyverno, hooks)) else ""
 
@@ -56,7 +56,7 @@ def _engine(world: ClusterCache) -> Iterator[Check]:
             "engine", "unknown", f"webhooks cannot be read: {problem.message}", problem.help
         )
         return
-    ours = [hook for hook in hooks if OURS in part(hook, "metadata", "annotations")]
+    ours = [hook for hook in hooks if vocabulary.OWNER in part(hook, "metadata", "annotations")]
     kyverno = [hook for hook in hooks if hook not in ours and _is_kyverno(hook)]
     if ours and kyverno:
         yield Check("engine", "fail", "webhooks of kpolicy and of Kyverno are both installed",
@@ -119,7 +119,7 @@ def _leaders(world: ClusterCache, now: datetime) -> Iterator[Check]:
 
     for lease in world.objects("leases"):
         name = word(lease, "metadata", "name")
-        if not name.startswith(("kyverno", "kpolicy")) or "kpolicy.io/kind" in part(lease, "metadata", "labels"):  # fmt: skip
+        if not name.startswith(("kyverno", "kpolicy")) or vocabulary.KIND in part(lease, "metadata", "labels"):  # fmt: skip
             continue
         renewed = instant(word(lease, "spec", "renewTime"))
         late = renewed is None or now - renewed > timedelta(minutes=1)
@@ -141,7 +141,7 @@ def rows_of(found: Iterable[Check]) -> list[Row]:
     rows = []
     for number, check in enumerate(found):
         obj = {
-            "apiVersion": "kpolicy.io/v1alpha1",
+            "apiVersion": vocabulary.KPOLICY,
             "kind": "Check",
             "metadata": {"name": check.name.replace(" ", "-")},
             "status": check.status,

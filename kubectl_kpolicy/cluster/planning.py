@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine import vocabulary
 from engine.cleanup.holds import hold_on_object
 from engine.errors import EngineError
+from engine.lang import rfc3339
 from engine.reach import Effect, out_of_reach, target_of
 from engine.record import record
 from kubectl_kpolicy.output.fields import items, word
+from kubectl_kpolicy.output.time_format import absolute
 
 from . import celkinds
-from .cleanup import is_of_label
+from .cleanup import hold_of, is_of_label
+from .details import Section
 from .fetching import named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from controllers.kube import Client
@@ -228,12 +232,12 @@ def as_object(one: Planned) -> Object:
     """Return a plan for one object as data; its fields are a promise."""
     metadata = one.object["metadata"]
     return {
-        "apiVersion": "kpolicy.io/v1alpha1",
+        "apiVersion": vocabulary.KPOLICY,
         "kind": "PlannedDeletion",
         "metadata": {"name": metadata["name"], "namespace": metadata.get("namespace", "")},
         "target": {key: one.object.get(key, "") for key in ("apiVersion", "kind")} | {"uid": metadata.get("uid", "")},
         "policy": one.by,
-        "at": one.at.strftime("%Y-%m-%dT%H:%M:%SZ") if one.at else "",
+        "at": rfc3339.write(one.at) if one.at else "",
         "goes": one.goes,
         "reason": one.reason,
         "propagation": one.propagation,
@@ -253,3 +257,35 @@ def named_in_full(one: Planned) -> str:
     place = f" in {metadata['namespace']}" if metadata.get("namespace") else ""
     takes = f" and {len(one.takes)} that belong to it" if one.takes else ""
     return f"{one.object['kind']}/{metadata['name']}{place}{takes}"
+
+
+# The preview of a clean-up as sections to read: when it runs, what holds it back, what goes with what, what stays and why.
+#
+# Apart from `planning`, which finds it out, because commands print the same plans as a table.
+
+_HOLDS = {"paused": "paused: nothing goes until it is resumed", "skip": "skipped: the next run passes everything over", "postponed": "postponed: nothing goes before then"}  # fmt: skip
+_UNREADABLE = "held back: its annotation cannot be read, so that nothing goes until that is changed"
+
+
+def preview(row: Row, plans: Sequence[Planned], now: datetime) -> list[Section]:
+    """Return what the next run of a row of Cleanup would do; `plans` are what was planned for it."""
+    going = [one for one in plans if one.goes]
+    staying = [one for one in plans if not one.goes]
+    hold = hold_of(row, now)
+    pairs = [("runs", absolute(row.moment("due")) or "never"), ("goes", str(len(going))), ("stays", str(len(staying)))]  # fmt: skip
+    if hold:
+        pairs.append(("held", _UNREADABLE if hold.is_unreadable else _HOLDS[hold.state]))
+    found = [Section("", pairs=tuple(pairs))]
+    for title, part in (("goes", going), ("stays", staying)):
+        if part:
+            found.append(Section(title, tuple(line for one in part for line in _lines(one))))
+    return found
+
+
+def _lines(one: Planned) -> Iterator[str]:
+    yield named_in_full(one)
+    yield f"  {one.reason}"
+    if one.owners:
+        yield f"  of {' < '.join(one.owners)}"
+    if one.takes:
+        yield f"  with {', '.join(one.takes)}"

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 from controllers.kube.accounts import ACCOUNTS, SPOKEN_AS, Job, account_user
 from controllers.kube.errors import KubeError
 from controllers.kube.kinds import Kind
+from engine import vocabulary
 from kubectl_kpolicy.output.fields import items, part, word
 
-from .health import OURS, Check, engine_of
+from .health import Check, engine_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -43,7 +44,7 @@ async def protection(client: Client, world: ClusterCache) -> list[Check]:
 
 def _our_hooks(world: ClusterCache) -> Iterator[Object]:
     for hook in (*world.objects("validatingwebhooks"), *world.objects("mutatingwebhooks")):
-        if OURS in part(hook, "metadata", "annotations"):
+        if vocabulary.OWNER in part(hook, "metadata", "annotations"):
             yield hook
 
 

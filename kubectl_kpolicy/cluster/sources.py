@@ -15,8 +15,7 @@ from controllers.kube.reflector import Selection
 from . import celkinds
 from .cache import ClusterCache, Problem, Trouble, key_of
 from .fetching import Scope, fetch_journal, fetch_labelled, named
-from .problems import problem_of
-from .resources import RESOURCES, Resource
+from .resources import RESOURCES, Resource, problem_of
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable

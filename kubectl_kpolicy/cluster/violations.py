@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from engine import vocabulary
 from kubectl_kpolicy.output.fields import items, part, word
 from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import absolute, instant
@@ -117,7 +118,7 @@ def _object(
     if cells["namespace"]:
         metadata["namespace"] = cells["namespace"]
     return {
-        "apiVersion": "kpolicy.io/v1alpha1",
+        "apiVersion": vocabulary.KPOLICY,
         "kind": "Violation",
         "metadata": metadata,
         "resource": {

@@ -6,6 +6,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Final
 
+from engine import vocabulary
 from engine.codes import use_name
 from engine.codes.requests import approval_of, read_request_id
 from engine.grants.subjects import subject_text
@@ -103,7 +104,7 @@ def _claim(flags: OtpRequest) -> int:
 def claim_of(use: str, user: str, groups: Sequence[str], namespace: str) -> Object:
     """Return the object by which `user` claims the code with this use; the code cannot be got back from it."""
     return {
-        "apiVersion": "kpolicy.io/v1alpha1",
+        "apiVersion": vocabulary.KPOLICY,
         "kind": "CodeClaim",
         "metadata": {"generateName": "claim-", "namespace": namespace},
         "spec": {"user": user, "groups": sorted({*groups}), "uses": [use]},

@@ -13,6 +13,7 @@ from engine.grants import issuing_policy, length_of, length_text, parse_grant, p
 from engine.grants.circumstances import readable_policies
 from engine.grants.issuing import LONGEST, own_refusals
 from engine.grants.subjects import ALL_RULES
+from engine.lang import rfc3339
 from engine.model.kinds import CEL_KINDS, is_of_cel
 from engine.record import record
 from kubectl_kpolicy.output.misuse import Misuse
@@ -80,7 +81,7 @@ def document(
     spec: Object = {
         "user": wanted.user,
         "issuedBy": issuer,
-        "expiresAt": ends.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "expiresAt": rfc3339.write(ends),
         "verifier": verifier_of(code),
         "binding": {
             "policy": wanted.policy,

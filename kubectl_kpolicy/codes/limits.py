@@ -10,10 +10,10 @@ from controllers.store.throttles import (
     MINTED,
     MOST_WRONG,
     MOST_WRONG_MONTHLY,
-    USER,
     WRONG,
     counts_in,
 )
+from engine import vocabulary
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,10 +38,10 @@ def _standing(lease: Object, now: datetime) -> Object:
     minute, month = counts.within_minute(WRONG, now), counts.within_month(WRONG, now)
     state = "locked" if month >= MOST_WRONG_MONTHLY else "slowed" if minute >= MOST_WRONG else "open"  # fmt: skip
     return {
-        "apiVersion": "kpolicy.io/v1alpha1",
+        "apiVersion": vocabulary.KPOLICY,
         "kind": "CodeStanding",
         "metadata": {"name": metadata["name"], "namespace": metadata.get("namespace", "")},
-        "user": str((metadata.get("annotations") or {}).get(USER) or ""),
+        "user": str((metadata.get("annotations") or {}).get(vocabulary.USER) or ""),
         "state": state,
         "wrong": {"minute": minute, "month": month},
         "offered": {"minute": counts.within_minute(MINTED, now)},

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from engine import vocabulary
 from engine.errors import DocumentError, EngineError, Location
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def seal(code: str, name: str, key: Any) -> Object:
         spec = {"algorithm": RSA, "sealed": _text(key.encrypt(code.encode(), _oaep()))}
     else:
         spec = _agreed(code, name, key)
-    return {"apiVersion": "kpolicy.io/v1alpha1", "kind": KIND, "metadata": {"name": name}, "spec": {"recipient": fingerprint(key), **spec}}  # fmt: skip
+    return {"apiVersion": vocabulary.KPOLICY, "kind": KIND, "metadata": {"name": name}, "spec": {"recipient": fingerprint(key), **spec}}  # fmt: skip
 
 
 def sealed_about(code: str, obj: Object, key: Any) -> Object:

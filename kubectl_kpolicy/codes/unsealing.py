@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from engine import vocabulary
 from engine.codes import canonical, issued_name
 from engine.errors import EngineError
+from engine.lang import rfc3339
 from kubectl_kpolicy.output.misuse import Misuse
 
 from .showing import read_code
@@ -59,9 +61,9 @@ async def announce(client: Client, code: str, system: str) -> None:
     from kubectl_kpolicy.session import cluster
     from kubectl_kpolicy.session.identity import who_am_i
 
-    name, at = issued_name(code), f"{cluster.now():%Y-%m-%dT%H:%M:%SZ}"
+    name, at = issued_name(code), rfc3339.write(cluster.now())
     user = (await who_am_i(client)).user or "somebody"
-    about = {"apiVersion": "kpolicy.io/v1alpha1", "kind": "OneTimeCode", "name": name, "namespace": system}  # fmt: skip
+    about = {"apiVersion": vocabulary.KPOLICY, "kind": "OneTimeCode", "name": name, "namespace": system}  # fmt: skip
     event: Object = {
         "apiVersion": "v1",
         "kind": "Event",

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.grants import length_of, length_text
-from engine.grants.model import instant_of
+from controllers.kube import Discovery
+from controllers.kube.errors import KubeError, NotFound
+from controllers.kube.kinds import CLUSTER_POLICIES, POLICIES
+from engine.autogen import expand
+from engine.errors import EngineError
+from engine.grants import length_of, length_text, parse_grant
+from engine.grants.subjects import ALL_RULES
+from engine.lang import rfc3339
+from engine.lang.wildcard import has_wildcard
+from engine.model.kinds import BY_NAME, identity, is_of_cel, named
+from engine.parse import parse_policy
 from engine.record import replace
+from kubectl_kpolicy.cluster import celkinds
 from kubectl_kpolicy.output.misuse import Misuse
+from kubectl_kpolicy.session.errors import Refused
 from kubectl_kpolicy.session.targets import Target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from controllers.kube import Client, Kind
+    from engine.grants import Grant
     from engine.model import Object
 
     from .requests import Ask
@@ -40,7 +53,7 @@ def read_instant(text: str) -> datetime | None:
     """Read an instant; None where none is given. Raises EngineError."""
     if not text:
         return None
-    found = instant_of(text)
+    found = rfc3339.read(text)
     if found is None:
         raise Misuse(f"`{text}` is no instant", help="write 2026-01-31T17:00:00Z")
     return found
@@ -93,3 +106,101 @@ def asks(base: Ask, targets: Sequence[Target]) -> list[Ask]:
         )
         for one in targets
     ]
+
+
+# What a request names that the cluster does not have: a policy, a rule of it, an object; a grant for nothing looks like help.
+#
+# An object may be missing because it was just denied, and a policy may come later, so what is missing is said and refuses nothing
+# but an emergency, which nobody else looks at before it is active.
+
+
+async def missing(client: Client, obj: Object) -> list[str]:
+    """Return a sentence for each name of a request that nothing has; what cannot be read is not called missing.
+
+    Raises Refused where an emergency names a policy or rule that is not there.
+    """
+    grant = parse_grant(obj)
+    lacking = await _missing_rules(client, grant)
+    if grant.emergency and lacking:
+        raise Refused(f"refused: {lacking[0]}, and nobody looks at an emergency before it is active")  # fmt: skip
+    return [*lacking, *await _missing_object(client, grant)]
+
+
+async def _missing_rules(client: Client, grant: Grant) -> list[str]:
+    if has_wildcard(grant.policy):
+        return []
+    try:
+        policy = await _policy(client, grant.policy)
+    except EngineError:
+        # what cannot be read is not called missing, and what means no kind is refused with its reason
+        return []
+    if policy is None:
+        return [f"there is no policy `{grant.policy}`"]
+    if is_of_cel(grant.policy):
+        return []
+    try:
+        rules = [rule.name for rule in expand(parse_policy(policy, strict=False))]
+    except EngineError:
+        return []
+    lost = [name for name in grant.rules if not has_wildcard(name) and name not in rules]
+    return [f"policy `{grant.policy}` has no rule `{name}`; it has {', '.join(rules)}" for name in lost]  # fmt: skip
+
+
+async def _policy(client: Client, policy: str) -> Object | None:
+    """Return the policy with an identity; None where there is none. Raises KubeError and PolicyError."""
+    kind, key = named(policy)
+    if not kind.is_cel:
+        return await _found(client, POLICIES if kind.is_namespaced else CLUSTER_POLICIES, key)
+    served = await celkinds.kinds(client, celkinds.POLICIES)
+    same = next((one for one in served if one.kind == kind.kind), None)
+    return None if same is None else await _found(client, same, key)
+
+
+async def _found(client: Client, kind: Kind, key: str) -> Object | None:
+    namespace, _, name = key.rpartition("/")
+    try:
+        found = await client.get(kind, name, namespace)
+    except NotFound:
+        return None
+    return {"apiVersion": kind.api_version, "kind": kind.kind, **found}
+
+
+async def resolved(client: Client, ask: Ask) -> Ask:
+    """Return a request whose policy is named with its kind, where somebody wrote the name alone of one written in CEL.
+
+    A classic policy of that name goes first. Raises Misuse where several others have the name.
+    """
+    if is_of_cel(ask.policy) or "/" in ask.policy or has_wildcard(ask.policy) or ask.rules != ALL_RULES:  # fmt: skip
+        return ask
+    try:
+        if await _found(client, CLUSTER_POLICIES, ask.policy) is not None:
+            return ask
+        alike = [
+            identity(kind.kind, key)
+            for kind in await celkinds.kinds(client, celkinds.POLICIES)
+            if kind.kind in BY_NAME
+            and (key := f"{ask.namespace}/{ask.policy}" if kind.namespaced else ask.policy)
+            and await _found(client, kind, key) is not None
+        ]
+    except KubeError:
+        return ask
+    if len(alike) > 1:
+        raise Misuse(f"several policies are called `{ask.policy}`", help=f"write one of {', '.join(alike)}")  # fmt: skip
+    return replace(ask, policy=alike[0], rules=()) if alike else ask
+
+
+async def _missing_object(client: Client, grant: Grant) -> list[str]:
+    if not grant.target or has_wildcard(grant.target) or has_wildcard(grant.kind):
+        return []
+    discovery = Discovery(client)
+    try:
+        await discovery.refresh()
+        kind = discovery.named(grant.kind)
+        if kind is None:
+            return [f"the server has no kind `{grant.kind}`"]
+        await client.get(kind, grant.target, grant.namespace if kind.namespaced else "")
+    except NotFound:
+        return [f"there is no {grant.kind} `{grant.target}` in namespace {grant.namespace} yet"]
+    except KubeError:
+        return []
+    return []

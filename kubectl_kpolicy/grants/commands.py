@@ -17,10 +17,10 @@ from kubectl_kpolicy.session.identity import somebody
 from kubectl_kpolicy.session.targets import Target, read_rule, with_kinds
 
 from . import arguments, messages
+from .arguments import missing, resolved
 from .decisions import decide
-from .naming import missing, resolved
+from .outcome import ENDS, SETTLED, settled
 from .requests import Ask, hand_in, judge, manifest
-from .wait import ENDS, SETTLED, settled
 
 if TYPE_CHECKING:
     from controllers.kube import Access, Client

@@ -13,9 +13,9 @@ from engine.errors import EngineError
 from engine.grants import GrantPolicy, chosen_policy, length_of, length_text, parse_grant
 from engine.grants.blocks import read_block_id
 from engine.grants.circumstances import circumstances_of, readable_policies
-from engine.grants.model import instant_of
 from engine.grants.requests import longest_of
 from engine.grants.subjects import subject_text
+from engine.lang import rfc3339
 from engine.model.kinds import is_of_cel
 from engine.record import record, replace
 from kubectl_kpolicy.cluster import celkinds
@@ -185,7 +185,7 @@ def _incomplete(draft: Draft) -> Iterator[str]:
         yield "name a policy and an object, such as `require-labels/check-team` and `Deployment/web`"
     if length_of(draft.length) is None:
         yield f"`{draft.length}` is no length of time; try `2h` or `30m`"
-    if draft.start and instant_of(draft.start) is None:
+    if draft.start and rfc3339.read(draft.start) is None:
         yield f"`{draft.start}` is no instant; write 2026-01-31T17:00:00Z"
     if draft.uses and not _is_count(draft.uses):
         yield f"`{draft.uses}` is no number of uses"

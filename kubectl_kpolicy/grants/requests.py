@@ -9,7 +9,7 @@ from controllers.kube.errors import Forbidden, KubeError, NotFound
 from controllers.kube.kinds import GRANT_POLICIES, GRANTS
 from engine.grants import chosen_policy, length_of, parse_grant
 from engine.grants.circumstances import circumstances_of, readable_policies
-from engine.grants.model import instant_of
+from engine.lang import rfc3339
 from engine.record import record
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session.errors import of_server, refused_by
@@ -142,7 +142,7 @@ async def successor(client: Client, place: tuple[str, str], who: Identity, ask: 
     earlier, spec = parse_grant(obj), obj["spec"]
     if length_of(ask.length) is None:
         raise Misuse(f"`{ask.length}` is no length of time", help="write --for 4h, 90m or 2d")
-    ends = instant_of(str(earlier.status.get("expiresAt") or ""))
+    ends = rfc3339.read(str(earlier.status.get("expiresAt") or ""))
     made = Ask(
         policy=earlier.policy,
         rules=earlier.rules,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from engine.lang import rfc3339
+
 if TYPE_CHECKING:
     from kubectl_kpolicy.output.rows import Cell
 
@@ -13,12 +15,8 @@ _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86_400, 365 * 86_400
 
 def instant(value: Any) -> datetime | None:
     """Return the instant that the API writes as RFC 3339 or as `{seconds, nanos}`; None for anything else."""
-    if isinstance(value, str) and value:
-        try:
-            found = datetime.fromisoformat(value)
-        except ValueError:
-            return None
-        return found if found.tzinfo else found.replace(tzinfo=UTC)
+    if isinstance(value, str):
+        return rfc3339.read(value)
     seconds = value.get("seconds") if isinstance(value, dict) else None
     if not isinstance(seconds, int) or not 0 < seconds < 253_402_300_800:
         return None
@@ -86,9 +84,7 @@ def minute(value: Cell, now: datetime) -> str:
 
 def absolute(value: Cell) -> str:
     """Return an instant in full, RFC 3339 in UTC."""
-    return (
-        value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if isinstance(value, datetime) else ""
-    )
+    return rfc3339.write(value) if isinstance(value, datetime) else ""
 
 
 def length_of(text: str) -> timedelta | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engine import vocabulary
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def exception(
             help='add --any "kind=Pod,name=test-*" or --all',
         )
     return {
-        "apiVersion": "kyverno.io/v2",
+        "apiVersion": vocabulary.KYVERNO_V2,
         "kind": "PolicyException",
         "metadata": {"name": name, **({"namespace": namespace} if namespace else {})},
         "spec": {

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from engine.errors import EngineError
 
 from .children import child_environment
-from .locks import holder_of
+from .processes import holder_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

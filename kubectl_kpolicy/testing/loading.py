@@ -18,12 +18,10 @@ from kubectl_kpolicy.apply.mocks import (
     with_objects,
 )
 from kubectl_kpolicy.apply.names import identity
-from kubectl_kpolicy.apply.namespaces import namespaces_by_name
 from kubectl_kpolicy.apply.payloads import Payload, read_payloads
-from kubectl_kpolicy.apply.scope import Scopes
+from kubectl_kpolicy.apply.scope import Scopes, namespaces_by_name
 from kubectl_kpolicy.apply.shapes import check_shape
-from kubectl_kpolicy.apply.user import read_user
-from kubectl_kpolicy.apply.values import NO_VALUES, read_values, values_of
+from kubectl_kpolicy.apply.values import NO_VALUES, read_user, read_values, values_of
 from kubectl_kpolicy.session.sources import (
     files_at,
     first_document,

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.errors import DocumentError
+from engine.lang import wildcard
 from engine.model import RuleResult, Status
 from engine.model.kinds import BY_NAME
+from engine.record import record
 from kubectl_kpolicy.apply.documents import objects_of
 from kubectl_kpolicy.apply.names import identity
-from kubectl_kpolicy.apply.namespaces import labels_by_namespace
 from kubectl_kpolicy.apply.payloads import KUBERNETES, is_timed, mode_of
 from kubectl_kpolicy.apply.processor import PolicyAnswer, Processor, Setting
+from kubectl_kpolicy.apply.scope import labels_by_namespace
 from kubectl_kpolicy.apply.values import variants
 from kubectl_kpolicy.apply.verdicts import shown_status
 from kubectl_kpolicy.session.sources import files_at, read_file
 
-from .compare import difference
 from .format import Declared
-from .selector import Selector
-from .verdict import (
-    NOT_FOUND,
-    OK,
-    Answered,
-    answered_row,
-    missing_row,
-    silent_row,
-)
+from .verdict import NOT_FOUND, OK, Answered, answered_row, difference, missing_row, silent_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,6 +31,47 @@ if TYPE_CHECKING:
     from .format import Expectation
     from .loading import Bench
     from .verdict import Row
+
+# `--test-case-selector "policy=…,rule=…,resource=…"`: which expectations of a run are looked at.
+
+KEYS = ("policy", "rule", "resource")
+
+
+@record
+class Selector:
+    """Wildcard patterns for the names of policy, rule and resource."""
+
+    policy: str = "*"
+    rule: str = "*"
+    resource: str = "*"
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing is left out."""
+        return self.policy == self.rule == self.resource == "*"
+
+    def takes(self, policy: str, rule: str, resource: str) -> bool:
+        """Return whether a row with these names is looked at."""
+        return (
+            wildcard.match(self.policy, policy)
+            and wildcard.match(self.rule, rule)
+            and wildcard.match(self.resource, resource)
+        )
+
+
+def parse_selector(text: str) -> Selector:
+    """Read `policy=a,rule=b,resource=c` in any order, each part optional; raises DocumentError for other keys."""
+    found: dict[str, str] = {}
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        key, equals, value = part.partition("=")
+        if not equals or key.strip() not in KEYS:
+            raise DocumentError(
+                f"cannot read `{part}` of the test case selector",
+                help="write it as policy=NAME,rule=NAME,resource=NAME",
+            )
+        found[key.strip()] = value.strip() or "*"
+    return Selector(**found)
+
 
 ALL = Selector()
 NOT_EVALUATED = "Not evaluated"

@@ -13,7 +13,7 @@ from textual.widgets import Input, Static
 
 from kubectl_kpolicy.actions.catalog import registry
 from kubectl_kpolicy.actions.executor import ActionExecutor
-from kubectl_kpolicy.actions.refusals import refusal
+from kubectl_kpolicy.actions.registry import refusal
 from kubectl_kpolicy.actions.screens import LISTINGS, SCREENS
 from kubectl_kpolicy.cluster import pulse
 from kubectl_kpolicy.cluster.details import sections
@@ -23,17 +23,16 @@ from kubectl_kpolicy.output.fields import word
 from kubectl_kpolicy.session.identity import Identity
 
 from .chrome import footer_keys, header_parts
+from .command_line import Everything
 from .commands import is_told, line_of
 from .explaining import ExplainView
 from .handlers import handle
 from .handlers.input_line import Form, changed, done, follow_labels, typed
 from .handlers.jump import open_door
-from .history import History, Place
+from .handlers.navigation import History, Place
 from .modals.reveal import Secret
-from .palette import Everything
-from .redraw import Pace
 from .themes import THEMES, AsciiLines, theme_name
-from .views import ListView
+from .views import ListView, Pace
 from .widgets.detail import Detail
 from .widgets.entry import Entry
 from .widgets.frame import Crumbs, Footer, Header

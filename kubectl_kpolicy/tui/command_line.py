@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from engine.record import record
 from kubectl_kpolicy.actions.screens import LISTINGS, SCREENS, listing_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .app import Console
 
 _EXTRA = {"q": "quit", "q!": "quit", "quit": "quit", "exit": "quit", "help": "help", "h": "help"}
 _VERBS = ("ns", "view", "theme", "write", "readonly", "ctx", "explain", "at", "save")
@@ -50,3 +59,41 @@ def _unknown(name: str) -> str:
     words = [*_VERBS, *_EXTRA, *SCREENS, *(alias for one in LISTINGS.values() for alias in one.aliases)]  # fmt: skip
     near = get_close_matches(name, words, 1)
     return f"`{name}` is no screen" + (f"; did you mean `{near[0]}`?" if near else "; ? lists them")
+
+
+# The palette: every action, screen and saved view, found by any letters of its words.
+
+_Entry = tuple[str, str, "Callable[[], object]"]
+
+
+class Everything(Provider):
+    """Offers what the registry and the console know."""
+
+    @property
+    def _console(self) -> Console:
+        return cast("Console", self.app)
+
+    def _entries(self) -> Iterator[_Entry]:
+        app = self._console
+        for action in app.registry.on(app.current):
+            refused = app.refusal(action)
+            keys = ", ".join(app.registry.keys(action))
+            if not refused:
+                yield f"{action.title}  [{keys}]", action.help, partial(app.perform, action)
+        for screen in SCREENS:
+            yield f"Go to {screen}", "Open this screen.", partial(app.go, screen)
+        for name, text in app.settings.views.items():
+            yield f"View {name}", text, partial(app.open_view, name)
+
+    async def discover(self) -> Hits:
+        """Offer everything before anything was typed."""
+        for title, help_text, run in self._entries():
+            yield DiscoveryHit(title.replace("[", r"\["), run, text=title, help=help_text)
+
+    async def search(self, query: str) -> Hits:
+        """Offer what fits."""
+        matcher = self.matcher(query)
+        for title, help_text, run in self._entries():
+            score = matcher.match(f"{title} {help_text}")
+            if score > 0:
+                yield Hit(score, matcher.highlight(title), run, text=title, help=help_text)

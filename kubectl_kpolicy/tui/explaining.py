@@ -9,9 +9,8 @@ from rich.text import Text
 from textual.containers import Vertical
 from textual.widgets import Static, Tree
 
-from kubectl_kpolicy.output.cells import plain
+from kubectl_kpolicy.output.cells import mark_of, plain
 from kubectl_kpolicy.output.explanation import cut
-from kubectl_kpolicy.output.marks import mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

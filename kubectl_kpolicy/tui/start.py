@@ -22,8 +22,7 @@ from kubectl_kpolicy.cluster.violations import all_rows
 from kubectl_kpolicy.grants.form import GrantForm
 from kubectl_kpolicy.output.time_format import instant
 from kubectl_kpolicy.session.cluster import ClusterFlags, access_of
-from kubectl_kpolicy.session.shown import load_columns
-from kubectl_kpolicy.session.watermark import load_seen, save_seen
+from kubectl_kpolicy.session.kept import load_columns, load_seen, save_seen
 
 from .app import Console
 from .serving import end_with_server, is_served

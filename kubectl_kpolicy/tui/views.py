@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.containers import Vertical
 from textual.widgets import Static
 
+from engine.record import record
+from kubectl_kpolicy.cluster.knowledge import Sight, known
+from kubectl_kpolicy.cluster.resources import RESOURCES
 from kubectl_kpolicy.output.cells import plain
 
-from .screen_status import Condition, standing
 from .state import ListState
 from .widgets.table import PolicyTable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from textual.app import ComposeResult
@@ -22,7 +26,6 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.output.rows import Listing
 
-    from .screen_status import Standing
     from .state import Shown
 
 
@@ -91,3 +94,120 @@ def _words(found: Standing) -> Text:
 def _escaped(text: str) -> str:
     """Return a text in which brackets are no markup, for border titles."""
     return plain(text).replace("[", r"\[")
+
+
+# How things stand with what a screen shows: loading, hindered, stale, empty or fine, and in words why and what next.
+
+
+class Condition(StrEnum):
+    """Whether rows can be shown, and whether they can be believed."""
+
+    FINE = "fine"
+    EMPTY = "empty"
+    LOADING = "loading"
+    HINDERED = "hindered"
+    STALE = "stale"
+
+
+@record
+class Standing:
+    """The condition, a sentence about it, and the next step."""
+
+    condition: Condition
+    text: str = ""
+    help: str = ""
+
+    @property
+    def hides_rows(self) -> bool:
+        """Whether there is nothing to show but the words."""
+        return self.condition not in (Condition.FINE, Condition.STALE)
+
+
+def standing(state: ListState, shown: Shown, world: ClusterCache, now: datetime) -> Standing:
+    """Return how things stand with a list screen; only where all is known, no rows means that there is nothing."""
+    listing = state.listing
+    knowledge = known(world, listing)
+    said = knowledge.said(now)
+    advice = knowledge.problem.help if knowledge.problem is not None else ""
+    waits = knowledge.sight is Sight.LOADING or (knowledge.sight is Sight.PARTLY and not said)
+    if shown.lines:
+        condition = Condition.STALE if knowledge.sight is Sight.STALE else Condition.FINE
+        if waits:
+            said = f"more is on its way: {_awaited(listing, world)}"
+        return Standing(condition, said, advice)
+    if not shown.total and listing.noun != "health":
+        if waits:
+            return Standing(Condition.LOADING, f"waiting for the API server: {_awaited(listing, world)}", "rows show as soon as they come")  # fmt: skip
+        if said:
+            return Standing(Condition.HINDERED, said, advice)
+    if shown.total:
+        text = f"none of {shown.total} rows fits {_limits(state)}"
+        return Standing(Condition.EMPTY, f"{text}; {said}" if said else text, _way_out(state))
+    return Standing(Condition.EMPTY, listing.empty, listing.next_step)
+
+
+def _awaited(listing: Listing, world: ClusterCache) -> str:
+    names = [name for name in listing.needs if not world.is_synced(name)]
+    return ", ".join(_what(names))
+
+
+def _what(names: Iterable[str]) -> list[str]:
+    return [RESOURCES[name].what if name in RESOURCES else name for name in names]
+
+
+def _limits(state: ListState) -> str:
+    limits = [f"`{state.filter.text}`"] if state.filter.text else []
+    if state.failures and state.listing.failures is not None:
+        limits.append(f"{state.listing.narrowed} only")
+    if state.namespace:
+        limits.append(f"namespace {state.namespace}")
+    if state.hidden:
+        limits.append(f"{len(state.hidden)} ignored")
+    return ", ".join(limits) or "the screen"
+
+
+def _way_out(state: ListState) -> str:
+    ways = ["esc clears the filter"] if state.filter.text else []
+    if state.failures and state.listing.failures is not None:
+        ways.append("! shows everything")
+    if state.namespace:
+        ways.append("0 shows all namespaces")
+    return "; ".join(ways)
+
+
+# When changes of the cluster cache are drawn: soon where drawing is quick, more rarely where it is not, and not between two quick keys.
+#
+# Knows no widgets; time comes from whoever asks.
+
+_SHARE = 5.0
+"""Drawing may take one part in so many of the time."""
+
+_DEAR, _BETWEEN_KEYS, _LONGEST = 0.03, 0.15, 1.0
+
+
+class Pace:
+    """See the module; all instants are seconds of one clock that never goes back."""
+
+    def __init__(self) -> None:
+        self._cost = 0.0
+        self._ended = -_LONGEST
+        self._pressed = -_LONGEST
+
+    def __repr__(self) -> str:
+        return f"<Pace {self._cost * 1000:.0f} ms>"
+
+    def drew(self, began: float, ended: float) -> None:
+        """Note when something was drawn."""
+        self._cost, self._ended = ended - began, ended
+
+    def pressed(self, at: float) -> None:
+        """Note that a key was pressed."""
+        self._pressed = at
+
+    def is_due(self, now: float) -> bool:
+        """Tell whether changes may be drawn now; they never wait longer than a second beyond their share."""
+        since = now - self._ended
+        if since < _SHARE * self._cost:
+            return False
+        hurries = self._cost > _DEAR and now - self._pressed < _BETWEEN_KEYS
+        return not hurries or since > _SHARE * self._cost + _LONGEST

@@ -17,7 +17,7 @@ BREACHES = {
     "kubectl_kpolicy/cli/version.py": "import textual",
     "controllers/kube/errors.py": "import controllers.lookups.errors",
     "controllers/lookups/errors.py": "import kubernetes",
-    "controllers/runtime/admission_limiter.py": "import aiohttp",
+    "controllers/runtime/queues.py": "import aiohttp",
 }
 NOTICED = (
     "people's tools stand on the cluster parts",

@@ -8,8 +8,8 @@ import orjson
 
 from engine.errors import DocumentError, EvaluationError, LimitError
 from engine.lang.pattern import check_anchors, compile_pattern
-from engine.mutate.diff import diff
 from engine.mutate.handler import apply_json6902, apply_strategic
+from engine.mutate.operations import diff
 from tests.fuzz import trees
 from tests.fuzz.corpora import seeds_of
 from tests.fuzz.target import Target

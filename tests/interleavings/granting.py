@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from controllers.webhook.granted import NotGranted, check_granted
+from controllers.webhook.grants import NotGranted, check_granted
 from engine.exceptions import compile_exception, covers
 from engine.grants import (
     Circumstances,
@@ -24,8 +24,8 @@ from engine.grants import (
     parse_grant,
     parse_grant_policy,
 )
+from engine.grants.cause import granted_by
 from engine.grants.lifecycle import status_of
-from engine.grants.uses import granted_by
 from engine.model import review_of
 from engine.parse import parse_exception
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from engine.grants import Grant, GrantStatus
-    from engine.grants.uses import Granted
+    from engine.grants.cause import Granted
     from engine.model import Object
 
 NOON: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from controllers.store import uses as stored_uses
 from controllers.store.uses import SAME_ATTEMPT, CodeUseRecord
-from engine.codes import Binding, Key, body_digest, minting, slot_of, text, violation_of
+from engine.codes import Binding, Key, body_digest, minting, slot_of, violation_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,7 +138,7 @@ class Redeeming:
         for user in self.setting.users:
             for body in self.setting.bodies:
                 for number, (code, _, _) in enumerate(world.codes):
-                    for written in (text.shown(code), code.lower()) if self.setting.spelling else (code,):  # fmt: skip
+                    for written in (minting.shown(code), code.lower()) if self.setting.spelling else (code,):  # fmt: skip
                         made = Request(user, uid, body, written)
                         if made not in world.requests:
                             label = f"{user} sends {body} with code {number} as {written[:5]}…"
@@ -200,7 +200,7 @@ class Redeeming:
         self, world: World, one: Request, rest: tuple[Request, ...]
     ) -> Iterator[tuple[str, World]]:
         """Look whether a code is free and take that for granted: what must not be done."""
-        if all(use.name != text.use_name(one.found) for use in world.uses):
+        if all(use.name != minting.use_name(one.found) for use in world.uses):
             yield "its code is good and free", world._replace(requests=(*rest, one._replace(phase="free")))  # fmt: skip
         else:
             yield "finds its code used", world._replace(requests=rest)
@@ -209,7 +209,7 @@ class Redeeming:
         return one._replace(phase="judged", found=code, judged_at=world.now, policy=world.policy)
 
     def _stored(self, world: World, one: Request, rest: tuple[Request, ...]) -> World:
-        code = text.canonical(one.code) or ""
+        code = minting.canonical(one.code) or ""
         seen = tuple(sorted((*world.transitions, code)))
         broken = self._broken_by(world, one, code)
         return world._replace(requests=rest, stored=one.body, transitions=seen, broken=broken)
@@ -227,7 +227,7 @@ class Redeeming:
         """Return the first code of this slot that was not used."""
         used, slot = {use.name for use in world.uses}, slot_of(self._at(world.now), SLOT)
         codes = (minting.mint(_KEYS[world.keys[0]], self._binding(wanted), slot, number) for number in range(minting.MAX_NUMBER))  # fmt: skip
-        return next(code for code in codes if text.use_name(code) not in used)
+        return next(code for code in codes if minting.use_name(code) not in used)
 
     def _good(self, world: World, one: Request) -> str | None:
         wanted = Wanted(one.user, one.body, world.policy)
@@ -250,7 +250,7 @@ class Redeeming:
 
     def _attempt(self, world: World, one: Request) -> CodeUseRecord:
         return CodeUseRecord(
-            name=text.use_name(one.found),
+            name=minting.use_name(one.found),
             user=one.user,
             policy=POLICY,
             rules=("host-pid",),

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from controllers.store import uses as stored_uses
-from controllers.webhook import granted as granting_at_admission
-from engine.codes import binding, minting, text
-from engine.exceptions import cover
+from controllers.webhook import grants as granting_at_admission
+from engine import exceptions
+from engine.codes import binding, minting
 from engine.grants import approvals, lifecycle
-from engine.grants.uses import Granted
+from engine.grants.cause import Granted
 
 from . import granting, redeeming
 from .granting import ROBOT, Granting
@@ -122,14 +122,14 @@ def test_a_later_end_is_found_where_instants_are_settled_again(monkeypatch):
 
 
 def test_a_later_end_is_found_where_exceptions_outlive_their_instant(monkeypatch):
-    monkeypatch.setattr(cover.CompiledException, "is_expired", lambda *_: False)
+    monkeypatch.setattr(exceptions.CompiledException, "is_expired", lambda *_: False)
 
     assert "let pass after it" in promise(searched(grants("an exception that people")))
 
 
 def test_a_later_end_is_found_where_the_instant_itself_still_counts(monkeypatch):
     monkeypatch.setattr(
-        cover.CompiledException, "is_expired", lambda self, now: now > self.expires_at
+        exceptions.CompiledException, "is_expired", lambda self, now: now > self.expires_at
     )
 
     assert "let pass after it" in promise(searched(grants("an exception that people")))
@@ -224,7 +224,7 @@ def test_a_code_that_never_ends_is_found(monkeypatch):
 
 
 def test_a_code_that_is_written_in_two_ways_is_one_code():
-    assert text.canonical(text.shown("0" * 20)) == text.canonical("0" * 20)
+    assert minting.canonical(minting.shown("0" * 20)) == minting.canonical("0" * 20)
 
 
 def binding_without(whole: Any, part: str) -> Any:

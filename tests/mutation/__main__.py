@@ -43,10 +43,9 @@ class Room(NamedTuple):
 _MATCH = Part(
     (
         "engine/match",
-        "engine/exceptions",
+        "engine/exceptions.py",
         "engine/evaluate/conditions.py",
         "engine/lang/operators",
-        "engine/lang/operators.py",
         "engine/lang/pattern",
     ),
     (
@@ -79,7 +78,7 @@ _REDEMPTION = Part(
     ),
 )
 _GUARDS = Part(
-    ("controllers/manifests/guards.py", "controllers/webhook/granted.py"),
+    ("controllers/manifests/guards.py", "controllers/webhook/grants.py"),
     (
         "tests/controllers/manifests/test_guards.py",
         f"{_WEBHOOK}/test_granted_exceptions.py",
@@ -87,7 +86,7 @@ _GUARDS = Part(
     ),
 )
 _REACH = Part(
-    ("engine/reach.py", "controllers/webhook/reach.py"),
+    ("engine/reach.py", "controllers/webhook/grants.py"),
     (
         "tests/engine/test_reach.py",
         f"{_WEBHOOK}/test_grant_admission.py",
@@ -105,7 +104,7 @@ _APPROVALS = Part(
     ("tests/engine/grants", f"{_WEBHOOK}/test_code_approvals.py"),
 )
 _AUDIT = Part(
-    ("engine/audit", "controllers/store/audit.py"),
+    ("engine/audit.py", "controllers/store/audit.py"),
     (
         "tests/engine/audit",
         "tests/controllers/loops/test_auditing.py",

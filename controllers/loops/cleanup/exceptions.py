@@ -15,7 +15,7 @@ from controllers.store.events import about_exception
 from controllers.store.exceptions import exception_key
 from controllers.store.policies import is_cel
 from engine.errors import EngineError
-from engine.exceptions.cover import NEVER_VALID
+from engine.exceptions import NEVER_VALID
 
 from .deleting import LONGEST_SLEEP, delete
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from controllers.loops.context import LoopContext
     from controllers.runtime.cluster_cache import Change
     from engine.model import PolicyException
-    from engine.model.celpolicies import CelException
+    from engine.model.policy import CelException
 
 _log = logging.getLogger(__name__)
 

@@ -21,6 +21,7 @@ from engine.cleanup.plan import plan, run_of
 from engine.cleanup.timed import is_deleting, read_timed
 from engine.errors import EngineError
 from engine.evaluate.asking import conclude_later
+from engine.lang import rfc3339
 
 from .candidates import candidates
 from .deleting import LONGEST_SLEEP, delete
@@ -184,7 +185,7 @@ class CleanupLoop:
         metadata = obj["metadata"]
         body = {
             "metadata": {"uid": metadata["uid"]},
-            "status": {"lastExecutionTime": now.strftime("%Y-%m-%dT%H:%M:%SZ")},
+            "status": {"lastExecutionTime": rfc3339.write(now)},
         }
         try:
             await self._context.client.patch(

@@ -19,9 +19,8 @@ from controllers.loops.counting import counted
 from controllers.loops.notices import Notices
 from controllers.store.uses import UNPROVEN, state_of
 from engine.codes import body_digest
-from engine.grants.model import instant_of
-
-from .records import issue_record, outcome_record, use_record, void_record
+from engine.codes.requests import APPROVED
+from engine.lang import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -122,7 +121,7 @@ class CodeLoop:
             told = {"state": "used", "uses": 1, "usedBy": spec.get("user"), "usedAt": spec.get("usedAt")}  # fmt: skip
             await self._write_code(source, told)
         state, message = await self._outcome(spec)
-        used = instant_of(str(spec.get("usedAt") or "")) or now
+        used = rfc3339.read(str(spec.get("usedAt") or "")) or now
         if state != CONFIRMED and now < used + CONFIRM_AFTER:
             self.queue.add_after(place, _seconds_to_next_look(state, used, now))
             return
@@ -137,7 +136,7 @@ class CodeLoop:
         spec = use["spec"]
         if state_of(await self._live(spec.get("object") or {})) != spec[UNPROVEN]:
             return True
-        due = (instant_of(str(spec.get("usedAt") or "")) or now) + CONFIRM_AFTER
+        due = (rfc3339.read(str(spec.get("usedAt") or "")) or now) + CONFIRM_AFTER
         if now < due:
             self.queue.add_after(place, _LOOK_AGAIN)
         elif spec.get("grant"):
@@ -189,7 +188,7 @@ class CodeLoop:
         return CONFIRMED, ""
 
     async def _write_use(self, name: str, state: str, message: str, now: datetime) -> None:
-        status = {"state": state, "confirmedAt": now.strftime("%Y-%m-%dT%H:%M:%SZ"), "message": message}  # fmt: skip
+        status = {"state": state, "confirmedAt": rfc3339.write(now), "message": message}  # fmt: skip
         await self._patch(CODE_USES, name, {key: value for key, value in status.items() if value})
 
     async def _write_code(self, name: str, status: Object) -> None:
@@ -227,3 +226,62 @@ def _failed(place: tuple[str, str], error: Exception) -> None:
         _log.warning("%s: %s", "/".join(place), error.message)
     else:
         _log.error("%s", "/".join(place), exc_info=error)
+
+
+# What the audit trail says about codes: who issued one to whom for what, who used it, what came of that. Never a code.
+
+CONTROLLER = "kpolicy"
+
+
+def issue_record(code: Object) -> dict[str, Any]:
+    """Return the record of a code that somebody issued, or agreed to."""
+    spec, at = code["spec"], str(code["metadata"].get("creationTimestamp") or "")
+    verb = "approve-code" if spec.get("verifier") == APPROVED else "issue"
+    return _record(code, verb, str(spec.get("issuedBy") or ""), at, "ok", _for(spec))
+
+
+def void_record(code: Object, now: datetime) -> dict[str, Any]:
+    """Return the record of a code that somebody made void."""
+    status = code.get("status") or {}
+    return _record(code, "void", str(status.get("voidedBy") or CONTROLLER), _text(now), "ok", "")
+
+
+def use_record(use: Object) -> dict[str, Any]:
+    """Return the record of a use."""
+    spec = use["spec"]
+    why = f"grant {spec['grant']}" if spec.get("grant") else ""
+    made = _record(
+        use, "use", str(spec.get("user") or ""), str(spec.get("usedAt") or ""), "ok", why
+    )
+    marks = {"unproven": True} if spec.get("unproven") else {}
+    return {**made, "code": use["metadata"]["name"], **marks}
+
+
+def outcome_record(use: Object, state: str, now: datetime) -> dict[str, Any]:
+    """Return the record of what became of a use."""
+    result = "ok" if state == "Confirmed" else "failed"
+    return _record(use, "confirm", CONTROLLER, _text(now), result, state)
+
+
+def _record(obj: Object, verb: str, actor: str, at: str, result: str, reason: str) -> dict[str, Any]:  # fmt: skip
+    binding = obj["spec"].get("binding") or {}
+    target = obj["spec"].get("object") or binding.get("object") or {}
+    return {
+        "id": f"{obj['metadata'].get('uid')}/{verb}",
+        "time": at,
+        "actor": actor,
+        "verb": verb,
+        "object": {key: target.get(key, "") for key in ("kind", "namespace", "name")},
+        "policy": f"{binding.get('policy', '')}/{','.join(binding.get('rules') or ())}",
+        "result": result,
+        "reason": reason,
+    }
+
+
+def _for(spec: Object) -> str:
+    reason = str(spec.get("reason") or "")
+    return f"for {spec.get('user')}" + (f": {reason}" if reason else "")
+
+
+def _text(at: datetime) -> str:
+    return rfc3339.write(at)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube import NotFound
 from controllers.kube.kinds import CODE_CLAIMS, CODE_USES, GRANT_POLICIES, GRANTS, ONE_TIME_CODES
-from controllers.store.grant_uses import GRANT_UID
+from controllers.store.grants import GRANT_UID
 from engine.errors import EngineError
 from engine.grants import FINAL as FINAL_STATES
 from engine.grants.circumstances import readable_policies, state_of
-from engine.grants.model import instant_of
+from engine.lang import rfc3339
 
 from .confirming import FINAL
 
@@ -77,7 +77,7 @@ class PruneLoop:
     async def _forget_claims(self, now: datetime) -> None:
         """Forget claims that nobody looks at any more; raises KubeError."""
         for one in await self._all(CODE_CLAIMS, ""):
-            created = instant_of(str(one["metadata"].get("creationTimestamp") or ""))
+            created = rfc3339.read(str(one["metadata"].get("creationTimestamp") or ""))
             if created is not None and now - created > CLAIMED:
                 await self._drop(CODE_CLAIMS, one)
 
@@ -127,16 +127,16 @@ def _code_end(use: Object, codes: dict[str, Object], longest: timedelta, now: da
     """Return when the code of a use cannot be accepted any more, whether used or not."""
     at = _used_at(use) or now
     code = codes.get(str(use["spec"].get("code") or ""))
-    ends = instant_of(str(code["spec"].get("expiresAt") or "")) if code is not None else None
+    ends = rfc3339.read(str(code["spec"].get("expiresAt") or "")) if code is not None else None
     return max(at + 2 * longest, ends or at)
 
 
 def _used_at(use: Object) -> datetime | None:
-    return instant_of(str(use["spec"].get("usedAt") or ""))
+    return rfc3339.read(str(use["spec"].get("usedAt") or ""))
 
 
 def _record(due: Sequence[Object], now: datetime) -> dict[str, Any]:
-    at = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    at = rfc3339.write(now)
     until = max(str(one["spec"].get("usedAt") or "") for one in due)
     return {
         "id": f"prune/{at}",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from controllers.kube.kinds import SECRETS
 from controllers.store.code_keys import ROTATE, ROTATED_AT, SECRET_NAME, CodeKeys
 from engine.errors import EngineError
-from engine.grants.model import instant_of
+from engine.lang import rfc3339
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -91,11 +91,11 @@ class RotationLoop:
 def _rotated_at(secret: Object, now: datetime) -> datetime:
     annotations = secret["metadata"].get("annotations") or {}
     created = str(secret["metadata"].get("creationTimestamp") or "")
-    return instant_of(str(annotations.get(ROTATED_AT) or "")) or instant_of(created) or now
+    return rfc3339.read(str(annotations.get(ROTATED_AT) or "")) or rfc3339.read(created) or now
 
 
 def _record(how: str, key: int, reason: str, now: datetime) -> dict[str, Any]:
-    at = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    at = rfc3339.write(now)
     return {
         "id": f"rotate/{at}/{key}",
         "time": at,

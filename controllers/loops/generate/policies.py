@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from controllers.kube import Forbidden, KubeError
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
-from controllers.loops.existing import existing_triggers
 from controllers.loops.rules import generates_existing, mutates_on_update, needs_no_trigger
-from controllers.loops.work import reference_as, request_type, write_down
+from controllers.loops.work import existing_triggers, reference_as, request_type, write_down
 from controllers.runtime.webhook_routes import is_mutate_existing, is_trigger
 from controllers.store.policies import content_hash, is_policy
 from controllers.store.update_requests import RuleWork, UpdateRequest

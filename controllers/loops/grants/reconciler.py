@@ -19,6 +19,7 @@ from controllers.loops.cleanup.deleting import LONGEST_SLEEP, delete
 from controllers.loops.counting import counted
 from controllers.loops.notices import Notices
 from controllers.store.events import about_object
+from engine import vocabulary
 from engine.errors import EngineError
 from engine.grants import (
     FINAL,
@@ -32,12 +33,9 @@ from engine.grants import (
 from engine.grants.cause import exception_name, group_of
 from engine.grants.circumstances import circumstances_of, state_of
 from engine.grants.lifecycle import OPEN, exhaustion_of, idle_at, status_of, warnings_of
-from engine.grants.model import instant_of
-from engine.reach import GRANT_ANNOTATION
+from engine.lang import rfc3339
 
-from .notifications import tell_expiring, tell_state
-from .records import records_of
-from .uses import Uses
+from .records import Uses, records_of, tell_expiring, tell_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +73,7 @@ class GrantReconciler:
     def ends(self) -> Iterator[tuple[tuple[str], float]]:
         """Yield when each active grant ends, for the gauge."""
         for obj in self._all_grants():
-            at = instant_of(str((obj.get("status") or {}).get("expiresAt") or ""))
+            at = rfc3339.read(str((obj.get("status") or {}).get("expiresAt") or ""))
             if state_of(obj) == "active" and at is not None:
                 metadata = obj["metadata"]
                 yield (f"{metadata.get('namespace')}/{metadata['name']}",), at.timestamp()
@@ -118,7 +116,7 @@ class GrantReconciler:
         """Look at the grant of an exception that came or changed: GitOps tools bring back what is over."""
         if change.type == "PUT" and change.kind.plural == POLICY_EXCEPTIONS.plural:
             annotations = change.object["metadata"].get("annotations") or {}
-            namespace, _, name = str(annotations.get(GRANT_ANNOTATION) or "").rpartition("/")
+            namespace, _, name = str(annotations.get(vocabulary.GRANT) or "").rpartition("/")
             if name:
                 self.queue.add((namespace, name))
 
@@ -196,7 +194,7 @@ class GrantReconciler:
 
     async def _warn(self, grant: Grant, status: GrantStatus, now: datetime) -> None:
         """Tell that a grant ends soon, once for each instant that this is to be told at."""
-        told = instant_of(str(grant.status.get("warnedAt") or ""))
+        told = rfc3339.read(str(grant.status.get("warnedAt") or ""))
         due = [at for at in warnings_of(status) if at <= now and (told is None or told < at)]
         if status.state != "active" or not due:
             return
@@ -267,7 +265,7 @@ def _is_of(exception: Object, grant: Grant) -> bool:
 
 def _names_grant(exception: Object, grant: str) -> bool:
     annotations = exception["metadata"].get("annotations") or {}
-    return bool(annotations.get(GRANT_ANNOTATION) == grant)
+    return bool(annotations.get(vocabulary.GRANT) == grant)
 
 
 def _readable(obj: Object) -> GrantPolicy | None:
@@ -279,7 +277,7 @@ def _readable(obj: Object) -> GrantPolicy | None:
 
 
 def _text(at: datetime | None) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ") if at is not None else ""
+    return rfc3339.write(at) if at is not None else ""
 
 
 def _failed(place: _Place, error: Exception) -> None:

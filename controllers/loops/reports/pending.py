@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from controllers.kube import NotFound
 from controllers.kube.workqueue import WorkQueue
 from controllers.store.reports import pair_of
-from engine.cleanup.ttl import instant_of
+from engine.lang import rfc3339
 
 from .pace import Pace
 from .writer import pairs_in_force, write_rows
@@ -110,5 +110,5 @@ def _is_about(obj: Object, uid: str, at: datetime) -> bool:
     metadata = obj.get("metadata") or {}
     if uid:
         return bool(metadata.get("uid") == uid)
-    created = instant_of(metadata.get("creationTimestamp"))
+    created = rfc3339.read(metadata.get("creationTimestamp"))
     return created is not None and created >= at.replace(microsecond=0) - _SKEW

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from controllers.kube.gathering import Gathering
 from controllers.kube.kinds import NAMESPACES
-from controllers.kube.workqueue import WorkQueue
+from controllers.kube.workqueue import Gathering, WorkQueue
 from controllers.loops.counting import counted
 from controllers.loops.native.reported import ReportedNatives
 from controllers.loops.rules import concerned

@@ -13,8 +13,8 @@ from controllers.loops.rules import needs_no_trigger, synchronizes
 from controllers.store.cel_policies import is_of_cel
 from controllers.store.reports import UNREPORTED_KINDS, rows_of
 from controllers.store.update_requests import reference, review_of_update
-from engine.cleanup.ttl import instant_of
 from engine.errors import EngineError
+from engine.lang import rfc3339
 from engine.model import NOBODY, RuleResult, RuleType, Status
 from engine.record import replace as replaced
 from engine.requester import asks_of_expressions, asks_of_request
@@ -137,7 +137,7 @@ class Worker:
 
     def _seen_operation(self, update: UpdateRequest, trigger: Object | None) -> str:
         """Return which operation a trigger shows itself: it was made just before the work was written down, or it was changed."""
-        made = instant_of(((trigger or {}).get("metadata") or {}).get("creationTimestamp"))
+        made = rfc3339.read(((trigger or {}).get("metadata") or {}).get("creationTimestamp"))
         at = update.created_at or self._context.clock.now()
         is_new = made is not None and at - made <= _JUST_MADE
         return "CREATE" if is_new and update.claimed == "CREATE" else "UPDATE"

@@ -11,7 +11,7 @@ from typing import Any, Final
 from engine.parse.schema import Flag, Free, ListOf, Shape, Text, Whole
 
 from .kinds import Column, CustomKind
-from .own_words import NATIVE_WORDS
+from .words import NATIVE_WORDS
 
 GROUP: Final = "kpolicy.io"
 VERSION: Final = "v1alpha1"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from controllers.kube.accounts import ACCOUNTS, Job
 from controllers.manifests.choice import DEFAULT, NAMESPACE
+from engine import vocabulary
 
 if TYPE_CHECKING:
     from controllers.manifests.choice import Choice
@@ -267,7 +268,7 @@ def _head(api_version: str, kind: str, name: str, namespace: str) -> Object:
         "metadata": {
             **metadata,
             "labels": {**_LABELS},
-            "annotations": {"kpolicy.io/owner": "kpolicy"},
+            "annotations": {vocabulary.OWNER: "kpolicy"},
         },
     }
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from engine.evaluate.state import State
     from engine.lang.cel import Program
     from engine.model import Block, Json, Policy, Review
-    from engine.model.celpolicies import Binding
+    from engine.model.policy import Binding
 
     from .constraints import Constraints
     from .expressions import Named

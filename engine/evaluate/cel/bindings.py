@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from engine.evaluate.inputs import Inputs
-    from engine.evaluate.trace import Trace
+    from engine.evaluate.state import Trace
     from engine.lang.cel import Program
     from engine.model import Json, Review
 

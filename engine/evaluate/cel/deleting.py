@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from engine.errors import EvaluationError
 from engine.evaluate.answers import RuleAnswer, answered
 from engine.model import Outcome, Status, review_of
-from engine.model.effects import ResourceEffect
+from engine.model.result import ResourceEffect
 from engine.record import record
 
 from .bindings import NAMES, Bindings
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from engine.evaluate.answers import Answers
     from engine.evaluate.inputs import Inputs
     from engine.evaluate.rules import CompiledRule
-    from engine.evaluate.state import State
-    from engine.evaluate.trace import Trace
+    from engine.evaluate.state import State, Trace
     from engine.lang.cel import Program
     from engine.model import Block, Policy, Review
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.cleanup.ttl import instant_of
 from engine.errors import EvaluationError
 from engine.evaluate.answers import RuleAnswer
-from engine.exceptions.cover import NEVER_VALID, expires_at
+from engine.exceptions import NEVER_VALID, expires_at
+from engine.lang import rfc3339
 from engine.model import Outcome, Status
 from engine.record import record
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from engine.evaluate.answers import Answers
     from engine.model import Policy
-    from engine.model.celpolicies import CelException
+    from engine.model.policy import CelException
 
     from .bindings import Bindings
     from .expressions import Named
@@ -80,7 +80,7 @@ def compile_cel_exception(exception: CelException) -> CompiledCelException:
 def _by_spec(exception: CelException) -> datetime | None:
     if not exception.expires_at:
         return None
-    return instant_of(exception.expires_at) or NEVER_VALID
+    return rfc3339.read(exception.expires_at) or NEVER_VALID
 
 
 def naming(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from engine.evaluate.inputs import Inputs
     from engine.evaluate.lookups import Answer
-    from engine.evaluate.trace import Trace
+    from engine.evaluate.state import Trace
     from engine.lang.cel import Program
     from engine.model import Block, Json, Review
 

@@ -14,8 +14,7 @@ from engine.evaluate.answers import NO_ANSWER, RuleAnswer, answered
 from engine.lang import wildcard
 from engine.lang.cel.functions.imagenames import parse
 from engine.model import Outcome, RuleType, Status
-from engine.model.effects import ResourceEffect
-from engine.model.result import PINNING
+from engine.model.result import PINNING, ResourceEffect
 from engine.record import record, replace
 
 from .autogen import variants

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from engine.evaluate.rules import CompiledRule
     from engine.evaluate.state import State
     from engine.model import Json, Object, Policy
-    from engine.model.celpolicies import Binding
+    from engine.model.policy import Binding
 
     from .admission import Prepared
     from .bindings import Bindings

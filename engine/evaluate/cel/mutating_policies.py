@@ -13,7 +13,7 @@ from engine.errors import EvaluationError
 from engine.evaluate.answers import NO_ANSWER, RuleAnswer, answered
 from engine.evaluate.rules import NOTHING
 from engine.model import Outcome, Rule, RuleType, Status
-from engine.model.effects import ResourceEffect
+from engine.model.result import ResourceEffect
 from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
 from engine.record import record
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from engine.model import Policy
-    from engine.model.celpolicies import Binding
+    from engine.model.policy import Binding
 
     from .exceptions import CompiledCelException
 

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .compiler import Compiler
-    from .env import CelEnv
-    from .frames import Closure, Frame
+    from .env import CelEnv, Closure, Frame
 
 _RELATIONS: Final = frozenset(("<", "<=", ">", ">="))
 

@@ -19,7 +19,7 @@ from .values import type_name
 
 if TYPE_CHECKING:
     from .compiler import Compiler
-    from .frames import Closure, Frame
+    from .env import Closure, Frame
 
 _LONG: Final = 64
 """Length from which on a text or list costs more than the call itself."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from .ast import Bind, Comprehension
     from .compiler import Compiler
-    from .frames import Closure, Frame
+    from .env import Closure, Frame
 
 
 def compile_comprehension(compiler: Compiler, node: Comprehension) -> Closure:

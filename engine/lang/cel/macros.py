@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from .ast import Bind, Comprehension, Ident, Node, Select
-from .literals import LiteralError
+from .lexer import LiteralError
 
 _ONE_NAME: Final = {
     ("all", 2), ("exists", 2), ("exists_one", 2), ("existsOne", 2), ("filter", 2), ("map", 2),

@@ -23,8 +23,7 @@ from .ast import (
     Unary,
 )
 from .errors import CelSyntaxError
-from .lexer import RESERVED, Token, tokenize
-from .literals import LiteralError, number_value, text_value
+from .lexer import RESERVED, LiteralError, Token, number_value, text_value, tokenize
 from .macros import expand
 
 if TYPE_CHECKING:

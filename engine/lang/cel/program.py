@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from .ast import Node
-    from .frames import Closure
+    from .env import Closure
 
 ALL_LIBRARIES: Final = frozenset(NAMES)
 _FOREIGN: Final = (

@@ -15,7 +15,7 @@ from .values import NONE, TYPES, Optional, Uint, as_key, type_name
 
 if TYPE_CHECKING:
     from .compiler import Compiler
-    from .frames import Closure, Frame
+    from .env import Closure, Frame
 
 MISSING: Final = object()
 """What a field or element is that is not there, inside this package."""

@@ -8,8 +8,7 @@ the `Env` brings them.
 from __future__ import annotations
 
 from . import functions
-from .env import Env
-from .errors import ExpressionError, UnknownKeyError
+from .errors import Env, ExpressionError, UnknownKeyError
 from .query import Query, compile  # noqa: A004 - the verb of this package
 from .values import GoInt, ItemList
 

@@ -21,7 +21,7 @@ from .values import as_float, is_number, number, spend
 if TYPE_CHECKING:
     from engine.model import Json
 
-    from .env import Env
+    from .errors import Env
 
 table = Table()
 

@@ -25,7 +25,7 @@ from .values import (
 if TYPE_CHECKING:
     from engine.model import Json
 
-    from .env import Env
+    from .errors import Env
 
 table = Table()
 

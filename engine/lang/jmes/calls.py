@@ -15,7 +15,7 @@ from .values import Missing, spend, spent
 if TYPE_CHECKING:
     from engine.model import Json
 
-    from .env import Env
+    from .errors import Env
     from .signature import Function
     from .values import Run
 

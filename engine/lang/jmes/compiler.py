@@ -7,26 +7,32 @@ allocated for a missing key, and fields in a row become one loop.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EvaluationError
 
 from .calls import compile_call
-from .comparisons import compile_comparison
 from .errors import ExpressionError
 from .functions import table
-from .logic import all_true, either_of, first_true, negated, piped
-from .paths import index, path, path_after, slice_of
-from .projections import filtered, flattened, projected, values_projected
-from .selections import list_of, object_of
-from .values import ExpRef, Missing
+from .logic import all_true, compile_comparison, either_of, first_true, negated, piped
+from .paths import (
+    filtered,
+    flattened,
+    index,
+    path,
+    path_after,
+    projected,
+    slice_of,
+    values_projected,
+)
+from .values import ExpRef, Missing, spend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from engine.model import Json
 
-    from .env import Env
+    from .errors import Env
     from .parser import Tree
     from .values import Run
 
@@ -237,3 +243,38 @@ def _flat(tree: Tree, kind: str) -> list[Tree]:
     operands.append(tree)
     operands.reverse()
     return operands
+
+
+# Multi-selects, compiled: `[a, b]` and `{a: b}`. Missing keys become null inside them (row V-20).
+
+
+def list_of(runs: list[Run]) -> Run:
+    """Return the closure of `[a, b]`; null stays null."""
+
+    def run(value: Json, env: Env) -> Json:
+        if value is None:
+            return None
+        spend(env, len(runs))
+        built: list[Any] = []
+        for each in runs:
+            given = each(value, env)
+            built.append(None if given.__class__ is Missing else given)
+        return built
+
+    return run
+
+
+def object_of(pairs: list[tuple[str, Run]]) -> Run:
+    """Return the closure of `{a: b}`; null stays null."""
+
+    def run(value: Json, env: Env) -> Json:
+        if value is None:
+            return None
+        spend(env, len(pairs))
+        built: dict[str, Any] = {}
+        for key, each in pairs:
+            given = each(value, env)
+            built[key] = None if given.__class__ is Missing else given
+        return built
+
+    return run

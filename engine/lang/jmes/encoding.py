@@ -14,7 +14,7 @@ from .signature import Table
 from .values import check_length, spend
 
 if TYPE_CHECKING:
-    from .env import Env
+    from .errors import Env
 
 table = Table()
 

@@ -14,35 +14,9 @@ if TYPE_CHECKING:
 @cache
 def table() -> Mapping[str, Function]:
     """Return all functions by name; their code is loaded with the first expression that calls one."""
-    from . import (
-        arithmetic,
-        builtins,
-        certificates,
-        data,
-        encoding,
-        images,
-        matching,
-        ordering,
-        semvers,
-        texts,
-        times,
-        urls,
-    )
+    from . import arithmetic, builtins, data, encoding, formats, matching, ordering, texts, times
 
-    modules = (
-        builtins,
-        ordering,
-        arithmetic,
-        texts,
-        matching,
-        encoding,
-        times,
-        data,
-        images,
-        urls,
-        semvers,
-        certificates,
-    )
+    modules = (builtins, ordering, arithmetic, texts, matching, encoding, times, data, formats)
     return {
         name: function for module in modules for name, function in module.table.functions.items()
     }

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.errors import DocumentError
 from engine.lang.json import check_depth
-from engine.lang.limits import LIMITS
-from engine.lang.work import charge
+from engine.lang.work import LIMITS, charge
 
 from .jsonscan import complaint
 from .values import EXACT_INTEGERS

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import operator
+from typing import TYPE_CHECKING, Any, Final
 
-from .values import Missing, is_false
+from .values import Missing, as_float, equal, is_false, is_number
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from engine.model import Json
 
-    from .env import Env
+    from .errors import Env
     from .values import Run
 
 
@@ -76,5 +79,64 @@ def negated(operand: Run) -> Run:
     def run(value: Json, env: Env) -> Json:
         given = operand(value, env)
         return given.__class__ is Missing or (not given and is_false(given))
+
+    return run
+
+
+# Comparators, compiled. Order exists between numbers only and is null otherwise; a missing key compares as null.
+
+_ORDERS: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "lt": operator.lt,
+    "lte": operator.le,
+    "gt": operator.gt,
+    "gte": operator.ge,
+}
+
+
+def compile_comparison(name: str, left: Run, right: Run, literal: Json) -> Run:
+    """Return the closure of a comparator; `literal` is the right side where that is a literal."""
+    if name in _ORDERS:
+        return _ordered(_ORDERS[name], left, right)
+    if literal.__class__ is str:
+        return _equals_text(left, literal) if name == "eq" else _differs_from_text(left, literal)
+    return _compared(left, right, unequal=name == "ne")
+
+
+def _equals_text(left: Run, text: str) -> Run:
+    def run(value: Json, env: Env) -> Json:
+        given = left(value, env)
+        return given.__class__ is str and given == text
+
+    return run
+
+
+def _differs_from_text(left: Run, text: str) -> Run:
+    def run(value: Json, env: Env) -> Json:
+        given = left(value, env)
+        return given.__class__ is not str or given != text
+
+    return run
+
+
+def _compared(left: Run, right: Run, *, unequal: bool) -> Run:
+    def run(value: Json, env: Env) -> Json:
+        one = left(value, env)
+        other = right(value, env)
+        return unequal is not equal(
+            None if one.__class__ is Missing else one,
+            None if other.__class__ is Missing else other,
+            env,
+        )
+
+    return run
+
+
+def _ordered(decide: Callable[[Any, Any], Any], left: Run, right: Run) -> Run:
+    def run(value: Json, env: Env) -> Json:
+        one = left(value, env)
+        other = right(value, env)
+        if not is_number(one) or not is_number(other):
+            return None
+        return decide(as_float(one), as_float(other))
 
     return run

@@ -14,7 +14,7 @@ from .values import as_float, equal, spend
 if TYPE_CHECKING:
     from engine.model import Json
 
-    from .env import Env
+    from .errors import Env
 
 table = Table()
 

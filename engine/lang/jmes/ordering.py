@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from engine.model import Json
 
-    from .env import Env
+    from .errors import Env
     from .values import ExpRef
 
 table = Table()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from engine.lang.chance import Chance
 
-    from .env import Env
+    from .errors import Env
 
     Maker = Callable[["_Making"], None]
 

@@ -19,7 +19,7 @@ from .values import ExpRef, ItemList, is_number, spend_size
 if TYPE_CHECKING:
     from engine.model import Json
 
-    from .env import Env
+    from .errors import Env
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _LINE: Final = re.compile(r"(?P<name>\w+)\((?P<parameters>[^)]*)\) (?P<result>.+)")

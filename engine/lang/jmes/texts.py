@@ -10,7 +10,7 @@ from .signature import Table, fail
 from .values import GoInt, as_float, check_length, spend
 
 if TYPE_CHECKING:
-    from .env import Env
+    from .errors import Env
 
 table = Table()
 

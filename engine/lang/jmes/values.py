@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from engine.model import Json
 
-    from .env import Env
+    from .errors import Env
 
     Run = Callable[[Json, Env], Json]
     """A compiled expression: value and inputs in, value or `Missing` out."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, overload
 
 from engine.errors import PolicyError
 
-from . import equality, membership, ordering
+from . import comparisons, membership
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     Prepare = Callable[[Json], Test]
 
 _PREPARED: Final[dict[str, Prepare]] = {
-    "Equal": equality.equals,
-    "Equals": equality.equals,
-    "NotEqual": equality.not_equals,
-    "NotEquals": equality.not_equals,
+    "Equal": comparisons.equals,
+    "Equals": comparisons.equals,
+    "NotEqual": comparisons.not_equals,
+    "NotEquals": comparisons.not_equals,
     "AnyIn": membership.any_in,
     "AllIn": membership.all_in,
     "AnyNotIn": membership.any_not_in,
     "AllNotIn": membership.all_not_in,
     "In": membership.in_,
     "NotIn": membership.not_in,
-    "GreaterThan": ordering.number_test(compare.gt),
-    "GreaterThanOrEquals": ordering.number_test(compare.ge),
-    "LessThan": ordering.number_test(compare.lt),
-    "LessThanOrEquals": ordering.number_test(compare.le),
-    "DurationGreaterThan": ordering.duration_test(compare.gt),
-    "DurationGreaterThanOrEquals": ordering.duration_test(compare.ge),
-    "DurationLessThan": ordering.duration_test(compare.lt),
-    "DurationLessThanOrEquals": ordering.duration_test(compare.le),
+    "GreaterThan": comparisons.number_test(compare.gt),
+    "GreaterThanOrEquals": comparisons.number_test(compare.ge),
+    "LessThan": comparisons.number_test(compare.lt),
+    "LessThanOrEquals": comparisons.number_test(compare.le),
+    "DurationGreaterThan": comparisons.duration_test(compare.gt),
+    "DurationGreaterThanOrEquals": comparisons.duration_test(compare.ge),
+    "DurationLessThan": comparisons.duration_test(compare.lt),
+    "DurationLessThanOrEquals": comparisons.duration_test(compare.le),
 }
 
 OPERATORS: Final = frozenset(_PREPARED)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from .anchors import Anchor, holds_anchor, parse_key
-from .compiled import CompiledPattern, compile_pattern, compile_rendered
-from .fault import Miss
+from .compiled import (
+    CompiledPattern,
+    check_anchors,
+    check_depth,
+    check_references,
+    compile_pattern,
+    compile_rendered,
+    resolve_references,
+)
+from .mismatches import Miss
 from .operand import range_ends
-from .references import check_references, resolve_references
 from .scalar import compile_scalar, match_scalar
-from .shape import check_anchors, check_depth
 
 __all__ = [
     "Anchor",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from . import mismatches
 from .anchors import Anchor
-from .fault import Fault, Kind
+from .mismatches import Fault, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,13 +7,14 @@ Each closure takes the value at its place and returns None when it fits, else a 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from engine.lang import wildcard
 
 from . import mismatches
 from .anchors import Anchor, holds_anchor, parse_key
 from .entries import MAKERS, absent, present
-from .fault import Fault, Kind, combined
-from .metadata import compile_names, has_wild_keys, role_below
+from .mismatches import Fault, Kind, combined
 from .scalar import compile_scalar
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from engine.model import Json, Object
 
     from .entries import Check, Entry
-
 
 _Entries = tuple["tuple[Entry, ...]", "tuple[Entry, ...]", "tuple[Entry, ...]"]
 
@@ -273,3 +273,43 @@ def _added(faults: list[Fault] | None, fault: Fault) -> list[Fault]:
         return [fault]
     faults.append(fault)
     return faults
+
+
+# Wildcards in label and annotation keys of a pattern (row P-15).
+#
+# They count only below a `metadata` key, because that is where keys are the users' own names. A wildcard key stands for the
+# first key of the object, in alphabetical order, that it fits; where none fits it is looked up as it is written.
+
+_TAGS: Final = ("labels", "annotations")
+_METADATA: Final = "metadata"
+
+
+def role_below(role: str, name: str) -> str:
+    """Return the role of the value under a bare key: `metadata`, `tags` for a map of labels or annotations, or none."""
+    if name == _METADATA:
+        return _METADATA
+    return "tags" if role == _METADATA and name in _TAGS else ""
+
+
+def has_wild_keys(pattern: Object, role: str) -> bool:
+    """Tell whether keys of this map pattern are wildcards."""
+    return role == "tags" and any(map(wildcard.has_wildcard, pattern))
+
+
+def compile_names(pattern: Object) -> Callable[[Object], dict[str, str]]:
+    """Compile a map pattern into a function that gives, for each of its keys, the bare name it means in one object."""
+    bare = {key: parse_key(key)[1] for key in pattern}
+    wild = {
+        key: wildcard.compiled(name) for key, name in bare.items() if wildcard.has_wildcard(name)
+    }
+
+    def names(found: Object) -> dict[str, str]:
+        if not all(isinstance(value, str) for value in found.values()):
+            return bare
+        present = sorted(found)
+        meant = {}
+        for key, fits in wild.items():
+            meant[key] = next((name for name in present if fits(name)), bare[key])
+        return {**bare, **meant}
+
+    return names

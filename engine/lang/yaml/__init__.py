@@ -11,7 +11,7 @@ file and line; bounds on size, depth and alias expansion are in `Limits`.
 
 from __future__ import annotations
 
-from engine.lang.limits import LIMITS, Limits
+from engine.lang.work import LIMITS, Limits
 
 from .document import Document
 from .read import load, load_all

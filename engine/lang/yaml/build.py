@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from yaml.nodes import Node
 
-    from engine.lang.limits import Limits
+    from engine.lang.work import Limits
 
 _MISSING: Any = object()
 _TAG = "tag:yaml.org,2002:"

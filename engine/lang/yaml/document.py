@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from engine.errors import DocumentError
-from engine.lang.limits import LIMITS
+from engine.lang.work import LIMITS
 
 from .compose import roots
 

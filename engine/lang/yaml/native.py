@@ -15,7 +15,7 @@ from engine.errors import DocumentError
 from engine.lang.json import too_deep
 
 if TYPE_CHECKING:
-    from engine.lang.limits import Limits
+    from engine.lang.work import Limits
 
 
 class Fast(CParser):

@@ -6,12 +6,13 @@ import codecs
 from typing import Any
 
 from engine.errors import DocumentError, Location
-from engine.lang.limits import LIMITS, Limits
+from engine.lang import json
+from engine.lang.work import LIMITS, Limits
 
 from .build import Builder, CarefulBuilder
 from .compose import needs_care, roots
 from .document import Document
-from .jsontext import load_json
+from .scalars import INT64_MAX, through_json
 
 _BYTE_ORDER_MARK = "\ufeff"
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -75,3 +76,37 @@ def _load_yaml(text: str, file: str, limits: Limits, *, strict: bool) -> list[Do
                 )
             )
     return documents
+
+
+# The fast path of the document reader: a text that is JSON, read by a JSON parser, with the results YAML would give.
+#
+# kubectl's answers and CI pipelines are JSON; reading them as YAML costs five times as much. Numbers are brought to the form they
+# have after Kubernetes' way through YAML (`1.0` is the integer 1), so that nobody can tell which path a text took.
+
+
+def load_json(text: str, file: str, limits: Limits) -> list[Document] | None:
+    """Return the one document of a JSON text, or None where the text is something else; raise DocumentError if too deep."""
+    body = text.lstrip(" \t\r\n")
+    if body[:1] not in ("{", "["):
+        return None
+    import orjson  # here, because loading it takes a tenth of what small commands take
+
+    try:
+        value = orjson.loads(body)
+    except ValueError:
+        return None
+    json.check_depth(value, limits, file)
+    _settle(value)
+    line = text.count("\n", 0, len(text) - len(body)) + 1
+    return [Document(value, line, file, text=text, end=len(text))]
+
+
+def _settle(value: Any) -> None:
+    """Bring the numbers inside a freshly read value to their form after YAML, in place; nobody else holds it yet."""
+    entries = value.items() if type(value) is dict else enumerate(value)
+    for key, child in entries:
+        kind = type(child)
+        if kind is dict or kind is list:
+            _settle(child)
+        elif kind is float or (kind is int and child > INT64_MAX):
+            value[key] = through_json(child)

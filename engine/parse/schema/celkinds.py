@@ -5,7 +5,7 @@ Apart from `kinds` because most commands never meet them: the table is loaded wi
 
 from __future__ import annotations
 
-from .matching import SELECTOR
+from .conditions import SELECTOR
 from .nodes import FLAG, TEXT, TEXT_MAP, TEXTS, Flag, ListOf, Node, Shape, Text, Whole, replaced
 
 KYVERNO = "policies.kyverno.io"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .nodes import FLAG, FREE, TEXT, TEXTS, ListOf, MapOrList, Shape, Text
+from .nodes import FLAG, FREE, TEXT, TEXT_MAP, TEXTS, ListOf, MapOrList, Shape, Text
 
 CONDITION = Shape({"key": FREE, "operator": TEXT, "value": FREE, "message": TEXT}, open=True)
 """Open: a misspelt field of a condition is found by the policy checks, which answer in Kyverno's words (row A-99)."""
@@ -60,3 +60,40 @@ CONTEXT = ListOf(
         ("name",),
     )
 )
+
+
+# Fields of match and exclude blocks (rows A-30 to A-39).
+
+SELECTOR = Shape(
+    {
+        "matchLabels": TEXT_MAP,
+        "matchExpressions": ListOf(
+            Shape({"key": TEXT, "operator": TEXT, "values": TEXTS}, ("key", "operator"))
+        ),
+    }
+)
+
+RESOURCES = Shape(
+    {
+        "kinds": TEXTS,
+        "name": TEXT,
+        "names": TEXTS,
+        "namespaces": TEXTS,
+        "annotations": TEXT_MAP,
+        "selector": SELECTOR,
+        "namespaceSelector": SELECTOR,
+        "operations": ListOf(Text(enum=("CREATE", "CONNECT", "UPDATE", "DELETE"))),
+    }
+)
+
+SUBJECT = Shape({"kind": TEXT, "apiGroup": TEXT, "name": TEXT, "namespace": TEXT}, ("kind", "name"))
+
+_USERS = {"subjects": ListOf(SUBJECT), "roles": TEXTS, "clusterRoles": TEXTS}
+
+FILTER = Shape({"resources": RESOURCES, **_USERS})
+
+ANY_ALL = Shape({"any": ListOf(FILTER), "all": ListOf(FILTER)})
+"""Match blocks of exceptions, cleanup policies and v2beta1 policies."""
+
+MATCH = Shape({**ANY_ALL.fields, "resources": RESOURCES, **_USERS})
+"""Match blocks of v1 policies, with the legacy single block."""

@@ -31,8 +31,7 @@ def preview(app: Console) -> None:
 
 
 async def _show(app: Console, client: Client, row: Row) -> None:
-    from kubectl_kpolicy.cluster.cleanup_preview import preview
-    from kubectl_kpolicy.cluster.planning import plans_of
+    from kubectl_kpolicy.cluster.planning import plans_of, preview
 
     now, asked_on = app.source.now(), app.screen
     try:

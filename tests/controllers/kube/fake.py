@@ -15,8 +15,7 @@ from controllers.kube.client import APPLY, JSON_PATCH, MERGE, PAGE, Event, ListP
 from controllers.kube.clock import Clock, ManualClock
 from controllers.kube.errors import AlreadyExists, Conflict, Gone, Invalid, KubeError, NotFound
 from controllers.kube.kinds import WELL_KNOWN, Kind
-from controllers.kube.paths import checked_path
-from controllers.kube.selectors import parse_fields, parse_labels
+from controllers.kube.paths import checked_path, parse_fields, parse_labels
 
 from .memory import Memory, Table, copied, json_patched, key_of, merged
 from .served import discovery_at

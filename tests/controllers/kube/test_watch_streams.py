@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from controllers.kube.clock import ManualClock
-from controllers.kube.stream import QUICK, REST, documents, unhurried
+from controllers.kube.http import QUICK, REST, documents, unhurried
 
 
 async def reading(waits: list[float]) -> list[tuple[int, float]]:

@@ -11,8 +11,8 @@ from aiohttp import web
 from securesystemslib.signer import CryptoSigner
 from tuf.api.metadata import Metadata, MetaFile, Root, Snapshot, TargetFile, Targets, Timestamp
 
+from controllers.lookups.assembling import TrustedRoots
 from controllers.lookups.egress import EgressRules, Gate
-from controllers.lookups.trusted_roots import TrustedRoots
 from engine.errors import EngineError
 from engine.evaluate import TrustLookup
 from tests.controllers.kube.apiserver import run, serving

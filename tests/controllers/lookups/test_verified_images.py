@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from controllers.kube.clock import ManualClock
-from controllers.lookups.registry.verified import VerifiedImages
+from controllers.lookups.registry.images import VerifiedImages
 from engine.evaluate import SignatureLookup
 from engine.model.result import ImageFinding
 from tests.controllers.kube.apiserver import run

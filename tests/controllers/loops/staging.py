@@ -25,7 +25,7 @@ from controllers.kube.kinds import (
     SECRETS,
     UPDATE_REQUESTS,
 )
-from controllers.kube.selectors import text_of
+from controllers.kube.paths import text_of
 from controllers.loops.announcing import awaited_in
 from controllers.loops.context import LoopContext, Options
 from controllers.loops.generate.memory import NAME as MEMORY

@@ -14,8 +14,7 @@ from controllers.kube import Unreachable
 from controllers.kube.kinds import AUDIT_SEGMENTS, CEL_EXCEPTIONS, GRANTS, POLICY_EXCEPTIONS
 from controllers.loops.grants import GrantReconciler
 from controllers.store.audit import AuditTrail, seal_key, size_of
-from engine.audit import segment_of, verify
-from engine.audit.chain import MAX_BYTES
+from engine.audit import MAX_BYTES, segment_of, verify
 
 from .staging import NOW, Scene, scene
 

@@ -13,9 +13,9 @@ from controllers.kube.kinds import (
     POLICY_REPORTS,
 )
 from controllers.loops.policy_status import PolicyStatus
-from controllers.runtime.background_queue import BackgroundQueue
 from controllers.runtime.options import Options
 from controllers.runtime.process import Configured, Runtime
+from controllers.runtime.queues import BackgroundQueue
 from controllers.store.policies import content_hash
 
 from .staging import Scene, cluster_policy, config_map, matching, namespace, scene

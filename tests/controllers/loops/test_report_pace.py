@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 from controllers.kube.clock import ManualClock, settle
-from controllers.kube.gathering import Gathering
 from controllers.kube.kinds import POLICY_REPORTS
+from controllers.kube.workqueue import Gathering
 from controllers.loops.reports import pace
 from controllers.loops.reports.pace import Pace
 from controllers.loops.reports.scan import BackgroundScan

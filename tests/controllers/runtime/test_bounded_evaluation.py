@@ -13,8 +13,13 @@ from pathlib import Path
 import pytest
 
 from controllers.runtime import bounded_evaluation, children, evaluations
-from controllers.runtime.allowances import CAPACITY, FLOOR, REFILL, Allowances
-from controllers.runtime.bounded_evaluation import BoundedEvaluator
+from controllers.runtime.bounded_evaluation import (
+    CAPACITY,
+    FLOOR,
+    REFILL,
+    Allowances,
+    BoundedEvaluator,
+)
 from controllers.runtime.children import in_child
 from controllers.runtime.slices import TICK, Slice, SliceOver
 from engine.errors import LimitError

@@ -12,11 +12,10 @@ from controllers.kube import KubeError
 from controllers.kube.kinds import SECRETS
 from controllers.manifests.written import REVIEW_KEY
 from controllers.runtime import metrics as figures
-from controllers.runtime.admission_limiter import AdmissionLimiter, Overloaded
-from controllers.runtime.background_queue import BackgroundQueue
 from controllers.runtime.entropy import fixed_key, seed_of, shared_key
 from controllers.runtime.evaluating import evaluate_with
 from controllers.runtime.metrics import Metrics
+from controllers.runtime.queues import AdmissionLimiter, BackgroundQueue, Overloaded
 from controllers.store.policies import read_policy
 from engine.errors import LimitError
 from engine.evaluate import Answer, Inputs, PolicySet

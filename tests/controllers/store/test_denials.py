@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from controllers.store.denials import BLOCK, OBJECT_UID, REQUEST_UID, USER, marks_of
+from controllers.store.events import OBJECT_UID, marks_of
+from engine import vocabulary
 from engine.grants.blocks import Block, is_signed, read_block_id
 from engine.model import Review, RuleResult, RuleType, Status, UserInfo
 
@@ -17,9 +18,11 @@ def result(rule: str = "needs-team") -> RuleResult:
 
 def test_a_denial_names_who_asked_and_the_id_to_ask_by():
     found = dict(marks_of(REVIEW, KEY)(result()))
-    assert (found[USER], found[OBJECT_UID], found[REQUEST_UID]) == ("chip", "u1", "r1")
-    assert is_signed(found[BLOCK], KEY)
-    assert read_block_id(found[BLOCK]) == Block("shop/team", ("needs-team",), "Pod", "web", "shop")
+    asked = (found[vocabulary.USER], found[OBJECT_UID], found[vocabulary.REQUEST_UID])
+    assert asked == ("chip", "u1", "r1")
+    assert is_signed(found[vocabulary.BLOCK], KEY)
+    block = Block("shop/team", ("needs-team",), "Pod", "web", "shop")
+    assert read_block_id(found[vocabulary.BLOCK]) == block
 
 
 def test_what_is_not_known_is_left_out():

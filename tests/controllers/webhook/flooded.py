@@ -15,11 +15,11 @@ from typing import Any
 from controllers.kube import Discovery, SystemClock
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import CLUSTER_POLICIES, NAMESPACES
-from controllers.runtime.background_queue import BackgroundQueue
 from controllers.runtime.cluster_cache import WATCHED, ClusterCache
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.options import Options
 from controllers.runtime.process import Runtime
+from controllers.runtime.queues import BackgroundQueue
 from controllers.starting import settle_memory
 from controllers.webhook.certificates import first_certificates
 from controllers.webhook.serving import Serving

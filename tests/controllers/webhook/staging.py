@@ -22,9 +22,9 @@ from controllers.kube.kinds import (
     POLICIES,
     POLICY_EXCEPTIONS,
 )
-from controllers.runtime.background_queue import BackgroundQueue
 from controllers.runtime.cluster_cache import WATCHED_IF_SERVED, ClusterCache
 from controllers.runtime.metrics import Metrics
+from controllers.runtime.queues import BackgroundQueue
 from controllers.webhook.certificates import Certificates, first_certificates
 from controllers.webhook.reviewing import Limits, Reviewer
 from controllers.webhook.server import Routes, WebhookServer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controllers.webhook.blocks import blocked_message, failures_of, warnings_of
+from controllers.webhook.verdicts import blocked_message, failures_of, warnings_of
 from engine.model import Review, RuleResult, RuleType, Status, review_of
 
 OTP = (

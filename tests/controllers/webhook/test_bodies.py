@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 import orjson
 import pytest
 
-from controllers.runtime.background_queue import BackgroundQueue
 from controllers.runtime.metrics import Metrics
+from controllers.runtime.queues import BackgroundQueue
 from controllers.webhook.bodies import SMALL_BODY, BodyLimits, decoded_size
 from controllers.webhook.caller import Callers
 from controllers.webhook.secret_path import Shared

@@ -11,7 +11,8 @@ from controllers.runtime.webhook_routes import build_routes
 from controllers.store.policies import read_policy
 from controllers.webhook.address import Address
 from controllers.webhook.admission_rules import unknown_kinds
-from controllers.webhook.configurations import OWNER, configurations
+from controllers.webhook.configurations import configurations
+from engine import vocabulary
 from engine.evaluate import compile_policy
 from tests.controllers.kube.fake import FakeClient
 
@@ -209,7 +210,7 @@ def test_every_name_is_there_with_label_and_owner_and_empty_without_policies() -
     }
     for document in documents.values():
         assert document["metadata"]["labels"] == {"webhook.kyverno.io/managed-by": "kyverno"}
-        assert OWNER in document["metadata"]["annotations"]
+        assert vocabulary.OWNER in document["metadata"]["annotations"]
     assert documents["kyverno-resource-validating-webhook-cfg"]["webhooks"] == []
 
 

@@ -13,7 +13,7 @@ from controllers.kube.accounts import ALL, Job
 from controllers.kube.kinds import GRANTS
 from controllers.webhook.policy_validation import PolicyValidator
 from engine.grants import exception_of, parse_grant
-from engine.grants.model import instant_of
+from engine.lang import rfc3339
 
 from .staging import NOW, body, staged
 
@@ -29,7 +29,7 @@ def grant(state: str = "active", **spec: Any) -> dict[str, Any]:
 
 
 def exception(of: Any = None, end: str = END, **annotations: str) -> dict[str, Any]:
-    at = instant_of(end)
+    at = rfc3339.read(end)
     assert at is not None
     made = exception_of(parse_grant(of or grant()), at)
     return {**made, "metadata": {**made["metadata"], "annotations": {**made["metadata"]["annotations"], **annotations}}}  # fmt: skip

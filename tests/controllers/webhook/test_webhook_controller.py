@@ -19,11 +19,11 @@ from controllers.kube.kinds import (
     SECRETS,
     VALIDATING_WEBHOOKS,
 )
-from controllers.runtime.background_queue import BackgroundQueue
 from controllers.runtime.cluster_cache import WATCHED, ClusterCache
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.options import Options
 from controllers.runtime.process import Runtime
+from controllers.runtime.queues import BackgroundQueue
 from controllers.store.policies import content_hash
 from controllers.webhook import webhook_controller
 from controllers.webhook.certificates import expiry, is_usable, trusts

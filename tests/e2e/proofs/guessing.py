@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from controllers.kube.kinds import CODE_USES, PODS
 from engine.codes import Binding, Key, mint, shown, verify
-from engine.codes.text import ALPHABET, LENGTH
+from engine.codes.minting import ALPHABET, LENGTH
 
 from .stage import REFUSED, hold, pod, posting, review, staged, tried
 

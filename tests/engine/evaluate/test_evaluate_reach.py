@@ -16,7 +16,7 @@ from engine.evaluate import (
     SignatureLookup,
 )
 from engine.evaluate.images import pull_secrets
-from engine.evaluate.reach import marked, refusal
+from engine.evaluate.inputs import marked, refusal
 from engine.model import Status
 from tests.engine.evaluate.builders import config_map, decide, policy
 

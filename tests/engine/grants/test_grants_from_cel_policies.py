@@ -19,13 +19,13 @@ from engine.grants import (
     parse_grant,
     parse_grant_policy,
 )
-from engine.grants.model import instant_of
+from engine.lang import rfc3339
 from engine.model import Review, review_of
 from engine.parse import parse_exception
 from engine.parse.celpolicies import parse_cel_exception
 from engine.record import replace
 
-NOW = instant_of("2026-11-21T10:00:00Z")
+NOW = rfc3339.read("2026-11-21T10:00:00Z")
 assert NOW is not None
 CIRCUMSTANCES = Circumstances(NOW)
 

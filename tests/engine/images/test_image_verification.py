@@ -20,7 +20,7 @@ from engine.images import (
     compile_image_rule,
     parse_reference,
 )
-from engine.images.outcomes import with_outcomes
+from engine.images.data import with_outcomes
 from engine.manifests import Circumstances, Trust
 from engine.model import RuleResult, RuleType, Status
 from engine.model.result import ImageFinding

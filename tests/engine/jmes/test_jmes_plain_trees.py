@@ -11,7 +11,7 @@ import pytest
 
 from engine.lang.jmes.errors import ExpressionError
 from engine.lang.jmes.parser import parse
-from engine.lang.jmes.plainly import plain_tree
+from engine.lang.jmes.query import plain_tree
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.errors import EvaluationError
-from engine.mutate.merge import strategic_merge
+from engine.mutate.handler import strategic_merge
 
 
 def merged(kind: str, path: str, old: Any, patch: Any) -> Any:

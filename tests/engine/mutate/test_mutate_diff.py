@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.mutate.diff import diff
+from engine.mutate.operations import diff
 
 
 @pytest.mark.parametrize(

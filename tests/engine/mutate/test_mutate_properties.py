@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import EngineError
-from engine.mutate.diff import diff
+from engine.mutate.handler import strategic_merge
 from engine.mutate.json6902 import apply_patch
-from engine.mutate.merge import strategic_merge
-from engine.mutate.operations import parse_patch, read_operations
+from engine.mutate.operations import diff, parse_patch, read_operations
 from engine.mutate.values import same, thawed
 
 KEYS = st.sampled_from(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.errors import EvaluationError, LimitError
-from engine.mutate.merge import strategic_merge
+from engine.mutate.handler import strategic_merge
 
 
 def thing(**spec: Any) -> dict[str, Any]:

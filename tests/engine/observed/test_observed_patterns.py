@@ -11,7 +11,7 @@ import pytest
 
 from engine.errors import EvaluationError, PolicyError
 from engine.lang.pattern import check_anchors, check_references, compile_pattern
-from engine.validate.pattern_rule import any_pattern_outcome, pattern_outcome
+from engine.validate import any_pattern_outcome, pattern_outcome
 
 HERE = Path(__file__).parent
 SHARED = Path(os.environ.get("KPOLICY_SHARED") or HERE.parents[3] / "shared")

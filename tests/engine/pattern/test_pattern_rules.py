@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from engine import validate
 from engine.lang.pattern import compile_pattern
 from engine.model import Status
-from engine.validate import messages
-from engine.validate.pattern_rule import any_pattern_outcome, pattern_outcome
+from engine.validate import any_pattern_outcome, pattern_outcome
 
 ONE = compile_pattern({"a": "1"})
 TWO = compile_pattern({"b": "2"})
@@ -29,9 +29,9 @@ def test_a_failing_rule_says_its_message_and_the_path() -> None:
 
 
 def test_a_period_is_added_only_where_there_is_none() -> None:
-    assert messages.failed_at("r", "x.", "/") == "validation error: x. rule r failed at path /"
-    assert messages.failed_at("r", "x!", "/") == "validation error: x!. rule r failed at path /"
-    assert messages.failed_at("r", "x ", "/") == "validation error: x . rule r failed at path /"
+    assert validate.failed_at("r", "x.", "/") == "validation error: x. rule r failed at path /"
+    assert validate.failed_at("r", "x!", "/") == "validation error: x!. rule r failed at path /"
+    assert validate.failed_at("r", "x ", "/") == "validation error: x . rule r failed at path /"
 
 
 def test_a_message_that_could_not_be_resolved_gives_way_to_the_mismatch() -> None:
@@ -104,7 +104,7 @@ def test_any_pattern_without_a_place_shows_the_error() -> None:
 
 
 def test_denials_join_the_messages_they_have() -> None:
-    assert messages.denied("r", "", "") == "validation error: rule r failed"
-    assert messages.denied("r", "a", "") == "a"
-    assert messages.denied("r", "", "b") == "b"
-    assert messages.denied("r", "a", "b") == "a; b"
+    assert validate.denied("r", "", "") == "validation error: rule r failed"
+    assert validate.denied("r", "a", "") == "a"
+    assert validate.denied("r", "", "b") == "b"
+    assert validate.denied("r", "a", "b") == "a; b"

@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import DocumentError
 from engine.lang import json
-from engine.lang.limits import Limits
+from engine.lang.work import Limits
 
 
 def test_numbers_stay_as_written() -> None:

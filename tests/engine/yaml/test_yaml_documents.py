@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from engine.errors import DocumentError
 from engine.lang import json
-from engine.lang.limits import Limits
-from engine.lang.yaml import compose, events, load, load_all
+from engine.lang.work import Limits
+from engine.lang.yaml import compose, load, load_all
 
 POLICY = """\
 # a comment first
@@ -262,7 +262,7 @@ def values_read(text: str, *, pure: bool) -> object:
     """Return what a text holds to one of the two parsers, None where it refuses the text."""
     with pytest.MonkeyPatch.context() as patch:
         if pure:
-            patch.setattr(events, "has_libyaml", lambda: False)
+            patch.setattr(compose, "has_libyaml", lambda: False)
         try:
             return [document.value for document in load_all(text)]
         except DocumentError:
@@ -289,7 +289,7 @@ def test_both_parsers_accept_what_is_plain(text: str) -> None:
 @pytest.fixture(scope="module")
 def monkeypatch_pure():
     patch = pytest.MonkeyPatch()
-    patch.setattr(events, "has_libyaml", lambda: False)
+    patch.setattr(compose, "has_libyaml", lambda: False)
     yield
     patch.undo()
 

@@ -19,9 +19,8 @@ from kubectl_kpolicy.cli.spec import specification
 from kubectl_kpolicy.cluster.cache import ClusterCache
 from kubectl_kpolicy.output.rows import Column, Listing, Row
 from kubectl_kpolicy.session.identity import Right
-from kubectl_kpolicy.tui.command_line import understand
+from kubectl_kpolicy.tui.command_line import Everything, understand
 from kubectl_kpolicy.tui.commands import line_of
-from kubectl_kpolicy.tui.palette import Everything
 from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW
 from tests.plugin.tui.stage import console, on_stage, press, text_of

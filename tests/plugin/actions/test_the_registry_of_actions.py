@@ -10,12 +10,11 @@ import pytest
 from controllers.kube.clock import ManualClock
 from controllers.kube.errors import Conflict, Forbidden
 from controllers.kube.kinds import CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES, POLICY_EXCEPTIONS
-from engine.cleanup import holds
+from engine import vocabulary
 from engine.record import replace
 from kubectl_kpolicy.actions.catalog import ALL, GLOBAL, action_of, registry
 from kubectl_kpolicy.actions.executor import ActionExecutor, work_of
-from kubectl_kpolicy.actions.refusals import READ_ONLY, refusal
-from kubectl_kpolicy.actions.registry import Danger, command_line
+from kubectl_kpolicy.actions.registry import READ_ONLY, Danger, command_line, refusal
 from kubectl_kpolicy.actions.screens import SCREENS
 from kubectl_kpolicy.cluster import cleanup, exceptions
 from kubectl_kpolicy.output.rows import Row
@@ -175,7 +174,7 @@ def test_postponing_writes_who_why_and_until_when() -> None:
     from controllers.kube.kinds import CLUSTER_CLEANUP_POLICIES
 
     annotations = client.stored(CLUSTER_CLEANUP_POLICIES)[0]["metadata"]["annotations"]
-    assert annotations[holds.AFTER] == "2026-03-14T14:00:00Z alice: migration runs"
+    assert annotations[vocabulary.CLEANUP_AFTER] == "2026-03-14T14:00:00Z alice: migration runs"
     assert annotations["kpolicy.io/cleanup-reason"] == "migration runs"
     assert annotations["kpolicy.io/cleanup-changed-by"] == "alice"
 

@@ -21,7 +21,7 @@ from kubectl_kpolicy.apply.mocks import (
     with_context,
     with_objects,
 )
-from kubectl_kpolicy.apply.overrides import overridden
+from kubectl_kpolicy.apply.processor import overridden
 
 
 def _object(kind, name, namespace="default", api_version="v1", **labels):

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from engine.cleanup import holds
+from engine import vocabulary
 from kubectl_kpolicy.actions.screens import LISTINGS, listing_named
 from kubectl_kpolicy.cluster import (
     blocks,
@@ -303,14 +303,16 @@ def test_deleting_policies_are_timers_like_any_clean_up() -> None:
     assert old.moment("due") == NOW
     assert by(rows, by="NamespacedDeletingPolicy/own").text("namespace") == "shop"
     assert "schedule" in by(rows, by="DeletingPolicy/broken").text("state")
-    there["celpolicies"][0]["metadata"]["annotations"] = {holds.AFTER: "tomorrow"}
+    there["celpolicies"][0]["metadata"]["annotations"] = {vocabulary.CLEANUP_AFTER: "tomorrow"}
     assert by(cleanup.cleanup_rows(world(there), NOW), by="DeletingPolicy/old").text("state") == "postponed"  # fmt: skip
 
 
 def test_a_postponed_or_paused_cleanup_says_so() -> None:
     there = objects()
-    there["ttl"][0]["metadata"]["annotations"] = {holds.AFTER: "2026-03-14T18:00:00Z"}
-    there["clustercleanuppolicies"][0]["metadata"]["annotations"] = {holds.PAUSE: "true"}
+    there["ttl"][0]["metadata"]["annotations"] = {vocabulary.CLEANUP_AFTER: "2026-03-14T18:00:00Z"}
+    there["clustercleanuppolicies"][0]["metadata"]["annotations"] = {
+        vocabulary.CLEANUP_PAUSE: "true"
+    }
     rows = cleanup.cleanup_rows(world(there), NOW)
 
     assert by(rows, name="pi").cells["state"] == "postponed"

@@ -13,7 +13,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa, x25519
 
 from controllers.kube.kinds import LEASES, NAMESPACES, ONE_TIME_CODES, PODS
-from controllers.store.throttles import COUNTS, LABELS, USER, lease_name
+from controllers.store.throttles import COUNTS, LABELS, lease_name
+from engine import vocabulary
 from engine.codes import canonical, issued_name
 from engine.errors import EngineError
 from kubectl_kpolicy.codes.sealing import opened, read_private, read_recipient, seal, sealed_in
@@ -216,7 +217,7 @@ def test_who_brought_wrong_codes_and_whose_are_not_looked_at(on_stage):
         at = int(cluster.now().timestamp())
         for user, ticks, days in (("ada", 3, 3), ("eve", 12, 12), ("mal", 1, 100)):
             counts = {"ticks": {f"wrong/{at // 10}": ticks}, "days": {f"wrong/{at // 86_400}": days}}  # fmt: skip
-            annotations = {USER: user, COUNTS: orjson.dumps(counts).decode()}
+            annotations = {vocabulary.USER: user, COUNTS: orjson.dumps(counts).decode()}
             metadata = {"name": lease_name(user), "namespace": "kyverno", "labels": dict(LABELS), "annotations": annotations}  # fmt: skip
             await stage.admin.create(LEASES, {"metadata": metadata, "spec": {"holderIdentity": "kpolicy"}})  # fmt: skip
         said = await stage.run("root", "otp", "lock-status", "-o", "json", **ADMIN)

@@ -11,7 +11,7 @@ from controllers.kube.clock import ManualClock
 from controllers.kube.errors import Forbidden
 from controllers.kube.kinds import GRANTS
 from kubectl_kpolicy.actions.grants import hand_in
-from kubectl_kpolicy.grants.naming import missing
+from kubectl_kpolicy.grants.arguments import missing
 from kubectl_kpolicy.session.errors import Refused
 from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW, meta

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_kpolicy.testing.compare import difference, first_difference
+from kubectl_kpolicy.testing.verdict import difference, first_difference
 
 
 def _pod(name="a", **more):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import DocumentError
-from kubectl_kpolicy.testing.selector import parse_selector
+from kubectl_kpolicy.testing.run import parse_selector
 
 
 def test_everything_is_taken_by_default():

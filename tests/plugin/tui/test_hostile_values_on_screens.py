@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 
 from kubectl_kpolicy.cluster.details import sections
-from kubectl_kpolicy.tui.comparing import compared
+from kubectl_kpolicy.tui.handlers.choices import compared
 from kubectl_kpolicy.tui.state import Heading
 from kubectl_kpolicy.tui.widgets.detail import text_of as details_text
 from kubectl_kpolicy.tui.widgets.frame import Crumbs

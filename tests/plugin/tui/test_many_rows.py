@@ -10,10 +10,9 @@ import pytest
 from kubectl_kpolicy.cluster.cache import ClusterCache
 from kubectl_kpolicy.cluster.violations import LISTING, all_rows, rows_of_report
 from kubectl_kpolicy.output.rows import Row, sort_rows
-from kubectl_kpolicy.tui.redraw import Pace
-from kubectl_kpolicy.tui.row_selection import Sieve
 from kubectl_kpolicy.tui.start import Late
-from kubectl_kpolicy.tui.state import ListState
+from kubectl_kpolicy.tui.state import ListState, Sieve
+from kubectl_kpolicy.tui.views import Pace
 from tests.plugin.scene import NOW, report, result
 
 from .stage import Stage, console, on_stage, settled, text_of

@@ -10,8 +10,7 @@ from controllers.kube.errors import Forbidden
 from engine.errors import EngineError
 from kubectl_kpolicy.cluster import planning
 from kubectl_kpolicy.cluster.cleanup import cleanup_rows
-from kubectl_kpolicy.cluster.cleanup_preview import preview
-from kubectl_kpolicy.cluster.planning import Planned
+from kubectl_kpolicy.cluster.planning import Planned, preview
 from kubectl_kpolicy.cluster.sources import LiveSource
 from tests.plugin.scene import NOW, ahead, meta, world
 

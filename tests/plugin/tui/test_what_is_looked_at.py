@@ -17,10 +17,10 @@ from kubectl_kpolicy.filter import compile_filter, parts_of
 from kubectl_kpolicy.session.cluster import ClusterFlags
 from kubectl_kpolicy.session.config import load_config, save_view
 from kubectl_kpolicy.session.identity import Identity
-from kubectl_kpolicy.session.shown import columns_path, load_columns, save_columns
+from kubectl_kpolicy.session.kept import columns_path, load_columns, save_columns
 from kubectl_kpolicy.tui import start
 from kubectl_kpolicy.tui.command_line import understand
-from kubectl_kpolicy.tui.handlers.replay import meant
+from kubectl_kpolicy.tui.handlers.input_line import meant
 from kubectl_kpolicy.tui.start import ConsoleRequest, elsewhere
 from tests.plugin.scene import NOW, report, result, world
 

@@ -127,7 +127,7 @@ def _decompress(env: CelEnv, data: bytes) -> str:
 @LIBRARY.add(*both_cases("x509.Decode(string) -> map"))
 def _decode(pem: str) -> Any:
     from engine.lang.jmes import Env
-    from engine.lang.jmes.certificates import x509_decode
+    from engine.lang.jmes.formats import x509_decode
 
     return _without_subclasses(x509_decode(Env(), pem))
 

@@ -1,0 +1,282 @@
+"""Rules for pod controllers, computed from rules for Pods."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import LimitError
+from engine.match import parse_kind
+from engine.parse import build_rule
+from engine.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from engine.model import Block, Json, Policy, Rule
+
+
+# Rules for Pods extended to the controllers that make Pods (rows G-01 to G-07).
+#
+# Generated rules are not written into stored policies; whoever evaluates, reports or shows a policy asks here.
+
+CRON_KINDS = ("batch/v1/CronJob",)
+
+
+def expand(policy: Policy) -> tuple[Rule, ...]:
+    """Return the policy's own rules, then the generated ones.
+
+    Own rules that are named like generated ones give way to them where there are any. Raises LimitError for a rule that
+    is nested too deeply.
+    """
+    generated = generated_rules(policy)
+    if not generated:
+        return policy.rules
+    own = tuple(rule for rule in policy.rules if not rule.name.startswith(PREFIX))
+    return own + generated
+
+
+def generated_rules(policy: Policy) -> tuple[Rule, ...]:
+    """Return the rules that a policy's Pod rules give for pod controllers."""
+    controllers = wanted_controllers(policy.annotations.get(ANNOTATION))
+    if not controllers or reason_against(policy.rules):
+        return ()
+    return tuple(
+        build_rule(raw)
+        for rule in policy.rules
+        if concerns_pods(rule) and not rule.name.startswith(PREFIX)
+        for place, kinds in _places(controllers)
+        if (raw := rewrite(rule.raw, place, kinds)) is not None
+    )
+
+
+def _places(controllers: Sequence[str]) -> Iterator[tuple[Place, Sequence[str]]]:
+    if kinds := templated_kinds(controllers):
+        yield TEMPLATE, kinds
+    if CRON_JOB in controllers:
+        yield CRON_TEMPLATE, CRON_KINDS
+
+
+# Which pod controllers a policy's rules are extended to, and when they are not (rows G-02 to G-04, O-11).
+#
+# Split from the rewriting because this is the part that people ask about: why has my rule no `autogen-` twin.
+
+ANNOTATION = "pod-policies.kyverno.io/autogen-controllers"
+CRON_JOB = "CronJob"
+TEMPLATED = {
+    "DaemonSet": "apps/v1/DaemonSet",
+    "Deployment": "apps/v1/Deployment",
+    "Job": "batch/v1/Job",
+    "ReplicaSet": "apps/v1/ReplicaSet",
+    "ReplicationController": "v1/ReplicationController",
+    "StatefulSet": "apps/v1/StatefulSet",
+}
+"""Kinds with `spec.template`, and how generated rules write them."""
+
+PREFIX = "autogen-"
+
+
+def wanted_controllers(annotation: str | None) -> tuple[str, ...]:
+    """Read the annotation's value; absent means all seven kinds, `none` and the empty text none.
+
+    Unknown names stay: alone they give rules that match kinds of that name, beside known ones they are passed over.
+    """
+    if annotation is None or annotation.strip() == "all":
+        return (*TEMPLATED, CRON_JOB)
+    names = tuple(name for part in annotation.split(",") if (name := part.strip()))
+    return () if names == ("none",) else names
+
+
+def templated_kinds(controllers: Sequence[str]) -> list[str]:
+    """Return the kinds with `spec.template` among the wanted controllers, as generated rules write them."""
+    others = [name for name in controllers if name != CRON_JOB]
+    return [TEMPLATED[name] for name in others if name in TEMPLATED] or others
+
+
+def reason_against(rules: Sequence[Rule]) -> str:
+    """Say why no rule of a policy is extended, empty when nothing speaks against it (row G-03)."""
+    for rule in rules:
+        if rule.generate:
+            return f"rule `{rule.name}` generates"
+        if rule.mutate and _patches_json(rule.mutate):
+            return f"rule `{rule.name}` uses patchesJson6902"
+        for block in (rule.match, rule.exclude):
+            for resources in resources_of(block):
+                if why := _unsupported(resources):
+                    return f"rule `{rule.name}` {why}"
+    return ""
+
+
+def concerns_pods(rule: Rule) -> bool:
+    """Tell whether a rule is written for Pods by that very kind, and excludes no kinds but Pods (row G-04)."""
+    excluded = kinds_of(rule.exclude)
+    return "Pod" in kinds_of(rule.match) and (not excluded or "Pod" in excluded)
+
+
+def resources_of(block: Block) -> Iterator[Block]:
+    """Yield the resource filters of a match or exclude block: the legacy one and those of any and all."""
+    entries = [block, *(block.get("any") or ()), *(block.get("all") or ())]
+    for entry in entries:
+        if resources := (entry or {}).get("resources"):
+            yield resources
+
+
+def kinds_of(block: Block) -> list[str]:
+    """Return all kinds that a match or exclude block lists."""
+    return [kind for resources in resources_of(block) for kind in resources.get("kinds") or ()]
+
+
+def _patches_json(mutate: Block) -> bool:
+    return bool(mutate.get("patchesJson6902")) or any(
+        entry.get("patchesJson6902") for entry in mutate.get("foreach") or ()
+    )
+
+
+def _unsupported(resources: Block) -> str:
+    if resources.get("name") or resources.get("names"):
+        return "filters by name"
+    if resources.get("selector") is not None or resources.get("annotations") is not None:
+        return "filters by labels or annotations"
+    kinds = resources.get("kinds") or ()
+    if len(kinds) > 1 and any(parse_kind(kind).kind == "Pod" for kind in kinds):
+        return "lists Pod beside other kinds"
+    return ""
+
+
+# Rewriting one Pod rule for the controllers of Pods: where the pod spec stands deeper (row G-05).
+#
+# Works on rule documents, not on compiled rules, so that a generated rule is an ordinary rule that can be shown and stored.
+
+_LONGEST_NAME = 63
+_REFERENCE = re.compile(r"\$\([^ ]*?\)")
+
+
+@record
+class Place:
+    """Where a controller keeps its pod template: the prefix of rule names and the path from the object's root."""
+
+    prefix: str
+    path: tuple[str, ...]
+
+    def wrap(self, pattern: Json) -> dict[str, Json]:
+        """Put a pattern or patch of a Pod below the path of the pod template."""
+        for part in reversed(self.path):
+            pattern = {part: pattern}
+        return dict(pattern)
+
+
+TEMPLATE = Place("autogen-", ("spec", "template"))
+CRON_TEMPLATE = Place("autogen-cronjob-", ("spec", "jobTemplate", "spec", "template"))
+
+
+def rewrite(raw: Block, place: Place, kinds: Sequence[str]) -> dict[str, Json] | None:
+    """Return the rule document for `kinds`, None when a rule of this sort is not extended.
+
+    Raises LimitError for a document that is nested too deeply.
+    """
+    body = _body(raw, place)
+    if body is None:
+        return None
+    changed: dict[str, Any] = {**raw, **body, "name": (place.prefix + raw["name"])[:_LONGEST_NAME]}
+    changed["match"] = _with_kinds(raw.get("match") or {}, kinds, place, always=True)
+    if raw.get("exclude") is not None:
+        changed["exclude"] = _with_kinds(raw["exclude"], kinds, place, always=False)
+    is_cel = bool((raw.get("validate") or {}).get("cel"))
+    return _moved_paths(changed, place, "" if is_cel else "request.")
+
+
+def _body(raw: Block, place: Place) -> dict[str, Json] | None:
+    """Return the operation of the rule with its patterns wrapped."""
+    if mutate := raw.get("mutate"):
+        return _mutate(mutate, place)
+    if validate := raw.get("validate"):
+        return _validate(validate, place)
+    return {} if raw.get("verifyImages") else None
+
+
+def _mutate(mutate: Block, place: Place) -> dict[str, Json] | None:
+    """Wrap the patches; a rule with targets is not extended, because its patches are not for the matched Pod.
+
+    Upstream extends it without its targets, so that a patch meant for a Secret would hit Deployments.
+    """
+    if mutate.get("targets"):
+        return None
+    if (patch := mutate.get("patchStrategicMerge")) is not None:
+        return {"mutate": {**mutate, "patchStrategicMerge": place.wrap(patch)}}
+    if entries := mutate.get("foreach"):
+        return {"mutate": {**mutate, "foreach": [_mutate_entry(item, place) for item in entries]}}
+    return None
+
+
+def _mutate_entry(entry: Block, place: Place) -> Block:
+    if (patch := entry.get("patchStrategicMerge")) is not None:
+        return {**entry, "patchStrategicMerge": place.wrap(patch)}
+    if nested := entry.get("foreach"):
+        return {**entry, "foreach": [_mutate_entry(item, place) for item in nested]}
+    return entry
+
+
+def _validate(validate: Block, place: Place) -> dict[str, Json] | None:
+    changed = dict(validate)
+    if validate.get("pattern") is not None:
+        pivot = "pattern"
+        changed["pattern"] = place.wrap(validate["pattern"])
+    elif isinstance(patterns := validate.get("anyPattern"), list):
+        pivot = "anyPattern"
+        changed["anyPattern"] = [place.wrap(pattern) for pattern in patterns]
+    elif any(validate.get(name) for name in ("deny", "podSecurity", "foreach", "cel")):
+        return {}
+    else:
+        return None
+    if isinstance(message := validate.get("message"), str):
+        changed["message"] = _shifted_references(message, place, pivot)
+    return {"validate": changed}
+
+
+def _shifted_references(message: str, place: Place, pivot: str) -> str:
+    """Let `$(…)` references of a message that point into the pattern follow it to its new place."""
+    into = "/".join(place.path)
+    entry = rf"({pivot}/[^/)]*)" if pivot == "anyPattern" else rf"({pivot})"
+    return _REFERENCE.sub(lambda found: re.sub(entry, rf"\1/{into}", found[0]), message)
+
+
+def _with_kinds(
+    block: Block, kinds: Sequence[str], place: Place, *, always: bool
+) -> dict[str, Json]:
+    """Name the controllers instead of Pods; `always` also in a legacy block without kinds.
+
+    For CronJobs every entry gets the kinds, also one without Pods (observed).
+    """
+    changed = dict(block)
+    for joined_by in ("any", "all"):
+        if entries := block.get(joined_by):
+            changed[joined_by] = [_entry_with_kinds(entry, kinds, place) for entry in entries]
+            return changed
+    resources = block.get("resources") or {}
+    if always or resources.get("kinds"):
+        changed["resources"] = {**resources, "kinds": list(kinds)}
+    return changed
+
+
+def _entry_with_kinds(entry: Block, kinds: Sequence[str], place: Place) -> Block:
+    resources = (entry or {}).get("resources") or {}
+    if place is CRON_TEMPLATE or any(
+        parse_kind(kind).kind == "Pod" for kind in resources.get("kinds") or ()
+    ):
+        return {**(entry or {}), "resources": {**resources, "kinds": list(kinds)}}
+    return entry
+
+
+def _moved_paths(rule: dict[str, Json], place: Place, root: str) -> dict[str, Json]:
+    """Replace paths into the Pod's spec and metadata in every text of the rule, as upstream does in its JSON."""
+    deeper = ".".join(place.path)
+    try:
+        text = json.dumps(rule)
+        for part in ("spec", "metadata"):
+            for name in ("object", "oldObject"):
+                text = text.replace(f"{root}{name}.{part}", f"{root}{name}.{deeper}.{part}")
+        found = json.loads(text)
+    except RecursionError as error:
+        raise LimitError(f"rule `{rule['name']}` is nested too deeply") from error
+    return dict(found)

@@ -1,0 +1,190 @@
+"""Whether an exception covers a rule for an object at an instant, and what is wrong with exceptions as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from engine import vocabulary
+from engine.errors import EngineError, EvaluationError
+from engine.lang import rfc3339, wildcard
+from engine.match import compile_any_all
+from engine.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from engine.model import Block, Json, PolicyException, Review
+    from engine.model.policy import CelException
+
+
+# The one decision about exceptions: does this one cover that rule, for this object and user, at this instant.
+#
+# Admission, background scans, command line, reports and console all ask here, so that they agree (rows X-01 to X-06; design
+# 8.2 for expiry). An exception is compiled once; the answer at each review is names first, then the clock, then the object.
+
+
+NEVER_VALID = datetime.min.replace(tzinfo=UTC)
+"""What an expiry that cannot be read counts as: long past."""
+
+CheckConditions = Callable[["Json"], bool]
+"""Evaluates the exception's conditions in the context of the review; may raise EngineError."""
+
+
+@record
+class CompiledException:
+    """An exception ready to be asked; `rules` tests rule names by policy key, `pod_security` narrows what is excepted."""
+
+    exception: PolicyException
+    rules: Mapping[str, Callable[[str], bool]]
+    matches: Callable[[Review], bool]
+    expires_at: datetime | None
+
+    @property
+    def key(self) -> str:
+        """`namespace/name` of the exception."""
+        return self.exception.key
+
+    @property
+    def pod_security(self) -> tuple[Block, ...]:
+        """Controls that are excluded from a podSecurity rule; none of them means the whole rule (row X-05)."""
+        return self.exception.pod_security
+
+    def names(self, policy_key: str, rule_name: str) -> bool:
+        """Tell whether the exception is written for this rule (row X-02: policies exactly, rules with wildcards)."""
+        is_named = self.rules.get(policy_key)
+        return is_named is not None and is_named(rule_name)
+
+    def is_expired(self, now: datetime) -> bool:
+        """Tell whether the exception has ended; the instant of expiry itself is past it."""
+        return self.expires_at is not None and now >= self.expires_at
+
+
+def compile_exception(exc: PolicyException) -> CompiledException:
+    """Compile an exception once; raises PolicyError when its match has parts of the wrong type."""
+    patterns: dict[str, list[str]] = {}
+    for reference in exc.references:
+        patterns.setdefault(reference.policy_name, []).extend(reference.rule_names)
+    return CompiledException(
+        exception=exc,
+        rules={policy: _any_of(names) for policy, names in patterns.items()},
+        matches=compile_any_all(exc.match).test,
+        expires_at=expires_at(exc),
+    )
+
+
+def covers(
+    compiled: CompiledException,
+    policy_key: str,
+    rule_name: str,
+    review: Review,
+    now: datetime,
+    check_conditions: CheckConditions,
+) -> bool:
+    """Tell whether an exception covers a rule of a policy for one review at the instant `now`.
+
+    Conditions that cannot be evaluated are not met (row X-04). Operations do not count and an unknown requester meets no
+    user filter (row X-03).
+    """
+    if not compiled.names(policy_key, rule_name) or compiled.is_expired(now):
+        return False
+    if not compiled.matches(review):
+        return False
+    conditions = compiled.exception.conditions
+    if conditions is None:
+        return True
+    try:
+        return check_conditions(conditions)
+    except EngineError:
+        return False
+
+
+def expires_at(exc: PolicyException | CelException) -> datetime | None:
+    """Return the instant from which an exception covers nothing, None when it stands until it is deleted.
+
+    The earliest of annotation `kpolicy.io/expires-at`, label `cleanup.kyverno.io/ttl` measured from creation, and its deletion,
+    which somebody wanted although a finalizer may hold it. An annotation that cannot be read ends the exception at once, because somebody meant to limit it; a label that cannot be
+    read limits nothing, as upstream only warns of it.
+    """
+    ends = (_by_annotation(exc), _by_label(exc), _by_deletion(exc))
+    return min((end for end in ends if end is not None), default=None)
+
+
+def _by_annotation(exc: PolicyException | CelException) -> datetime | None:
+    if vocabulary.EXPIRES_AT not in exc.annotations:
+        return None
+    return rfc3339.read(exc.annotations[vocabulary.EXPIRES_AT]) or NEVER_VALID
+
+
+def _by_deletion(exc: PolicyException | CelException) -> datetime | None:
+    metadata = exc.raw.get("metadata")
+    text = metadata.get("deletionTimestamp") if isinstance(metadata, dict) else None
+    return (rfc3339.read(str(text)) or NEVER_VALID) if text else None
+
+
+def _by_label(exc: PolicyException | CelException) -> datetime | None:
+    from engine.cleanup.ttl import due_at
+
+    metadata = {"labels": dict(exc.labels), "creationTimestamp": exc.created_at}
+    try:
+        return due_at({"metadata": metadata})
+    except EvaluationError:
+        return None
+
+
+def _any_of(patterns: Iterable[str]) -> Callable[[str], bool]:
+    tests = tuple(wildcard.compiled(pattern) for pattern in patterns)
+    return lambda name: any(test(name) for test in tests)
+
+
+# What is wrong with the exceptions of a cluster as a whole: expired ones, orphans, ones that cover too much.
+#
+# For the console, `doctor` and reports. Judges exceptions against the policies that are there; never against objects.
+
+
+class Concern(StrEnum):
+    """What there is to say about an exception."""
+
+    EXPIRED = "expired"
+    NO_SUCH_POLICY = "no such policy"
+    NO_SUCH_RULE = "no such rule"
+    NO_EXPIRY = "no expiry"
+
+
+@record
+class Remark:
+    """One concern about one exception; `about` names the policy or rule it is about, where there is one."""
+
+    exception: str
+    concern: Concern
+    about: str = ""
+
+
+def audit_exceptions(
+    exceptions: Iterable[PolicyException],
+    rules: Mapping[str, Collection[str]],
+    now: datetime,
+) -> tuple[Remark, ...]:
+    """Return all remarks in the order of the exceptions.
+
+    `rules` are the rule names of every policy by policy key, generated rules included (row G-07). Raises PolicyError for
+    an exception that cannot be compiled.
+    """
+    return tuple(remark for exc in exceptions for remark in _remarks(exc, rules, now))
+
+
+def _remarks(
+    exc: PolicyException, rules: Mapping[str, Collection[str]], now: datetime
+) -> Iterator[Remark]:
+    compiled = compile_exception(exc)
+    if compiled.expires_at is None:
+        yield Remark(exc.key, Concern.NO_EXPIRY)
+    elif compiled.is_expired(now):
+        yield Remark(exc.key, Concern.EXPIRED)
+    for policy, is_named in compiled.rules.items():
+        if policy not in rules:
+            yield Remark(exc.key, Concern.NO_SUCH_POLICY, policy)
+        elif not any(map(is_named, rules[policy])):
+            yield Remark(exc.key, Concern.NO_SUCH_RULE, policy)

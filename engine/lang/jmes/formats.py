@@ -1,0 +1,171 @@
+"""Functions on texts with a grammar of their own: image references, versions, URLs, certificates (row F-08)."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.errors import EvaluationError
+from engine.lang import imagetext, semver
+from engine.lang.goquote import quote
+
+from .signature import Table, fail
+from .values import spend
+
+if TYPE_CHECKING:
+    from engine.model import Json
+
+    from .errors import Env
+
+table = Table()
+
+
+@table.function(
+    "image_normalize(string) string", "the image with registry, and with a tag or digest"
+)
+def image_normalize(_env: Env, image: str) -> str:
+    """Return the image reference in full. Raises EvaluationError with upstream's text."""
+    try:
+        host, path, tag, digest = imagetext.parse(image)
+    except EvaluationError as error:
+        raise fail("image_normalize", error.message) from error
+    name = f"{host}/{path}" if host else path
+    return f"{name}@{digest}" if digest else f"{name}:{tag}"
+
+
+# `semver_compare`: a version against a range (row F-08).
+
+
+@table.function("semver_compare(string, string) boolean", "whether the version is in the range")
+def semver_compare(_env: Env, version: str, wanted: str) -> bool:
+    """Test a version; one that cannot be read counts as 0.0.0, a range that cannot is an error."""
+    try:
+        given = semver.parse(version)
+    except EvaluationError:
+        given = semver.Version()
+    return semver.parse_range(wanted)(given)
+
+
+# `is_external_url`: whether a URL leads outside (row F-08). Addresses are judged here, names by the caller's look-up.
+
+_SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_PORT: Final = re.compile(r"(?::[0-9]*)?")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
+_NOT_IN_HOSTS: Final = re.compile(r"[\x00-\x20\"<>\\^`{|}%#/?]")
+_PRIVATE: Final = tuple(
+    ipaddress.ip_network(block)
+    for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
+)
+_LONGEST: Final = 8_192
+
+
+@table.function(
+    "is_external_url(string) boolean", "whether the URL's host is neither loopback nor private"
+)
+def is_external_url(env: Env, url: str) -> bool:
+    """Judge the host of a URL. Raises EvaluationError for what is no URL or cannot be looked up."""
+    host = _host(url)
+    if not host:
+        raise EvaluationError("lookup : no such host")
+    address = _address(host)
+    if address is None:
+        return env.is_external_host(host)
+    private = any(address.version == network.version and address in network for network in _PRIVATE)
+    return not (address.is_loopback or private)
+
+
+def _host(url: str) -> str:
+    """Return the host of a URL without its port; empty where the URL has none."""
+    if len(url) > _LONGEST:
+        raise EvaluationError("the url is too long")
+    rest = url.partition("#")[0]
+    if _CONTROL.search(rest):
+        raise _refused(url, "net/url: invalid control character in URL")
+    if rest.startswith(":"):
+        raise _refused(url, "missing protocol scheme")
+    scheme = _SCHEME.match(rest)
+    rest = (rest[scheme.end() :] if scheme else rest).partition("?")[0]
+    if not rest.startswith("//"):
+        if not scheme and ":" in rest.partition("/")[0]:
+            raise _refused(url, "first path segment in URL cannot contain colon")
+        return ""
+    authority, _, path = rest[2:].partition("/")
+    host = _checked(url, authority.rpartition("@")[2])
+    _check_escapes(url, path)
+    return host
+
+
+def _checked(url: str, host: str) -> str:
+    if host.startswith("["):
+        end = host.rfind("]")
+        if end < 0:
+            raise _refused(url, "missing ']' in host")
+        port, name = host[end + 1 :], host[1:end].partition("%25")[0]
+    else:
+        colon = host.rfind(":")
+        port, name = (host[colon:], host[:colon]) if colon >= 0 else ("", host)
+    if not _PORT.fullmatch(port):
+        raise _refused(url, f"invalid port {quote(port)} after host")
+    _check_escapes(url, name)
+    wrong = _NOT_IN_HOSTS.search(name)
+    if wrong:
+        raise _refused(url, f"invalid character {quote(wrong.group())} in host name")
+    return name
+
+
+def _check_escapes(url: str, text: str) -> None:
+    wrong = _ESCAPE.search(text)
+    if wrong:
+        raise _refused(url, f"invalid URL escape {quote(text[wrong.start() : wrong.start() + 3])}")
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
+
+
+def _refused(url: str, reason: str) -> EvaluationError:
+    return EvaluationError(f"parse {quote(url)}: {reason}")
+
+
+# `x509_decode`: certificates and requests as Go's structures, RSA keys only (row F-08).
+#
+# What upstream returns is Go's `x509.Certificate` written as JSON, so the names and number codes are Go's. The library that
+# reads certificates is loaded at the first call.
+
+_BLOCK: Final = re.compile(
+    r"(?:\A|(?<=\n))-----BEGIN (?P<type>[^\n]*?)-----[ \t\r]*\n(?P<body>[A-Za-z0-9+/=\s]*?)"
+    r"(?<=\n)-----END (?P=type)-----"
+)
+_BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+_LONGEST_CERTIFICATE: Final = 1 << 18
+
+
+@table.function(
+    "x509_decode(string) object", "the fields of the certificate or certificate request in PEM form"
+)
+def x509_decode(env: Env, pem: str) -> Json:
+    """Decode the first PEM block. Raises EvaluationError."""
+    spend(env, len(pem) >> 2)
+    if len(pem) > _LONGEST_CERTIFICATE:
+        raise EvaluationError("the certificate is too long")
+    for block in _BLOCK.finditer(pem):
+        if _BASE64.fullmatch("".join(block["body"].split())):
+            return _decoded(block["type"], block.group())
+    raise EvaluationError("failed to decode PEM block")
+
+
+def _decoded(kind: str, text: str) -> dict[str, Any]:
+    from .x509 import decode_certificate, decode_request
+
+    if kind == "CERTIFICATE":
+        return decode_certificate(text)
+    if kind == "CERTIFICATE REQUEST":
+        return decode_request(text)
+    raise EvaluationError("PEM block neither contains a CERTIFICATE or CERTIFICATE REQUEST")

@@ -1,1 +1,0 @@
-"""Validate rules over patterns: outcomes and their exact texts."""

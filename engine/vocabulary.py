@@ -1,0 +1,41 @@
+"""The words that objects carry for us: annotations, labels and API versions, each written here once.
+
+Guards, webhooks, loops and the command line have to mean the same word, so none of them spells it out itself.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+KPOLICY: Final = "kpolicy.io/v1alpha1"
+"""API version of our own kinds, and of what commands print as data."""
+KYVERNO_V2: Final = "kyverno.io/v2"
+"""API version of exceptions, cleanup policies and UpdateRequests."""
+
+OWNER: Final = "kpolicy.io/owner"
+"""Annotation of everything that an installation of ours brings; its value is `kpolicy`."""
+KIND: Final = "kpolicy.io/kind"
+"""Label of Leases that hold something other than leadership."""
+CALLERS: Final = "kpolicy.io/callers"
+"""Annotation of webhook configurations: how callers prove themselves."""
+
+EXPIRES_AT: Final = "kpolicy.io/expires-at"
+"""Annotation with the RFC 3339 instant from which an exception covers nothing."""
+GRANT: Final = "kpolicy.io/grant"
+"""Annotation of an exception that a grant causes: the grant's name."""
+USES: Final = "kpolicy.io/uses"
+"""Annotation of an exception: how often it may be used."""
+REQUESTER: Final = "kpolicy.io/requester"
+REASON: Final = "kpolicy.io/reason"
+TICKET: Final = "kpolicy.io/ticket"
+
+CLEANUP_AFTER: Final = "kpolicy.io/cleanup-after"
+CLEANUP_SKIP: Final = "kpolicy.io/cleanup-skip"
+CLEANUP_PAUSE: Final = "kpolicy.io/cleanup-pause"
+CLEANUP_RUN: Final = "kpolicy.io/cleanup-run"
+CLEANUP_REASON: Final = "kpolicy.io/cleanup-reason"
+
+USER: Final = "kpolicy.io/user"
+REQUEST_UID: Final = "kpolicy.io/request-uid"
+BLOCK: Final = "kpolicy.io/block"
+"""Annotation of the Event of a denial: the id by which an exception is asked for."""

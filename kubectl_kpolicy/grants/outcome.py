@@ -1,0 +1,92 @@
+"""What becomes of a grant, and what people read about it: what was made or decided, and waiting until it is active or has ended."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Final, cast
+
+from controllers.kube.errors import Gone, NotFound
+from controllers.kube.kinds import GRANTS
+from engine.grants import FINAL
+from engine.grants.circumstances import state_of
+from kubectl_kpolicy.session.errors import TimedOut
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from controllers.kube import Client
+    from controllers.kube.client import Event
+    from engine.model import Object
+
+
+SETTLED: Final = frozenset({"active", *FINAL})
+ENDS: Final = {"approve": SETTLED, "deny": FINAL, "withdraw": FINAL, "drop": FINAL, "revoke": FINAL}
+"""States in which there is nothing more to wait for after a decision."""
+
+
+async def settled(
+    client: Client,
+    obj: Object,
+    seconds: float | None,
+    changed: Callable[[str], None] = lambda _state: None,
+    ends: frozenset[str] = SETTLED,
+) -> Object:
+    """Return a grant once it is active or has ended, or is in one of `ends`; `changed` is told each state.
+
+    Raises TimedOut, NotFound, KubeError.
+    """
+    place = (obj["metadata"]["namespace"], obj["metadata"]["name"])
+    try:
+        async with asyncio.timeout(seconds):
+            return await _settled(client, place, changed, ends)
+    except TimeoutError as error:
+        text = f"grant `{place[1]}` was not settled in time; nothing of it is lost"
+        raise TimedOut(text, help=f"kubectl get grants {place[1]} -n {place[0]} -w") from error
+
+
+async def _settled(client: Client, place: tuple[str, str], changed: Callable[[str], None], ends: frozenset[str]) -> Object:  # fmt: skip
+    namespace, name = place
+    told = ""
+    while True:
+        obj = await client.get(GRANTS, name, namespace)
+        version = str(obj["metadata"].get("resourceVersion") or "")
+        told = _tell(obj, told, changed)
+        if state_of(obj) in ends:
+            return obj
+        try:
+            found = await _followed(client, place, version, told, changed, ends)
+        except Gone:
+            continue
+        if found is not None:
+            return found
+
+
+async def _followed(
+    client: Client,
+    place: tuple[str, str],
+    version: str,
+    told: str,
+    changed: Callable[[str], None],
+    ends: frozenset[str],
+) -> Object | None:
+    """Watch a grant from a version on; None when the server ends the watch before the grant is settled."""
+    namespace, name = place
+    events = client.watch(GRANTS, version, namespace=namespace, field_selector=f"metadata.name={name}")  # fmt: skip
+    async with aclosing(cast("AsyncGenerator[Event]", events)):
+        async for event in events:
+            if event.type == "DELETED":
+                raise NotFound(f"grant `{name}` was deleted", status=404)
+            if event.type == "BOOKMARK":
+                continue
+            told = _tell(event.object, told, changed)
+            if state_of(event.object) in ends:
+                return event.object
+    return None
+
+
+def _tell(obj: Object, told: str, changed: Callable[[str], None]) -> str:
+    state = state_of(obj)
+    if state != told:
+        changed(state)
+    return state
