@@ -181,10 +181,6 @@ def over(review: Review) -> LimitError:
     )
 
 
-PROCESS: Final = BoundedEvaluator()
-"""The bounds of this process: it has one main thread, and one set of cores."""
-
-
 # How much time for heavy evaluations each tenant has: a leaky bucket for every namespace, for cluster-scoped objects every user.
 #
 # Without it one tenant's heavy objects would take the time of all others; with it they take that of their own namespace.
@@ -234,3 +230,7 @@ class Allowances:
             self.left(tenant)
         if len(self._left) >= _MOST:
             del self._left[max(self._left, key=self.left)]
+
+
+PROCESS: Final = BoundedEvaluator()
+"""The bounds of this process: it has one main thread, and one set of cores."""
