@@ -4,7 +4,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
 VENV := .venv
 RUN := $(VENV)/bin/python
-LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --quiet pyproject.toml
+LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --quiet
 
 .PHONY: help demo test e2e proofs node image chart nightly check bench dist screenshots lock clean
 help:
@@ -18,7 +18,7 @@ help:
 	@echo "make nightly what takes hours: whole proofs, 10,000 histories, histories on a real API server, mutants, fuzzing, deeper interleavings"
 	@echo "make check   lint, format, types, layers, sizes"
 	@echo "make bench   speed and memory, as ratios to a yardstick"
-	@echo "make dist    what is released, into dist/: wheel, archive and manifest for krew, lists of parts"
+	@echo "make dist    what is released, into dist/: wheels, archive and manifest for krew, lists of parts"
 	@echo "make screenshots  the pictures of the README, from the recording beside them"
 	@echo "make lock    bring the lock files up to date (needs uv)"
 	@echo "make clean   remove what these made"
@@ -78,9 +78,10 @@ bench: $(VENV)/ready
 	$(RUN) -m tests.bench
 
 lock:
-	$(LOCK) --extra dev -o requirements-dev.lock
-	$(LOCK) -c requirements-dev.lock -o requirements.lock
-	$(LOCK) -c requirements-dev.lock --extra tui -o requirements-console.lock
+	$(LOCK) pyproject.toml --extra dev -o requirements-dev.lock
+	$(LOCK) pyproject.toml -c requirements-dev.lock -o requirements.lock
+	$(LOCK) pyproject.toml -c requirements-dev.lock --extra tui -o requirements-console.lock
+	$(LOCK) controllers/sandbox/pyproject.toml -c requirements-dev.lock -o controllers/sandbox/requirements.lock
 
 clean:
 	@test ! -d .sandbox || { test -x $(RUN) || $(MAKE) --no-print-directory $(VENV)/ready; $(RUN) -m tests.demo --stop; }

@@ -118,14 +118,14 @@ def _start(folder: Path) -> None:
     """Start the server as a process of its own and wait until it says that it is ready."""
     import subprocess
 
-    from kubectl_kpolicy.session.children import SANDBOX, sandbox_environment
+    from kubectl_kpolicy.session.children import EXPRESSIONS, SANDBOX, sandbox_environment
 
     environment = sandbox_environment()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     log = folder / "log"
     with log.open("ab") as errors:
         process = subprocess.Popen(  # noqa: S603 - our own module, and no shell
-            [sys.executable, "-m", SANDBOX, "--dir", str(folder)],
+            [sys.executable, "-m", SANDBOX, f"--expressions={EXPRESSIONS}", "--dir", str(folder)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,

@@ -15,6 +15,8 @@ from engine.errors import EngineError
 
 SANDBOX = "kpolicy_sandbox"
 """The module of the sandbox, which is a distribution of its own: it is started, never imported."""
+EXPRESSIONS = "kubectl_kpolicy.session.expressions:EngineExpressions"
+"""Where the sandbox's process finds the engine, to evaluate CEL with."""
 _CLONE = Path(__file__).parents[2] / "controllers" / "sandbox"
 
 
@@ -35,6 +37,7 @@ def sandbox_environment() -> dict[str, str]:
         return {**environment, "PYTHONPATH": path}
     if importlib.util.find_spec(SANDBOX) is None:
         raise EngineError(
-            "the sandbox is not installed", help="pip install 'kubectl-kpolicy[sandbox]'"
+            "the sandbox is not installed",
+            help="pip install kpolicy-sandbox, or in a clone: pip install ./controllers/sandbox",
         )
     return child_environment()

@@ -7,13 +7,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from .source import PACKAGES, ROOT
 
+SANDBOX = ROOT / "controllers" / "sandbox"
 LINTER = str(Path(sys.executable).parent / "lint-imports")
 BREACHES = {
     "engine/errors.py": "from engine.model import Policy",
     "engine/model/json.py": "import os",
     "engine/lang/chance.py": "import kubectl_kpolicy",
+    "controllers/lookups/__init__.py": "import kpolicy_sandbox.clock",
     "kubectl_kpolicy/cli/version.py": "import textual",
     "controllers/kube/errors.py": "import controllers.lookups.errors",
     "controllers/lookups/errors.py": "import kubernetes",
@@ -21,6 +25,7 @@ BREACHES = {
 }
 NOTICED = (
     "people's tools stand on the cluster parts",
+    "the sandbox is another distribution",
     "the engine's rooms",
     "the engine does no I/O",
     "only the console knows textual",
@@ -36,10 +41,19 @@ def lint(folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_every_contract_holds() -> None:
-    done = lint(ROOT)
+@pytest.mark.parametrize("folder", [ROOT, SANDBOX], ids=["kpolicy", "sandbox"])
+def test_every_contract_holds(folder: Path) -> None:
+    done = lint(folder)
 
     assert done.returncode == 0, done.stdout
+
+
+def test_an_import_of_ours_in_the_sandbox_is_noticed(tmp_path: Path) -> None:
+    shutil.copytree(SANDBOX, tmp_path / "sandbox", ignore=shutil.ignore_patterns("__pycache__"))
+    with (tmp_path / "sandbox" / "kpolicy_sandbox" / "errors.py").open("a") as file:
+        file.write("\nimport engine.errors\n")
+
+    assert "the sandbox stands alone BROKEN" in lint(tmp_path / "sandbox").stdout
 
 
 def test_planted_breaches_are_each_noticed(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kpolicy_sandbox.pki import CALLER
-from kubectl_kpolicy.session.children import sandbox_environment
+from kubectl_kpolicy.session.children import EXPRESSIONS, sandbox_environment
+from kubectl_kpolicy.session.children import SANDBOX as SANDBOX_MODULE
 
 from .server.processes import Process
 from .server.real import WEBHOOK_CLIENT, real_server
@@ -89,7 +90,7 @@ def sandbox_tier(folder: Path) -> Iterator[Tier]:
     place = folder / "cluster"
     process = Process(
         "sandbox",
-        [sys.executable, "-m", "kpolicy_sandbox", f"--dir={place}"],
+        [sys.executable, "-m", SANDBOX_MODULE, f"--expressions={EXPRESSIONS}", f"--dir={place}"],
         folder,
         sandbox_environment(),
     )

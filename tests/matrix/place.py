@@ -19,6 +19,7 @@ from controllers.starting import clock_of, connected
 from kpolicy_sandbox.call import service_account
 from kpolicy_sandbox.pki import CALLER
 from kpolicy_sandbox.server import Sandbox
+from kubectl_kpolicy.session.expressions import EngineExpressions
 from tests.controllers.sandbox.serving import Api
 from tests.matrix.actors import ANYBODY, CONTROL, FOREIGN, actors, rights_of
 from tests.matrix.actors import OWN as OWN_NAMESPACE
@@ -157,7 +158,10 @@ class Place:
 @asynccontextmanager
 async def place(folder: Path) -> AsyncIterator[Place]:
     """Yield a sandbox with everything installed, but nothing running yet."""
-    async with Sandbox.start(folder) as sandbox, aiohttp.ClientSession() as session:
+    async with (
+        Sandbox.start(folder, expressions=EngineExpressions()) as sandbox,
+        aiohttp.ClientSession() as session,
+    ):
         made = Place(sandbox, session)
         for obj in _furniture():
             await _apply(made, obj)

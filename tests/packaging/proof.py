@@ -11,11 +11,16 @@ import sysconfig
 import tarfile
 import tempfile
 import venv
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import archive
-from .wheel import ROOT, version
+from .wheel import ROOT, SANDBOX, version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PATIENCE = 300
 POD = """\
@@ -65,6 +70,17 @@ BY_PIP = (
     Check("python -c 'import kubectl_kpolicy.tui.app'", r""),
     Check("python -m pip check", r"No broken requirements found"),
 )
+_KUBECTL = "kubectl --kubeconfig cluster/kubeconfig"
+ALONE = (
+    Check("python -c 'import engine'", r"No module named 'engine'", 1),
+    Check("kpolicy-sandbox --help", r"usage: kpolicy-sandbox"),
+    Check(f"{_KUBECTL} apply -f webhook.json", r"names created"),
+    Check(f"{_KUBECTL} create configmap good --from-literal=a=b", r"configmap/good created"),
+    Check(f"{_KUBECTL} create configmap bad", r'admission webhook "names.example.com" denied the request: it is called bad', 1),
+    Check(f"{_KUBECTL} get configmaps -o name", r"configmap/good"),
+    Check(f"{_KUBECTL} create deployment web --image=nginx", r"deployment.apps/web created"),
+    Check(f"{_KUBECTL} rollout status deployment web --timeout=60s", r"successfully rolled out"),
+)  # fmt: skip
 
 
 class ProofError(Exception):
@@ -73,7 +89,12 @@ class ProofError(Exception):
 
 def run(out: Path) -> int:
     """Install everything that lies in a folder and use it; print how it went and return an exit code."""
-    ways = {"wheel": by_pip, "archive": by_link, "files of the image": by_chroot}
+    ways = {
+        "wheels": by_pip,
+        "sandbox alone": by_itself,
+        "archive": by_link,
+        "files of the image": by_chroot,
+    }
     if os.geteuid():
         print("files of the image: not tried, for that takes root", flush=True)
         del ways["files of the image"]
@@ -90,14 +111,25 @@ def run(out: Path) -> int:
 
 
 def by_pip(out: Path, work: Path) -> int:
-    """Install wheel and locked packages into an empty environment and use them."""
+    """Install our wheels and locked packages into an empty environment and use them."""
+    place = _installed(work, archive.LOCK, _ours(out))
+    return use((*PLUGIN, *BY_PIP), work, place)
+
+
+def by_itself(out: Path, work: Path) -> int:
+    """Install the sandbox and its locked packages into an empty environment, and try a webhook of somebody else with it."""
+    place = _installed(work, ROOT / SANDBOX / "requirements.lock", _ours(out)[1:])
+    return use_alone((*ALONE, BY_PIP[-1]), work, place)
+
+
+def _installed(work: Path, lock: Path, wheels: list[Path]) -> Path:
+    """Install locked packages and wheels of ours into an empty environment; return where its executables are."""
     venv.create(work / "venv", with_pip=True)
     place = work / "venv" / "bin"
     pip = [str(place / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    locked = ["--require-hashes", "-r", str(archive.LOCK)]
-    for words in (locked, ["--no-deps", *map(str, _ours(out))]):
+    for words in (["--require-hashes", "-r", str(lock)], ["--no-deps", *map(str, wheels)]):
         _do([*pip, *words])
-    return use((*PLUGIN, *BY_PIP), work, place)
+    return place
 
 
 def by_chroot(_out: Path, work: Path) -> int:
@@ -120,13 +152,22 @@ def by_chroot(_out: Path, work: Path) -> int:
 
 def by_neighbours(wheels: tuple[Path, ...], work: Path) -> int:
     """Install wheels into an environment that borrows all other packages from ours, without any network, and use it."""
+    return use((*PLUGIN, *BY_PIP[:-1]), work, _borrowing(wheels, work))
+
+
+def alone_by_neighbours(wheel: Path, work: Path) -> int:
+    """Install the wheel of the sandbox into an environment that borrows all other packages from ours, and use it as `by_itself` does."""
+    return use_alone(ALONE, work, _borrowing((wheel,), work))
+
+
+def _borrowing(wheels: tuple[Path, ...], work: Path) -> Path:
     venv.create(work / "venv", with_pip=False)
     python = work / "venv" / "bin" / "python"
     _do([sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--disable-pip-version-check",
          "--no-index", "--no-deps", *map(str, wheels)])  # fmt: skip
     ours = sysconfig.get_path("purelib", vars={"base": str(work / "venv")})
     (Path(ours) / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    return use((*PLUGIN, *BY_PIP[:-1]), work, python.parent)
+    return python.parent
 
 
 def by_link(out: Path, work: Path) -> int:
@@ -143,13 +184,7 @@ def use(checks: tuple[Check, ...], work: Path, *places: Path) -> int:
     """Run commands in a folder with these places before a bare path; return how many, raise ProofError for the first that fails."""
     (work / "pod.yaml").write_text(POD)
     (work / "policy.yaml").write_text(POLICY)
-    path = [*map(str, places), str(_kubectl(work)), "/usr/bin", "/bin"]
-    environment = {
-        "PATH": os.pathsep.join(path),
-        "HOME": str(work),
-        "KPOLICY_SANDBOX_DIR": str(work / "sandbox"),
-        "LANG": "C.UTF-8",
-    }
+    environment = _environment(work, *places)
     try:
         for check in checks:
             _must(check, work, environment)
@@ -157,6 +192,45 @@ def use(checks: tuple[Check, ...], work: Path, *places: Path) -> int:
         last = ["kubectl-kpolicy", "sandbox", "down"]
         subprocess.run(last, cwd=work, env=environment, capture_output=True, check=False)
     return len(checks)
+
+
+def use_alone(checks: tuple[Check, ...], work: Path, place: Path) -> int:
+    """Run commands while a sandbox and a webhook run from one place; return how many, raise ProofError for the first that fails."""
+    environment = _environment(work, place)
+    hook = [str(place / "python"), str(Path(__file__).with_name("webhook.py"))]
+    server = [str(place / "kpolicy-sandbox"), "--dir", str(work / "cluster")]
+    with _running(server, work, environment), _running(hook, work, environment) as registration:
+        (work / "webhook.json").write_text(registration)
+        for check in checks:
+            _must(check, work, environment)
+    return len(checks)
+
+
+@contextmanager
+def _running(command: list[str], work: Path, environment: dict[str, str]) -> Iterator[str]:
+    """Run a program until the end of the block, which begins with the first line that it prints."""
+    with (work / "errors.log").open("a") as errors, subprocess.Popen(
+        command, cwd=work, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True
+    ) as process:  # fmt: skip
+        assert process.stdout is not None, "it is a pipe"
+        try:
+            line = process.stdout.readline()
+            if not line:
+                raise ProofError(f"{' '.join(command)}:\n{(work / 'errors.log').read_text()}")
+            yield line
+        finally:
+            process.terminate()
+
+
+def _environment(work: Path, *places: Path) -> dict[str, str]:
+    """Return an environment in which these places come before a bare path."""
+    path = [*map(str, places), str(_kubectl(work)), "/usr/bin", "/bin"]
+    return {
+        "PATH": os.pathsep.join(path),
+        "HOME": str(work),
+        "KPOLICY_SANDBOX_DIR": str(work / "sandbox"),
+        "LANG": "C.UTF-8",
+    }
 
 
 def _must(check: Check, work: Path, environment: dict[str, str]) -> None:

@@ -108,6 +108,12 @@ def test_the_wheels_work_where_they_are_installed(built, sandbox, tmp_path):
     assert proof.by_neighbours((built, sandbox), tmp_path) > 10
 
 
+@needs_kubectl
+@pytest.mark.timeout(300)
+def test_the_sandbox_works_where_nothing_else_of_ours_is_installed(sandbox, tmp_path):
+    assert proof.alone_by_neighbours(sandbox, tmp_path) == len(proof.ALONE)
+
+
 def test_the_version_is_the_same_everywhere():
     from kubectl_kpolicy.cli.version import VERSION
 
@@ -130,6 +136,14 @@ def test_what_is_released_is_what_was_tested():
     tested = parts.pinned(wheel.ROOT / "requirements-dev.lock")
     for lock in parts.LOCKS.values():
         assert parts.pinned(lock).items() <= tested.items(), f"`make lock` for {lock.name}"
+
+
+def test_the_sandbox_has_locked_what_it_needs_and_nothing_that_the_plugin_does_not_have():
+    locked = parts.pinned(SANDBOX / "requirements.lock")
+    wanted = {re.split(r"[<>=~! ]", one)[0].lower() for one in wheel.project(SANDBOX)["dependencies"]}  # fmt: skip
+
+    assert wanted <= {name.lower() for name in locked}
+    assert locked.items() <= parts.pinned(parts.LOCKS["image"]).items(), "`make lock`"
 
 
 def test_the_lists_of_parts_name_each_locked_package_with_its_version(tmp_path):

@@ -8,14 +8,19 @@ import logging
 import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from .expressions import named
 from .server import Busy, Sandbox
+
+if TYPE_CHECKING:
+    from .expressions import Expressions
 
 
 def main(words: list[str] | None = None) -> int:
     """Run the sandbox; print one line when it is ready; return the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m kpolicy_sandbox",
+        prog="kpolicy-sandbox",
         description="An embedded Kubernetes API server on loopback.",
     )
     parser.add_argument(
@@ -27,24 +32,31 @@ def main(words: list[str] | None = None) -> int:
         default=0,
         help="port to listen on (default: the one it had, or a free one)",
     )
+    parser.add_argument(
+        "--expressions",
+        default="",
+        metavar="MODULE:NAME",
+        help="implementation of CEL (default: none, and what takes CEL is refused)",
+    )
     arguments = parser.parse_args(words)
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(name)s %(message)s", stream=sys.stderr
     )
     try:
-        asyncio.run(_serve(arguments.dir, arguments.port))
-    except (Busy, OSError) as error:
+        expressions = named(arguments.expressions) if arguments.expressions else None
+        asyncio.run(_serve(arguments.dir, arguments.port, expressions))
+    except (Busy, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-async def _serve(folder: Path, port: int) -> None:
+async def _serve(folder: Path, port: int, expressions: Expressions | None) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for one in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(one, stop.set)
-    async with Sandbox.start(folder, port=port) as sandbox:
+    async with Sandbox.start(folder, port=port, expressions=expressions) as sandbox:
         closed = (
             f"; others could open {', '.join(sandbox.were_open)} until now"
             if sandbox.were_open

@@ -6,7 +6,15 @@ Whoever waits for an instant waits here; moving the clock wakes everybody.
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import UTC, datetime, timedelta
+
+_AMOUNT = r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)"
+_PART = re.compile(_AMOUNT, re.ASCII)
+_DURATION = re.compile(rf"[+-]?(?:{_AMOUNT})+", re.ASCII)
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
+_LONGEST = (1 << 63) / 1e9
+"""Seconds; Go counts nanoseconds in 64 bits."""
 
 
 class Clock:
@@ -40,6 +48,18 @@ class Clock:
                 await asyncio.wait_for(moved.wait(), min(left, 3600))
             except TimeoutError:
                 continue
+
+
+def parse_duration(text: str) -> timedelta | None:
+    """Read a duration as Go writes them (`1h30m`, `1.5s`), to the microsecond; None when it is none or longer than Go's longest."""
+    if text in ("0", "+0", "-0"):
+        return timedelta()
+    if not _DURATION.fullmatch(text):
+        return None
+    seconds = sum(float(amount) * _UNITS[unit] for amount, unit in _PART.findall(text))
+    if seconds > _LONGEST:
+        return None
+    return timedelta(seconds=-seconds if text.startswith("-") else seconds)
 
 
 def parse_instant(text: object) -> datetime | None:

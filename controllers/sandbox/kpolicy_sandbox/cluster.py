@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .admission.chain import Chain
+    from .expressions import Expressions
     from .kinds import Resource
 
 ADMIN = User("kubernetes-admin", ("system:masters", "system:authenticated"))
@@ -34,6 +35,7 @@ class Cluster:
     token_key: bytes
     services: dict[str, str] = field(default_factory=dict)
     authority: str = ""
+    expressions: Expressions | None = None
 
     def internal(self, resource: Resource, *, by: str, namespace: str = "", name: str = "") -> Call:
         """Return a call of one of the control plane's own controllers (`by` is its account in kube-system)."""
@@ -47,8 +49,8 @@ class Cluster:
         return found
 
 
-def open_cluster(folder: Path | None) -> Cluster:
-    """Open the store in a folder (None: in memory) and everything above it."""
+def open_cluster(folder: Path | None, expressions: Expressions | None = None) -> Cluster:
+    """Open the store in a folder (None: in memory) and everything above it, with an implementation of CEL or none."""
     from .admission.chain import Chain
 
     store = Store(folder / DATABASE if folder else None)
@@ -57,7 +59,9 @@ def open_cluster(folder: Path | None) -> Cluster:
     if key is None:
         key = secrets.token_hex(32)
         store.set_fact("token-key", key)
-    return Cluster(store, Registry(), Clock(offset), Chain(), bytes.fromhex(key))
+    return Cluster(
+        store, Registry(), Clock(offset), Chain(), bytes.fromhex(key), expressions=expressions
+    )
 
 
 def suffix(size: int = 5) -> str:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from .call import User
     from .clock import Clock
+    from .expressions import Expressions
     from .store import Change
 
 Object = dict[str, Any]
@@ -88,13 +89,18 @@ class Sandbox:
 
     @classmethod
     @asynccontextmanager
-    async def start(cls, folder: Path, *, port: int = 0) -> AsyncIterator[Sandbox]:
-        """Run a sandbox in a folder; the port is the one it had before if that is free. Raises Busy."""
+    async def start(
+        cls, folder: Path, *, port: int = 0, expressions: Expressions | None = None
+    ) -> AsyncIterator[Sandbox]:
+        """Run a sandbox in a folder; the port is the one it had before if that is free. Raises Busy.
+
+        `expressions` is the implementation of CEL that it evaluates with.
+        """
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _only_one(folder):
             files = await asyncio.to_thread(pki.ensure, folder)
             opened = make_private(folder)
-            cluster = open_cluster(folder)
+            cluster = open_cluster(folder, expressions)
             cluster.authority = files.authority.read_text()
             cluster.admission.caller.certificate = files.pair("webhook-client")
             _serve_custom_kinds(cluster)

@@ -34,6 +34,7 @@ from controllers.runtime.options import read_options
 from kpolicy_sandbox.http import handler
 from kpolicy_sandbox.pki import CALLER
 from kpolicy_sandbox.server import Sandbox
+from kubectl_kpolicy.session.expressions import EngineExpressions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -242,7 +243,7 @@ def test_each_call_arrives_as_the_account_of_its_job_and_none_is_refused(
     calls = Calls(monkeypatch)
 
     async def go() -> None:
-        async with Sandbox.start(tmp_path) as sandbox:
+        async with Sandbox.start(tmp_path, expressions=EngineExpressions()) as sandbox:
             access = load_access(sandbox.kubeconfig)
             admin = connect(access)
             try:

@@ -26,6 +26,7 @@ from controllers.replica import Replica
 from controllers.runtime.options import read_options
 from engine.errors import EngineError
 from kpolicy_sandbox.server import Sandbox
+from kubectl_kpolicy.session.expressions import EngineExpressions
 
 POLICY = {
     "apiVersion": "kyverno.io/v1",
@@ -67,7 +68,7 @@ def pod(name: str, **labels: str) -> dict[str, Any]:
 @asynccontextmanager
 async def cluster(folder: Path):
     """Yield (client, kubeconfig) of a sandbox with our kinds."""
-    async with Sandbox.start(folder) as sandbox:
+    async with Sandbox.start(folder, expressions=EngineExpressions()) as sandbox:
         client = connect(load_access(sandbox.kubeconfig))
         try:
             for definition in definitions():

@@ -17,6 +17,7 @@ from controllers.kube.kinds import CLUSTER_POLICIES, POLICY_REPORTS, SERVICE_ACC
 from controllers.manifests import SAMPLES
 from kpolicy_sandbox.pki import CALLER
 from kpolicy_sandbox.server import Sandbox
+from kubectl_kpolicy.session.expressions import EngineExpressions
 
 from .test_accounts_at_work import accepted, eventually, install
 
@@ -54,7 +55,7 @@ async def kubeconfig(sandbox: Sandbox, admin: Client, folder: Path) -> Path:
 
 def test_parent_and_worker_together_stay_within_200_mib(tmp_path: Path) -> None:
     async def go() -> int:
-        async with Sandbox.start(tmp_path / "sandbox") as sandbox:
+        async with Sandbox.start(tmp_path / "sandbox", expressions=EngineExpressions()) as sandbox:
             admin = connect(load_access(sandbox.kubeconfig))
             await install(admin)
             process = await asyncio.create_subprocess_exec(

@@ -15,10 +15,13 @@ import pytest
 from kpolicy_sandbox.call import User
 from kpolicy_sandbox.cluster import ADMIN
 from kpolicy_sandbox.server import Sandbox
+from kubectl_kpolicy.session.expressions import EngineExpressions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
+
+    from kpolicy_sandbox.expressions import Expressions
 
 DEADLINE = 20.0
 needs_kubectl = pytest.mark.skipif(
@@ -128,11 +131,18 @@ class Api:
             stop()
 
 
-def run(folder: Path, test: Callable[[Api], Awaitable[None]]) -> None:
-    """Run a test against a fresh sandbox."""
+def run(
+    folder: Path,
+    test: Callable[[Api], Awaitable[None]],
+    expressions: Expressions | None = EngineExpressions(),  # noqa: B008 - it keeps only what it has compiled
+) -> None:
+    """Run a test against a fresh sandbox, which evaluates CEL with the engine."""
 
     async def main() -> None:
-        async with Sandbox.start(folder / "sandbox") as sandbox, aiohttp.ClientSession() as session:
+        async with (
+            Sandbox.start(folder / "sandbox", expressions=expressions) as sandbox,
+            aiohttp.ClientSession() as session,
+        ):
             await test(Api(sandbox, session))
 
     asyncio.run(main())

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kpolicy_sandbox.custom import structural
+from kpolicy_sandbox.custom.rules import rule_causes
+from kubectl_kpolicy.session.expressions import EngineExpressions
 
 from .serving import Api, run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+RULES = partial(rule_causes, EngineExpressions())
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 THINGS = "/apis/example.com/v1/namespaces/default/things"
 SCHEMA: dict[str, Any] = {
@@ -221,7 +225,7 @@ def test_a_value_that_breaks_a_rule_of_its_schema_is_named(
     schema: Any, value: Any, why: str
 ) -> None:
     whole = {"properties": {"spec": {"properties": {"x": schema}}}}
-    causes = structural.validate(whole, {"metadata": {}, "spec": {"x": value}})
+    causes = structural.validate(whole, {"metadata": {}, "spec": {"x": value}}, RULES)
     assert len(causes) >= 1
     assert why in f"{causes[0]['field']}: {causes[0]['message']}"
 
@@ -242,4 +246,4 @@ def test_a_value_that_breaks_a_rule_of_its_schema_is_named(
 )
 def test_a_value_that_fits_its_schema_is_accepted(schema: Any, value: Any) -> None:
     whole = {"properties": {"spec": {"properties": {"x": schema}}}}
-    assert structural.validate(whole, {"spec": {"x": value}}) == []
+    assert structural.validate(whole, {"spec": {"x": value}}, RULES) == []

@@ -10,6 +10,7 @@ from controllers.kube.access import connect, load_access
 from controllers.kube.kinds import CONFIG_MAPS, NAMESPACES
 from kpolicy_sandbox.server import Sandbox
 from kubectl_kpolicy.entry import main
+from kubectl_kpolicy.session.expressions import EngineExpressions
 from tests.controllers.kube.apiserver import serving
 from tests.controllers.lookups.fake_registry import FakeRegistry
 
@@ -84,7 +85,7 @@ async def filled(kubeconfig) -> None:
 def kubeconfig(tmp_path_factory):
     """Return the kubeconfig of a sandbox with some ConfigMaps."""
     folder = tmp_path_factory.mktemp("sandbox")
-    with in_background(Sandbox.start(folder)) as sandbox:
+    with in_background(Sandbox.start(folder, expressions=EngineExpressions())) as sandbox:
         asyncio.run(filled(sandbox.kubeconfig))
         yield sandbox.kubeconfig
 

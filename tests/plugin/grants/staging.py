@@ -15,6 +15,7 @@ from controllers.manifests.crds import definitions
 from kpolicy_sandbox.call import User
 from kpolicy_sandbox.server import Sandbox
 from kubectl_kpolicy import entry
+from kubectl_kpolicy.session.expressions import EngineExpressions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -95,7 +96,7 @@ def play(
     monkeypatch.setenv("KUBECONFIG", "")
 
     async def main() -> None:
-        async with Sandbox.start(folder / "sandbox") as sandbox:
+        async with Sandbox.start(folder / "sandbox", expressions=EngineExpressions()) as sandbox:
             admin = connect(load_access(str(sandbox.kubeconfig)))
             try:
                 if kinds:

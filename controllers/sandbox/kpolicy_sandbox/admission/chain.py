@@ -15,8 +15,7 @@ import orjson
 from kpolicy_sandbox.errors import ApiError, bad_request, internal
 from kpolicy_sandbox.objects.patches import json_patch
 
-from . import conditions
-from .native import NativePolicies
+from . import conditions, native
 from .rules import Match, match
 from .webhook_client import Caller, CallFailed, Subject, all_of
 
@@ -33,7 +32,6 @@ class Chain:
     """Asks the webhooks that the store holds."""
 
     caller: Caller = field(default_factory=Caller)
-    native: NativePolicies = field(default_factory=NativePolicies)
 
     async def mutate(
         self,
@@ -44,7 +42,7 @@ class Chain:
         options: Object | None = None,
     ) -> Any:
         """Return the object as the server's own policies and then the mutating webhooks leave it. ApiError for a denial or a failed call."""
-        obj = self.native.mutate(call, Subject(operation, obj, old, options))
+        obj = native.mutate(call, Subject(operation, obj, old, options))
         asked: list[tuple[Object, Object | None]] = []
         for hook in _hooks(call, MUTATING):
             asked.append((hook, obj))
@@ -79,7 +77,7 @@ class Chain:
     ) -> None:
         """Judge by the server's own policies, then ask the validating webhooks. ApiError for the first denial or failed call."""
         subject = Subject(operation, obj, old, options)
-        self.native.judge(call, subject)
+        native.judge(call, subject)
         found = [
             one
             for hook in _hooks(call, VALIDATING)

@@ -8,11 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kpolicy_sandbox.errors import internal
+from kpolicy_sandbox.expressions import needed
 
 from .webhook_client import review_of
 
 if TYPE_CHECKING:
     from kpolicy_sandbox.call import Call
+    from kpolicy_sandbox.expressions import Expressions
 
     from .rules import Match
     from .webhook_client import Subject
@@ -25,9 +27,9 @@ def hold(call: Call, found: Match, subject: Subject) -> bool:
         return True
     request = review_of(call, found, subject)["request"]
     bindings = {"request": request, "object": request["object"], "oldObject": request["oldObject"]}
-    failure = ""
+    expressions, failure = needed(call.cluster.expressions), ""
     for condition in conditions:
-        verdict = _verdict(condition["expression"], bindings)
+        verdict = _verdict(expressions, condition["expression"], bindings)
         if verdict is False:
             return False
         if verdict is not True:
@@ -39,12 +41,9 @@ def hold(call: Call, found: Match, subject: Subject) -> bool:
     raise internal(f'failed calling webhook "{found.hook["name"]}": matchCondition {failure}')
 
 
-def _verdict(expression: str, bindings: dict[str, Any]) -> bool | str:
-    from engine.errors import EngineError
-    from engine.lang.cel import compile as compiled
-
+def _verdict(expressions: Expressions, text: str, bindings: dict[str, Any]) -> bool | str:
     try:
-        found = compiled(expression)(bindings)
-    except EngineError as error:
+        found = expressions.compile(text)(bindings)
+    except ValueError as error:
         return str(error)
     return found if isinstance(found, bool) else "the expression is not boolean"

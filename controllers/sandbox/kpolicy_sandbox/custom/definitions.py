@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from kpolicy_sandbox.errors import bad_request
@@ -11,8 +11,10 @@ from kpolicy_sandbox.kinds import Registry, Resource
 from kpolicy_sandbox.schema.unknown import prune
 
 from . import structural
+from .rules import passed_over, rule_causes
 
 if TYPE_CHECKING:
+    from kpolicy_sandbox.call import Call
     from kpolicy_sandbox.errors import Cause
 
 Object = dict[str, Any]
@@ -53,9 +55,11 @@ class Custom:
         made: Object = structural.default(self.schema, obj)
         return made
 
-    def validate(self, obj: Object) -> list[Cause]:
-        """Return what is wrong with an object."""
-        return structural.validate(self.schema, obj)
+    def validate(self, call: Call, obj: Object) -> list[Cause]:
+        """Return what is wrong with an object that a call brings."""
+        expressions = call.cluster.expressions
+        rules = partial(rule_causes, expressions) if expressions else partial(passed_over, call.warnings)  # fmt: skip
+        return structural.validate(self.schema, obj, rules)
 
 
 def resources_of(definition: Object) -> list[Resource]:

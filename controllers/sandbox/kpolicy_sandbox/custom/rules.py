@@ -13,22 +13,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kpolicy_sandbox.errors import Cause
+    from kpolicy_sandbox.expressions import Expressions
+
+_PASSED_OVER = "rules of the schema (x-kubernetes-validations) are not evaluated: the sandbox was started without `--expressions`"
 
 
-def rule_causes(rules: list[dict[str, Any]], value: Any, path: str) -> Iterator[Cause]:
+def rule_causes(
+    expressions: Expressions, rules: list[dict[str, Any]], value: Any, path: str
+) -> Iterator[Cause]:
     """Yield one cause per rule that does not hold."""
-    from engine.errors import EngineError
-    from engine.lang.cel import compile as compiled
-
     for rule in rules:
         try:
-            program = compiled(rule["rule"])
+            program = expressions.compile(rule["rule"])
             if "oldSelf" in program.names or program({"self": value}) is True:
                 continue
-        except EngineError as error:
+        except ValueError as error:
             yield _cause(path, f"{rule['rule']}: {error}")
             continue
         yield _cause(path, rule.get("message") or f"failed rule: {rule['rule']}")
+
+
+def passed_over(warnings: list[str], *_: Any) -> Iterator[Cause]:
+    """Yield nothing, and warn once that no rule is evaluated."""
+    if _PASSED_OVER not in warnings:
+        warnings.append(_PASSED_OVER)
+    return iter(())
 
 
 def _cause(path: str, why: str) -> Cause:

@@ -12,7 +12,9 @@ from kpolicy_sandbox.errors import Cause, field_cause, required_field, unsupport
 from .leaves import leaf_causes, type_cause
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    Rules = Callable[[list[dict[str, Any]], Any, str], Iterator[Cause]]
 
 Object = dict[str, Any]
 Schema = dict[str, Any]
@@ -76,50 +78,48 @@ def default(schema: Schema, value: Any) -> Any:
     return made
 
 
-def validate(schema: Schema, obj: Object) -> list[Cause]:
-    """Return what is wrong with an object, one cause per field."""
+def validate(schema: Schema, obj: Object, rules: Rules) -> list[Cause]:
+    """Return what is wrong with an object, one cause per field; `rules` evaluates the schema's rules for a value at a path."""
     body = {key: value for key, value in obj.items() if key not in _TOP}
     top = {
         **schema,
         "properties": {k: v for k, v in (schema.get("properties") or {}).items() if k not in _TOP},
     }
     top["required"] = [key for key in schema.get("required") or () if key not in _TOP]
-    return list(_causes(top, body, ""))
+    return list(_causes(top, body, "", rules))
 
 
-def _causes(schema: Schema, value: Any, path: str) -> Iterator[Cause]:
+def _causes(schema: Schema, value: Any, path: str, rules: Rules) -> Iterator[Cause]:
     if value is None and schema.get("nullable"):
         return
     if wrong := type_cause(schema, value, path):
         yield wrong
         return
-    yield from _choices(schema, value, path)
+    yield from _choices(schema, value, path, rules)
     if isinstance(value, dict):
-        yield from _map_causes(schema, value, path)
+        yield from _map_causes(schema, value, path, rules)
     elif isinstance(value, list):
-        yield from _list_causes(schema, value, path)
+        yield from _list_causes(schema, value, path, rules)
     yield from leaf_causes(schema, value, path)
-    if rules := schema.get("x-kubernetes-validations"):
-        from .rules import rule_causes
-
-        yield from rule_causes(rules, value, path)
+    if given := schema.get("x-kubernetes-validations"):
+        yield from rules(given, value, path)
 
 
-def _choices(schema: Schema, value: Any, path: str) -> Iterator[Cause]:
+def _choices(schema: Schema, value: Any, path: str, rules: Rules) -> Iterator[Cause]:
     if "enum" in schema and value not in schema["enum"]:
         yield unsupported_field(path, value, [str(one) for one in schema["enum"]])
     for one in schema.get("allOf") or ():
-        yield from _causes(one, value, path)
+        yield from _causes(one, value, path, rules)
     for word, least, most in (("anyOf", 1, 1 << 30), ("oneOf", 1, 1)):
         branches = schema.get(word)
         if branches:
-            fits = sum(1 for one in branches if not any(_causes(one, value, path)))
+            fits = sum(1 for one in branches if not any(_causes(one, value, path, rules)))
             if not least <= fits <= most:
                 yield _wrong(
                     path,
                     f'"{path}" must validate {"at least" if word == "anyOf" else ""} one {"schema" if word == "anyOf" else "and only one schema"} ({word})',
                 )
-    if "not" in schema and not any(_causes(schema["not"], value, path)):
+    if "not" in schema and not any(_causes(schema["not"], value, path, rules)):
         yield _wrong(path, f'"{path}" must not validate the schema (not)')
 
 
@@ -127,7 +127,7 @@ def _wrong(path: str, why: str) -> Cause:
     return field_cause("Invalid", path or "<nil>", f"Invalid value: {' '.join(why.split())}")
 
 
-def _map_causes(schema: Schema, value: Object, path: str) -> Iterator[Cause]:
+def _map_causes(schema: Schema, value: Object, path: str, rules: Rules) -> Iterator[Cause]:
     properties = schema.get("properties") or {}
     for key in schema.get("required") or ():
         if key not in value:
@@ -136,14 +136,14 @@ def _map_causes(schema: Schema, value: Object, path: str) -> Iterator[Cause]:
     for key, one in value.items():
         inner = properties.get(key, more if isinstance(more, dict) else None)
         if inner is not None:
-            yield from _causes(inner, one, f"{path}.{key}" if path else key)
+            yield from _causes(inner, one, f"{path}.{key}" if path else key, rules)
 
 
-def _list_causes(schema: Schema, value: list[Any], path: str) -> Iterator[Cause]:
+def _list_causes(schema: Schema, value: list[Any], path: str, rules: Rules) -> Iterator[Cause]:
     items = schema.get("items")
     if isinstance(items, dict):
         for number, one in enumerate(value):
-            yield from _causes(items, one, f"{path}[{number}]")
+            yield from _causes(items, one, f"{path}[{number}]", rules)
     kind = schema.get("x-kubernetes-list-type")
     seen: list[Any] = []
     for number, one in enumerate(value if kind in {"set", "map"} else ()):

@@ -34,12 +34,11 @@ def decoded(raw: bytes, content_type: str, registry: Registry) -> Any:
 
 
 def _yaml(raw: bytes) -> Any:
-    from engine.errors import EngineError
-    from engine.lang.yaml import load
+    from .yaml import load
 
     try:
         return load(raw)
-    except EngineError as error:
+    except ValueError as error:
         raise bad_request(f"the body of the request is not YAML: {error}") from error
 
 

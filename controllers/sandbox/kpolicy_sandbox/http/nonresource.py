@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from engine.lang.duration import parse
 from kpolicy_sandbox.access import tokens
 from kpolicy_sandbox.access.rbac import MASTERS
 from kpolicy_sandbox.call import User
+from kpolicy_sandbox.clock import parse_duration
 from kpolicy_sandbox.errors import (
     ApiError,
     bad_request,
@@ -111,13 +111,13 @@ def switch(cluster: Cluster, user: User, path: str, body: Any) -> Object:
 
 
 def _advance(cluster: Cluster, wanted: Object) -> Object:
-    by = parse(str(wanted.get("forward", "")))
-    if by is None or by < 0:
+    by = parse_duration(str(wanted.get("forward", "")))
+    if by is None or by < timedelta():
         raise bad_request(
             "forward: a duration such as `4h` or `90s` is needed; time never goes back"
         )
     try:
-        cluster.clock.advance(timedelta(microseconds=by // 1000))
+        cluster.clock.advance(by)
     except OverflowError as error:
         raise bad_request("forward: that is further than the calendar reaches") from error
     cluster.store.set_fact("clock-offset", str(cluster.clock.offset.total_seconds()))

@@ -17,12 +17,14 @@ from kpolicy_sandbox.errors import (
     required_field,
     unsupported_field,
 )
+from kpolicy_sandbox.expressions import needed
 
 from .selectors import matches_selector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from kpolicy_sandbox.expressions import Expressions
     from kpolicy_sandbox.kinds import Resource
 
 Object = dict[str, Any]
@@ -54,11 +56,13 @@ _CONDITION_NAMES = frozenset(("object", "oldObject", "request", "authorizer"))
 _FREE_NAMED = {"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"}
 
 
-def check(resource: Resource, obj: Object) -> None:
-    """Raise ApiError 422 when the object is not valid."""
+def check(resource: Resource, obj: Object, expressions: Expressions | None) -> None:
+    """Raise ApiError 422 when the object is not valid, 501 when it takes CEL and there is none."""
     causes = [*_metadata(resource, obj["metadata"])]
     if resource.custom is None and (rule := _RULES.get(resource.kind)):
         causes += rule(obj)
+    if resource.custom is None and (with_cel := _RULES_WITH_CEL.get(resource.kind)):
+        causes += with_cel(obj, expressions)
     if causes:
         raise invalid(resource.kind, resource.group, obj["metadata"].get("name", ""), causes)
 
@@ -233,7 +237,7 @@ def _definition(obj: Object) -> Iterator[Cause]:
             )
 
 
-def _webhooks(obj: Object) -> Iterator[Cause]:
+def _webhooks(obj: Object, expressions: Expressions | None) -> Iterator[Cause]:
     for number, hook in enumerate(obj.get("webhooks") or ()):
         where = f"webhooks[{number}]"
         name = hook.get("name", "")
@@ -257,21 +261,18 @@ def _webhooks(obj: Object) -> Iterator[Cause]:
             yield invalid_field(f"{where}.timeoutSeconds", hook["timeoutSeconds"], why)
         yield from _client(hook.get("clientConfig") or {}, f"{where}.clientConfig")
         for place, condition in enumerate(hook.get("matchConditions") or ()):
-            yield from _condition(condition, f"{where}.matchConditions[{place}]")
+            yield from _condition(condition, f"{where}.matchConditions[{place}]", expressions)
 
 
-def _condition(condition: Object, where: str) -> Iterator[Cause]:
-    from engine.errors import EngineError
-    from engine.lang.cel import compile as compiled
-
+def _condition(condition: Object, where: str, expressions: Expressions | None) -> Iterator[Cause]:
     text = condition.get("expression", "")
     if not text:
         yield required_field(f"{where}.expression")
         return
     try:
-        foreign = compiled(text).names - _CONDITION_NAMES
-    except EngineError as error:
-        yield invalid_field(f"{where}.expression", text, f"compilation failed: {error.message}")
+        foreign = needed(expressions).compile(text).names - _CONDITION_NAMES
+    except ValueError as error:
+        yield invalid_field(f"{where}.expression", text, f"compilation failed: {error}")
         return
     if foreign:
         why = f"compilation failed: undeclared reference to '{min(foreign)}'"
@@ -288,23 +289,10 @@ def _client(config: Object, where: str) -> Iterator[Cause]:
         yield required_field(f"{where}.service.name", "a service needs a name and a namespace")
 
 
-def _native_policy(obj: Object) -> Iterator[Cause]:
+def _native_policy(obj: Object, expressions: Expressions | None) -> Iterator[Cause]:
     """Yield what is wrong with an admission policy or its binding; its expressions must compile."""
-    from engine.errors import PolicyError
-    from engine.lint import lint_binding, lint_cel_policy
-    from engine.model import Policy
-    from engine.parse.celpolicies import parse_binding, parse_cel_policy
-
-    read = parse_binding if obj["kind"].endswith("Binding") else parse_cel_policy
-    try:
-        value = read(obj, strict=False)
-    except PolicyError as error:
-        yield invalid_field(error.at.path or "spec", "", error.message)
-        return
-    findings = lint_cel_policy(value) if isinstance(value, Policy) else lint_binding(value)
-    for one in findings:
-        if one.severity == "error":
-            yield field_cause(one.message.partition(" value")[0], one.path, one.message)
+    for path, message in needed(expressions).faults(obj):
+        yield field_cause(message.partition(" value")[0], path, message)
 
 
 _RULES: dict[str, Callable[[Object], Iterator[Cause]]] = {
@@ -321,6 +309,8 @@ _RULES: dict[str, Callable[[Object], Iterator[Cause]]] = {
     "ConfigMap": _config_map,
     "Secret": _config_map,
     "CustomResourceDefinition": _definition,
+}
+_RULES_WITH_CEL: dict[str, Callable[[Object, Expressions | None], Iterator[Cause]]] = {
     "MutatingWebhookConfiguration": _webhooks,
     "ValidatingWebhookConfiguration": _webhooks,
     "MutatingAdmissionPolicy": _native_policy,

@@ -121,7 +121,7 @@ async def create(call: Call, body: Any, *, applied: bool = False) -> Object:
     obj = defaulted(resource, read_body(call, obj))
     for attempt in range(_ATTEMPTS):
         made = _born(call, obj)
-        validate(resource, made)
+        validate(call, made)
         await cluster.admission.validate(call, "CREATE", made, None)
         check_namespace(call)
         try:
@@ -174,10 +174,11 @@ def _born(call: Call, obj: Object) -> Object:
     return prepare_create(call.cluster, call.resource, {**obj, "metadata": meta})
 
 
-def validate(resource: Resource, obj: Object) -> None:
+def validate(call: Call, obj: Object) -> None:
     """Refuse an object that is not valid (422)."""
-    check(resource, obj)
-    if resource.custom is not None and (causes := resource.custom.validate(obj)):
+    resource = call.resource
+    check(resource, obj, call.cluster.expressions)
+    if resource.custom is not None and (causes := resource.custom.validate(call, obj)):
         raise invalid(resource.kind, resource.group, obj["metadata"]["name"], causes)
 
 
@@ -239,7 +240,7 @@ async def _changed(call: Call, current: Object, new: Object, *, applied: bool) -
     new = await admission.mutate(call, "UPDATE", new, current)
     new = defaulted(resource, prepare_update(resource, read_body(call, new)))
     new = _with_generation(call, current, _system_fields(call, current, new))
-    validate(resource, new)
+    validate(call, new)
     if not call.subresource:
         check_update(resource, current, new)
     await admission.validate(call, "UPDATE", new, current)
