@@ -119,7 +119,7 @@ _NATIVE_SPECS: Final[dict[str, dict[str, Any]]] = {
     },
     "MutatingPolicy": {
         "autogen": {"mutatingAdmissionPolicy": {"enabled": True}},
-        "matchConstraints": {"resourceRules": [_RULE]},
+        "matchConstraints": {"resourceRules": [{**_RULE, "apiGroups": ["x.io"], "resources": ["xs"]}]},
         "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}],
     },
 }  # fmt: skip

@@ -441,3 +441,23 @@ def test_a_rule_that_labels_for_deletion_needs_the_right_to_delete(rule: dict[st
 
     assert "may not delete configmaps" in message(ask(written(rule, "shop"), *rights))
     assert ask(written(rule, "shop"), *ADMIN_OF_SHOP)["allowed"] is True
+
+
+def test_a_native_policy_is_made_only_for_who_may_keep_it_himself() -> None:
+    cel = {"generate": True, "expressions": [{"expression": "true"}]}
+    rule = {"name": "r", "match": {"any": [{"resources": {"kinds": ["Pod"]}}]}, "validate": {"cel": cel}}  # fmt: skip
+    obj = {
+        "apiVersion": "kyverno.io/v1",
+        "kind": "ClusterPolicy",
+        "metadata": {"name": "p"},
+        "spec": {"background": False, "rules": [rule]},
+    }
+    group = "admissionregistration.k8s.io"
+    policies = ("*", "create update delete", f"validatingadmissionpolicies.{group}")
+    bindings = ("*", "create update delete", f"validatingadmissionpolicybindings.{group}")
+    off = {**obj, "spec": {"background": False, "rules": [{**rule, "validate": {"cel": {**cel, "generate": False}}}]}}  # fmt: skip
+
+    assert ask(obj, policies, bindings)["allowed"] is True
+    assert ask(off)["allowed"] is True
+    refused = message(ask(obj, policies))
+    assert f"validatingadmissionpolicybindings.{group} `cpol-p-binding`" in refused
