@@ -22,8 +22,13 @@ from controllers.store.events import (
     violation,
     violation_on_object,
 )
+from controllers.store.policies import match_conditions
 from controllers.store.reports import NOTHING_TO_CHANGE, rows_of, source_of
+from engine.errors import EngineError
+from engine.evaluate import PolicySet
 from engine.evaluate.answers import ANSWER_NAMES
+from engine.evaluate.cel.bindings import NAMES, Bindings
+from engine.evaluate.cel.expressions import compile_named, unmet
 from engine.model import RuleType, Status
 from engine.native import MUTATING
 from engine.record import replace
@@ -35,7 +40,7 @@ if TYPE_CHECKING:
 
     from controllers.loops.context import LoopContext
     from controllers.store.reports import Row
-    from engine.evaluate import CompiledPolicy, PolicySet
+    from engine.evaluate import CompiledPolicy, Inputs
     from engine.model import Object, Policy, Review, RuleResult
 
 _CHECKS = (RuleType.IMAGE_VERIFY, RuleType.VALIDATION)
@@ -59,8 +64,9 @@ async def judge(
     review = await context.review(obj)
     inputs = context.inputs(f"scan/{obj['metadata'].get('uid')}")
     results: list[RuleResult] = []
+    asked = _asked(policies, review, inputs)
     for types in (_CHECKS, _CHANGES):
-        found = await evaluate_with(context.resolver, policies, review, inputs, types=types)
+        found = await evaluate_with(context.resolver, asked, review, inputs, types=types)
         results += [_as_stored(one, obj) for one in found.results if not _is_passed_over(one)]
     judges = {one.policy.identity: one.policy for one in policies.policies}
     rows = rows_of(results, judges, inputs.now)
@@ -73,6 +79,24 @@ async def judge(
         is_new=is_new,
     )
     announce(context, _notes(context, review, results, judges, new))
+
+
+def _asked(policies: PolicySet, review: Review, inputs: Inputs) -> PolicySet:
+    """Return the policies whose match conditions, which the API server tests of requests, hold for an object (row W-03)."""
+    kept = tuple(one for one in policies.policies if _conditions_hold(one.policy, review, inputs))
+    return policies if len(kept) == len(policies.policies) else PolicySet(kept)
+
+
+def _conditions_hold(policy: Policy, review: Review, inputs: Inputs) -> bool:
+    """Tell whether match conditions of a classic policy hold; what they ask of a request, which there is none of, they do not."""
+    conditions = () if is_of_cel(policy) else match_conditions(policy)
+    if not conditions:
+        return True
+    try:
+        named = compile_named(conditions, NAMES, place="matchConditions")
+        return unmet(named, Bindings(review, inputs, {})) is None
+    except EngineError:
+        return False
 
 
 def _is_passed_over(result: RuleResult) -> bool:

@@ -399,3 +399,21 @@ def test_a_kind_that_comes_to_the_server_later_is_scanned_then():
             assert rows(made.stored(POLICY_REPORTS)[0]) == [("ask-team", "needs-team", "fail")]
 
     asyncio.run(play())
+
+
+def test_the_scan_asks_the_match_conditions_that_the_api_server_tests_of_requests():
+    def only(expression: str, label: str) -> dict[str, Any]:
+        condition = {"name": "c", "expression": expression}
+        return needs(label, webhookConfiguration={"matchConditions": [condition]})
+
+    async def play():
+        by_name = only("object.metadata.name == 'a'", "team")
+        by_user = only("'system:masters' in request.userInfo.groups", "owner")
+        async with scene(by_name, by_user, config_map("a"), config_map("b")) as made:
+            scanning(made)
+            await made.rest(5)
+            [report] = made.stored(POLICY_REPORTS)
+            assert report["scope"]["name"] == "a"
+            assert rows(report) == [("ask-team", "needs-team", "fail")]
+
+    asyncio.run(play())
