@@ -126,6 +126,54 @@ def test_the_reason_says_who_may_not_do_what() -> None:
     assert granted == "no policy may change an exception that carries a grant"
 
 
+@pytest.mark.parametrize(
+    ("effect", "verb"),
+    [
+        (Effect.GENERATE, "generate"),
+        (Effect.CLONE, "copy"),
+        (Effect.MUTATE, "mutate"),
+        (Effect.MUTATE_EXISTING, "change"),
+        (Effect.CLEAN_UP, "clean up"),
+        (Effect.EXPIRE, "expire"),
+        (Effect.LOOK_UP, "read"),
+    ],
+)
+def test_each_effect_has_its_verb_in_the_reason(effect: Effect, verb: str) -> None:
+    elsewhere = Target("", "ConfigMap", True, "other", "x")
+    everywhere = Target("", "ConfigMap", True, "", "x")
+
+    assert out_of_reach(effect, elsewhere, "shop") == f"a policy of namespace `shop` may not {verb} objects of namespace `other`"  # fmt: skip
+    assert out_of_reach(effect, everywhere, "shop") == f"a policy of namespace `shop` may not {verb} objects of all namespaces"  # fmt: skip
+
+
+def test_the_reason_names_what_is_guarded() -> None:
+    group = "admissionregistration.k8s.io"
+    named = Target(group, "ValidatingAdmissionPolicy", False, "", "kpolicy-grants")
+    unknown = Target(group, "", None, None, "kpolicy-grants")
+
+    assert out_of_reach(Effect.MUTATE, named) == "no policy may mutate ValidatingAdmissionPolicy `kpolicy-grants`, which guards what people decide"  # fmt: skip
+    assert out_of_reach(Effect.MUTATE, unknown) == "no policy may mutate an object `kpolicy-grants`, which guards what people decide"  # fmt: skip
+    assert out_of_reach(Effect.MUTATE, Target("kpolicy.io", "Grant")) == "no policy may mutate objects of kpolicy.io"  # fmt: skip
+    assert out_of_reach(Effect.MUTATE, Target("kyverno.io", "UpdateRequest")) == "no policy may mutate objects of kind UpdateRequest"  # fmt: skip
+    policies = "policies, exceptions or configurations of admission, as `{}` is"
+    assert out_of_reach(Effect.LOOK_UP, Target("kyverno.io", "Policy"), "shop").endswith(policies.format("Policy"))  # fmt: skip
+    assert out_of_reach(Effect.LOOK_UP, Target("kyverno.io", ""), "shop").endswith(policies.format("kyverno.io"))  # fmt: skip
+
+
+def test_what_is_known_of_a_kind_counts_for_more_than_its_name() -> None:
+    node = Target("", "Node", True, "shop", "x")
+    assert out_of_reach(Effect.GENERATE, node, "shop") is None
+    assert (
+        out_of_reach(Effect.LOOK_UP, Target("", "Namespace", True, "shop", "shop"), "shop") is None
+    )
+    assert out_of_reach(Effect.LOOK_UP, Target(None, "Node", None, "shop", "x"), "shop")
+
+
+@pytest.mark.parametrize("metadata", [None, [], "x", {"annotations": []}, {"ownerReferences": None}, {"ownerReferences": ["x", None]}])  # fmt: skip
+def test_an_object_whose_metadata_is_no_map_carries_no_grant(metadata: Any) -> None:
+    assert not is_granted({"kind": "PolicyException", "metadata": metadata})
+
+
 def test_a_target_is_where_its_last_state_says() -> None:
     found = target_of({"metadata": {"namespace": "other"}}, exception(), is_namespaced=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace as varied
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +11,7 @@ import orjson
 import pytest
 
 from controllers.kube import Discovery, Forbidden, ManualClock
-from controllers.kube.kinds import PODS
+from controllers.kube.kinds import PODS, Kind
 from controllers.webhook.grants import GrantValidator
 from engine.codes.requests import CodeRequest, approval_of, request_id, request_key
 from engine.grants.blocks import Block, block_id, block_key
@@ -150,6 +151,42 @@ def test_a_wide_request_reaches_no_more_objects_than_it_may(policy, pods, target
     answer = ask(grant(target=target), client=FakeClient(policy, *pods, kinds=[PODS]))
     assert answer["allowed"] is allowed, text(answer)
     assert allowed or "it reaches more than" in text(answer)
+
+
+def _kinds(count: int, **words: Any) -> list[Kind]:
+    """Return so many kinds, of which each has its own name."""
+    return [Kind("example.org", "v1", f"things{number}", f"Thing{number}", **words) for number in range(count)]  # fmt: skip
+
+
+def _things(kind: Kind, count: int, namespace: str = "shop") -> list[dict[str, Any]]:
+    return [
+        {"apiVersion": "example.org/v1", "kind": kind.kind, "metadata": {"name": f"t-{number}", "namespace": namespace}}
+        for number in range(count)
+    ]  # fmt: skip
+
+
+EVERY = {"kind": "example.org/*/*", "name": "*"}
+ONE, OTHER = _kinds(2)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "things", "allowed"),
+    [
+        ((ONE, OTHER), [*_things(ONE, 2), *_things(OTHER, 1)], True),
+        ((ONE, OTHER), [*_things(ONE, 2), *_things(OTHER, 2)], False),
+        ((ONE, OTHER), [*_things(ONE, 4), *_things(OTHER, 1)], False),
+        ((ONE, OTHER), [*_things(ONE, 3), *_things(OTHER, 9, "elsewhere")], True),
+        (_kinds(20), [], True),
+        (_kinds(21), [], False),
+        ((ONE, varied(OTHER, verbs=("get",))), [*_things(ONE, 1), *_things(OTHER, 9)], True),
+        ((ONE, varied(OTHER, verbs=("get", "list"))), _things(OTHER, 9), False),
+        ((ONE, varied(OTHER, namespaced=False)), [*_things(ONE, 1), *_things(OTHER, 9, "")], True),
+    ],
+)  # fmt: skip
+def test_objects_of_all_kinds_that_a_wide_request_reaches_count_together(kinds, things, allowed):
+    answer = ask(grant(target=EVERY), client=FakeClient(FEW, *things, kinds=list(kinds)))
+    assert answer["allowed"] is allowed, text(answer)
+    assert allowed or "it reaches more than 3 objects" in text(answer)
 
 
 @pytest.mark.parametrize(
