@@ -51,7 +51,7 @@ def _findings(policy: Policy) -> Iterator[Finding]:
         yield from _check_modes(spec)
         yield from _check_targets(spec, names, variables)
     else:
-        yield from check_constraints(spec, required=not is_ours)
+        yield from check_constraints(spec, is_native=not is_ours)
     yield from _check_work(policy, spec)
     conditions = spec.get("matchConditions") or ()
     yield from check_named(conditions, "spec.matchConditions", names, variables)
@@ -68,9 +68,7 @@ def _findings(policy: Policy) -> Iterator[Finding]:
 
 def _check_modes(spec: Block) -> Iterator[Finding]:
     """Refuse, in upstream's words, a MutatingPolicy that concerns nothing or is never asked."""
-    if not (spec.get("matchConstraints") or {}).get("resourceRules"):
-        text = "Required value: a matchConstraints with at least one resource rule is required"
-        yield error("spec.matchConstraints", text)
+    yield from check_concern(spec)
     modes = spec.get("evaluation") or {}
     is_admitting = (modes.get("admission") or {}).get("enabled") is not False
     if not is_admitting and (modes.get("mutateExisting") or {}).get("enabled") is not True:
@@ -90,19 +88,24 @@ def _check_targets(
         yield from check_expression(expression, path, names, variables)
 
 
-def check_constraints(spec: Block, *, required: bool) -> Iterator[Finding]:
-    """Warn of a policy that concerns nothing; the API server refuses a native one."""
+def check_concern(spec: Block) -> Iterator[Finding]:
+    """Refuse, in upstream's words, a policy that names no resources (row CP-31)."""
+    if not (spec.get("matchConstraints") or {}).get("resourceRules"):
+        text = "Required value: a matchConstraints with at least one resource rule is required"
+        yield error("spec.matchConstraints", text)
+
+
+def check_constraints(spec: Block, *, is_native: bool) -> Iterator[Finding]:
+    """Refuse a policy about requests that concerns nothing; of its parts, the API server demands those of a native one."""
     mode = (spec.get("evaluation") or {}).get("mode") or "Kubernetes"
     rules = (spec.get("matchConstraints") or {}).get("resourceRules") or ()
-    if not rules and mode == "Kubernetes":
-        path = "spec.matchConstraints.resourceRules"
-        text = "Required value: a policy concerns the resources that are named here"
-        yield error(path, text) if required else warning(path, text)
+    if mode == "Kubernetes":
+        yield from check_concern(spec)
     for index, rule in enumerate(rules):
         for name in ("apiGroups", "apiVersions", "operations", "resources"):
             if not rule.get(name):
                 path = f"spec.matchConstraints.resourceRules[{index}].{name}"
-                yield error(path, "Required value") if required else warning(path, _unset(name))
+                yield error(path, "Required value") if is_native else warning(path, _unset(name))
 
 
 def _unset(name: str) -> str:

@@ -10,6 +10,7 @@ from engine.model.resources import CLUSTER_SCOPED, resource_of
 from engine.reach import Effect, Target, out_of_reach
 
 from .cel_expressions import NAMES, check_named, check_variables
+from .celpolicies import check_concern
 from .findings import Finding, error, invalid, warning
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 _ANY = "*"
 _BAD_SCHEDULE = "schedule spec in the deletingPolicy is not in proper cron format: "
-_NO_RULE = "Required value: a matchConstraints with at least one resource rule is required"
 _PROPAGATIONS = ("Foreground", "Background", "Orphan")
 
 
@@ -34,8 +34,7 @@ def _findings(policy: Policy) -> Iterator[Finding]:
     variables = [str(one.get("name", "")) for one in spec.get("variables") or ()]
     yield from _check_schedule(str(spec.get("schedule") or ""))
     rules = (spec.get("matchConstraints") or {}).get("resourceRules") or ()
-    if not rules:
-        yield error("spec.matchConstraints", _NO_RULE)
+    yield from check_concern(spec)
     for index, rule in enumerate(rules):
         yield from _check_rule(policy, rule, f"spec.matchConstraints.resourceRules[{index}]")
     yield from check_variables(spec.get("variables") or (), "spec.variables", names)

@@ -35,7 +35,7 @@ def _findings(spec: Block) -> Iterator[Finding]:
     plain = _OF_REQUESTS if mode == "Kubernetes" else frozenset({"object"})
     names = plain | _OF_IMAGES
     variables = [str(one.get("name", "")) for one in spec.get("variables") or ()]
-    yield from check_constraints(spec, required=False)
+    yield from check_constraints(spec, is_native=False)
     yield from check_named(spec.get("matchConditions") or (), "spec.matchConditions", plain, variables)  # fmt: skip
     yield from check_variables(spec.get("variables") or (), "spec.variables", names)
     yield from check_named(spec.get("images") or (), "spec.images", plain, variables)

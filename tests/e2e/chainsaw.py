@@ -24,6 +24,7 @@ from typing import Any
 
 import yaml
 
+from controllers.kube.accounts import ACCOUNTS, Job
 from engine.model.kinds import KINDS
 
 from . import engine, tiers
@@ -63,16 +64,16 @@ _SELECTED = {
 """What upstream's installation for these tests keeps away from webhooks."""
 
 
-def _role(part: str, resources: list[str], verbs: list[str]) -> dict[str, Any]:
+def _role(part: str, resources: list[str], verbs: list[str], group: str = "") -> dict[str, Any]:
     """Return a ClusterRole that a part's own role collects, as people of a cluster add rights."""
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
         "metadata": {
-            "name": f"tests:{part}",
+            "name": f"tests:{part}:{resources[0]}",
             "labels": {f"rbac.kyverno.io/aggregate-to-{part}": "true"},
         },
-        "rules": [{"apiGroups": [""], "resources": resources, "verbs": verbs}],
+        "rules": [{"apiGroups": [group], "resources": resources, "verbs": verbs}],
     }
 
 
@@ -83,8 +84,28 @@ _ROLES = (
         ["namespaces", "pods", "secrets"],
         ["get", "list", "watch", "create", "update", "patch", "delete"],
     ),
+    _role(
+        "background-controller",
+        ["clusterrolebindings"],
+        ["get", "list", "watch", "update"],
+        "rbac.authorization.k8s.io",
+    ),
+    {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "tests:view"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+        "subjects": [
+            {
+                "kind": "ServiceAccount",
+                "name": ACCOUNTS[Job.BACKGROUND],
+                "namespace": engine.NAMESPACE,
+            }
+        ],
+    },
 )
-"""Tests of TTL labels, generation and mutation of these kinds give no rights of their own: upstream's installation for them has these."""
+"""Tests of TTL labels, generation and mutation of these kinds give no rights of their own: upstream's installation for them has
+these, `view` for who generates bindings to it among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +142,8 @@ def main() -> int:
     tests = _chosen(args)
     runner = program()
     folder = Path(tempfile.mkdtemp(prefix="kpolicy-chainsaw-"))
+    # some tests write files beside themselves
+    upstream = Path(shutil.copytree(home(), folder / "upstream"))
     print(f"{len(tests)} tests, logs in {folder}", flush=True)
     outcomes = []
     with tiers.real_tier(folder, binaries.ready()) as tier:
@@ -133,7 +156,7 @@ def main() -> int:
                 if not process.is_running:
                     print("the engine ended; it is started again", flush=True)
                     process = engine.start(tier, "engine", *args.flag, **reached)
-                outcome = _run(runner, tier, test)
+                outcome = _run(runner, tier, upstream, test)
                 outcomes.append(outcome)
                 print(
                     f"{'ok  ' if outcome.passed else 'FAIL'} {outcome.seconds:5.1f} {outcome.file} {outcome.cause[:300]}",
@@ -197,18 +220,18 @@ def _furnish(tier: tiers.Tier, *, library: bool, as_service: bool) -> None:
         tier.kubectl("create", "service", "externalname", "kyverno-svc", "-n", "kyverno", f"--external-name={_HOST}")  # fmt: skip
 
 
-def _run(runner: Path, tier: tiers.Tier, test: dict[str, Any]) -> Outcome:
+def _run(runner: Path, tier: tiers.Tier, upstream: Path, test: dict[str, Any]) -> Outcome:
     began = time.monotonic()
-    where = home() / Path(test["file"]).parent
+    where = upstream / Path(test["file"]).parent
     command = [
         runner,
         "test",
         "--config",
-        home() / "config.yaml",
+        upstream / "config.yaml",
         "--test-dir",
         where,
         "--no-color",
-        f"--template={'true' if _is_template(where) else 'false'}",
+        f"--template={'true' if _is_template(where, upstream) else 'false'}",
     ]
     try:
         done = subprocess.run(
@@ -232,14 +255,14 @@ def _run(runner: Path, tier: tiers.Tier, test: dict[str, Any]) -> Outcome:
     return Outcome(test["file"], test["area"], passed, seconds, "" if passed else _cause(output))
 
 
-def _is_template(where: Path) -> bool:
+def _is_template(where: Path, upstream: Path) -> bool:
     """Tell whether values in parentheses are expressions of the runner, as the settings of the folder say; they are CEL in some."""
     for folder in (where, *where.parents):
         settings = folder / ".chainsaw.yaml"
         if settings.exists():
             spec = (yaml.safe_load(settings.read_text()) or {}).get("spec") or {}
             return (spec.get("templating") or {}).get("enabled") is not False
-        if folder == home():
+        if folder == upstream:
             break
     return True
 

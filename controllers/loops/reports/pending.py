@@ -1,7 +1,7 @@
 """Report rows from admission, which wait until the object they are about is stored.
 
 A report is owned by its object and named by its UID, and while a request is being answered there is no object yet; another
-webhook may still refuse it. So rows wait a moment, and go when their object never comes.
+webhook may still refuse it. So rows wait a moment, and go when their object never comes, or may not be read.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from controllers.kube import NotFound
+from controllers.kube import Forbidden, NotFound
 from controllers.kube.workqueue import WorkQueue
 from controllers.store.reports import pair_of
 from engine.lang import rfc3339
@@ -83,7 +83,7 @@ class PendingReports:
         try:
             kind = await context.kind_of(api_version, kind_name)
             obj = await context.client.get(kind, name, namespace)
-        except NotFound:
+        except (Forbidden, NotFound):
             if self.queue.failures(place) < _TRIES:
                 raise
             self._forget(place, taken)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from controllers.kube import Conflict, NotFound
 from controllers.loops.announcing import announce_success
-from controllers.loops.rules import alone
+from controllers.loops.rules import alone, needs_no_trigger
 from controllers.runtime.evaluating import evaluate_with
 from controllers.store.cel_policies import is_of_cel
 from controllers.store.events import (
@@ -77,7 +77,12 @@ class Mutator:
             context.inputs(seed, now),
             types=(RuleType.MUTATION,),
         )
-        return found.results
+        return [one for one in found.results if not self._is_filtered(rule, one)]
+
+    def _is_filtered(self, rule: CompiledRule, result: RuleResult) -> bool:
+        """Tell whether a result is about a target that was listed and that the filters keep from policies (row MP-22)."""
+        leaves_out = self._context.cache.configuration.leaves_out
+        return needs_no_trigger(rule) and any(leaves_out(one.before) for one in result.targets)
 
     async def _write_all(
         self, rule: CompiledRule, results: list[RuleResult], done: set[str]

@@ -13,6 +13,7 @@ from controllers.loops.generate.watching import SyncWatch
 from controllers.loops.reports.judging import judge
 from controllers.loops.requests.consumer import Consumer
 from controllers.loops.requests.work import Worker
+from controllers.runtime.configuration import read_configuration
 from controllers.webhook.triggers import for_own_requests
 from engine.evaluate import PolicySet
 
@@ -137,6 +138,28 @@ def test_a_namespaced_policy_reaches_its_namespace_only():
         assert labels(made, "b", "other") == {}
 
     play(story, config_map("a"), config_map("b", "other"), mpol(ns="shop"))
+
+
+@pytest.mark.parametrize(
+    ("targets", "is_changed"),
+    [
+        (rules("configmaps"), False),
+        ({"expression": 'resource.get("v1", "configmaps", "shop", "a")'}, True),
+    ],
+)
+def test_what_the_filters_keep_from_policies_is_changed_only_where_an_expression_gives_it(
+    targets, is_changed
+):
+    async def story(made):
+        data = {"resourceFilters": "[ConfigMap,shop,a]"}
+        made.cache.configuration = read_configuration({"data": data})
+        made.put(mpol(targetMatchConstraints=targets))
+        await made.request(pod("p"))
+        await made.rest(60)
+        assert labels(made, "a") == ({"seen": "yes"} if is_changed else {})
+        assert len(rows(made)) == int(is_changed)
+
+    play(story, config_map("a"))
 
 
 def test_targets_that_are_changed_skipped_and_broken_are_seen_in_their_reports():

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+from controllers.kube import Forbidden
 from controllers.kube.kinds import CLUSTER_POLICY_REPORTS, POLICY_REPORTS
 from controllers.loops.reports.scan import BackgroundScan
 from controllers.loops.reports.sweeping import ReportSweep
@@ -331,6 +332,22 @@ def test_an_object_that_never_came_to_be_has_no_report():
             await made.rest(60)
             made.put(config_map("a"))
             await made.rest(60)
+            assert made.stored(POLICY_REPORTS) == []
+
+    asyncio.run(play())
+
+
+def test_rows_about_what_may_not_be_read_are_given_up():
+    async def play():
+        async with scene(needs("team", background=False)) as made:
+            made.client.fail(
+                "get", Forbidden("you may not", status=403), resource="configmaps", times=99
+            )
+            await admitted(made, made.put(config_map("a")))
+            await made.rest(60)
+            asked = [one for one in made.client.calls if one.verb == "get"]
+            await made.rest(3600)
+            assert [one for one in made.client.calls if one.verb == "get"] == asked
             assert made.stored(POLICY_REPORTS) == []
 
     asyncio.run(play())

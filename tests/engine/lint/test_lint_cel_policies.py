@@ -108,11 +108,13 @@ def test_names_stand_once_and_variables_before_they_are_read() -> None:
     assert found.startswith("warning: spec.variables[0].expression: variable `b` is defined only")
 
 
-def test_a_policy_that_concerns_or_checks_nothing_is_told() -> None:
-    [found] = said(vpol("true", matchConstraints={}))
-    assert found.startswith("warning: spec.matchConstraints.resourceRules: Required value")
-    [found] = said(vpol("true", matchConstraints={}, kind="ValidatingAdmissionPolicy"))
-    assert found.startswith("error: ")
+def test_a_policy_that_concerns_or_checks_nothing_is_refused() -> None:
+    nothing = (
+        "error: spec.matchConstraints: Required value: "
+        "a matchConstraints with at least one resource rule is required"
+    )
+    for kind in ("ValidatingPolicy", "NamespacedValidatingPolicy", "ValidatingAdmissionPolicy"):
+        assert said(vpol("true", matchConstraints={}, kind=kind)) == [nothing]
     assert said(vpol("true", matchConstraints={}, evaluation={"mode": "JSON"})) == []
     [found] = said(vpol())
     assert found.startswith("error: spec.validations: Required value")
