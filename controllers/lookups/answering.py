@@ -26,6 +26,7 @@ from engine.evaluate import (
 )
 
 from .addresses import is_public, literal
+from .errors import MissingError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
@@ -149,7 +150,8 @@ class Lookups:
                 async with self._outside if isinstance(lookup, _SLOW) else self._room:
                     return Answer.found(await source)
         except EngineError as error:
-            return Answer.failed(error.message, is_missing=isinstance(error, NotFound))
+            is_missing = isinstance(error, (NotFound, MissingError))
+            return Answer.failed(error.message, is_missing=is_missing)
         except TimeoutError:
             return Answer.failed("there was no answer in time")
         except Exception:

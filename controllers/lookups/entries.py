@@ -20,7 +20,7 @@ from engine.lang.gotext import compact_json
 from engine.lang.jmes.errors import Env
 
 from .cluster import FreshKinds
-from .errors import EgressError, OutsideError, shown
+from .errors import EgressError, MissingError, OutsideError, shown
 
 if TYPE_CHECKING:
     from controllers.kube.clock import Clock
@@ -82,7 +82,7 @@ class Entries:
         entry = self._store.get(name)
         if entry is None:
             await self._forget(name)
-            raise OutsideError(f"global context entry `{shown(name)}` not found")
+            raise MissingError(f"global context entry `{shown(name)}` not found")
         spec = entry.get("spec") or {}
         resource = spec.get("kubernetesResource") or {}
         if lookup.within and resource.get("namespace") != lookup.within:

@@ -9,6 +9,10 @@ class OutsideError(EngineError):
     """Something outside could not be had: refused by the gate, not reached, or answered with an error."""
 
 
+class MissingError(OutsideError):
+    """What was asked for is not there; nothing kept anybody from looking."""
+
+
 class EgressError(OutsideError):
     """The gate refuses an address."""
 

@@ -152,7 +152,7 @@ Lookup = (
 class Answer:
     """What came back: a value, an error text, or `is_absent` where there is nobody to ask.
 
-    Of an error `is_missing` says that what was asked for is not there, which expressions read as null (row CE-09).
+    Of an error `is_missing` says that what was asked for is not there, which expressions read as null (rows CE-09, CE-11).
 
     An absent answer leaves the context entry out, as Kyverno's command line does without a cluster: values given by
     hand then stand in its place, and a variable that has none is an unknown key.

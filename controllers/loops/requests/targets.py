@@ -80,7 +80,7 @@ class Mutator:
         return [one for one in found.results if not self._is_filtered(rule, one)]
 
     def _is_filtered(self, rule: CompiledRule, result: RuleResult) -> bool:
-        """Tell whether a result is about a target that was listed and that the filters keep from policies (row MP-22)."""
+        """Tell whether a result is about a target that was listed and that the filters keep from policies."""
         leaves_out = self._context.cache.configuration.leaves_out
         return needs_no_trigger(rule) and any(leaves_out(one.before) for one in result.targets)
 

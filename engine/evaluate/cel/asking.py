@@ -48,7 +48,7 @@ def answered(question: Any, inputs: Inputs, review: Review) -> Any:
             question = replace(question, namespace=inputs.within)
     lookup = _lookup(question)
     answer = inputs.ask(lookup)
-    if answer.is_missing and isinstance(question, lookups.GetResource):
+    if answer.is_missing and isinstance(question, (lookups.GetResource, lookups.GlobalContext)):
         return None
     if answer.error:
         raise CelError(answer.error)

@@ -12,7 +12,7 @@ from controllers.kube.informers import Informers
 from controllers.lookups.cluster import ClusterSource
 from controllers.lookups.egress import Gate
 from controllers.lookups.entries import Entries
-from controllers.lookups.errors import EgressError, OutsideError
+from controllers.lookups.errors import EgressError, MissingError, OutsideError
 from controllers.lookups.services import ServiceSource
 from engine.evaluate import GlobalLookup
 from tests.controllers.kube.apiserver import run
@@ -128,7 +128,7 @@ def test_an_old_value_outlives_a_failure_and_a_first_failure_is_an_error() -> No
 def test_an_entry_that_is_not_there_is_an_error() -> None:
     async def scenario() -> None:
         async with scene() as (_, entries):
-            with pytest.raises(OutsideError, match="`e` not found"):
+            with pytest.raises(MissingError, match="`e` not found"):
                 await entries.entry(GlobalLookup("e"))
 
     run(scenario())

@@ -377,6 +377,7 @@ def test_a_clean_up_needs_the_right_to_delete_and_to_read_what_it_asks(kind: str
         ('resource.Post("authorization.k8s.io/v1", "subjectaccessreviews", {"a": "b"}).x == 1', "create subjectaccessreviews.authorization.k8s.io"),
         ('resource.get("v1", object.kind, "shop", "x").data.a == "b"', "get all resources of the core group `x` in namespace shop"),
         ('[1].all(x, resource.Get(object.apiVersion, "pods", "shop", "x").data.a == "b")', "get all resources `x` in namespace shop"),
+        ('resource.get(resource.ToGVR("v1", "Secret"), "shop", "x").data.a == "b"', "get all resources `x`"),
         ('globalContext.Get("nobody-knows", "x").a == 1', "list all resources"),
     ],
 )  # fmt: skip

@@ -7,9 +7,18 @@ from typing import Any
 
 import pytest
 
-from engine.evaluate import Answer, ApiCallLookup, Inputs, ObjectLookup, PolicySet, evaluate
-from engine.model import Review
+from engine.evaluate import (
+    Answer,
+    ApiCallLookup,
+    GlobalLookup,
+    Inputs,
+    ObjectLookup,
+    PolicySet,
+    evaluate,
+)
+from engine.model import Review, review_of
 from tests.engine.celpolicies.documents import (
+    NOW,
     config_map,
     decide,
     exception,
@@ -42,6 +51,23 @@ def test_an_expression_that_cannot_be_evaluated_is_an_error() -> None:
 
     assert result.status == "error"
     assert "no such key: x" in result.message
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        (Answer.failed("entry `e` not found", is_missing=True), "pass"),
+        (Answer.failed("the call failed"), "error"),
+        (Answer.found({"x": 1}), "fail"),
+    ],
+)
+def test_an_entry_that_is_not_there_is_null_and_one_that_cannot_be_had_an_error(
+    answer: Answer, status: str
+) -> None:
+    policy = PolicySet.compile([validating('globalContext.get("e", "part") == null')], ())
+    inputs = Inputs(now=NOW, answers={GlobalLookup("e.part"): answer})
+    found = evaluate(policy, review_of(config_map()), inputs)
+    assert [one.status for one in found.results] == [status]
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,25 @@ def _get_here(env: CelEnv, api_version: str, resource: str, name: str) -> Any:
     return env.ask(lookups.GetResource(api_version, resource, None, name))
 
 
+@_declare("resource.Get(map, string, string) -> dyn")
+def _get_by_kind(env: CelEnv, kind: dict[Any, Any], namespace: str, name: str) -> Any:
+    return env.ask(lookups.GetResource(*_place_of(kind), namespace, name))
+
+
+@_declare("resource.List(map, string) -> dyn")
+def _list_by_kind(env: CelEnv, kind: dict[Any, Any], namespace: str) -> Any:
+    return env.ask(lookups.ListResources(*_place_of(kind), namespace))
+
+
+def _place_of(kind: dict[Any, Any]) -> tuple[str, str]:
+    """Return version and resource of what `resource.ToGVR` gave; raises CelError for any other map."""
+    parts = [kind.get(name) for name in ("group", "version", "resource")]
+    if not all(isinstance(one, str) for one in parts):
+        raise no_overload("resource.Get")
+    group, version, resource = map(str, parts)
+    return f"{group}/{version}" if group else version, resource
+
+
 @_declare("resource.List(string, string) -> dyn")
 def _list_here(env: CelEnv, api_version: str, resource: str) -> Any:
     return env.ask(lookups.ListResources(api_version, resource, None))

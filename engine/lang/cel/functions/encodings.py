@@ -95,7 +95,7 @@ def _hash(name: str) -> None:
         data = text.encode("utf-8", "replace")
         return hashlib.new(name, data, usedforsecurity=False).hexdigest()
 
-    LIBRARY.add(f"{name}(string) -> string")(digest)
+    LIBRARY.add(f"{name}(string) -> string", f"hash.{name}(string) -> string")(digest)
 
 
 for _name in ("md5", "sha1", "sha256"):

@@ -70,7 +70,7 @@ def _split_registry(base: str) -> tuple[str, str]:
     return _DEFAULT, base
 
 
-@LIBRARY.add("image(string) -> Image")
+@LIBRARY.add("image(string) -> Image", "parseImageReference(string) -> Image")
 def _image(text: str) -> Image:
     found = parse(text)
     if found is None:
