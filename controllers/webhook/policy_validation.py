@@ -91,7 +91,9 @@ class ReviewContext:
 
 
 class Refused(EngineError):  # noqa: N818 - it names the verdict
-    """The object is not accepted."""
+    """The object is not accepted; `warnings` go with the answer."""
+
+    warnings: tuple[str, ...] = ()
 
 
 def _nobodys(_user: str) -> Collection[Job]:
@@ -166,6 +168,8 @@ class PolicyValidator:
                 return envelope.allowed(uid, await check(asked))
         except TimeoutError:
             return envelope.denied(uid, f"the object could not be checked within {budget:.1f} s")
+        except Refused as error:
+            return envelope.denied(uid, error.message, error.warnings)
         except EngineError as error:
             return envelope.denied(uid, error.message)
         except Exception:
@@ -316,9 +320,18 @@ def _read_cel(asked: ReviewContext) -> tuple[Policy, list[str]]:
     findings: tuple[Finding, ...] = loaded(BY_NAME[policy.kind].family.linter)(policy)
     if asked.is_as_it_was:
         return policy, [str(one) for one in findings if one.severity == "warning"]
-    warnings = _passed(findings)
+    errors = list(dict.fromkeys(str(one) for one in findings if one.severity == "error"))
+    if errors:
+        raise _refused_for(errors)
     compile_cel_policy(policy)
-    return policy, warnings
+    return policy, _passed(findings)
+
+
+def _refused_for(errors: list[str]) -> Refused:
+    """Return the refusal of a policy written in CEL, which names each error and warns of it, too (row CP-31)."""
+    refused = Refused(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+    refused.warnings = tuple(errors)
+    return refused
 
 
 def _read_exception(asked: ReviewContext) -> tuple[datetime | None, list[str]]:

@@ -445,6 +445,15 @@ def test_an_expression_that_does_not_compile_is_refused_with_its_place() -> None
     assert refusal("policy", vpol(expression="variables.x == 1")).endswith("undefined field 'x'")
 
 
+def test_everything_that_is_wrong_is_named_and_warned_of() -> None:
+    missing = "spec.matchConstraints: Required value: a matchConstraints with at least one resource rule is required"  # fmt: skip
+    found = at_desk("policy", vpol(matchConstraints={}))
+    assert (found["status"]["message"], found["warnings"]) == (missing, [missing])
+    found = at_desk("policy", vpol(matchConstraints={}, expression="objct.spec"))
+    assert found["warnings"][0] == missing
+    assert found["status"]["message"] == f"[{', '.join(found['warnings'])}]"
+
+
 def test_a_policy_that_was_accepted_once_may_keep_its_spec() -> None:
     broken = vpol(expression="object.spec ==")
     assert at_desk("policy", broken, broken)["allowed"] is True
