@@ -185,7 +185,7 @@ def test_targets_that_are_changed_skipped_and_broken_are_seen_in_their_reports()
 def test_a_scan_tells_of_what_was_not_changed_and_says_upstreams_words():
     async def story(made):
         policy = made.context.snapshot.compiled["mpol:seen"]
-        await judge(made.context, made.stored(CONFIG_MAPS, "a", "shop"), PolicySet((policy,)))
+        await judge(made.context, made.stored(CONFIG_MAPS, "a", "shop"), PolicySet((policy,)), {})
         [report] = made.stored(POLICY_REPORTS)
         [row] = report["results"]
         assert (row["source"], row["result"], row["message"]) == (
