@@ -56,6 +56,8 @@ nightly: $(VENV)/ready
 	@failed=; \
 	part() { echo "== $$1"; shift; nice -n 5 $(RUN) -m "$$@" || failed="$$failed $$1"; }; \
 	part "the image on a node" tests.e2e.node; \
+	part "what breaks, as a table" tests.e2e.faults; \
+	part "a Helm release" tests.e2e.release; \
 	part "whole proofs" tests.e2e.proofs; \
 	part "10,000 histories in process" tests.histories --count 10000; \
 	part "histories on a real API server" tests.histories --real --count 24; \

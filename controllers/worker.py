@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from controllers.kube.informers import Informers
 from controllers.replica import AFTERWORK
 from controllers.runtime.feed import Channel, options_in, take_over, unpacked
+from controllers.runtime.workers import HANG, PING
 from controllers.starting import clock_of, connected, loops_of, make_runtime, settle_memory
 from controllers.webhook.certificates import Pair
 from controllers.webhook.secret_path import unpacked as shared_in
@@ -44,21 +45,46 @@ class Worker:
         self._client = client
         self._runtime = runtime
         self._serving = serving
+        self._clock = runtime.clock
+        self._heard_at = self._clock.monotonic()
         self._pings = 0
         self._refreshing: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Take over what the parent says."""
-        async for message in self._channel.messages():
-            if message["t"] == "STOP":
-                break
-            self._take(message)
+        """Take over what the parent says, until it says so, is gone or hangs.
+
+        A parent that hangs follows no policy and no exception any more, and what was true when it was last heard may not be: requests
+        are answered as if nothing were known, and the API server finds another replica once this worker is gone.
+        """
+        self._runtime.cache.is_fed = self._is_fed
+        minding = asyncio.create_task(self._mind())
+        try:
+            await self._listen()
+        finally:
+            minding.cancel()
         self._serving.drain()
-        await asyncio.sleep(self._runtime.options.drain_seconds)
+        if self._is_fed():
+            await asyncio.sleep(self._runtime.options.drain_seconds)
         await self._serving.stop()
         with suppress(TimeoutError):
             async with asyncio.timeout(AFTERWORK):
                 await self._runtime.background_queue.finish()
+
+    async def _listen(self) -> None:
+        async for message in self._channel.messages():
+            self._heard_at = self._clock.monotonic()
+            if message["t"] == "STOP":
+                break
+            self._take(message)
+
+    async def _mind(self) -> None:
+        while self._is_fed():
+            await self._clock.sleep(PING)
+        _log.error("the parent hangs; this worker ends")
+        self._channel.close()
+
+    def _is_fed(self) -> bool:
+        return self._clock.monotonic() - self._heard_at <= HANG
 
     def _take(self, message: Message) -> None:
         if take_over(self._runtime.cache, message):

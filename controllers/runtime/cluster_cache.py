@@ -70,7 +70,8 @@ class ClusterCache:
     """The cluster as this process knows it.
 
     `on_change` are called after each change that means something, `on_listed` once for each kind when it is complete; they
-    must not wait. `resolve_values` is what every evaluation of this process is told under that name.
+    must not wait. `is_fed` tells whether whoever feeds it is still there: what is not heard of may have changed long since.
+    `resolve_values` is what every evaluation of this process is told under that name.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class ClusterCache:
         self.configuration: Configuration = read_configuration(None)
         self.on_change: list[Callable[[Change], None]] = []
         self.on_listed: list[Callable[[Kind], None]] = []
+        self.is_fed: Callable[[], bool] = lambda: True
         self._metrics = metrics
         self.watched = (*WATCHED, *self.served_too())
         self._waiting = set(self.watched)
@@ -103,13 +105,14 @@ class ClusterCache:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What was not listed yet, for people who ask why we are not ready."""
-        return tuple(sorted(str(kind) for kind in self._waiting))
+        """What was not listed yet or is not followed any more, for people who ask why we are not ready."""
+        waiting = self._waiting if self.is_fed() else self.watched
+        return tuple(sorted(str(kind) for kind in waiting))
 
     @property
     def is_ready(self) -> bool:
-        """Whether everything was listed once."""
-        return not self._waiting
+        """Whether everything was listed once and is followed since."""
+        return not self._waiting and self.is_fed()
 
     def listed(self, kind: Kind) -> None:
         """Note that a kind was listed completely; the last one compiles the policies before anybody asks."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 PING: Final = 1.0
 HANG: Final = 10.0
+"""Seconds without a sign of life after which the other side counts as one that hangs: a worker is replaced, a parent not believed."""
 START: Final = 120.0
 """Seconds until the first sign of life: a start costs a second of work, of which a crowded machine gives little."""
 RESTART: Final = 0.5

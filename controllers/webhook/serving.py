@@ -210,7 +210,9 @@ class Serving:
         if self._is_leaving:
             return 503, b"leaving"
         missing = self._runtime.cache.missing
-        return (503, f"not yet listed: {', '.join(missing)}".encode()) if missing else _OK
+        return (
+            (503, f"not listed or not followed: {', '.join(missing)}".encode()) if missing else _OK
+        )
 
 
 def names_for(namespace: str, url: str = "") -> Sequence[str]:

@@ -76,7 +76,8 @@ class WebhookController:
         self._loaded = loaded
         self._paths = paths
         self._stale = asyncio.Event()
-        self._pause = SETTLE
+        self._spreading = asyncio.Event()
+        self._bundle, self._bundle_since = b"", 0.0
         runtime.cache.on_change.append(self._on_change)
         runtime.cache.on_listed.append(lambda _: self.mark())
 
@@ -102,6 +103,7 @@ class WebhookController:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._follow())
                 group.create_task(self._remember_renewal())
+                group.create_task(self._follow_up())
                 if self._paths is not None:
                     group.create_task(self._paths.lead())
         finally:
@@ -114,9 +116,8 @@ class WebhookController:
         worked_at = float("-inf")
         while True:
             await self._stale.wait()
-            is_calm = clock.monotonic() - worked_at >= CALM and self._pause == SETTLE
-            await clock.sleep(0.0 if is_calm else self._pause)
-            self._pause = SETTLE
+            is_calm = clock.monotonic() - worked_at >= CALM
+            await clock.sleep(0.0 if is_calm else SETTLE)
             worked_at = clock.monotonic()
             self._stale.clear()
             try:
@@ -134,6 +135,14 @@ class WebhookController:
             await self._runtime.clock.sleep(RENEWAL_CHECK)
             self.mark()
 
+    async def _follow_up(self) -> None:
+        """Have everything compared again once API servers have taken over what was written."""
+        while True:
+            await self._spreading.wait()
+            self._spreading.clear()
+            await self._runtime.clock.sleep(OVERLAP)
+            self.mark()
+
     async def bring_in_step(self) -> None:
         """Write what differs, configurations first; raises KubeError."""
         runtime = self._runtime
@@ -141,13 +150,25 @@ class WebhookController:
             return
         now, namespace = runtime.clock.now(), runtime.namespace
         kept = await ensure_certificates(runtime.client, namespace, self._names, now)
-        trusted = await self._configure(kept)
-        fresh = renewed(kept, self._names, now, trusted=trusted)
+        bundle = await self._configure(kept)
+        has_spread = self._has_spread(bundle)
+        fresh = renewed(kept, self._names, now, trusted=bundle if has_spread else b"")
+        if not has_spread and renewed(kept, self._names, now, trusted=bundle) is not kept:
+            self._spreading.set()
         if fresh is not kept:
-            self._pause = OVERLAP
             await write_certificates(runtime.client, namespace, fresh)
             self.mark()
         self._loaded(fresh)
+
+    def _has_spread(self, bundle: bytes) -> bool:
+        """Tell whether API servers have had the time to take over a bundle that is in force.
+
+        Counted from when this leader first wrote it or found it written: what others did before is not known here.
+        """
+        now = self._runtime.clock.monotonic()
+        if bundle != self._bundle:
+            self._bundle, self._bundle_since = bundle, now
+        return now - self._bundle_since >= OVERLAP
 
     async def _configure(self, certificates: Certificates) -> bytes:
         """Write the configurations; return the bundle that all of them carry."""

@@ -39,7 +39,7 @@ def install(
             kept = [line for line in filters if line not in unfiltered]
             one["data"].update({"resourceFilters": "\n".join(kept), **(settings or {})})
     tier.kubectl("apply", "--server-side", "-f", "-", given=json_text(list_of(objects)))
-    _wait_for_rights(tier)
+    wait_for_rights(tier)
 
 
 def install_kinds(tier: Tier, groups: Sequence[str]) -> None:
@@ -49,7 +49,7 @@ def install_kinds(tier: Tier, groups: Sequence[str]) -> None:
     tier.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
 
 
-def _wait_for_rights(tier: Tier) -> None:
+def wait_for_rights(tier: Tier) -> None:
     """Wait until the collecting roles hold what they collect; the API server's controller does that by and by."""
     names = [f"kyverno:{part}" for part in rbac.PARTS]
     end = time.monotonic() + _AGGREGATED
@@ -98,12 +98,14 @@ def start(
     address: str = "auto",
     host: str = "127.0.0.1",
     is_known: bool = True,
+    environment: Mapping[str, str] | None = None,
+    wait: bool = True,
 ) -> Process:
     """Start one replica as the Deployment does and wait until it is ready; `address` is where the API server reaches it.
 
     Without an address that is the Service of the installation.
 
-    With `is_known` the authority of the certificate is there by which the API server is known.
+    With `is_known` the authority of the certificate is there by which the API server is known. Without `wait` it is only started.
     """
     others = free_ports(2)
     port, metrics = port or others[0], others[1]
@@ -119,9 +121,11 @@ def start(
             *flags,
         ],
         tier.folder,
-        {"KYVERNO_POD_NAME": name},
+        {"KYVERNO_POD_NAME": name, **(environment or {})},
         ROOT,
     )
+    if not wait:
+        return process
     try:
         process.wait_until(lambda: is_answered(f"https://{host}:{port}/health/readiness"))
         process.wait_until(lambda: _is_asked(tier))

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import urllib.request
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from .server.processes import Process
 from .server.real import WEBHOOK_CLIENT, real_server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from .server.binaries import Binaries
 
@@ -33,7 +33,8 @@ class Tier:
     """A server that runs: an administrator's kubeconfig, and by what webhooks know that it asks.
 
     `webhook_authority` signs the certificate of `webhook_pair` (certificate and key) for `webhook_name`; `admin_pair` is of the
-    same authority where administrators have certificates.
+    same authority where administrators have certificates. `programs` are those that the server consists of, by name, where it is a
+    real one, and `is_ready` tells whether it answers.
     """
 
     name: str
@@ -43,6 +44,8 @@ class Tier:
     webhook_name: str
     webhook_pair: tuple[str, str]
     admin_pair: tuple[str, str] | None = None
+    programs: Mapping[str, Process] = field(default_factory=dict)
+    is_ready: Callable[[], bool] = lambda: True
 
     def kubectl(self, *words: str, given: str = "") -> str:
         """Run kubectl as the administrator; returns what it printed, raises CalledProcessError."""
@@ -61,6 +64,14 @@ class Tier:
         """Get an object."""
         found: dict[str, Any] = json.loads(self.kubectl("get", *words, "-o", "json"))
         return found
+
+    def is_created(self, obj: dict[str, Any]) -> bool:
+        """Tell whether an object may be created; nothing is stored."""
+        try:
+            self.kubectl("create", "--dry-run=server", "-f", "-", given=json.dumps(obj))
+        except RuntimeError:
+            return False
+        return True
 
     def account(self, namespace: str, name: str) -> Path:
         """Write the kubeconfig of a service account and return its path."""
@@ -113,19 +124,22 @@ def real_tier(folder: Path, binaries: Binaries) -> Iterator[Tier]:
     """Run etcd, kube-apiserver and kube-controller-manager."""
     with real_server(binaries, folder) as server:
         pairs = _pair(folder, WEBHOOK_CLIENT), _pair(folder, "kubernetes-admin")
-        yield Tier(REAL, folder, server.kubeconfig, server.authority, WEBHOOK_CLIENT, *pairs)
+        yield Tier(
+            REAL, folder, server.kubeconfig, server.authority, WEBHOOK_CLIENT, *pairs,
+            programs=server.programs, is_ready=server.is_ready,
+        )  # fmt: skip
 
 
 def _pair(folder: Path, name: str) -> tuple[str, str]:
     return str(folder / f"{name}.crt"), str(folder / f"{name}.key")
 
 
-def is_answered(url: str, authority: Path | None = None) -> bool:
+def is_answered(url: str, authority: Path | None = None, seconds: float = 5) -> bool:
     """Tell whether an HTTPS address answers 200; without an authority, whoever it says it is."""
     context = ssl.create_default_context(cafile=str(authority) if authority else None)
     if authority is None:
         context.check_hostname = False
         # what is asked is only whether the webhook is ready; its authority is in a Secret
         context.verify_mode = ssl.CERT_NONE
-    with urllib.request.urlopen(url, timeout=5, context=context) as answer:
+    with urllib.request.urlopen(url, timeout=seconds, context=context) as answer:
         return bool(answer.status == 200)

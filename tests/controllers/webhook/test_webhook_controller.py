@@ -26,7 +26,14 @@ from controllers.runtime.process import Runtime
 from controllers.runtime.queues import BackgroundQueue
 from controllers.store.policies import content_hash
 from controllers.webhook import webhook_controller
-from controllers.webhook.certificates import expiry, is_usable, trusts
+from controllers.webhook.certificates import (
+    AUTHORITY_LIFE,
+    LEAF_LIFE,
+    RENEW_BEFORE,
+    expiry,
+    is_usable,
+    trusts,
+)
 from controllers.webhook.secrets import (
     ensure_certificates,
     secret_name,
@@ -261,6 +268,60 @@ def test_through_years_of_renewals_whoever_trusts_the_configurations_trusts_the_
                 leaf = stage.loaded[-1].leaf.certificate
                 assert trusts(await stage.bundle(), leaf)
                 assert expiry(leaf) > stage.clock.now()
+
+    run(test)
+
+
+async def due(stage: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait until the authority is to be replaced."""
+    stage.put(policy())
+    await stage.clock.advance(5)
+    monkeypatch.setattr(webhook_controller, "RENEWAL_CHECK", 3600.0 * 24 * 400)
+    life = AUTHORITY_LIFE.total_seconds() - RENEW_BEFORE.total_seconds()
+    for part in (LEAF_LIFE.total_seconds() - RENEW_BEFORE.total_seconds(),) * 2:
+        life -= part
+        await stage.clock.advance(part)
+        stage.webhook_controller.mark()
+        await stage.clock.advance(2 * OVERLAP)
+    await stage.clock.advance(life)
+
+
+def test_nothing_is_shown_that_a_new_authority_signed_before_api_servers_had_time_to_take_it_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(webhook_controller, "RENEWAL_CHECK", 3600.0 * 24 * 30)
+
+    async def test(stage: Kept) -> None:
+        await due(stage, monkeypatch)
+        before, old = await stage.bundle(), stage.loaded[-1].leaf
+        stage.webhook_controller.mark()
+        trusted_at = shown_at = None
+        for _ in range(100):
+            await stage.clock.advance(0.5)
+            if trusted_at is None and await stage.bundle() != before:
+                trusted_at = stage.clock.now()
+            leaf = stage.loaded[-1].leaf
+            if shown_at is None and leaf != old and trusts(await stage.bundle(), leaf.certificate):
+                shown_at = stage.clock.now()
+        assert trusted_at is not None
+        assert shown_at is not None
+        assert (shown_at - trusted_at).total_seconds() >= OVERLAP
+
+    run(test)
+
+
+def test_policies_count_at_once_while_an_authority_is_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(webhook_controller, "RENEWAL_CHECK", 3600.0 * 24 * 30)
+
+    async def test(stage: Kept) -> None:
+        await due(stage, monkeypatch)
+        stage.webhook_controller.mark()
+        await stage.clock.advance(1)
+        stage.put(policy("other", failurePolicy="Ignore"))
+        await stage.clock.advance(1)
+        assert len(await stage.webhooks()) == 2
 
     run(test)
 

@@ -10,6 +10,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from tests.e2e.server.processes import family
+
 ADDRESS = "10.10.0.1"
 _NAMESPACES = Path("/run/netns")
 
@@ -38,7 +40,7 @@ def entering(name: str) -> list[str]:
 def remove(name: str, folder: Path) -> None:
     """End every process of the namespace and of the Pods that its programs started, and take away namespaces, mounts and files."""
     if (_NAMESPACES / name).exists():
-        theirs = _family(_processes(name))
+        theirs = family(_processes(name))
         inodes = {_inode(f"/proc/{pid}/ns/net") for pid in theirs} - {
             _inode("/proc/self/ns/net"),
             0,
@@ -61,23 +63,6 @@ def _processes(name: str) -> set[int]:
         ["ip", "netns", "pids", name], capture_output=True, text=True, check=False
     )
     return {int(pid) for pid in said.stdout.split()}
-
-
-def _family(pids: set[int]) -> set[int]:
-    """Return processes and all their children: Pods are in namespaces of their own, below containerd's shims."""
-    children: dict[int, set[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            after = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        children.setdefault(int(after[1]), set()).add(int(path.parent.name))
-    found, ahead = set(pids), list(pids)
-    while ahead:
-        for child in children.get(ahead.pop(), set()) - found:
-            found.add(child)
-            ahead.append(child)
-    return found
 
 
 def _wait_for_end(pids: set[int]) -> None:

@@ -6,14 +6,13 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from controllers.manifests.deploy import CLIENT_CA_SECRET
 from tests.e2e import scenario
 from tests.e2e.engine import NAMESPACE
+from tests.e2e.load import Load
 from tests.e2e.replicas import NO_HOST_IPC
 from tests.e2e.scenario import ScenarioError
 from tests.e2e.tiers import ROOT
@@ -22,8 +21,6 @@ from .cluster import NODE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
-    from typing import Self
 
     from tests.e2e.tiers import Tier
 
@@ -107,71 +104,6 @@ def everything(tier: Tier) -> set[str]:
             if time.monotonic() > end:
                 raise
             time.sleep(0.5)
-
-
-@dataclass(slots=True)
-class Load:
-    """Pods that must be refused and Pods that must be let in, by turns, without a pause until it is stopped."""
-
-    kubeconfig: Path
-    let_in: int = 0
-    refused: int = 0
-    admitted: int = 0
-    wrongly_refused: list[str] = field(default_factory=list)
-    longest: float = 0.0
-    _stop: threading.Event = field(default_factory=threading.Event)
-    _thread: threading.Thread | None = None
-
-    def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        assert self._thread is not None
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            for is_bad in (True, False):
-                began = time.monotonic()
-                done = self._create(is_bad=is_bad)
-                self.longest = max(self.longest, time.monotonic() - began)
-                if is_bad and done.returncode == 0:
-                    self.let_in += 1
-                elif is_bad:
-                    self.refused += 1
-                elif done.returncode == 0:
-                    self.admitted += 1
-                else:
-                    self.wrongly_refused.append(done.stderr.strip())
-
-    def _create(self, *, is_bad: bool) -> subprocess.CompletedProcess[str]:
-        pod: dict[str, Any] = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"generateName": "load-", "namespace": "default"},
-            "spec": {"hostIPC": is_bad, "containers": [{"name": "c", "image": "busybox"}]},
-        }
-        command = [
-            "kubectl",
-            f"--kubeconfig={self.kubeconfig}",
-            "create",
-            "--dry-run=server",
-            "-f",
-            "-",
-        ]
-        return subprocess.run(
-            command, input=json.dumps(pod), capture_output=True, text=True, check=False
-        )
-
-    def said(self) -> str:
-        """Return the figures in one line."""
-        return (
-            f"wrongly allowed {self.let_in}, wrongly refused {len(self.wrongly_refused)}, of {self.refused} bad and"
-            f" {self.admitted} good ones, longest {self.longest:.1f} s"
-        )
 
 
 def disturb(tier: Tier, say: Callable[[str], None]) -> None:

@@ -16,7 +16,10 @@ _BLOCK = 65536
 
 @contextmanager
 def balanced(ports: Sequence[int]) -> Iterator[int]:
-    """Listen until the end of the block; gives the port. Connections go round, past replicas that refuse them."""
+    """Listen until the end of the block; gives the port. Connections go round, past replicas that refuse them.
+
+    `ports` may change meanwhile.
+    """
     listener = socket.create_server(("127.0.0.1", 0), backlog=256)
     turns = itertools.count()
 
@@ -26,8 +29,8 @@ def balanced(ports: Sequence[int]) -> Iterator[int]:
                 client, _ = listener.accept()
             except OSError:
                 return
-            turn = next(turns)
-            order = [ports[(turn + step) % len(ports)] for step in range(len(ports))]
+            turn, there = next(turns), list(ports)
+            order = [there[(turn + step) % len(there)] for step in range(len(there))]
             threading.Thread(target=_carry, args=(client, order), daemon=True).start()
 
     thread = threading.Thread(target=serve, daemon=True)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
 
 class StartError(Exception):
@@ -31,15 +32,24 @@ class Process:
     ) -> None:
         self.name = name
         self.log = folder / f"{name}.log"
+        self._command = [str(word) for word in command]
+        self._environment, self._cwd = {**os.environ, **(environment or {})}, cwd
+        self._process = self._started()
+
+    def _started(self) -> subprocess.Popen[bytes]:
         with self.log.open("ab") as output:
-            self._process = subprocess.Popen(
-                [str(word) for word in command],
+            return subprocess.Popen(
+                self._command,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, **(environment or {})},
-                cwd=cwd,
+                env=self._environment,
+                cwd=self._cwd,
             )
+
+    def start_again(self) -> None:
+        """Start it as it was started; it must have ended."""
+        self._process = self._started()
 
     @property
     def pid(self) -> int:
@@ -65,6 +75,22 @@ class Process:
     def tail(self, lines: int = 30) -> str:
         """Return the end of the output."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+    def family(self) -> set[int]:
+        """Return the numbers of the process and of all its children."""
+        return family({self.pid})
+
+    def suspend(self) -> None:
+        """Have the process and its children do nothing until `resume`, as on a machine that hangs."""
+        for pid in self.family():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Have them go on."""
+        for pid in self.family():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
     def kill(self) -> None:
         """End it at once, as a crash would."""
@@ -99,3 +125,20 @@ def free_ports(count: int) -> list[int]:
     finally:
         for one in sockets:
             one.close()
+
+
+def family(pids: set[int]) -> set[int]:
+    """Return processes and all their children: Pods are in namespaces of their own, below containerd's shims."""
+    children: dict[int, set[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            after = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        children.setdefault(int(after[1]), set()).add(int(path.parent.name))
+    found, ahead = set(pids), list(pids)
+    while ahead:
+        for child in children.get(ahead.pop(), set()) - found:
+            found.add(child)
+            ahead.append(child)
+    return found

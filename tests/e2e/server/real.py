@@ -10,7 +10,7 @@ import json
 import ssl
 import urllib.request
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from controllers.manifests.deploy import CLIENT_NAME
@@ -38,6 +38,13 @@ class RealServer:
     kubeconfig: Path
     authority: Path
     webhook_client: Pair
+    programs: dict[str, Process] = field(default_factory=dict)
+
+    def is_ready(self) -> bool:
+        """Tell whether it answers, etcd behind it included; raises OSError where nobody does."""
+        return _answers(
+            f"{self.url}/readyz", ssl.create_default_context(cafile=str(self.authority))
+        )
 
 
 @contextmanager
@@ -81,15 +88,15 @@ def real_server(binaries: Binaries, folder: Path) -> Iterator[RealServer]:
             folder,
         )
         started.append(server)
-        trusted = ssl.create_default_context(cafile=str(authority.pair.certificate))
-        server.wait_until(lambda: _answers(f"{url}/readyz", trusted))
         made = RealServer(
             url, folder / "admin.kubeconfig", authority.pair.certificate, webhook_client
         )
+        server.wait_until(made.is_ready)
         write_kubeconfig(
             made.kubeconfig, made, authority.user("kubernetes-admin", "system:masters")
         )
         started.append(_manager(binaries, folder, made, authority, tokens, manager_port))
+        made.programs.update({one.name: one for one in started})
         yield made
     finally:
         for process in reversed(started):
