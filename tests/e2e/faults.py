@@ -16,7 +16,7 @@ import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from controllers.manifests.deploy import deployment
 from controllers.manifests.written import LEASE
@@ -104,7 +104,7 @@ class Place:
         for thread in threads:
             thread.join()
 
-    def _probe_one(self, port: int, probe: dict[str, int], allowed: int, stop: threading.Event) -> None:  # fmt: skip
+    def _probe_one(self, port: int, probe: dict[str, Any], allowed: int, stop: threading.Event) -> None:  # fmt: skip
         failures = 0
         while not stop.is_set():
             failures = 0 if self._holds(lambda: self._answers(port, probe)) else failures + 1
@@ -116,8 +116,8 @@ class Place:
             stop.wait(probe["periodSeconds"] if port in self.ready else 0.5)
 
     @staticmethod
-    def _answers(port: int, probe: dict[str, int]) -> bool:
-        path = probe["httpGet"]["path"]  # type: ignore[index]
+    def _answers(port: int, probe: dict[str, Any]) -> bool:
+        path = probe["httpGet"]["path"]
         return tiers.is_answered(f"https://127.0.0.1:{port}{path}", seconds=probe["timeoutSeconds"])
 
 
