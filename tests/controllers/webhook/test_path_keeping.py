@@ -12,11 +12,11 @@ from controllers.kube import ManualClock
 from controllers.kube.clock import settle
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import SECRETS
+from controllers.manifests.written import CALLERS
 from controllers.runtime.options import Options
 from controllers.webhook.path_controller import (
     FILE_CHECK,
     HOUR,
-    SECRET_NAME,
     SPREAD,
     PathController,
 )
@@ -227,7 +227,7 @@ def test_a_secret_that_was_deleted_is_made_anew_with_another_path():
     async def test(made: Replicas) -> None:
         one, _ = await made.start()
         first = await made.follow(one)
-        await made.client.delete(SECRETS, SECRET_NAME, "kyverno")
+        await made.client.delete(SECRETS, CALLERS, "kyverno")
         await made.pass_(0)
         assert one.shared.current != first
         assert one.shared.previous == first
