@@ -227,7 +227,7 @@ class Console(App[str]):
         target: Widget = self.table or self.query_one(f"#{self.current}")
         if isinstance(target, ExplainView):
             target = target.reasons
-        self.screen.set_focus(target)
+        self.screen.set_focus(target if target.display else None)
 
     # Drawing.
 

@@ -267,6 +267,20 @@ def test_every_empty_screen_says_why_and_what_next(screen: str) -> None:
     assert listing.next_step[:40] in text
 
 
+def test_a_list_without_rows_leaves_the_focus_to_nobody_until_there_are_some() -> None:
+    there = world({})
+
+    async def look(app, _pilot) -> None:
+        app.go("violations")
+        await settled(app)
+        assert app.focused is None
+        there.put("reports", objects()["reports"][0])
+        await drawn(app)
+        assert app.focused is app.table
+
+    on_stage(look, console(there))
+
+
 def test_a_filter_that_fits_nothing_names_the_way_out() -> None:
     text = screen_after("slash", *"nothing-like-it", "enter")
 
