@@ -87,5 +87,5 @@ lock:
 
 clean:
 	@test ! -d .sandbox || { test -x $(RUN) || $(MAKE) --no-print-directory $(VENV)/ready; $(RUN) -m tests.demo --stop; }
-	rm -rf $(VENV) .sandbox .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	rm -rf $(VENV) .sandbox .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build snapshot_report.html
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

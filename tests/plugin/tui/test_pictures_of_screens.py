@@ -1,14 +1,15 @@
-"""Every screen in every condition, as text that can be read in a review, and the colours of themes as pictures.
+"""Every screen in every condition, window and theme as a picture, compared by `pytest-textual-snapshot`.
 
-Draw anew with `KPOLICY_DRAW=1 python -m pytest tests/plugin/tui/test_pictures_of_screens.py`, and look at the difference.
+Draw anew with `python -m pytest tests/plugin/tui/test_pictures_of_screens.py --snapshot-update`, and look at the difference:
+without that switch a picture that differs fails, and `snapshot_report.html` shows both beside each other.
 """
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from textual.widgets import Input
 
 from kubectl_kpolicy.actions.screens import SCREENS
 from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
@@ -16,10 +17,43 @@ from kubectl_kpolicy.tui.modals.reveal import Reveal
 from kubectl_kpolicy.tui.themes import SHORT
 from tests.plugin.scene import NOW, hindered, world
 
-from .stage import LARGE, SMALL, Stage, console, on_stage, press, settled, text_of, window_of
+from .stage import LARGE, SMALL, Stage, console, press, settled
 
-FOLDER = Path(__file__).parent / "pictures"
-SIZES = {"80x24": SMALL, "140x40": LARGE}
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from textual.screen import Screen
+
+    from kubectl_kpolicy.tui.app import Console
+
+    Looks = Callable[..., bool]
+
+SIZES = {"80x24": SMALL, "140x40": LARGE, "200x50": (200, 50)}
+
+
+@pytest.fixture
+def looks(snap_compare: Any) -> Looks:
+    """Compare a console with its picture after keys were pressed and a window was opened; nothing in it moves by itself."""
+
+    def compare(
+        app: Console, keys: Sequence[str] = (), size=SMALL, window: Screen[Any] | None = None
+    ) -> bool:
+        # What goes away or blinks by the clock of the machine is no part of a picture.
+        app._disable_notifications = app._disable_tooltips = True
+
+        async def before(pilot: Any) -> None:
+            await settled(app)
+            await press(pilot, *keys)
+            if window is not None:
+                app.push_screen(window)
+                await settled(app)
+            for field in app.screen.query(Input):
+                field.cursor_blink = False
+
+        return bool(snap_compare(app, terminal_size=size, run_before=before))
+
+    return compare
 
 
 def unreachable() -> ClusterCache:
@@ -46,41 +80,24 @@ CONDITIONS = {
     "forbidden": lambda: hindered(Trouble.FORBIDDEN),
     "stale": unreachable,
 }
+# On a very large screen a condition changes nothing but the text that the large one shows as well.
+SHOWN = [
+    (condition, size)
+    for condition in CONDITIONS
+    for size in SIZES
+    if size != "200x50" or condition == "loaded"
+]
 
 
-def compare(name: str, drawn: str) -> list[str]:
-    """Return the name where a picture is another than the one that was kept; keep it when told to."""
-    path = FOLDER / name
-    if os.environ.get("KPOLICY_DRAW"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(drawn)
-    if not path.exists():
-        return [f"{name}: there is no picture yet"]
-    kept = path.read_text()
-    if kept == drawn:
-        return []
-    other = [
-        f"- {one}\n+ {two}"
-        for one, two in zip(kept.splitlines(), drawn.splitlines(), strict=False)
-        if one != two
-    ]
-    return [f"{name}:\n" + "\n".join(other[:6])]
-
-
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("condition", CONDITIONS)
-def test_screens_look_as_they_were_reviewed(condition: str, size: str) -> None:
+@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize(("condition", "size"), SHOWN)
+def test_screens_look_as_they_were_reviewed(
+    condition: str, size: str, screen: str, looks: Looks
+) -> None:
     at = NOW.replace(minute=7) if condition == "stale" else NOW
-    wrong: list[str] = []
+    shown = console(source=Stage(CONDITIONS[condition](), at=at), screen=screen)
 
-    async def look(app, _pilot) -> None:
-        for screen in SCREENS:
-            app.go(screen)
-            await settled(app)
-            wrong.extend(compare(f"{condition}/{screen}-{size}.txt", text_of(app) + "\n"))
-
-    on_stage(look, console(source=Stage(CONDITIONS[condition](), at=at)), size=SIZES[size])
-    assert not wrong, "\n".join(wrong)
+    assert looks(shown, size=SIZES[size])
 
 
 WINDOWS = {
@@ -110,78 +127,37 @@ WINDOWS = {
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-def test_windows_look_as_they_were_reviewed(name: str) -> None:
-    wrong: list[str] = []
-
-    async def look(app, _pilot) -> None:
-        wrong.extend(compare(f"windows/{name}.txt", window_of(app) + "\n"))
-
-    on_stage(look, keys=WINDOWS[name])
-    assert not wrong, "\n".join(wrong)
+def test_windows_look_as_they_were_reviewed(name: str, looks: Looks) -> None:
+    assert looks(console(), WINDOWS[name])
 
 
-@pytest.mark.parametrize("kind", ["plain", "production"])
-def test_the_frame_fits_a_very_large_screen(kind: str) -> None:
-    wrong: list[str] = []
-
-    async def look(app, _pilot) -> None:
-        wrong.extend(compare(f"frame/{kind}-200x50.txt", text_of(app) + "\n"))
-
-    on_stage(look, console(is_production=kind == "production"), size=(200, 50))
-    assert not wrong, "\n".join(wrong)
+def test_the_frame_of_production_fits_a_very_large_screen(looks: Looks) -> None:
+    assert looks(console(is_production=True), size=SIZES["200x50"])
 
 
-def test_grants_side_by_side_look_as_they_were_reviewed() -> None:
-    wrong: list[str] = []
-
-    async def look(app, pilot) -> None:
-        await press(pilot, "space", "D")
-        wrong.extend(compare("windows/compared.txt", window_of(app) + "\n"))
-
-    on_stage(look, console(screen="grants"), size=LARGE)
-    assert not wrong, "\n".join(wrong)
+def test_grants_side_by_side_look_as_they_were_reviewed(looks: Looks) -> None:
+    assert looks(console(screen="grants"), ("space", "D"), LARGE)
 
 
-def test_the_whole_form_fits_a_tall_screen() -> None:
-    wrong: list[str] = []
-
-    async def look(app, _pilot) -> None:
-        wrong.extend(compare("windows/request-all.txt", window_of(app) + "\n"))
-
-    on_stage(look, keys=("down", "r"), size=(140, 48))
-    assert not wrong, "\n".join(wrong)
+def test_the_whole_form_fits_a_tall_screen(looks: Looks) -> None:
+    assert looks(console(), ("down", "r"), (140, 48))
 
 
-def test_dialogs_look_as_they_were_reviewed() -> None:
-    wrong: list[str] = []
-
-    async def look(app, pilot) -> None:
-        await press(pilot, "ctrl+d")
-        wrong.extend(compare("windows/danger.txt", window_of(app) + "\n"))
-        await press(pilot, "escape")
-        app.push_screen(
-            Reveal(
-                "One-time code otc-7f3a",
-                "7GQ2-K9XD-PM4T-WZ81-VN30",
-                "for carol, disallow-host-namespaces, Pod/debug-shell",
-            )
-        )
-        await settled(app)
-        wrong.extend(compare("windows/reveal.txt", window_of(app) + "\n"))
-
-    on_stage(look, console(screen="exceptions"))
-    assert not wrong, "\n".join(wrong)
+def test_what_is_dangerous_is_asked_in_a_window_of_its_own(looks: Looks) -> None:
+    assert looks(console(screen="exceptions"), ("ctrl+d",))
 
 
+def test_a_code_is_revealed_in_a_window_of_its_own(looks: Looks) -> None:
+    window = Reveal(
+        "One-time code otc-7f3a",
+        "7GQ2-K9XD-PM4T-WZ81-VN30",
+        "for carol, disallow-host-namespaces, Pod/debug-shell",
+    )
+
+    assert looks(console(screen="exceptions"), window=window)
+
+
+@pytest.mark.parametrize("screen", ["violations", "grants"])
 @pytest.mark.parametrize("theme", SHORT)
-def test_themes_look_as_they_were_reviewed(theme: str) -> None:
-    wrong: list[str] = []
-
-    async def look(app, _pilot) -> None:
-        for screen in ("violations", "grants"):
-            app.go(screen)
-            await settled(app)
-            wrong.extend(compare(f"themes/{theme}-{screen}.svg", app.export_screenshot()))
-
-    on_stage(look, console(theme=theme))
-    assert not wrong, "\n".join(wrong)
+def test_themes_look_as_they_were_reviewed(theme: str, screen: str, looks: Looks) -> None:
+    assert looks(console(theme=theme, screen=screen))
