@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import credentials
 from .credentials import Credentials, Fixed, Presented, TokenFile
@@ -95,20 +95,27 @@ def connect(access: Access, *, clock: Clock | None = None) -> HttpClient:
 
 
 def _in_cluster(environment: Mapping[str, str], folder: Path) -> Access:
-    host = environment["KUBERNETES_SERVICE_HOST"]
-    port = environment.get("KUBERNETES_SERVICE_PORT") or "443"
-    shown = f"[{host}]" if ":" in host else host
+    """Return a Pod's access, found by the `kubernetes` package.
+
+    Its token is not taken: the package keeps the line break of a file in the header, and asks the clock of the machine.
+    """
+    from kubernetes.client import Configuration
+    from kubernetes.config.config_exception import ConfigException
+    from kubernetes.config.incluster_config import InClusterConfigLoader
+
+    found, token = Configuration(), folder / "token"
+    make: Any = InClusterConfigLoader
     try:
+        make(str(token), str(folder / "ca.crt"), environ=environment).load_and_set(found)
         authorities = (folder / "ca.crt").read_bytes()
         namespace = (folder / "namespace").read_text().strip()
+    except ConfigException as error:
+        said = str(error).rstrip(".").lower()
+        raise AccessError(f"cannot use the service account in `{folder}`: {said}") from error
     except OSError as error:
         raise AccessError(f"cannot read the service account in `{folder}`") from error
     return Access(
-        f"https://{shown}:{port}",
-        TokenFile(folder / "token"),
-        Tls(authorities),
-        namespace or "default",
-        context="in-cluster",
+        found.host, TokenFile(token), Tls(authorities), namespace or "default", context="in-cluster"
     )
 
 
@@ -135,7 +142,7 @@ def _from_kubeconfig(
         raise AccessError(f"there is no user `{user_name}` in {where}")
     return Access(
         _address(server),
-        _credentials(person, server, name) if person else Fixed(),
+        _credentials(person, server) if person else Fixed(),
         _tls(server),
         (chosen.text("namespace") if chosen else "") or "default",
         name,
@@ -160,7 +167,7 @@ def _tls(server: Entry) -> Tls:
     )
 
 
-def _credentials(person: Entry, server: Entry, context: str) -> Credentials:
+def _credentials(person: Entry, server: Entry) -> Credentials:
     """Return the credentials of a kubeconfig's user, in kubectl's order of preference."""
     plugin = person.value.get("exec")
     provider = person.value.get("auth-provider")
@@ -173,7 +180,7 @@ def _credentials(person: Entry, server: Entry, context: str) -> Credentials:
     if isinstance(plugin, dict):
         return credentials.exec_plugin(plugin, person.file.parent, server)
     if isinstance(provider, dict):
-        return credentials.auth_provider(person.file, context, str(provider.get("name") or ""))
+        return credentials.auth_provider(provider, person.file.parent)
     if person.text("username"):
         return credentials.basic(person.text("username"), person.text("password"))
     return Fixed(Presented("", certificate, key))

@@ -1,8 +1,7 @@
 """Who we are to an API server: tokens, token files, passwords, and plugins that make either.
 
 For `http.HttpClient`, which asks before every request, because tokens in files and those of plugins change while we run.
-Plugins are run by `login`. The auth providers that kubeconfigs had before them are left to the `kubernetes` package, which is
-installed by the extra `auth-provider` and imported only when a kubeconfig names one.
+Plugins are run and providers asked by `login`.
 """
 
 from __future__ import annotations
@@ -157,28 +156,15 @@ def exec_plugin(block: Mapping[str, Any], folder: Path, cluster: Entry) -> Plugi
     return Plugin(str(block.get("command") or ""), run)
 
 
-def auth_provider(kubeconfig: Path, context: str, name: str) -> Plugin:
-    """Make credentials of a kubeconfig's older `auth-provider` block, which the `kubernetes` package knows."""
+def auth_provider(block: Mapping[str, Any], folder: Path) -> Plugin:
+    """Make credentials of a kubeconfig's older `auth-provider` block; `folder` is what relative paths start from."""
 
     def run() -> tuple[Presented, datetime | None]:
-        try:
-            from kubernetes import config
-            from kubernetes.client import Configuration
-        except ModuleNotFoundError as error:
-            raise AccessError(
-                f"the auth provider `{name}` needs the package `kubernetes`",
-                help="pip install 'kubectl-kpolicy[auth-provider]', or use a credential plugin (`exec`)",
-            ) from error
+        from .login import ask_provider
 
-        loaded = Configuration()
-        load: Any = config.load_kube_config
-        load(str(kubeconfig), context, loaded, persist_config=False)
-        text = str(loaded.api_key.get("authorization") or "")
-        if not text:
-            raise AccessError(f"the auth provider `{name}` gives no token")
-        return Presented(text), None
+        return Presented(ask_provider(block, folder)), None
 
-    return Plugin(name, run)
+    return Plugin(str(block.get("name") or ""), run)
 
 
 def _expiry(text: Any) -> datetime | None:

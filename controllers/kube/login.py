@@ -1,8 +1,12 @@
-"""Credential plugins: programs that a kubeconfig's `exec` names, which log somebody in and print what to present.
+"""Log-ins that a kubeconfig names: credential plugins (`exec`), and the auth providers of before (`auth-provider`).
 
-For `credentials.exec_plugin`, which keeps the answer. The protocol is that of client.authentication.k8s.io (v1, v1beta1): the
-question lies in the environment, the answer is one ExecCredential on standard output, and standard input and standard error
-are the user's terminal where the plugin may ask something.
+For `credentials`, which keeps the answers. Plugins are programs that log somebody in. Their protocol is that of
+client.authentication.k8s.io (v1, v1beta1): the question lies in the environment, the answer is one ExecCredential on standard
+output, and standard input and standard error are the user's terminal where the plugin may ask something.
+
+Providers are asked by the `kubernetes` package. Plugins are not: its runner overlooks `interactiveMode`, lets plugins read a terminal
+that they were told not to, tells them of paths where their contents belong, changes their folder, and hides why one failed in a
+terminal behind an error of its own. All of that is one method.
 """
 
 from __future__ import annotations
@@ -110,3 +114,48 @@ def _status(printed: bytes, name: str, version: str) -> Mapping[str, Any]:
             f"the credential plugin `{name}` speaks `{capped(str(answer.get('apiVersion')), 60)}`, the kubeconfig asks for `{version}`"
         )
     return status
+
+
+def ask_provider(block: Mapping[str, Any], folder: Path) -> str:
+    """Return the Authorization header that an auth provider gives; raises AccessError where it gives none.
+
+    The package is shown nothing but the block: of a whole kubeconfig it would write private keys into files of their own.
+    """
+    from kubernetes import config
+    from kubernetes.client import Configuration
+
+    found, name = Configuration(), str(block.get("name") or "")
+    asked = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {}}],
+        "users": [{"name": "u", "user": {"auth-provider": _verifying(block, folder)}}],
+    }
+    load: Any = config.load_kube_config_from_dict
+    load(asked, client_configuration=found, persist_config=False)
+    settings: Mapping[str, Any] = found.auth_settings()
+    header = str((settings.get("BearerToken") or {}).get("value") or "")
+    if not header:
+        raise AccessError(f"the auth provider `{name}` gives no token")
+    return header
+
+
+def _verifying(block: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return a provider's block with the authorities of its issuer: those that it names beside the kubeconfig, or the system's.
+
+    INVARIANT: secrets go to a verified issuer only. Without authorities the package would send them to whoever answers.
+    """
+    given = dict(block.get("config") or {})
+    if not given.get("idp-certificate-authority-data"):
+        given.pop("idp-certificate-authority-data", None)
+        named = str(given.get("idp-certificate-authority") or "")
+        given["idp-certificate-authority"] = str(folder / named) if named else _system_authorities()
+    return {**block, "config": given}
+
+
+def _system_authorities() -> str:
+    import ssl
+
+    import certifi
+
+    return ssl.get_default_verify_paths().cafile or certifi.where()
