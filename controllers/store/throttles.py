@@ -86,7 +86,7 @@ class Counts:
         return Counts(
             Counter({key: n for key, n in self.ticks.items() if at // TICK - _number(key) < TICKS}),
             Counter({key: n for key, n in self.days.items() if at // DAY - _number(key) < DAYS}),
-        )  # fmt: skip
+        )
 
 
 class SharedCounts:

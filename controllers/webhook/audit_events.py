@@ -147,7 +147,7 @@ def _differs(path: str, before: object, after: object) -> str:
     if not _HIDDEN.isdisjoint(path.replace("[", ".").split(".")):
         return f"{path}: changed"
     if before is None or after is None:
-        return f"{path}: {'added' if before is None else 'removed'} {_brief(after if before is None else before)}"  # fmt: skip
+        return f"{path}: {'added' if before is None else 'removed'} {_brief(after if before is None else before)}"
     return f"{path}: {_brief(before)} → {_brief(after)}"
 
 

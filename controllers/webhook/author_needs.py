@@ -227,7 +227,7 @@ class _OfPolicy:
             return
         for text in clone_list["kinds"]:
             version, _, kind = str(text).rpartition("/")
-            copied = {"apiVersion": version, "kind": kind, "namespace": block.get("namespace")}  # fmt: skip
+            copied = {"apiVersion": version, "kind": kind, "namespace": block.get("namespace")}
             source = self._at({**copied, "namespace": clone_list.get("namespace")})
             yield from (Need(f"{at}.cloneList", replace(source, verb=one)) for one in ("get", "list"))  # fmt: skip
             yield from self._made(copied, at, verbs)

@@ -18,7 +18,7 @@ from controllers.store.code_keys import CodeKeys
 from controllers.store.grants import GrantPolicies
 from controllers.store.throttles import MINTED, WRONG
 from controllers.store.uses import CodeUseRecord, Uses, use_key
-from engine.codes import (  # fmt: skip
+from engine.codes import (
     Key,
     canonical,
     carried_codes,

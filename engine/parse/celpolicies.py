@@ -111,7 +111,7 @@ PARSERS: Mapping[str, Mapping[str, Callable[..., Parsed]]] = {
         **dict.fromkeys(ADMISSION_KINDS, parse_cel_policy),
         **{f"{kind}Binding": parse_binding for kind in ADMISSION_KINDS},
     },
-}  # fmt: skip
+}
 """What makes a value of a document that is no policy of the table of kinds, by group and kind."""
 
 

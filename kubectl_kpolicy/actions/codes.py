@@ -67,7 +67,7 @@ class CodeDesk:
         """Return what is wrong with a form as it stands, empty when nothing is."""
         try:
             _, _, kind, _ = issuing.read_binding(form.get("bind", ""))
-            refusals = own_refusals(parse_issued(self._document("", form, kind), self._now()))  # fmt: skip
+            refusals = own_refusals(parse_issued(self._document("", form, kind), self._now()))
         except EngineError as error:
             return f"{error.message}; {error.help}" if error.help else error.message
         return str(refusals[0]).removeprefix("refused: ") if refusals else ""

@@ -12,7 +12,7 @@ from .registry import TUI, Action, Danger
 _HERE = f"{TUI} {{screen}}"
 
 
-def _looks(name: str, title: str, text: str, key: str, command: str = _HERE, **more: Any) -> Action:  # fmt: skip
+def _looks(name: str, title: str, text: str, key: str, command: str = _HERE, **more: Any) -> Action:
     return Action(name, title, text, (key,), Danger.LOOKS, command, **more)
 
 

@@ -118,5 +118,5 @@ def _tell(asked: CheckRequest, done: Checked) -> None:
     text = f"{len(failing)} of {len(failing) + passed} results fail"
     if asked.baseline:
         gone = len(done.known - {identity_of(row.object) for row in failing})
-        text += f"; {len(failing) - fresh} are in the baseline, {fresh} are new, {gone} of the baseline are gone"  # fmt: skip
+        text += f"; {len(failing) - fresh} are in the baseline, {fresh} are new, {gone} of the baseline are gone"
     print(text, file=sys.stderr)

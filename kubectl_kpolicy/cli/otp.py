@@ -61,7 +61,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     seals.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
     _add_writing(seals)
     rotate = verbs.add("rotate", "have codes made with another key, or revoke all that are out", _rotate)  # fmt: skip
-    rotate.add_argument("--revoke", action="store_true", help="revoke every code that was offered")  # fmt: skip
+    rotate.add_argument("--revoke", action="store_true", help="revoke every code that was offered")
     rotate.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
     _add_writing(rotate)
     locks = verbs.add("lock-status", "who brought wrong codes, and whose are not looked at for now", _lock_status)  # fmt: skip

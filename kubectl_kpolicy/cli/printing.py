@@ -19,7 +19,7 @@ _BY_NAME = ("grants", "inbox")
 """Listings whose names people need for the next command, though the console shows them on demand only."""
 
 
-def print_rows(flags: ListRequest, rows: Sequence[Row], listing: Listing, now: datetime) -> None:  # fmt: skip
+def print_rows(flags: ListRequest, rows: Sequence[Row], listing: Listing, now: datetime) -> None:
     """Print rows; that there is nothing is said on standard error, so that standard output holds data only."""
     from kubectl_kpolicy.output.color import wanted
     from kubectl_kpolicy.output.formats import write_list

@@ -47,7 +47,7 @@ class Knowledge:
         reason = f"{TITLES[self.problem.trouble]}: {self.problem.message}"
         match self.sight:
             case Sight.STALE if self.seen is not None:
-                return f"stale: as it was {time_format.span((now - self.seen).total_seconds())} ago; {reason}"  # fmt: skip
+                return f"stale: as it was {time_format.span((now - self.seen).total_seconds())} ago; {reason}"
             case Sight.PARTLY:
                 return f"without {self.name}: {self.problem.message}"
         return reason

@@ -133,7 +133,7 @@ def _object(
         },
         **({"timestamp": absolute(seen)} if seen else {}),
         "result": cells["result"],
-    }  # fmt: skip
+    }
 
 
 def brief_message(row: Row, _now: datetime) -> str:

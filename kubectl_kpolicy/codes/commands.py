@@ -198,7 +198,7 @@ async def _wanted(flags: OtpRequest, client: Client, namespace: str) -> issuing.
     if flags.grant:
         return await issuing.wanted_by_grant(client, flags.grant, namespace)
     if not flags.for_user:
-        raise Misuse("say for whom the code is", help="name a grant, or give --for-user and --bind")  # fmt: skip
+        raise Misuse("say for whom the code is", help="name a grant, or give --for-user and --bind")
     policy, rules, kind, name = issuing.read_binding(flags.bind)
     [target] = await with_kinds(client, [Target(kind, name)])
     return issuing.Wanted(flags.for_user, policy, rules, target.kind, name, namespace, flags.reason)

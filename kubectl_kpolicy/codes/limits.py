@@ -51,5 +51,5 @@ def _standing(lease: Object, now: datetime) -> Object:
 def advice(one: Object) -> str:
     """Return what becomes of somebody whose codes are not looked at; nothing for others."""
     if one["state"] == "locked":
-        return f"{one['user']}: no code is looked at until fewer than {MOST_WRONG_MONTHLY} wrong ones lie in the last 30 days, or lease/{one['metadata']['name']} is deleted"  # fmt: skip
+        return f"{one['user']}: no code is looked at until fewer than {MOST_WRONG_MONTHLY} wrong ones lie in the last 30 days, or lease/{one['metadata']['name']} is deleted"
     return f"{one['user']}: a minute from the last wrong code on codes are looked at again" if one["state"] == "slowed" else ""  # fmt: skip

@@ -32,7 +32,7 @@ def _requested(obj: Object, policy: GrantPolicy | None, tried: str) -> Iterator[
     if obj["spec"].get("emergency"):
         yield "approval: none needed in an emergency; it is shown as one for ever"
     elif policy is not None:
-        yield f"may approve: {' and '.join(who_may_approve(policy)) or 'nobody needs to'} (grantpolicy/{policy.name})"  # fmt: skip
+        yield f"may approve: {' and '.join(who_may_approve(policy)) or 'nobody needs to'} (grantpolicy/{policy.name})"
     deadline = word(obj, "status", "approvalDeadline")
     if deadline:
         yield f"waits until: {deadline}"

@@ -112,7 +112,7 @@ def _markdown(data: dict[str, Any]) -> Iterator[str]:
     yield f"- object: {target.get('kind')}/{target.get('name') or '*'}"
     yield f"- requester: {data['requester']}{' (emergency)' if data['emergency'] else ''}"
     yield f"- reason: {data['reason']}{f' ({ticket})' if (ticket := data['ticket']) else ''}"
-    yield f"- time: {data['startsAt'] or 'not begun'} to {data['endedAt'] or data['expiresAt'] or 'open'}, {data['duration']} asked for"  # fmt: skip
+    yield f"- time: {data['startsAt'] or 'not begun'} to {data['endedAt'] or data['expiresAt'] or 'open'}, {data['duration']} asked for"
     yield f"- uses: {data['uses']}"
     yield ""
     yield "| who | decided | said |"

@@ -57,7 +57,7 @@ def _filled(value: Any, inner: str, text: str) -> str:
     if inner.startswith(('"', "'")):
         return inner[1:-1].replace("\\n", "\n").replace("\\t", "\t")
     if inner.startswith(("range", "end")) or "?(" in inner:
-        raise Misuse(f"`{{{inner}}}` is not supported", help="use -o json and jq, or [*] in a path")  # fmt: skip
+        raise Misuse(f"`{{{inner}}}` is not supported", help="use -o json and jq, or [*] in a path")
     return " ".join(map(shown, find(value, inner)))
 
 

@@ -215,7 +215,7 @@ async def _creations(tier: Tier, log: Path) -> tuple[tuple[Counter[str], int, Co
     trusted = ssl.create_default_context(cafile=cluster["certificate-authority"])
     trusted.load_cert_chain(user["client-certificate"], user["client-key"])
     body = json.dumps(_pod()).encode()
-    head = f"POST {PODS} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"  # fmt: skip
+    head = f"POST {PODS} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     begin = time.perf_counter() + WARM_UP
     place = urlsplit(cluster["server"])
     senders = [

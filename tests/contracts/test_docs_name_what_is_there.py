@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.mutation.__main__ import ROOMS
+
 ROOT = Path(__file__).parents[2]
 PAGES = (
     *sorted((ROOT / "docs").glob("*.md")),
@@ -37,3 +39,9 @@ def test_every_module_in_the_drawings_is_there() -> None:
     assert len(named) > 20, "the drawings name no modules any more"
     there = [f"/{path.relative_to(ROOT)}" for package in _PACKAGES for path in (ROOT / package).rglob("*.py")]  # fmt: skip
     assert not sorted(one for one in named if not any(path.endswith(f"/{one}") for path in there))
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_module_and_test_of_a_room_of_mutants_is_there(room: str) -> None:
+    named = [one for part in ROOMS[room].parts for one in (*part.modules, *part.tests)]
+    assert not sorted(one for one in named if not (ROOT / one).exists())

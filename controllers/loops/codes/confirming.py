@@ -194,7 +194,7 @@ class CodeLoop:
     async def _write_code(self, name: str, status: Object) -> None:
         """Write a state of a code unless it is further; by what the server has, because what we have seen may be older."""
         try:
-            code = await self._context.client.get(ONE_TIME_CODES, name, self._context.namespace)  # fmt: skip
+            code = await self._context.client.get(ONE_TIME_CODES, name, self._context.namespace)
         except NotFound:
             return
         if _ORDER.get(_state(code), 3) < _ORDER[str(status["state"])]:

@@ -35,7 +35,7 @@ class RotationLoop:
 
     def __init__(self, context: LoopContext, trail: AuditTrail) -> None:
         self._context, self._trail = context, trail
-        self._keys = CodeKeys(context.client, context.clock, context.namespace, context.key)  # fmt: skip
+        self._keys = CodeKeys(context.client, context.clock, context.namespace, context.key)
         self._regression: Regression | None = None
         self._looked_at: datetime | None = None
 
@@ -78,7 +78,7 @@ class RotationLoop:
             found.ends, found.seen,
         )  # fmt: skip
         self._context.metrics.count("kpolicy_audit_regressions")
-        why = f"the trail ended at record {found.ends}, record {found.seen} had been written: the cluster was put back to an older state"  # fmt: skip
+        why = f"the trail ended at record {found.ends}, record {found.seen} had been written: the cluster was put back to an older state"
         await self._rotate("regression", why, now)
 
     async def _rotate(self, how: str, reason: str, now: datetime) -> None:

@@ -263,7 +263,7 @@ def policy_test(app: Console) -> None:
     """Show the command that tests a file against this policy."""
     if app.row is not None:
         name = app.row.text("name")
-        text = f"kubectl get clusterpolicy {name} -o yaml > policy.yaml\nkubectl kpolicy apply policy.yaml -r FILE --detailed-results\n"  # fmt: skip
+        text = f"kubectl get clusterpolicy {name} -o yaml > policy.yaml\nkubectl kpolicy apply policy.yaml -r FILE --detailed-results\n"
         app.push_screen(TextWindow("Test a file against this policy", text))
 
 

@@ -64,7 +64,12 @@ def oidc(
     issuer: str = "https://issuer.example", identity: str = FRESH, **more: str
 ) -> dict[str, Any]:
     words = {"client-id": "kubectl", "client-secret": "s3cret", "id-token": identity}
-    return {"auth-provider": {"name": "oidc", "config": {**words, "idp-issuer-url": issuer, "refresh-token": "r1", **more}}}  # fmt: skip
+    return {
+        "auth-provider": {
+            "name": "oidc",
+            "config": {**words, "idp-issuer-url": issuer, "refresh-token": "r1", **more},
+        }
+    }
 
 
 class Issuer:
@@ -85,8 +90,13 @@ class Issuer:
                 size = int(self.headers["Content-Length"])
                 issuer.told.append(parse_qs(self.rfile.read(size).decode()))
                 self._answer(
-                    {"access_token": "a", "id_token": FRESH, "refresh_token": "r2", "token_type": "bearer"}
-                )  # fmt: skip
+                    {
+                        "access_token": "a",
+                        "id_token": FRESH,
+                        "refresh_token": "r2",
+                        "token_type": "bearer",
+                    }
+                )
 
             def _answer(self, said: dict[str, str]) -> None:
                 body = json.dumps(said).encode()
@@ -158,12 +168,17 @@ def test_the_package_asks_an_issuer_that_nobody_vouches_for(issuer: Issuer) -> N
 
 def test_a_program_named_by_a_provider_is_run_for_a_token(tmp_path: Path) -> None:
     said = {"credential": {"access_token": "made", "token_expiry": "2999-01-01T00:00:00Z"}}
-    words = {"cmd-path": sys.executable, "cmd-args": f"-c print({json.dumps(json.dumps(said)).replace(' ', '')})"}  # fmt: skip
+    words = {
+        "cmd-path": sys.executable,
+        "cmd-args": f"-c print({json.dumps(json.dumps(said)).replace(' ', '')})",
+    }
 
     assert presented(tmp_path, {"auth-provider": {"name": "gcp", "config": words}}) == "Bearer made"
 
 
-@pytest.mark.parametrize("provider", [{"name": "azure"}, {"name": "oidc", "config": {"id-token": "x"}}])  # fmt: skip
+@pytest.mark.parametrize(
+    "provider", [{"name": "azure"}, {"name": "oidc", "config": {"id-token": "x"}}]
+)
 def test_a_provider_without_a_token_is_named(tmp_path: Path, provider: dict[str, Any]) -> None:
     with pytest.raises(AccessError, match=f"the auth provider `{provider['name']}` gives no token"):
         presented(tmp_path, {"auth-provider": provider})

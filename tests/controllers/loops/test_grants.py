@@ -102,7 +102,7 @@ def test_an_approved_grant_has_its_exception_until_its_end_and_the_trail_tells_i
             ("expired", "kpolicy"),
         ]
 
-    run(play, grant_policy(), grant())  # fmt: skip
+    run(play, grant_policy(), grant())
 
 
 OF_CEL = {

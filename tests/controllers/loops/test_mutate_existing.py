@@ -212,10 +212,10 @@ def test_the_journal_of_one_time_codes_is_kept_as_published():
 
             starters = codes()
             about = {"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "name": "disallow-host-namespaces-otp"}  # fmt: skip
-            text = 'Deployment default/busybox: [host-namespaces-otp] fail (blocked); … a one-time pass code "4y4jwr3j" assigned'  # fmt: skip
+            text = 'Deployment default/busybox: [host-namespaces-otp] fail (blocked); … a one-time pass code "4y4jwr3j" assigned'
             from controllers.loops.announcing import announce
 
-            announce(made.context, [Note(about, VIOLATION, BLOCKED, text, "kyverno-admission")])  # fmt: skip
+            announce(made.context, [Note(about, VIOLATION, BLOCKED, text, "kyverno-admission")])
             await made.rest()
             [event] = made.events
             await made.admit(event)
@@ -271,7 +271,7 @@ def test_work_that_can_never_be_done_is_given_up_said_and_kept_for_people():
                 "state": "Failed",
                 "retryCount": MOST_ATTEMPTS,
                 "message": "given up after 15 attempts: you may not; set status.state to Pending to have it tried again",
-            }  # fmt: skip
+            }
             said = [one["message"] for one in made.events if one["involvedObject"]["kind"] == "Pod"]
             assert said[0] == "policy p/count error: you may not"
             assert said[-1].startswith(

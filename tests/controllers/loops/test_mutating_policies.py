@@ -109,7 +109,7 @@ def test_targets_are_written_by_the_part_that_their_rule_names():
         assert stored["status"] == {"phase": "Seen"}
         assert "labels" not in stored["metadata"]
 
-    seen = "Object{metadata: Object.metadata{labels: {'seen': 'yes'}}, status: Object.status{phase: 'Seen'}}"  # fmt: skip
+    seen = "Object{metadata: Object.metadata{labels: {'seen': 'yes'}}, status: Object.status{phase: 'Seen'}}"
     policy = mpol(seen, matchConstraints=rules("configmaps"), targetMatchConstraints=rules("pods/status"))  # fmt: skip
     play(story, pod("a"), policy)
 

@@ -276,7 +276,7 @@ def test_nobody_writes_policies_grants_or_codes() -> None:
         ("policyreports", {Job.REPORTS}),
         ("validatingwebhookconfigurations", {Job.ADMISSION}),
     ],
-)  # fmt: skip
+)
 def test_what_is_one_job_s_is_written_by_its_account_only(resource: str, jobs: set[Job]) -> None:
     assert {job for job in Job if any(one[1] == resource for one in _written(job))} == jobs
 

@@ -165,7 +165,7 @@ def test_the_same_change_made_again_later_is_another_note():
         (obj("Pod", "v1"), None),
         (obj("Pod", "v1"), obj("Pod", "v1")),
     ],
-)  # fmt: skip
+)
 def test_what_other_records_tell_or_what_changes_nothing_is_not_noted(new: Any, old: Any):
     validator = Desk()
     validator.ask("UPDATE" if old else "CREATE", new, old)
@@ -203,7 +203,7 @@ OVER, LATER = "2026-11-21T10:17:59Z", "2026-11-21T10:18:01Z"
         (Job.BACKGROUND, GRANT, "delete"),
         (Job.ADMISSION, EXCEPTION, "delete"),
     ],
-)  # fmt: skip
+)
 def test_a_deletion_by_an_account_of_ours_is_noted_unless_records_of_that_account_tell_of_it(job: Job, gone: Any, verb: str):  # fmt: skip
     validator = Desk()
     validator.ask("DELETE", None, gone, user={"username": OWN[job]})

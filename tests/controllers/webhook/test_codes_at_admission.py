@@ -377,7 +377,7 @@ FAR = {"expiresAt": "2099-01-01T00:00:00Z"}
         ({"issuedBy": "system:serviceaccount:ci:bot"}, {}),
         ({}, {"mode": "approve"}),
     ],
-)  # fmt: skip
+)
 def test_an_issued_code_beyond_what_its_grant_policy_lets_is_good_for_nothing(changes: Any, policy: Any):  # fmt: skip
     async def play(made: Gate) -> None:
         made.stage.client.put(issued(BY_HAND, **changes))

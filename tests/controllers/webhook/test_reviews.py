@@ -215,7 +215,7 @@ def test_answers_from_outside_are_looked_up_and_the_rule_asked_again() -> None:
         assert (await stage.ask("validate", body(pod())))["status"]["message"] == BLOCK
         assert len(stage.resolver.asked) == 1
 
-    run(test, with_context())  # fmt: skip
+    run(test, with_context())
 
 
 def test_an_answer_that_fails_blocks_where_the_policy_fails() -> None:

@@ -164,7 +164,7 @@ def test_once_a_certificate_was_known_paths_are_over_and_never_come_back():
         ({"mode": "acknowledge"}, Caller.TRUSTED_PATH, True),
         ({"mode": "acknowledge"}, Caller.CERTIFICATE, True),
     ],
-)  # fmt: skip
+)
 def test_codes_that_objects_carry_are_not_turned_on_where_the_api_server_proves_nothing(codes, caller, allowed):  # fmt: skip
     obj = {"apiVersion": "kpolicy.io/v1alpha1", "kind": "GrantPolicy", "metadata": {"name": "codes"}, "spec": {"codes": codes}}  # fmt: skip
 

@@ -93,7 +93,7 @@ def _forged(user: str = "alice") -> list[dict[str, object]]:
         review(pod("forged"), user),
         review(pod("forged", "0" * 20), user),
         review(space, user, namespace="other", **place),
-    ]  # fmt: skip
+    ]
 
 
 async def _written(stage: Stage) -> str:

@@ -53,6 +53,6 @@ def test_without_a_signature_an_id_is_not_read():
         ({"generateName": "web-", "name": "db"}, True, "db"),
         ({}, True, "*"),
     ],
-)  # fmt: skip
+)
 def test_a_denied_object_is_asked_for_by_the_name_that_it_will_have_again(metadata, is_new, name):
     assert target_of(metadata, is_new=is_new) == name

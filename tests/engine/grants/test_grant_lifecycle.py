@@ -230,7 +230,7 @@ def test_a_policy_without_approvers_grants_at_once():
         ({}, {"limits": {"uses": 3}}, "unlimited uses exceed the 3"),
         ({"uses": 4}, {"limits": {"uses": 3}}, "4 uses exceed the 3"),
     ],
-)  # fmt: skip
+)
 def test_each_limit_names_itself(spec, rules, text):
     found = refusals(grant(**spec), policy(**rules), Circumstances(NOW))
 

@@ -60,7 +60,7 @@ NOTHING: list[Any] = [{}, {"a": 1}, [], [1]]
         ("1?", ["12"], [12, "1", "123"]),
         (">=1e1000000", ["1e1000001"], [1, "8Ei"]),
     ],
-)  # fmt: skip
+)
 def test_a_scalar_pattern_allows_what_it_says(
     pattern: Any, allowed: list[Any], refused: list[Any]
 ) -> None:

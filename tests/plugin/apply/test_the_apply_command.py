@@ -409,7 +409,7 @@ def test_a_rule_that_never_stops_asking_is_an_error_and_not_left_out_in_silence(
         f"{{name: {one}, configMap: {{name: {one}, namespace: dev}}}}" for one in names
     )
     message = " ".join(f"{{{{ {one}.data.x }}}}" for one in names)
-    rule = f"{{name: r, match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}, context: [{entries}], validate: {{message: m, deny: {{conditions: {{all: [{{key: '{message}', operator: NotEquals, value: z}}]}}}}}}}}"  # fmt: skip
+    rule = f"{{name: r, match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}, context: [{entries}], validate: {{message: m, deny: {{conditions: {{all: [{{key: '{message}', operator: NotEquals, value: z}}]}}}}}}}}"
     maps = ", ".join(f"{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {one}, namespace: dev}}, data: {{x: y}}}}" for one in names)  # fmt: skip
     files(
         require=f"apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec: {{rules: [{rule}]}}\n",

@@ -23,7 +23,7 @@ from kubectl_kpolicy.cluster.recording import Recorder
 from kubectl_kpolicy.output.structured import json_text
 from kubectl_kpolicy.output.terminal_escape import escaped, shown
 from tests.plugin.hostile import GENERATORS, is_harmless, payloads
-from tests.plugin.scene import (  # fmt: skip
+from tests.plugin.scene import (
     NOW,
     audit_record,
     block,

@@ -95,7 +95,7 @@ def test_a_bundle_that_is_none_is_no_failure_of_the_doctor() -> None:
         (("-enablePolicyException", "--exceptionNamespace=*"), {}, "ok"),
         ((), {"kpolicy.io__owner": "kpolicy"}, "ok"),
     ],
-)  # fmt: skip
+)
 def test_whether_exceptions_count_is_told_by_the_engine_s_flags(args, owner, status: str) -> None:
     assert found(Server(deployment(*args)), hooks(**owner))["exceptions"] == status
 

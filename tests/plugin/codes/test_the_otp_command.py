@@ -209,7 +209,7 @@ def test_a_code_is_good_from_the_server_s_now_on_whatever_the_machine_s_clock_sa
             for text in (stored["metadata"]["creationTimestamp"], stored["spec"]["expiresAt"])
         )
         assert timedelta(minutes=14) < ends - made < timedelta(minutes=16)
-        listed = await stage.run("bob", "otp", "list", "--no-headers")  # fmt: skip
+        listed = await stage.run("bob", "otp", "list", "--no-headers")
         assert re.search(r"\s00:1[45]:\d\d\s", listed.out), listed.out
 
     on_stage(act)

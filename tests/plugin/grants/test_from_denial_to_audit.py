@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from controllers.kube.errors import KubeError, NotFound
-from controllers.kube.kinds import (  # fmt: skip
+from controllers.kube.kinds import (
     AUDIT_SEGMENTS,
     CLUSTER_POLICIES,
     CODE_USES,
