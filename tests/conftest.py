@@ -1,8 +1,33 @@
-"""For all tests: hypothesis without deadlines (the machine is shared) and without a database in the tree."""
+"""For all tests: hypothesis without deadlines (the machine is shared) and without a database in the tree, and what a clone alone skips."""
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    import pytest
 
 settings.register_profile("kpolicy", deadline=None, database=None, max_examples=100)
 settings.load_profile("kpolicy")
+
+PUBLISHED = re.compile(r"KPOLICY_(?:SHARED|CONFORMANCE)")
+"""What the reason of a skipped test names where published files that it reads are not beside the clone."""
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Say in the last line how many tests were skipped for want of published files."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", ()) if reporter is not None else ()
+    if reporter is not None and "passed" in reporter.stats:
+        reporter.write_line(said_of([str(one.longrepr) for one in skipped]))
+
+
+def said_of(reasons: list[str]) -> str:
+    """Return the last line of a run that skipped tests for these reasons."""
+    lacking = sum(bool(PUBLISHED.search(one)) for one in reasons)
+    if not lacking:
+        return "no test was skipped for want of ../shared"
+    return f"{lacking} tests were skipped: they read published files, in ../shared or where KPOLICY_SHARED says (see README.md)"

@@ -193,7 +193,10 @@ def seeds() -> Path:
     return root / "seeds" / "otp"
 
 
-@pytest.mark.skipif(not seeds().is_dir(), reason="the published scenarios are not here")
+@pytest.mark.skipif(
+    not seeds().is_dir(),
+    reason="the published scenarios are not here; set KPOLICY_SHARED to the folder that holds seeds/",
+)
 def test_the_journal_of_one_time_codes_is_kept_as_published():
     async def play():
         journal_map = next(yaml.safe_load_all((seeds() / "1-journal.yaml").read_text()))
