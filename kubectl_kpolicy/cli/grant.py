@@ -81,7 +81,7 @@ def _add_waiting(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def _add_asked(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("rule", nargs="?", default="", metavar="POLICY[/RULE]", help="which rule is not to count")  # fmt: skip
+    parser.add_argument("rule", nargs="?", default="", metavar="POLICY[/RULE]", help="which rule is not to count; vpol:POLICY and the like for one written in CEL")  # fmt: skip
     parser.add_argument("targets", nargs="*", metavar="KIND/NAME", help="for which objects")
     parser.add_argument("-l", "--selector", default="", metavar="LABELS", help="for all objects of KIND with these labels")  # fmt: skip
     parser.add_argument("-f", "--filename", default="", metavar="FILE", help="for the objects in this file; - is standard input")  # fmt: skip

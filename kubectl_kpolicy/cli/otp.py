@@ -24,7 +24,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     issue = verbs.add("issue", "issue a code to a named person for a policy, rules and an object", _issue)  # fmt: skip
     issue.add_argument("grant", nargs="?", default="", metavar="GRANT", help="for what this grant asks for")  # fmt: skip
     issue.add_argument("--for-user", default="", metavar="USER", help="who may use it")
-    issue.add_argument("--bind", default="", metavar="POLICY/RULE:KIND/NAME", help="what it is good for")  # fmt: skip
+    issue.add_argument("--bind", default="", metavar="POLICY/RULE:KIND/NAME", help="what it is good for; vpol:POLICY:KIND/NAME and the like for one written in CEL")  # fmt: skip
     issue.add_argument("--ttl", default="15m", metavar="DURATION", help="how long (15m)")
     issue.add_argument("--reason", default="", metavar="TEXT", help="why, for the record")
     issue.add_argument("--show", action="store_true", help="show the code, on a terminal only")

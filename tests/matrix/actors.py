@@ -18,6 +18,7 @@ _NAMESPACED: Final = [
     "cleanuppolicies",
     "namespaceddeletingpolicies",
     "namespacedgeneratingpolicies",
+    "namespacedmutatingpolicies",
 ]
 _OF_CLUSTER: Final = [
     "clusterpolicies",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.matrix.actors import OWN
+from tests.matrix.actors import CONTROL, OWN
 from tests.matrix.effects import MARK, Effect
 from tests.matrix.ways import Way
 
@@ -18,12 +18,8 @@ if TYPE_CHECKING:
 _GROUP = "policies.kyverno.io"
 
 
-class GenerateByExpression(Way):
-    """A generating policy makes an object that its expression writes out."""
-
-    word = "generate by expression"
-    forms = ("NamespacedGeneratingPolicy", "GeneratingPolicy")
-    verbs = ("create",)
+class _ByExpression(Way):
+    """A policy of policies.kyverno.io; the subclasses say which requests it is about, and what it does."""
 
     @property
     def written(self) -> Effect:
@@ -35,18 +31,33 @@ class GenerateByExpression(Way):
 
     def document(self, at: Place, cell: Cell) -> dict[str, Any]:
         place = {"namespace": self.within} if self.within else {}
-        rule = {
-            "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
-            "resources": ["configmaps"], "resourceNames": [self.trigger(cell)],
-        }  # fmt: skip
         return {
             "apiVersion": f"{_GROUP}/v1",
             "kind": self.form,
             "metadata": {"name": f"by-{cell.name}", **place},
-            "spec": {
-                "matchConstraints": {"resourceRules": [rule]},
-                "generate": [{"expression": self.expression(at, cell)}],
-            },
+            "spec": self.spec(at, cell),
+        }
+
+    def spec(self, at: Place, cell: Cell) -> dict[str, Any]:
+        """Return what the policy of a cell does."""
+        raise NotImplementedError
+
+    def constrained_to_trigger(self, cell: Cell) -> dict[str, Any]:
+        """Return the constraints of a policy that the everyday thing sets off."""
+        return _constraints(Effect("", "configmaps"), "v1", self.trigger(cell), "CREATE")
+
+
+class GenerateByExpression(_ByExpression):
+    """A generating policy makes an object that its expression writes out."""
+
+    word = "generate by expression"
+    forms = ("NamespacedGeneratingPolicy", "GeneratingPolicy")
+    verbs = ("create",)
+
+    def spec(self, at: Place, cell: Cell) -> dict[str, Any]:
+        return {
+            "matchConstraints": self.constrained_to_trigger(cell),
+            "generate": [{"expression": self.expression(at, cell)}],
         }
 
     def expression(self, at: Place, cell: Cell) -> str:
@@ -61,6 +72,61 @@ class GenerateByExpression(Way):
         """Return the call that generates an object; that of a policy of a namespace cannot name another one."""
         place = "" if self.within else f'"{cell.namespace}", '
         return f"generator.Apply({place}[{text}])"
+
+
+class MutateByExpression(_ByExpression):
+    """A mutating policy changes what somebody else writes."""
+
+    word = "mutate by expression"
+    forms = ("NamespacedMutatingPolicy", "MutatingPolicy")
+    verbs = ("update",)
+
+    def spec(self, at: Place, cell: Cell) -> dict[str, Any]:
+        return {"matchConstraints": _of_cell(at, cell), "mutations": [self.mutation()]}
+
+    def mutation(self) -> dict[str, Any]:
+        """Return the patch that leaves the mark."""
+        path = f"/metadata/annotations/{MARK}"
+        patch = f'[JSONPatch{{op: "add", path: "{path}", value: "{self.word}"}}]'
+        return {"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}
+
+    async def set_off(self, at: Place, cells: Sequence[Cell]) -> None:
+        for cell in cells:
+            if not cell.refusal:
+                path = at.path(cell.effect, cell.namespace, cell.name)
+                await at.patch(CONTROL, path, {"metadata": {"annotations": {"touched": "1"}}})
+
+
+class MutateExistingByExpression(MutateByExpression):
+    """A mutating policy changes an object that nobody writes just now, which its constraints name."""
+
+    word = "mutate existing by constraints"
+
+    def spec(self, at: Place, cell: Cell) -> dict[str, Any]:
+        return {
+            "evaluation": {"mutateExisting": {"enabled": True}},
+            "matchConstraints": self.constrained_to_trigger(cell),
+            "targetMatchConstraints": self.targets(at, cell),
+            "mutations": [self.mutation()],
+        }
+
+    def targets(self, at: Place, cell: Cell) -> dict[str, Any]:
+        """Return what says which objects are changed."""
+        return _of_cell(at, cell)
+
+    async def set_off(self, at: Place, cells: Sequence[Cell]) -> None:
+        await Way.set_off(self, at, cells)
+
+
+class RetargetByExpression(MutateExistingByExpression):
+    """The same, where an expression fetches the target: what is asked when the policy is written cannot know it."""
+
+    word = "mutate existing by expression"
+
+    def targets(self, at: Place, cell: Cell) -> dict[str, Any]:
+        kind = at.resource(cell.effect)
+        call = f'resource.Get("{kind.api_version}", "{kind.plural}", "{cell.namespace}", "{cell.name}")'  # fmt: skip
+        return {"expression": call}
 
 
 class GenerateNative(Way):
@@ -125,6 +191,23 @@ _NATIVE_SPECS: Final[dict[str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-WAYS_OF_CEL = tuple(
-    kind(form) for kind in (GenerateByExpression, GenerateNative) for form in kind.forms
+def _of_cell(at: Place, cell: Cell) -> dict[str, Any]:
+    return _constraints(cell.effect, at.resource(cell.effect).version, cell.name, "*")
+
+
+def _constraints(effect: Effect, version: str, name: str, operation: str) -> dict[str, Any]:
+    rule = {
+        "apiGroups": [effect.group], "apiVersions": [version], "operations": [operation],
+        "resources": [effect.plural], "resourceNames": [name],
+    }  # fmt: skip
+    return {"resourceRules": [rule]}
+
+
+KINDS_OF_WAY: Final = (
+    GenerateByExpression,
+    MutateByExpression,
+    MutateExistingByExpression,
+    RetargetByExpression,
+    GenerateNative,
 )
+WAYS_OF_CEL: Final = tuple(made(form) for made in KINDS_OF_WAY for form in made.forms)

@@ -9,9 +9,11 @@ import pytest
 
 from controllers.kube.clock import ManualClock
 from controllers.kube.errors import Forbidden
-from controllers.kube.kinds import GRANTS
+from controllers.kube.kinds import CEL_POLICIES, GRANTS
 from kubectl_kpolicy.actions.grants import hand_in
-from kubectl_kpolicy.grants.arguments import missing
+from kubectl_kpolicy.grants.arguments import missing, resolved
+from kubectl_kpolicy.grants.requests import Ask
+from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session.errors import Refused
 from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW, meta
@@ -51,6 +53,42 @@ def asked(policy: str = "labels", rule: str = "team", target: str = "web", **mor
 )  # fmt: skip
 def test_names_that_nothing_has_are_said(wanted: dict[str, Any], said: list[str]) -> None:
     assert [one.partition("; it has")[0] for one in asyncio.run(missing(client(), wanted))] == [one.partition("; it has")[0] for one in said]  # fmt: skip
+
+
+class Server(FakeClient):
+    """Serves policies written in CEL, of the cluster and of namespaces."""
+
+    async def raw(self, method: str, path: str, *_: Any, **__: Any) -> Any:
+        if path == "/apis/policies.kyverno.io":
+            return {"preferredVersion": {"version": "v1"}}
+        kinds = ("ValidatingPolicy", "NamespacedValidatingPolicy", "MutatingPolicy")
+        return {"resources": [{"name": f"{kind.lower()[:-1]}ies", "kind": kind, "namespaced": kind.startswith("Namespaced")} for kind in kinds]}  # fmt: skip
+
+
+def of_cel(kind: str, name: str, namespace: str = "") -> dict[str, Any]:
+    return {"apiVersion": "policies.kyverno.io/v1", "kind": kind, "metadata": meta(name, namespace)}
+
+
+def resolve(policy: str, *there: dict[str, Any], rules: tuple[str, ...] = ("*",)) -> Ask:
+    ask = Ask(policy, rules, "Pod", "web", "shop", "1h", "because")
+    return asyncio.run(
+        resolved(Server(POLICY, *there, kinds=CEL_POLICIES, clock=ManualClock(NOW)), ask)
+    )
+
+
+def test_the_kind_of_a_policy_is_found_by_its_name_where_one_has_it() -> None:
+    found = resolve("team", of_cel("ValidatingPolicy", "team"))
+    assert (found.policy, found.rules) == ("vpol:team", ())
+    assert resolve("team", of_cel("NamespacedValidatingPolicy", "team", "shop")).policy == "nvpol:shop/team"  # fmt: skip
+    assert resolve("team", of_cel("NamespacedValidatingPolicy", "team", "ops")).policy == "team"
+    assert resolve("labels", of_cel("ValidatingPolicy", "labels")).policy == "labels"
+    assert resolve("team", of_cel("ValidatingPolicy", "team"), rules=("r",)).policy == "team"
+
+
+def test_a_name_that_several_policies_have_is_asked_about() -> None:
+    with pytest.raises(Misuse) as said:
+        resolve("team", of_cel("ValidatingPolicy", "team"), of_cel("MutatingPolicy", "team"))
+    assert said.value.help == "write one of vpol:team, mpol:team"
 
 
 @pytest.mark.parametrize("names", [{"policy": "labls"}, {"rule": "teem"}])
