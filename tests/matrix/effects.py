@@ -35,7 +35,10 @@ _CONSTRAINED: Final = {"matchConstraints": _CEL["matchConstraints"]}
 _NATIVE: Final = _CEL["matchConstraints"]
 _OF_CEL: Final[dict[str, dict[str, Any]]] = {
     "validatingpolicies": _CEL,
-    "mutatingpolicies": {**_CONSTRAINED, "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}]},
+    "mutatingpolicies": {
+        "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"], "resourceNames": ["nothing"]}]},
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": '[JSONPatch{op: "add", path: "/data/a", value: "b"}]'}}],
+    },
     "generatingpolicies": {
         "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"], "resourceNames": ["nothing"]}]},
         "generate": [{"expression": "true"}],
