@@ -125,7 +125,7 @@ class RetargetByExpression(MutateExistingByExpression):
 
     def targets(self, at: Place, cell: Cell) -> dict[str, Any]:
         kind = at.resource(cell.effect)
-        call = f'resource.Get("{kind.api_version}", "{kind.plural}", "{cell.namespace}", "{cell.name}")'  # fmt: skip
+        call = f'resource.Get("{kind.api_version}", "{kind.plural}", "{cell.namespace}", "{cell.name}")'
         return {"expression": call}
 
 
@@ -197,9 +197,12 @@ def _of_cell(at: Place, cell: Cell) -> dict[str, Any]:
 
 def _constraints(effect: Effect, version: str, name: str, operation: str) -> dict[str, Any]:
     rule = {
-        "apiGroups": [effect.group], "apiVersions": [version], "operations": [operation],
-        "resources": [effect.plural], "resourceNames": [name],
-    }  # fmt: skip
+        "apiGroups": [effect.group],
+        "apiVersions": [version],
+        "operations": [operation],
+        "resources": [effect.plural],
+        "resourceNames": [name],
+    }
     return {"resourceRules": [rule]}
 
 

@@ -62,7 +62,16 @@ class Server(FakeClient):
         if path == "/apis/policies.kyverno.io":
             return {"preferredVersion": {"version": "v1"}}
         kinds = ("ValidatingPolicy", "NamespacedValidatingPolicy", "MutatingPolicy")
-        return {"resources": [{"name": f"{kind.lower()[:-1]}ies", "kind": kind, "namespaced": kind.startswith("Namespaced")} for kind in kinds]}  # fmt: skip
+        return {
+            "resources": [
+                {
+                    "name": f"{kind.lower()[:-1]}ies",
+                    "kind": kind,
+                    "namespaced": kind.startswith("Namespaced"),
+                }
+                for kind in kinds
+            ]
+        }
 
 
 def of_cel(kind: str, name: str, namespace: str = "") -> dict[str, Any]:
@@ -79,7 +88,10 @@ def resolve(policy: str, *there: dict[str, Any], rules: tuple[str, ...] = ("*",)
 def test_the_kind_of_a_policy_is_found_by_its_name_where_one_has_it() -> None:
     found = resolve("team", of_cel("ValidatingPolicy", "team"))
     assert (found.policy, found.rules) == ("vpol:team", ())
-    assert resolve("team", of_cel("NamespacedValidatingPolicy", "team", "shop")).policy == "nvpol:shop/team"  # fmt: skip
+    assert (
+        resolve("team", of_cel("NamespacedValidatingPolicy", "team", "shop")).policy
+        == "nvpol:shop/team"
+    )
     assert resolve("team", of_cel("NamespacedValidatingPolicy", "team", "ops")).policy == "team"
     assert resolve("labels", of_cel("ValidatingPolicy", "labels")).policy == "labels"
     assert resolve("team", of_cel("ValidatingPolicy", "team"), rules=("r",)).policy == "team"
