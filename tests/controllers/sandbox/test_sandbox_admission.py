@@ -188,10 +188,11 @@ def test_mutating_webhooks_run_in_order_of_names_and_again_where_asked(tmp_path:
     run(tmp_path, test)
 
 
-def test_warnings_of_a_webhook_reach_the_client(tmp_path: Path) -> None:
+@pytest.mark.parametrize("allowed", [True, False])
+def test_warnings_of_a_webhook_reach_the_client(tmp_path: Path, allowed: bool) -> None:
     async def test(api: Api) -> None:
         async with webhook(api) as hook:
-            hook.verdict = lambda _: {"allowed": True, "warnings": ['policy "x"\nfailed']}
+            hook.verdict = lambda _: {"allowed": allowed, "warnings": ['policy "x"\nfailed']}
             await hook.install(api)
             async with api.open("POST", MAPS, config_map()) as answer:
                 assert answer.headers["Warning"] == '299 - "policy \\"x\\" failed"'

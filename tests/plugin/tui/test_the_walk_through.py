@@ -132,7 +132,7 @@ def ask(alice: Terminal, *, in_pages: bool) -> None:
 def approve(bob: Terminal) -> None:
     told(bob, "in")
     bob.press("/", *"Deployment/web", "enter")
-    bob.until(r"Inbox \(1(?: of \d+)?, Deployment")
+    bob.until(r"Inbox \(1(?: of \d+)?, yours to decide, Deployment")
     bob.press("ctrl+a")
     bob.until("takes effect")
     bob.press(*"until tonight", "enter", "enter")

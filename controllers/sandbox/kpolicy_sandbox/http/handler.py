@@ -68,7 +68,10 @@ class Handler:
         if call.verb == "watch":
             return await _watch(call, request)
         body = await self._body(request)
-        code, shown = await (act_below(call, body) if call.subresource else act(call, body))
+        try:
+            code, shown = await (act_below(call, body) if call.subresource else act(call, body))
+        except ApiError as error:
+            return _written(error.status(), error.code, call.warnings)
         form = answers.form_of(request.headers.get("Accept", ""), request.query)
         made = (
             answers.list_in(form, call, shown)
