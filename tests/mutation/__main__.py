@@ -135,7 +135,9 @@ def main() -> int:
         for number in range(options.jobs):
             trees.put(_copy(Path(folder, str(number))))
         with ThreadPoolExecutor(options.jobs) as pool:
+            _check(pool, room, trees, "before")
             killed = list(pool.map(lambda trial: _try(trial, trees), trials))
+            _check(pool, room, trees, "after")
     for trial, dead in zip(trials, killed, strict=True):
         if not dead:
             mutant = trial.mutant
@@ -146,6 +148,21 @@ def main() -> int:
         f"{options.room}: {sum(killed)} of {len(killed)} mutants killed: {share:.1%}, {took:.0f} s"
     )
     return 0 if share >= room.least else 1
+
+
+def _check(pool: ThreadPoolExecutor, room: Room, trees: Queue[Path], when: str) -> None:
+    """Leave where tests fail without any mutant: what they notice then says nothing."""
+
+    def fails(part: Part) -> bool:
+        tree = trees.get()
+        try:
+            return _fails(tree, part.tests)
+        finally:
+            trees.put(tree)
+
+    for part, is_failing in zip(room.parts, pool.map(fails, room.parts), strict=True):
+        if is_failing:
+            sys.exit(f"error: the tests of {part.modules[0]} fail without a mutant, {when} the mutants")  # fmt: skip
 
 
 def _options() -> argparse.Namespace:
