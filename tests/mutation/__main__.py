@@ -75,21 +75,24 @@ _REDEMPTION = Part(
         f"{_WEBHOOK}/test_existing_violations.py",
         f"{_WEBHOOK}/test_block_messages.py",
         f"{_WEBHOOK}/test_unproven_callers.py",
+        f"{_WEBHOOK}/test_crashes_while_redeeming.py",
+        "tests/controllers/loops/test_codes.py",
+        "tests/controllers/loops/test_crashes_while_confirming.py",
     ),
 )
 _GUARDS = Part(
     ("controllers/manifests/guards.py", "controllers/webhook/grants.py"),
     (
         "tests/controllers/manifests/test_guards.py",
+        f"{_WEBHOOK}/test_grant_admission.py",
         f"{_WEBHOOK}/test_granted_exceptions.py",
         "tests/controllers/sandbox/test_sandbox_guards.py",
     ),
 )
 _REACH = Part(
-    ("engine/reach.py", "controllers/webhook/grants.py"),
+    ("engine/reach.py",),
     (
         "tests/engine/test_reach.py",
-        f"{_WEBHOOK}/test_grant_admission.py",
         "tests/controllers/webhook/test_mutations_out_of_reach.py",
         "tests/controllers/webhook/test_author_rights.py",
         "tests/controllers/loops/test_cleanup_reach.py",
@@ -110,6 +113,9 @@ _AUDIT = Part(
         "tests/controllers/loops/test_auditing.py",
         "tests/controllers/loops/test_code_upkeep.py",
         "tests/controllers/loops/test_grants.py",
+        "tests/controllers/loops/test_notices.py",
+        f"{_WEBHOOK}/test_audit_recorder.py",
+        "tests/plugin/codes/test_the_audit_command.py",
     ),
 )
 ROOMS = {
