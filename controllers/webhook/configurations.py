@@ -10,6 +10,7 @@ import hashlib
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from controllers.manifests.deploy import NO_ENFORCER
 from controllers.runtime.resources import ANY
 from controllers.runtime.webhook_routes import FAIL, IGNORE
 from controllers.store.policies import match_conditions, timeout_of
@@ -43,7 +44,6 @@ VALIDATING: Final = "ValidatingWebhookConfiguration"
 MUTATING: Final = "MutatingWebhookConfiguration"
 
 _ALL: Final = "all"
-_NO_ENFORCER: Final = "admissions.enforcer/disabled"
 """Keeps the enforcer of AKS from adding selectors of its own, as upstream does."""
 
 _SECONDS, _MOST_SECONDS, _NOTE_SECONDS = 10, 30, 5
@@ -383,7 +383,7 @@ def _document(
             "annotations": {
                 **settings.webhook_annotations,
                 vocabulary.OWNER: "kpolicy",
-                _NO_ENFORCER: "true",
+                NO_ENFORCER: "true",
             },
         },
         "webhooks": webhooks,

@@ -30,6 +30,8 @@ CLIENT_CA_SECRET: Final = "kpolicy-client-ca"  # noqa: S105 - the name of an obj
 CLIENT_CA_FOLDER: Final = "/etc/kpolicy/client-ca"
 CLIENT_NAME: Final = "kube-apiserver-webhook-client"
 """The common name of that certificate, so that the authority of a cluster can be named that signs people's, too."""
+NO_ENFORCER: Final = "admissions.enforcer/disabled"
+"""Annotation of webhook configurations by which Azure's admission enforcer leaves them as they are."""
 UNPRIVILEGED_POD: Final = {
     "runAsNonRoot": True,
     "runAsUser": 65532,
@@ -88,6 +90,7 @@ def config_map(namespace: str = NAMESPACE) -> Object:
             "excludeGroups": "system:nodes",
             "generateSuccessEvents": "false",
             "resourceFilters": "\n".join((*RESOURCE_FILTERS, f"[*/*,{namespace},*]")),
+            "webhookAnnotations": f'{{"{NO_ENFORCER}":"true"}}',
             "webhooks": '{"namespaceSelector":{"matchExpressions":[{"key":"kubernetes.io/metadata.name",'
             f'"operator":"NotIn","values":["kube-system","{namespace}"]}}]}}}}',
         },

@@ -13,6 +13,7 @@ from controllers.kube.accounts import ACCOUNTS, Job
 from controllers.manifests import SAMPLES, deploy, rbac
 from controllers.manifests.bundle import Choice, installed, removed
 from controllers.manifests.crds import all_kinds, definitions
+from controllers.runtime.configuration import read_configuration
 from engine.parse import SPECS
 from engine.parse.schema import Later, ListOf, MapOf, MapOrList, Node, Shape
 from kpolicy_sandbox.custom.rules import rule_causes
@@ -410,6 +411,13 @@ def test_install_of_kinds_only_prints_nothing_else(capsys: pytest.CaptureFixture
     printed = _printed(capsys, "install", "--crds-only")
     assert {one["kind"] for one in printed} == {"CustomResourceDefinition"}
     assert len(printed) == len(all_kinds())
+
+
+def test_the_settings_that_are_installed_are_read_without_a_problem() -> None:
+    (one,) = (one for one in _named("ConfigMap") if one["metadata"]["name"] == deploy.CONFIG_MAP)
+    settings = read_configuration(one)
+    assert settings.problems == ()
+    assert settings.webhook_annotations == {"admissions.enforcer/disabled": "true"}
 
 
 def test_install_refuses_no_replicas(capsys: pytest.CaptureFixture[str]) -> None:
