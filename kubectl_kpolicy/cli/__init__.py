@@ -55,6 +55,23 @@ COMMANDS = {
 }
 _HELPS = ("-h", "--help")
 GLOBAL_FLAGS = ("--color", "--help", "--non-interactive", "--quiet", "--verbose")
+_GO_SWITCHES = (
+    "--add_dir_header",
+    "--alsologtostderr",
+    "--logtostderr",
+    "--one_output",
+    "--skip_headers",
+    "--skip_log_headers",
+)
+_GO_VALUES = (
+    "--log_backtrace_at",
+    "--log_dir",
+    "--log_file",
+    "--log_file_max_size",
+    "--stderrthreshold",
+    "--vmodule",
+)
+"""Flags of Go's logging, which each of upstream's commands has: read, and without effect."""
 
 
 _SWITCHES = {"true": True, "1": True, "t": True, "false": False, "0": False, "f": False}
@@ -166,6 +183,12 @@ def add_global_flags(parser: argparse.ArgumentParser, *, again: bool = False) ->
         default=default(value=False),
         help="ask nothing: fail where something would have to be typed",
     )
+    for flag in _GO_SWITCHES:
+        group.add_argument(
+            flag, action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
+        )
+    for flag in _GO_VALUES:
+        group.add_argument(flag, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 
 def dispatch(name: str, words: Sequence[str], known: argparse.Namespace) -> int:
@@ -218,10 +241,10 @@ class _Place:
 
 
 _ELSEWHERE = {
-    "fix": f"Kyverno's command line has it; `{PROGRAM} lint` says what to mend",
-    "migrate": f"Kyverno's command line has it; `{PROGRAM} lint` says which fields are old",
+    "fix": f"`{PROGRAM} lint` says with file and line what to mend in policies and test files",
+    "migrate": "`kubectl get KIND -A -o json | kubectl replace -f -` stores objects in the newest version",
     "docs": f"`{PROGRAM} spec` describes every command and flag, `{PROGRAM} COMMAND --help` one",
-    "oci": "Kyverno's command line has it; policies are read from files, folders, git and the web here",
+    "oci": "fetch the artifact with `oras pull`, then name its folder: policies are read from files, folders, git and the web",
 }
 """Commands that upstream's command line has and ours has not."""
 

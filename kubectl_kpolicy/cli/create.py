@@ -21,6 +21,8 @@ EXAMPLES = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add a parser for each kind of file; the flags are upstream's."""
+    from . import add_global_flags
+
     parser.epilog = f"example: kubectl kpolicy {EXAMPLES['exception']}"
     kinds = parser.add_subparsers(title="files", dest="file", metavar="FILE", required=True)
     for name, add in (
@@ -31,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         kind = kinds.add_parser(name, help=f"a new {name} file", description=f"Print a new {name} file.",
             epilog=f"example: kubectl kpolicy {EXAMPLES[name]}")  # fmt: skip
+        add_global_flags(kind, again=True)
         kind.add_argument(
             "-o",
             "--output",

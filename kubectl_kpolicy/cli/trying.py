@@ -13,9 +13,11 @@ def add_verbs(
     parser: argparse.ArgumentParser, words: Mapping[str, str], examples: Mapping[str, str]
 ) -> dict[str, argparse.ArgumentParser]:
     """Add a verb for each of `words` and return their parsers by name; the example of `query` also stands for the command."""
+    from . import add_global_flags
+
     parser.epilog = f"example: kubectl kpolicy {examples['query']}"
     verbs = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
-    return {
+    made = {
         verb: verbs.add_parser(
             verb,
             help=text,
@@ -24,3 +26,6 @@ def add_verbs(
         )
         for verb, text in words.items()
     }
+    for one in made.values():
+        add_global_flags(one, again=True)
+    return made

@@ -48,6 +48,7 @@ class TestRequest:
     detailed_results: bool = False
     remove_color: bool = False
     color: str = "auto"
+    quiet: bool = False
     require_tests: bool = False
     strict: bool = False
     git_branch: str = ""
@@ -110,11 +111,11 @@ class _Session:
 
     def _run_case(self, case: TestCase) -> None:
         file = case.place
-        self._say(f"Loading test {case.name} ( {file} ) ...")
+        told = [f"Loading test {case.name} ( {file} ) ..."]
         try:
             bench = load_case(case)
             bench = replace(bench, world=replace(bench.world, outside=self._outside))
-            self._introduce(bench)
+            told += self._introduced(bench)
             rows = run_case(
                 bench,
                 now=self._now,
@@ -128,24 +129,31 @@ class _Session:
             self._broken += not rows
         self._rows += rows
         shown = [row for row in rows if self._failed(row)] if self._flags.fail_only else rows
+        if shown or not (self._flags.fail_only or self._flags.quiet):
+            self._say(*told)
         if self._tables and shown:
             self._say("", self._table(shown), "")
 
-    def _introduce(self, bench: Bench) -> None:
+    def _introduced(self, bench: Bench) -> list[str]:
+        """Report what of a test's policies is passed over, and return what is told about its run."""
         if not self._tables:
-            return
+            return []
+        for problem in bench.loaded.problems:
+            report(problem, err=self._err)
+        if self._flags.quiet:
+            return []
         policies, objects = len(bench.loaded.policies), len(bench.objects)
-        self._say(
+        return [
             "  Loading values/variables ...",
             "  Loading policies ...",
             "  Loading resources ...",
             "  Loading exceptions ...",
-            f"  Applying {policies} {'policy' if policies == 1 else 'policies'} to {objects} "
-            f"{'resource' if objects == 1 else 'resources'} with {len(bench.loaded.exceptions)} exceptions ...",
+            (
+                f"  Applying {policies} {'policy' if policies == 1 else 'policies'} to {objects} "
+                f"{'resource' if objects == 1 else 'resources'} with {len(bench.loaded.exceptions)} exceptions ..."
+            ),
             "  Checking results ...",
-        )
-        for problem in bench.loaded.problems:
-            report(problem, err=self._err)
+        ]
 
     def _say(self, *lines: str) -> None:
         if self._tables:

@@ -12,6 +12,7 @@ import pytest
 
 from engine.errors import Location
 from engine.lang import yaml
+from kubectl_kpolicy import cli, entry
 from kubectl_kpolicy.entry import main
 from kubectl_kpolicy.output.findings import Finding, github_lines
 
@@ -506,12 +507,45 @@ def test_switches_are_taken_as_upstream_writes_them(files, capsys, flag, is_tabl
     assert ("POLICY" in out) == is_table
 
 
-@pytest.mark.parametrize("command", ["fix", "migrate", "docs", "oci"])
-def test_commands_of_upstream_that_are_not_here_are_said_to_be_elsewhere(capsys, command):
-    assert main([command]) == 2
-    err = capsys.readouterr().err
-    assert "did you mean" not in err
-    assert "help: " in err
+UPSTREAM = {
+    "apply": "-r a --resource a --resources a --target-resource a --target-resources a -c --cluster -n a -i --stdin --json a --http-payload a "
+    "--envoy-payload a -o a --output a -u a --userinfo a -s a=b --set a=b -f a --values-file a --context-file a -p --policy-report "
+    "--output-format yaml --registry --kubeconfig a --context a -b a --git-branch a --username a --password a --audit-warn "
+    "--warn-exit-code 3 --warn-no-pass --remove-color --detailed-results -t --table --parameter-resource a -e a --exception a "
+    "--exceptions a --exceptions-with-resources --exceptions-within-resources --exceptions-within-policies --generate-exceptions "
+    "--generated-exception-ttl 720h --cluster-wide-resources --concurrent 2 --batch-size 100 --continue-on-fail --continue-on-error "
+    "--show-performance --crd-paths a --crd-path a --audit-warn=false --registry=false --table=true --stdin=false",
+    "test": "-f a --file-name a -b a --git-branch a -t policy=a --test-case-selector policy=a -o json --output-format junit --registry "
+    "--registry=false --fail-only --fail-only=false --remove-color=true --detailed-results --require-tests=true",
+    "jp query": "-i a --input a -q a --query a -c -u --compact=false --unquoted=true",
+    "create exception": "--namespace a --policy-rules a,b --any kind=Pod --all kind=Pod -b=false --background=true -o a",
+}
+LOGGING = "-v=4 --v=4 --logtostderr=true --alsologtostderr --log_file a --vmodule=a=1 --stderrthreshold 2 --skip_headers"
+
+
+@pytest.mark.parametrize(
+    "words", [UPSTREAM, dict.fromkeys(UPSTREAM, LOGGING)], ids=["own", "logging"]
+)
+@pytest.mark.parametrize("command", UPSTREAM)
+def test_every_flag_of_upstream_is_taken(command, words):
+    name, *rest = command.split()
+    parser, _ = cli.parser_of(name)
+    need = ["--policy-rules", "a,b"] if name == "create" else []
+    assert parser.parse_args([*rest, "a", *need, *entry._plain(words[command].split())])
+    assert "vmodule" not in parser.format_help()
+
+
+@pytest.mark.parametrize(
+    ("command", "instead"),
+    [("fix", "lint"), ("migrate", "kubectl replace"), ("docs", "spec"), ("oci", "oras pull")],
+)
+def test_commands_of_upstream_that_are_not_here_say_in_a_sentence_what_to_use(
+    capsys, command, instead
+):
+    assert main([command, "policies", "--save"]) == 2
+    wrong, advice = capsys.readouterr().err.splitlines()
+    assert wrong == f"error: unknown command `{command}`"
+    assert instead in advice.removeprefix("help: ")
 
 
 def test_a_locale_without_the_letters_of_a_name_gets_escapes(files):

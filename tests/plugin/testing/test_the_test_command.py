@@ -200,6 +200,30 @@ def test_fail_only_shows_failures_only(suite, capsys):
     assert [row["declared"] for row in found["rows"]] == ["bad"]
 
 
+def test_quietly_and_failures_only_nothing_is_told_of_tests_that_hold(suite, capsys, tmp_path):
+    folder = suite(GOOD)
+    _, out, err = _run(capsys, folder, "-q", "--fail-only")
+    assert (out.split("\n"), err) == (["", "Test Summary: 0 out of 1 tests failed", "", ""], "")
+    suite(BAD.replace("result: fail", "result: pass"), name="sub.yaml")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub.yaml").rename(tmp_path / "sub" / "kyverno-test.yaml")
+    for name in ("policy.yaml", "pods.yaml"):
+        (tmp_path / "sub" / name).write_text((tmp_path / name).read_text())
+    code, out, _ = _run(capsys, folder, "-q", "--fail-only")
+    assert code == 1
+    assert [line for line in out.splitlines() if line.startswith("Loading")] == [
+        f"Loading test t ( {tmp_path / 'sub' / 'kyverno-test.yaml'} ) ..."
+    ]
+    assert "Applying" not in out
+    assert "Applying" in _run(capsys, folder, "--fail-only")[1]
+
+
+def test_quietly_every_row_is_shown_without_the_steps(suite, capsys):
+    _, out, _ = _run(capsys, suite(GOOD, BAD), "-q")
+    assert "default/Pod/good" in out
+    assert "Applying" not in out
+
+
 def test_a_selector_chooses_rows(suite, capsys):
     folder = suite(GOOD, BAD)
     _, found = _rows(capsys, folder, "-t", "resource=b*")
