@@ -16,7 +16,7 @@ from engine.model.kinds import CEL_KINDS
 from .errors import Gone, Invalid, KubeError, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from .client import Client
 
@@ -111,6 +111,8 @@ EXCEPTIONS = {one.group: one for one in (POLICY_EXCEPTIONS, CEL_EXCEPTIONS)}
 """The kinds of exceptions, by the group of the policies that they are from."""
 POLICY_REPORTS = Kind("wgpolicyk8s.io", "v1alpha2", "policyreports", "PolicyReport")
 CLUSTER_POLICY_REPORTS = Kind("wgpolicyk8s.io", "v1alpha2", "clusterpolicyreports", "ClusterPolicyReport", False)  # fmt: skip
+OPEN_REPORTS = Kind("openreports.io", "v1alpha1", "reports", "Report")
+CLUSTER_OPEN_REPORTS = Kind("openreports.io", "v1alpha1", "clusterreports", "ClusterReport", False)
 GRANT_POLICIES = Kind("kpolicy.io", "v1alpha1", "grantpolicies", "GrantPolicy", False)
 GRANTS = Kind("kpolicy.io", "v1alpha1", "grants", "Grant")
 ONE_TIME_CODES = Kind("kpolicy.io", "v1alpha1", "onetimecodes", "OneTimeCode")
@@ -123,10 +125,27 @@ WELL_KNOWN = (
     NAMESPACES, PODS, CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, EVENTS, LEASES, CRDS, ROLES, ROLE_BINDINGS,
     CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS, CLUSTER_POLICIES, POLICIES,
     POLICY_EXCEPTIONS, CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES, UPDATE_REQUESTS, GLOBAL_CONTEXT_ENTRIES,
-    POLICY_REPORTS, CLUSTER_POLICY_REPORTS, GRANT_POLICIES, GRANTS, ONE_TIME_CODES, CODE_USES, AUDIT_SEGMENTS,
-    AUDIT_NOTES, CODE_CLAIMS,
+    POLICY_REPORTS, CLUSTER_POLICY_REPORTS, OPEN_REPORTS, CLUSTER_OPEN_REPORTS, GRANT_POLICIES, GRANTS, ONE_TIME_CODES,
+    CODE_USES, AUDIT_SEGMENTS, AUDIT_NOTES, CODE_CLAIMS,
 )  # fmt: skip
 """Kinds that this project itself reads or writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportKinds:
+    """The kinds of one API of reports: about objects in namespaces and about all others; `source` where a report as a whole has one."""
+
+    namespaced: Kind
+    cluster_wide: Kind
+    source: str = ""
+
+    def of(self, obj: Mapping[str, Any]) -> Kind:
+        """Return the kind of the report about an object."""
+        return self.namespaced if obj["metadata"].get("namespace") else self.cluster_wide
+
+
+CLASSIC_REPORTS = ReportKinds(POLICY_REPORTS, CLUSTER_POLICY_REPORTS)
+OPENREPORTS = ReportKinds(OPEN_REPORTS, CLUSTER_OPEN_REPORTS, "kyverno")
 
 
 class Discovery:

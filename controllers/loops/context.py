@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from controllers.kube import NotFound
-from controllers.kube.kinds import NAMESPACES
+from controllers.kube.kinds import CLASSIC_REPORTS, NAMESPACES
 from controllers.runtime.entropy import seed_of
 from controllers.store.namespaces import labels_of
 from engine.evaluate import Inputs
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from controllers.kube import Client, Clock, Kind
     from controllers.kube.events import Recorder
     from controllers.kube.informers import Informers
+    from controllers.kube.kinds import ReportKinds
     from controllers.runtime.cluster_cache import ClusterCache
     from controllers.runtime.evaluating import Resolver
     from controllers.runtime.metrics import Metrics
@@ -42,6 +43,7 @@ class Options:
     scan_workers: int = 2
     report_delay: float = 1.0
     request_workers: int = 10
+    report_kinds: ReportKinds = CLASSIC_REPORTS
     ttl_interval: float = 60.0
     kinds_interval: float = 60.0
     omitted_events: frozenset[str] = frozenset()

@@ -11,11 +11,13 @@ from controllers.kube.events import Recorder
 from controllers.kube.kinds import (
     AUDIT_NOTES,
     AUDIT_SEGMENTS,
+    CLASSIC_REPORTS,
     CODE_USES,
     DELETING_POLICIES,
     GRANT_POLICIES,
     GRANTS,
     ONE_TIME_CODES,
+    OPENREPORTS,
 )
 from controllers.store.audit import AuditTrail, seal_key
 
@@ -75,6 +77,7 @@ def surroundings_of(runtime: Runtime) -> LoopContext:
             background_scan=given.background_scan,
             scan_interval=given.scan_interval,
             scan_workers=given.scan_workers,
+            report_kinds=OPENREPORTS if given.open_reports else CLASSIC_REPORTS,
             ttl_interval=given.ttl_interval,
             omitted_events=given.omitted_events,
         ),

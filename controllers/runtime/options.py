@@ -57,6 +57,7 @@ class Options:
     background_scan: bool = True
     scan_interval: float = 3600.0
     scan_workers: int = 2
+    open_reports: bool = False
     ttl_interval: float = 60.0
     omitted_events: frozenset[str] = frozenset()
     generated_natives: frozenset[str] = frozenset({VALIDATING})
@@ -108,6 +109,7 @@ def read_options(arguments: Sequence[str], environment: Mapping[str, str] = os.e
         background_scan=given.background_scan,
         scan_interval=given.scan_interval,
         scan_workers=given.scan_workers,
+        open_reports=given.open_reports,
         ttl_interval=given.ttl_interval,
         omitted_events=frozenset(filter(None, given.omit_events.split(","))),
         generated_natives=_native_kinds(given.generate_validating, given.generate_mutating),
@@ -160,6 +162,7 @@ def _add_behaviour(parser: argparse.ArgumentParser) -> None:
     add("--backgroundScan", dest="background_scan", type=_truth, nargs="?", const=True, default=True, help="whether existing objects are scanned (true)")  # fmt: skip
     add("--backgroundScanInterval", dest="scan_interval", type=_seconds, default=3600.0, help="how often all of them are (1h)")  # fmt: skip
     add("--backgroundScanWorkers", dest="scan_workers", type=int, default=2, help="how many scan at once (2)")  # fmt: skip
+    add("--openreportsEnabled", dest="open_reports", type=_truth, nargs="?", const=True, default=False, help="whether reports are of openreports.io and not of wgpolicyk8s.io (false)")  # fmt: skip
     add("--ttlReconciliationInterval", dest="ttl_interval", type=_seconds, default=60.0, help="how often kinds are looked for whose objects may have a TTL (1m)")  # fmt: skip
     add("--omitEvents", dest="omit_events", default="", help="reasons of Events that are not written")  # fmt: skip
     for name, destination, default, words in _NATIVE:

@@ -1,4 +1,4 @@
-"""PolicyReports as values: rows from results, one report for each resource, new rows merged into old.
+"""Reports as values: rows from results, one report for each resource, new rows merged into old.
 
 For the loops that write reports and for whoever reads them. Nothing here asks a server or a clock; a report is named by the UID
 of its resource and owned by it, so that it goes when the resource goes.
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
+    from controllers.kube.kinds import ReportKinds
     from engine.model import Json, Object, Policy, RuleResult
 
-API_VERSION: Final = "wgpolicyk8s.io/v1alpha2"
 MANAGED_BY: Final = {"app.kubernetes.io/managed-by": "kyverno"}
 DISABLED: Final = "reports.kyverno.io/disabled"
 MOST_ROWS: Final = 500
@@ -183,8 +183,11 @@ def _order(row: Mapping[str, Json]) -> tuple[str, ...]:
     return (*named, _key(row)[-1])
 
 
-def report_of(obj: Object, rows: Sequence[Row], before: Object | None = None) -> Object:
+def report_of(
+    obj: Object, rows: Sequence[Row], kinds: ReportKinds, before: Object | None = None
+) -> Object:
     """Return the report of a resource with these rows, keeping the identity of the report before (row R-01)."""
+    kind = kinds.of(obj)
     metadata = obj.get("metadata") or {}
     namespace = metadata.get("namespace")
     scope = reference_of(obj)
@@ -201,9 +204,10 @@ def report_of(obj: Object, rows: Sequence[Row], before: Object | None = None) ->
         made["annotations"] = {TRUNCATED: f"{len(rows) - MOST_ROWS} results are left out"}
     shown = list(rows[:MOST_ROWS])
     return {
-        "apiVersion": API_VERSION,
-        "kind": "PolicyReport" if namespace else "ClusterPolicyReport",
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
         "metadata": made,
+        **({"source": kinds.source} if kinds.source else {}),
         "scope": scope,
         "results": shown,
         "summary": summary(shown),

@@ -29,8 +29,6 @@ GRANTS: Final = Kind(NATIVE, "v1alpha1", "grants", "Grant")
 CODES: Final = Kind(NATIVE, "v1alpha1", "onetimecodes", "OneTimeCode")
 CODE_USES: Final = Kind(NATIVE, "v1alpha1", "codeuses", "CodeUse")
 AUDIT_SEGMENTS: Final = Kind(NATIVE, "v1alpha1", "auditsegments", "AuditSegment")
-OPEN_REPORTS: Final = Kind("openreports.io", "v1alpha1", "reports", "Report")
-CLUSTER_OPEN_REPORTS: Final = Kind("openreports.io", "v1alpha1", "clusterreports", "ClusterReport", False)  # fmt: skip
 
 
 @record
@@ -50,8 +48,8 @@ RESOURCES: Final = {
     for one in (
         Resource("reports", kinds.POLICY_REPORTS, "results of policies in namespaces"),
         Resource("clusterreports", kinds.CLUSTER_POLICY_REPORTS, "results for cluster-wide objects"),
-        Resource("openreports", OPEN_REPORTS, "results in the successor of policy reports", optional=True),
-        Resource("clusteropenreports", CLUSTER_OPEN_REPORTS, "results in the successor of policy reports", optional=True),
+        Resource("openreports", kinds.OPEN_REPORTS, "results in the successor of policy reports", optional=True),
+        Resource("clusteropenreports", kinds.CLUSTER_OPEN_REPORTS, "results in the successor of policy reports", optional=True),
         Resource("clusterpolicies", kinds.CLUSTER_POLICIES, "policies of the cluster"),
         Resource("policies", kinds.POLICIES, "policies of namespaces"),
         Resource("exceptions", kinds.POLICY_EXCEPTIONS, "exceptions"),

@@ -146,10 +146,12 @@ def main() -> int:
     upstream = Path(shutil.copytree(home(), folder / "upstream"))
     print(f"{len(tests)} tests, logs in {folder}", flush=True)
     outcomes = []
-    with tiers.real_tier(folder, binaries.ready()) as tier:
+    with tiers.real_tier(folder, binaries.ready(), args.runtime_config) as tier:
         library = any(test["file"].startswith("policies/") for test in tests)
         _furnish(tier, library=library, as_service=args.as_service)
-        reached: dict[str, Any] = {"port": 443, "address": "", "host": _HOST} if args.as_service else {}  # fmt: skip
+        reached: dict[str, Any] = (
+            {"port": 443, "address": "", "host": _HOST} if args.as_service else {}
+        )
         process = engine.start(tier, "engine", *args.flag, **reached)
         try:
             for test in tests:
@@ -176,7 +178,17 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--flag", action="append", default=[], help="flag for the controllers")
-    parser.add_argument("--as-service", action="store_true", help=f"be reached by the Service, at {_HOST}:443, with the chart's selectors; for tests that compare webhooks")  # fmt: skip
+    parser.add_argument(
+        "--runtime-config",
+        default="",
+        metavar="API=true,…",
+        help="APIs that the server serves besides its own choice, such as admissionregistration.k8s.io/v1beta1=true",
+    )
+    parser.add_argument(
+        "--as-service",
+        action="store_true",
+        help=f"be reached by the Service, at {_HOST}:443, with the chart's selectors; for tests that compare webhooks",
+    )
     parser.add_argument("tests", nargs="*", metavar="TEST", help="parts of file names")
     return parser.parse_args()
 
@@ -208,16 +220,24 @@ def _furnish(tier: tiers.Tier, *, library: bool, as_service: bool) -> None:
     tier.kubectl(
         "patch", "node", "kind-control-plane", "--subresource=status", "-p", json.dumps(status)
     )
-    if library:
-        tier.kubectl(
-            "apply", "--server-side", "-f", str(home() / "policies" / ".chainsaw" / "crds")
-        )
     for role in _ROLES:
         tier.kubectl("apply", "-f", "-", given=json.dumps(role))
     engine.install(tier, settings={"webhooks": json.dumps(_SELECTED)} if as_service else None)
     if as_service:
         tier.kubectl("delete", "service", "kyverno-svc", "-n", "kyverno", "--ignore-not-found")
-        tier.kubectl("create", "service", "externalname", "kyverno-svc", "-n", "kyverno", f"--external-name={_HOST}")  # fmt: skip
+        tier.kubectl(
+            "create",
+            "service",
+            "externalname",
+            "kyverno-svc",
+            "-n",
+            "kyverno",
+            f"--external-name={_HOST}",
+        )
+    if library:
+        # last, because the server describes itself anew after each of them, and whoever applies waits for that
+        crds = str(home() / "policies" / ".chainsaw" / "crds")
+        tier.kubectl("apply", "--server-side", "--validate=false", "-f", crds)
 
 
 def _run(runner: Path, tier: tiers.Tier, upstream: Path, test: dict[str, Any]) -> Outcome:

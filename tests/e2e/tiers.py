@@ -120,9 +120,9 @@ def sandbox_tier(folder: Path) -> Iterator[Tier]:
 
 
 @contextmanager
-def real_tier(folder: Path, binaries: Binaries) -> Iterator[Tier]:
-    """Run etcd, kube-apiserver and kube-controller-manager."""
-    with real_server(binaries, folder) as server:
+def real_tier(folder: Path, binaries: Binaries, runtime_config: str = "") -> Iterator[Tier]:
+    """Run etcd, kube-apiserver and kube-controller-manager; `runtime_config` as of the API server's flag."""
+    with real_server(binaries, folder, runtime_config) as server:
         pairs = _pair(folder, WEBHOOK_CLIENT), _pair(folder, "kubernetes-admin")
         yield Tier(
             REAL, folder, server.kubeconfig, server.authority, WEBHOOK_CLIENT, *pairs,

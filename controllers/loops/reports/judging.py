@@ -72,6 +72,7 @@ async def judge(
     rows = rows_of(results, judges, inputs.now)
     new = await write_rows(
         context.client,
+        context.options.report_kinds,
         obj,
         rows,
         judged=_judged(policies.policies, results),

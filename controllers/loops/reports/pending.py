@@ -90,7 +90,9 @@ class PendingReports:
             return
         rows = [row for row, uid, at in taken.values() if _is_about(obj, uid, at)]
         if rows:
-            await write_rows(context.client, obj, rows, known=pairs_in_force(context.snapshot))
+            known = pairs_in_force(context.snapshot)
+            kinds = context.options.report_kinds
+            await write_rows(context.client, kinds, obj, rows, known=known)
         self._forget(place, taken)
 
     def _forget(self, place: Place, written: _Waiting) -> None:

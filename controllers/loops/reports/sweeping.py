@@ -9,7 +9,6 @@ import logging
 from typing import TYPE_CHECKING
 
 from controllers.kube import Conflict, NotFound
-from controllers.kube.kinds import CLUSTER_POLICY_REPORTS, POLICY_REPORTS
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.native.reported import ReportedNatives
 from controllers.store.policies import is_policy
@@ -64,7 +63,8 @@ class ReportSweep:
         """Sweep when a rule is gone or is about other kinds, and once at the start."""
         known = _speaking(self._context.snapshot, self._natives.compiled)
         if self._known is None or not self._known.items() <= known.items():
-            for kind in (POLICY_REPORTS, CLUSTER_POLICY_REPORTS):
+            kinds = self._context.options.report_kinds
+            for kind in (kinds.namespaced, kinds.cluster_wide):
                 await self._sweep(kind, known)
         self._known = known
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from controllers.kube import AlreadyExists, Conflict, NotFound
-from controllers.kube.kinds import CLUSTER_POLICY_REPORTS, POLICY_REPORTS
 from controllers.store.reports import is_reported, merged, pair_of, report_of, says_the_same
 from engine.model.kinds import NATIVE
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from controllers.kube import Client, Kind
+    from controllers.kube.kinds import ReportKinds
     from controllers.runtime.policy_cache import Snapshot
     from controllers.store.reports import Row
     from engine.evaluate import CompiledPolicy
@@ -57,6 +57,7 @@ def pairs_in_force(
 
 async def write_rows(
     client: Client,
+    kinds: ReportKinds,
     obj: Object,
     rows: Sequence[Row],
     *,
@@ -64,38 +65,40 @@ async def write_rows(
     known: InForce,
     is_new: bool = False,
 ) -> list[Row]:
-    """Put rows into the report of an object and return those that say something new.
+    """Put rows into the report of an object, of these kinds, and return those that say something new.
 
     `judged` are pairs whose old rows go (see `merged`), `known` those that exist at all. A report without rows is deleted.
     The report of an object that `is_new` is made without looking for one, unless somebody made it meanwhile. Raises KubeError.
     """
     if is_new:
         with suppress(AlreadyExists):
-            return await _first(client, obj, rows)
+            return await _first(client, kinds, obj, rows)
     for attempt in range(_TRIES):
         try:
-            return await _write(client, obj, rows, judged, known)
+            return await _write(client, kinds, obj, rows, judged, known)
         except (Conflict, AlreadyExists, NotFound):
             if attempt == _TRIES - 1:
                 raise
     return []
 
 
-async def _first(client: Client, obj: Object, rows: Sequence[Row]) -> list[Row]:
+async def _first(client: Client, kinds: ReportKinds, obj: Object, rows: Sequence[Row]) -> list[Row]:
     found = merged((), rows)
     if found:
-        await client.create(_kind_for(obj), report_of(obj, found))
+        await client.create(kinds.of(obj), report_of(obj, found, kinds))
     return found
 
 
 async def _write(
     client: Client,
+    kinds: ReportKinds,
     obj: Object,
     rows: Sequence[Row],
     judged: Collection[tuple[str, str]] | None,
     known: InForce,
 ) -> list[Row]:
-    kind, before = await _before(client, obj)
+    kind = kinds.of(obj)
+    before = await _before(client, kind, obj["metadata"])
     old = list((before or {}).get("results") or ())
     kept = [row for row in old if pair_of(row) in known]
     found = merged(kept, rows, judged=judged)
@@ -103,7 +106,7 @@ async def _write(
         if before is not None:
             await _remove(client, kind, before)
         return []
-    report = report_of(obj, found, before)
+    report = report_of(obj, found, kinds, before)
     if before is None:
         await client.create(kind, report)
     elif not says_the_same(report, before):
@@ -111,16 +114,11 @@ async def _write(
     return [row for row in found if row not in old]
 
 
-async def _before(client: Client, obj: Object) -> tuple[Kind, Object | None]:
-    kind, metadata = _kind_for(obj), obj["metadata"]
+async def _before(client: Client, kind: Kind, metadata: Object) -> Object | None:
     try:
-        return kind, await client.get(kind, metadata["uid"], metadata.get("namespace") or "")
+        return await client.get(kind, metadata["uid"], metadata.get("namespace") or "")
     except NotFound:
-        return kind, None
-
-
-def _kind_for(obj: Object) -> Kind:
-    return POLICY_REPORTS if obj["metadata"].get("namespace") else CLUSTER_POLICY_REPORTS
+        return None
 
 
 async def _remove(client: Client, kind: Kind, report: Object) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 KYVERNO = "kyverno.io"
 REPORTS = "wgpolicyk8s.io"
+OPEN_REPORTS = "openreports.io"
 EPHEMERAL_REPORTS = "reports.kyverno.io"
 
 
@@ -148,6 +149,14 @@ KINDS: Final[tuple[CustomKind, ...]] = (
         {"v1alpha2": others.REPORT}, _REPORT, is_namespaced=False, has_status=False,
     ),
     CustomKind(
+        OPEN_REPORTS, "Report", "reports", "reps",
+        {"v1alpha1": others.OPEN_REPORT}, _REPORT, has_status=False,
+    ),
+    CustomKind(
+        OPEN_REPORTS, "ClusterReport", "clusterreports", "creps",
+        {"v1alpha1": others.OPEN_REPORT}, _REPORT, is_namespaced=False, has_status=False,
+    ),
+    CustomKind(
         EPHEMERAL_REPORTS, "EphemeralReport", "ephemeralreports", "ephr",
         {"v1": {"spec": others.EPHEMERAL}}, (_AGE,), has_status=False,
     ),
@@ -156,4 +165,5 @@ KINDS: Final[tuple[CustomKind, ...]] = (
         {"v1": {"spec": others.EPHEMERAL}}, (_AGE,), is_namespaced=False, has_status=False,
     ),
 )  # fmt: skip
-"""In the order in which they are installed. Ephemeral reports are only there for tools that look for the kinds."""
+"""In the order in which they are installed. Reports of `openreports.io` are written behind a flag, and ephemeral ones are only there for tools
+that look for the kinds."""

@@ -119,6 +119,9 @@ REPORT: Final[dict[str, Node]] = {
 }
 """Fields of a report beside its metadata; a report has no spec (row R-01)."""
 
+OPEN_REPORT: Final[dict[str, Node]] = {**REPORT, "source": _TEXT, "configuration": _FREE}
+"""Fields of a report of `openreports.io` beside its metadata (row R-11)."""
+
 EPHEMERAL = Shape(
     {
         "owner": Shape({**_OBJECT_NAME.fields, "controller": _FLAG, "blockOwnerDeletion": _FLAG}),

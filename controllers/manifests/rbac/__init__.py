@@ -126,7 +126,9 @@ def _for_people() -> list[Object]:
             rule("kyverno.io", rules.WRITTEN_BY_PEOPLE, rules.WRITE),
             rule("policies.kyverno.io", rules.CEL_POLICIES, rules.WRITE),
         ],
-        "policyreports": [rule("wgpolicyk8s.io", rules.REPORT_KINDS, rules.WRITE)],
+        "policyreports": [
+            rule(group, kinds, rules.WRITE) for group, kinds in rules.REPORT_KINDS.items()
+        ],
         "reports": [rule("reports.kyverno.io", rules.EPHEMERAL_KINDS, rules.WRITE)],
         "updaterequests": [rule("kyverno.io", ("updaterequests",), rules.WRITE)],
     }

@@ -26,7 +26,11 @@ POLICIES: Final = (*WRITTEN_BY_PEOPLE, "globalcontextentries", "policyexceptions
 CEL_POLICIES: Final = plurals(CEL_GROUP)
 _CEL_KINDS: Final = (*CEL_POLICIES, "policyexceptions")
 EPHEMERAL_KINDS: Final = ("clusterephemeralreports", "ephemeralreports")
-REPORT_KINDS: Final = ("policyreports", "clusterpolicyreports")
+REPORT_KINDS: Final[Mapping[str, Sequence[str]]] = {
+    "wgpolicyk8s.io": ("policyreports", "clusterpolicyreports"),
+    "openreports.io": ("reports", "clusterreports"),
+}
+"""The kinds of reports by their group; which of them are written, a flag says."""
 NATIVE_KINDS: Final = (
     "mutatingadmissionpolicies",
     "mutatingadmissionpolicybindings",
@@ -110,7 +114,10 @@ BACKGROUND: Final = (
 """What is generated and mutated without further rights, as upstream; Kubernetes still refuses rights that we lack."""
 
 REPORTS: Final = (
-    rule("wgpolicyk8s.io", REPORT_KINDS, (*READ, "create", "update", "delete")),
+    *(
+        rule(group, kinds, (*READ, "create", "update", "delete"))
+        for group, kinds in REPORT_KINDS.items()
+    ),
     rule("admissionregistration.k8s.io", NATIVE_KINDS, READ),
     *_POLICIES_READ,
     *_WORKLOADS,

@@ -7,7 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from controllers.kube import Forbidden
-from controllers.kube.kinds import CLUSTER_POLICY_REPORTS, POLICY_REPORTS
+from controllers.kube.kinds import (
+    CLUSTER_OPEN_REPORTS,
+    CLUSTER_POLICY_REPORTS,
+    CONFIG_MAPS,
+    OPEN_REPORTS,
+    OPENREPORTS,
+    POLICY_REPORTS,
+)
 from controllers.loops.reports.scan import BackgroundScan
 from controllers.loops.reports.sweeping import ReportSweep
 from controllers.runtime.configuration import read_configuration
@@ -83,6 +90,26 @@ def test_objects_of_no_namespace_have_reports_of_the_cluster():
             [report] = made.stored(CLUSTER_POLICY_REPORTS)
             assert report["kind"] == "ClusterPolicyReport"
             assert report["scope"]["name"] == "dev"
+
+    asyncio.run(play())
+
+
+def test_reports_are_of_the_api_that_operators_choose():
+    async def play():
+        objects = (needs("team"), needs("owner", "Namespace"), config_map("b"), namespace("dev"))
+        async with scene(*objects, report_kinds=OPENREPORTS) as made:
+            scanning(made)
+            await admitted(made, made.stored(CONFIG_MAPS)[0])
+            await made.rest(5)
+            [report], [wide] = made.stored(OPEN_REPORTS), made.stored(CLUSTER_OPEN_REPORTS)
+            assert (report["apiVersion"], report["kind"]) == ("openreports.io/v1alpha1", "Report")
+            assert (wide["kind"], wide["scope"]["name"]) == ("ClusterReport", "dev")
+            assert report["source"] == "kyverno"
+            assert rows(report) == [("ask-team", "needs-team", "fail")]
+            assert made.stored(POLICY_REPORTS) == made.stored(CLUSTER_POLICY_REPORTS) == []
+            made.take(needs("team"))
+            await made.rest(5)
+            assert made.stored(OPEN_REPORTS) == []
 
     asyncio.run(play())
 

@@ -113,7 +113,7 @@ def test_what_cannot_be_read_is_told_and_counts_as_not_given() -> None:
 
 def test_the_command_line_has_upstreams_flags() -> None:
     options = read_options(
-        ["--backgroundScan=false", "--backgroundScanInterval=5m", "--enablePolicyException", "--exceptionNamespace=trusted", "--omitEvents=PolicyApplied,PolicySkipped", "--forceFailurePolicyIgnore", "--ttlReconciliationInterval=10s"],
+        ["--backgroundScan=false", "--backgroundScanInterval=5m", "--enablePolicyException", "--exceptionNamespace=trusted", "--omitEvents=PolicyApplied,PolicySkipped", "--forceFailurePolicyIgnore", "--ttlReconciliationInterval=10s", "--openreportsEnabled"],
         {},
     )  # fmt: skip
 
@@ -122,6 +122,8 @@ def test_the_command_line_has_upstreams_flags() -> None:
     assert not options.exceptions.counts("shop")
     assert options.omitted_events == {"PolicyApplied", "PolicySkipped"}
     assert options.force_ignore
+    assert options.open_reports
+    assert not read_options([], {}).open_reports
 
 
 def test_a_pod_tells_who_it_is_through_its_environment() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from controllers.kube.kinds import CLASSIC_REPORTS
 from controllers.store import events, reports, update_requests
 from controllers.store.bindings import Bindings
 from controllers.store.exceptions import ExceptionRules, exception_key, read_exception
@@ -156,19 +157,19 @@ def test_what_is_not_reported_has_no_row() -> None:
 
 def test_a_report_is_named_after_its_object_and_goes_with_it() -> None:
     rows = reports.rows_of([result()], {"p": policy()}, AT)
-    report = reports.report_of(pod(), rows)
+    report = reports.report_of(pod(), rows, CLASSIC_REPORTS)
 
     assert (report["kind"], report["metadata"]["name"], report["metadata"]["namespace"]) == ("PolicyReport", "u-1", "shop")  # fmt: skip
     assert report["metadata"]["ownerReferences"] == [{"apiVersion": "v1", "kind": "Pod", "name": "web", "uid": "u-1"}]  # fmt: skip
     assert report["summary"] == {"pass": 0, "fail": 1, "warn": 0, "error": 0, "skip": 0}
-    wide = reports.report_of(pod(namespace=None), rows)
+    wide = reports.report_of(pod(namespace=None), rows, CLASSIC_REPORTS)
     assert wide["kind"] == "ClusterPolicyReport"
     assert "namespace" not in wide["metadata"]
 
 
 def test_a_report_never_outgrows_its_bounds() -> None:
     rows = [{"policy": str(number), "rule": "r", "result": "fail"} for number in range(reports.MOST_ROWS + 3)]  # fmt: skip
-    report = reports.report_of(pod(), rows)
+    report = reports.report_of(pod(), rows, CLASSIC_REPORTS)
 
     assert len(report["results"]) == reports.MOST_ROWS
     assert report["metadata"]["annotations"] == {reports.TRUNCATED: "3 results are left out"}

@@ -48,8 +48,11 @@ class RealServer:
 
 
 @contextmanager
-def real_server(binaries: Binaries, folder: Path) -> Iterator[RealServer]:
-    """Run a server whose data are in `folder`; everything ends with the block."""
+def real_server(binaries: Binaries, folder: Path, runtime_config: str = "") -> Iterator[RealServer]:
+    """Run a server whose data are in `folder`; everything ends with the block.
+
+    `runtime_config` names APIs that it serves besides its own choice, such as `admissionregistration.k8s.io/v1beta1=true`.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     client, peer, port, manager_port = free_ports(4)
     started: list[Process] = []
@@ -84,6 +87,7 @@ def real_server(binaries: Binaries, folder: Path) -> Iterator[RealServer]:
                 "--endpoint-reconciler-type=none",
                 f"--audit-policy-file={_audit_policy(folder)}",
                 f"--audit-log-path={folder / AUDIT_LOG}",
+                *([f"--runtime-config={runtime_config}"] if runtime_config else []),
             ],
             folder,
         )
