@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PATIENCE = 60.0
+INDENT = " " * 5
 WIDTH = 100
+"""The longest folded line, and what stands before it."""
 TABLE = 130
 """Lines up to this width are printed as they are."""
 _ROOT = Path(__file__).parents[2]
@@ -92,7 +94,7 @@ class _Stage:
         shutil.copytree(SAMPLES, folder / "samples", dirs_exist_ok=True)
 
     def run(self, number: int) -> None:
-        print(f"{number}. {self._play.title}\n   {self._play.says}\n")
+        print(f"{number}. {self._play.title}\n{_told(self._play.says, '   ')}\n")
         for step in self._play.acts:
             if isinstance(step, Written):
                 self._write(step)
@@ -115,7 +117,7 @@ class _Stage:
     def _act(self, act: Act) -> None:
         words = shlex.split(self._filled(act.run))
         words += [f"--as={act.user}", "--as-group=system:masters"] if act.user else []
-        print(f"   * {act.says}\n     $ {shlex.join(words)}")
+        print(f"{_told(act.says, '   * ')}\n{INDENT}$ {shlex.join(words)}")
         until = self._filled(act.until, re.escape)
         end = time.monotonic() + PATIENCE
         code, came = self._came(words)
@@ -161,13 +163,34 @@ def _show(came: str) -> None:
         # Tables stay as they are, texts are folded.
         parts = [line] if len(line) <= TABLE or "   " in line.strip() else _folded(line)
         for part in parts:
-            print(f"     {part}".rstrip())
+            print(f"{INDENT}{part}".rstrip())
     print(flush=True)
 
 
 def _folded(line: str) -> list[str]:
-    return textwrap.wrap(
-        line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    return _wrapped(line, "", "  ").splitlines()
+
+
+def _told(text: str, lead: str) -> str:
+    """Return a text behind its lead, further lines below the first one's words."""
+    return _wrapped(text, lead, " " * len(lead))
+
+
+def _wrapped(text: str, lead: str, further: str) -> str:
+    return textwrap.fill(
+        text,
+        _width(),
+        initial_indent=lead,
+        subsequent_indent=further,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _width() -> int:
+    """Return how long a folded line may be: as wide as the terminal lets it stay whole behind its indent."""
+    return min(
+        WIDTH, max(40, shutil.get_terminal_size((WIDTH + len(INDENT), 0)).columns - len(INDENT))
     )
 
 

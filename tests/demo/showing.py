@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -34,11 +33,24 @@ def command(folder: Path, name: str, *words: str) -> list[str]:
     return [sys.executable, "-m", "kubectl_kpolicy", "tui", *words, f"--kubeconfig={config}"]
 
 
-def _typed(*words: str) -> str:
-    """Return a command of ours as it can be typed here, whether the plugin is installed or not."""
-    if shutil.which("kubectl-kpolicy"):
-        return " ".join(("kubectl kpolicy", *words))
-    return " ".join((os.path.relpath(sys.executable), "-m kubectl_kpolicy", *words))
+def environment(folder: Path) -> Path:
+    """Write what a shell reads to speak to the sandbox as the hints of all commands do, and return where it lies.
+
+    It names the sandbox and puts the plugin on the path, for a clone has it installed nowhere.
+    """
+    plugin = folder / "bin" / "kubectl-kpolicy"
+    plugin.parent.mkdir(parents=True, exist_ok=True)
+    plugin.write_text(
+        f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(_ROOT))} exec {shlex.quote(sys.executable)} -m kubectl_kpolicy "$@"\n'
+    )
+    plugin.chmod(0o755)
+    said = folder / "env"
+    said.write_text(
+        f"export KUBECONFIG={shlex.quote(str(folder / 'kubeconfig'))}\n"
+        f"export KPOLICY_SANDBOX_DIR={shlex.quote(str(folder))}\n"
+        f'export PATH={shlex.quote(str(plugin.parent))}:"$PATH"\n'
+    )
+    return said
 
 
 def _before(folder: Path) -> str:
@@ -47,19 +59,22 @@ def _before(folder: Path) -> str:
     return (
         "In the sandbox three people are at work now:\n"
         f"{who}\n\n"
-        f"The console opens as {ALICE.name}. What to try: r on a violation asks for a grant, e says why it fails, < and > go\n"
-        "through the screens, ? lists the keys, ~ shows each thing you did as a command. To agree as somebody else, open a\n"
-        "second terminal here:\n"
-        f"  {_typed('tui', 'inbox', f'--kubeconfig={bob}')}\n"
-        f"and to let time pass:\n  {_typed('sandbox', 'clock', '30m', '--dir', str(folder))}\n"
+        f"The console opens as {ALICE.name}. What to try: r on a violation asks for a\n"
+        "grant, e says why it fails, < and > go through the screens, ? lists the keys,\n"
+        "~ shows each thing you did as a command. To agree as somebody else, open a\n"
+        "second terminal:\n"
+        f"  . {shlex.quote(str(environment(folder)))}\n"
+        f"  kubectl kpolicy tui inbox --kubeconfig={shlex.quote(str(bob))}\n"
+        "and to let time pass:\n"
+        "  kubectl kpolicy sandbox clock 30m\n"
     )
 
 
 def _after(folder: Path) -> str:
     return (
         "The sandbox and the engine are still running. Next:\n"
-        f"  export KUBECONFIG={folder / 'kubeconfig'}\n"
+        f"  . {shlex.quote(str(environment(folder)))}\n"
         "  kubectl get clusterpolicy,policyreport -A\n"
-        f"  {_typed('status')}\n"
+        "  kubectl kpolicy status\n"
         "`make clean` removes everything."
     )
