@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EngineError
+from engine.generate.placeholders import sources_of
 from engine.lang import cel
 from engine.lang.cel.ast import Call, Ident, Literal, walk
 from engine.requestinfo import ANY, RequestInfo, request_info_of_template
@@ -71,6 +72,10 @@ def lookups_in(raw: Json, at: str, within: str, discovery: Discovery) -> Iterato
             yield from _of_context(value, place, within)
         elif key in _EXPRESSIONS and isinstance(value, str):
             yield from _of_expression(value, place, within)
+        elif key == "template" and isinstance(value, dict):
+            for source in sources_of(value):
+                yield from _of_expression(source, place, within)
+            yield from lookups_in(value, place, within, discovery)
         elif key == "paramKind" and isinstance(value, dict):
             yield from _of_params(value, raw.get("paramRef"), place, within, discovery)
         elif key != "data":
@@ -87,6 +92,17 @@ def needs_of_entry(spec: Mapping[str, Any], at: str) -> Iterator[Need]:
     call = spec.get("apiCall")
     if isinstance(call, dict) and call.get("urlPath"):
         yield from _of_call(call, f"{at}.apiCall.urlPath", "")
+
+
+def needs_of_exception(spec: Mapping[str, Any], discovery: Discovery) -> Iterator[Need]:
+    """Yield what the conditions of an exception ask the cluster; they are evaluated with the reach of the policies that it names.
+
+    Its author is of one namespace, as that of a namespaced policy is, who calls no services at all.
+    """
+    yield from lookups_in(spec, "spec", "", discovery)
+    for index, condition in enumerate(spec.get("matchConditions") or ()):
+        if "http" in _libraries(str(condition.get("expression") or "")):
+            yield Need(f"spec.matchConditions[{index}].expression", EVERYTHING)
 
 
 def placed(request: RequestInfo, within: str) -> RequestInfo:
@@ -166,14 +182,22 @@ def _of_params(
 
 def _of_expression(text: str, at: str, within: str) -> Iterator[Need]:
     """Yield what one expression asks the cluster."""
+    for node in _calls(text):
+        yield from _of_function(node, at, within)
+
+
+def _libraries(text: str) -> set[str]:
+    """Return the libraries whose functions an expression calls."""
+    return {one.target.name for one in _calls(text) if isinstance(one.target, Ident)}
+
+
+def _calls(text: str) -> list[Call]:
+    """Return the calls in an expression; none in one that whoever compiles it refuses."""
     try:
         tree = cel.compile(text.strip()).tree
     except EngineError:
-        # Whoever compiles the policy refuses it for that.
-        return
-    for node in walk(tree):
-        if isinstance(node, Call):
-            yield from _of_function(node, at, within)
+        return []
+    return [node for node in walk(tree) if isinstance(node, Call)]
 
 
 def _of_function(node: Call, at: str, within: str) -> Iterator[Need]:

@@ -7,7 +7,6 @@ do is needed as well.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -18,14 +17,15 @@ from engine.errors import EngineError
 from engine.lang import wildcard
 from engine.match import parse_kind
 from engine.model import CleanupPolicy
-from engine.model.kinds import BY_NAME, CEL_GROUP, CLASSIC_GROUP, KINDS, loaded
+from engine.model.kinds import BY_NAME, CLASSIC_GROUP, KINDS, loaded
 from engine.model.resources import resource_of
 from engine.native import asks_for_native, names_of
 from engine.reach import ADMISSION_GROUP
 from engine.requestinfo import ANY, RequestInfo
 
 from .admission_rules import resource_blocks
-from .author_lookups import EVERYTHING, Need, RoleName, fixed, lookups_in, needs_of_entry, unique
+from .author_lookups import EVERYTHING, Need, fixed, lookups_in, needs_of_entry, unique
+from .author_powers import BINDINGS, RBAC_GROUP, ROLES, binding, escalating, power_of, power_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from controllers.kube import Discovery
     from engine.model import Block, Json, Policy, Rule
 
-RBAC_GROUP: Final = "rbac.authorization.k8s.io"
-_ROLES: Final = {"Role": "roles", "ClusterRole": "clusterroles"}
-_BINDINGS: Final = ("RoleBinding", "ClusterRoleBinding")
 _POLICY_KINDS: Final = frozenset(
     {*((one.group, one.kind) for one in KINDS), (CLASSIC_GROUP, "GlobalContextEntry")}
 )
@@ -96,7 +93,7 @@ def _of_effects(policy: Policy, discovery: Discovery, depth: int) -> Iterator[Ne
             continue
         for place in _ruled(effect.rule, policy.namespace, discovery):
             yield from (Need(effect.at, replace(place, verb=verb)) for verb in effect.verbs)
-            if effect.gives_power and (power := _power_over(place)):
+            if power := power_over(place, effect.power):
                 yield Need(effect.at, power)
 
 
@@ -109,18 +106,6 @@ def _ruled(rule: Block, within: str, discovery: Discovery) -> Iterator[RequestIn
             namespace = within if known is None or known.namespaced else ""
             for name in rule.get("resourceNames") or ("",):
                 yield RequestInfo("", str(group), plural, subresource, namespace, str(name))
-
-
-def _power_over(place: RequestInfo) -> RequestInfo | None:
-    """Return what is needed beside to write what gives power to somebody, None where it gives none."""
-    if place.subresource:
-        return None
-    if place.group == RBAC_GROUP and place.resource in _ROLES.values():
-        return replace(place, verb="escalate")
-    if place.group == RBAC_GROUP and place.resource != ANY:
-        return RequestInfo("bind", RBAC_GROUP, ANY, namespace=place.namespace)
-    is_policy = place.group in (CLASSIC_GROUP, CEL_GROUP)
-    return EVERYTHING if is_policy or place.group in (ANY, RBAC_GROUP) else None
 
 
 def _kept_to(within: str, needs: Iterable[Need]) -> Iterator[Need]:
@@ -172,7 +157,10 @@ class _OfPolicy:
             if _may_label(rule.mutate):
                 verbs.append("delete")
             for place in _matched(block, self._within, self._discovery):
-                yield from (Need(f"rule `{rule.name}`", replace(place, verb=one)) for one in verbs)
+                at = f"rule `{rule.name}`"
+                yield from (Need(at, replace(place, verb=one)) for one in verbs)
+                if verbs and (power := power_over(place, power_of(rule.mutate))):
+                    yield Need(at, power)
 
     def _of_triggers(self, rule: Rule, at: str, existing: str, block: Block) -> Iterator[Need]:
         """Yield the right to read what a rule carries into other objects."""
@@ -191,8 +179,8 @@ class _OfPolicy:
             verbs = ["get", "update"] if found.name else ["get", "list", "update"]
             verbs += ["delete"] if _may_label(block) else []
             yield from (Need(place, replace(found, verb=verb)) for verb in verbs)
-            if not _is_about_metadata(block):
-                yield from self._of_power(target, place, {})
+            if power := power_over(found, power_of(block)):
+                yield Need(place, power)
 
     def _of_generate(self, block: Block, at: str) -> Iterator[Need]:
         verbs = ["get", "create"]
@@ -248,10 +236,10 @@ class _OfPolicy:
         kind = (fixed(block.get("kind"))).partition("/")[0]
         group = version.rpartition("/")[0] if version else ""
         place = self._at(block)
-        if group == RBAC_GROUP and kind in _ROLES:
-            yield _escalating(at, place, data)
-        elif group == RBAC_GROUP and kind in _BINDINGS:
-            yield _binding(at, place, data)
+        if group == RBAC_GROUP and kind in ROLES:
+            yield escalating(at, place, data)
+        elif group == RBAC_GROUP and kind in BINDINGS:
+            yield binding(at, place, data)
         elif (group, kind) in _POLICY_KINDS:
             yield from self._of_policy(block, kind, version, at, data)
         elif not (version and kind):
@@ -322,46 +310,6 @@ def _resources(text: str, discovery: Discovery) -> Iterator[tuple[str, str, str,
         yield kind.group, kind.plural, subresource, kind.namespaced
     if not found:
         yield group, ANY, "", True
-
-
-def _escalating(at: str, place: RequestInfo, data: Mapping[str, Any] | None) -> Need:
-    """Return the right to write a role: `escalate` on it, or all that it gives, as the API server has it."""
-    request = replace(place, verb="escalate")
-    rules = (data or {}).get("rules")
-    is_plain = data is not None and "aggregationRule" not in data and isinstance(rules, list)
-    if not is_plain or "{{" in json.dumps(rules):
-        return Need(at, request)
-    return Need(at, request, instead=tuple(requests_of_rules(rules or (), place.namespace)))
-
-
-def _binding(at: str, place: RequestInfo, data: Mapping[str, Any] | None) -> Need:
-    """Return the right to bind a role: `bind` on it, or all that it gives."""
-    reference = (data or {}).get("roleRef")
-    where: Mapping[str, Any] = reference if isinstance(reference, dict) else {}
-    kind, name = fixed(where.get("kind")), fixed(where.get("name"))
-    if kind not in _ROLES or not name:
-        return Need(at, RequestInfo("bind", RBAC_GROUP, ANY, namespace=place.namespace))
-    request = RequestInfo("bind", RBAC_GROUP, _ROLES[kind], "", place.namespace, name)
-    return Need(f"{at}.data.roleRef", request, role=RoleName(kind, place.namespace, name))
-
-
-def requests_of_rules(rules: Iterable[Any], namespace: str) -> Iterator[RequestInfo]:
-    """Yield every request that the rules of a role allow, as it may be made in a namespace or (empty) everywhere."""
-    for rule in rules:
-        for verb in rule.get("verbs") or ():
-            for path in rule.get("nonResourceURLs") or ():
-                yield RequestInfo(verb, path=path)
-            for group in rule.get("apiGroups") or ():
-                for text in rule.get("resources") or ():
-                    resource, _, subresource = str(text).partition("/")
-                    for name in rule.get("resourceNames") or ("",):
-                        yield RequestInfo(verb, group, resource, subresource, namespace, name)
-
-
-def _is_about_metadata(block: Block) -> bool:
-    """Tell whether a mutation says nothing but labels, annotations and the like."""
-    patch = block.get("patchStrategicMerge")
-    return isinstance(patch, dict) and set(patch) == {"metadata"} and not block.get("foreach")
 
 
 def _may_label(value: Json) -> bool:

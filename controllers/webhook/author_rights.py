@@ -18,7 +18,7 @@ from engine.reach import OWN_GROUP
 from engine.requestinfo import ANY, RequestInfo
 
 from .author_lookups import needs_of_entry, unique
-from .author_needs import requests_of_rules
+from .author_powers import requests_of_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

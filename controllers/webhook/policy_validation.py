@@ -37,7 +37,7 @@ from engine.requestinfo import RequestInfo
 
 from . import envelope
 from .admission_rules import kinds_in
-from .author_lookups import needs_of_entry
+from .author_lookups import needs_of_entry, needs_of_exception
 from .author_needs import needs_of_author, needs_of_cleanup_author
 from .author_rights import AuthorRights, Written
 from .configurations import condition_probe
@@ -217,6 +217,9 @@ class PolicyValidator:
         ends, warnings = _bounded(asked, _read_exception)
         if doubt := self._cache.exception_rules.warning(namespace):
             warnings.append(doubt)
+        if is_cel(obj) and not asked.is_as_it_was:
+            needs = list(needs_of_exception(obj.get("spec") or {}, self._cache.discovery))
+            await self._authors.check(asked.user, asked.written, needs)
         check_maker(obj, old, self._jobs_of(str(asked.user.get("username") or "")))
         if old is None:
             await check_granted(self._client, obj)

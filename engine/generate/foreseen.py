@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EngineError
-from engine.lang import cel, yaml
+from engine.lang import cel
 from engine.lang.cel.ast import (
     Bind,
     Call,
@@ -27,9 +27,12 @@ from engine.lang.cel.ast import (
 )
 from engine.model.result import ResourceEffect
 
+from .placeholders import MARK, documents_of, is_interpolated, sources_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from engine.lang.cel import Program
     from engine.lang.cel.ast import Node
     from engine.model import Block, Json, Policy
 
@@ -44,27 +47,52 @@ Foreseen = tuple[str, "Block | None"]
 
 _DEEPEST: Final = 40
 _GLOBAL: Final = frozenset({"variables", "resource", "generator"})
-"""Names that mean something else where a local name hides them."""
+"""Names that mean something else where a local name hides them, beside those that expressions read."""
 _WRAPPERS: Final = frozenset({"dyn", "string"})
 
 
 def foreseen(spec: Block, namespace: str) -> list[Foreseen]:
-    """Return what the `spec` of a policy of a namespace (empty for one of the cluster) will make."""
-    trees = {
-        str(one.get("name")): tree
+    """Return what the `spec` of a policy of a namespace (empty for one of the cluster) will make.
+
+    Wherever an expression stands, what it applies is made: in a condition, too, and in an audit annotation.
+    """
+    texts = [*_expressions(spec)]
+    programs = [(at, program) for at, text in texts if (program := _program(text)) is not None]
+    variables = {
+        str(one.get("name")): program.tree
         for one in spec.get("variables") or ()
-        if (tree := _tree(one.get("expression"))) is not None
+        if (program := _program(one.get("expression"))) is not None
     }
+    names: Names = {}
+    for _, program in programs:
+        _collect_names(program.tree, names)
+    read = _GLOBAL.union(*(program.names for _, program in programs))
+    reader = _Reader(variables, names)
+    is_hidden = not read.isdisjoint(names)
     found: list[Foreseen] = []
-    for name, tree in trees.items():
-        found += _of_expression(tree, f"spec.variables[{name}]", trees, namespace)
+    for at, program in programs:
+        blocks = _applied(program.tree, reader, namespace)
+        found += ((at, None if is_hidden else block) for block in blocks)
+    for index, item in enumerate(spec.get("generate") or ()):
+        if template := item.get("template"):
+            found += _of_template(template, f"spec.generate[{index}].template", namespace)
+    return found
+
+
+def _expressions(spec: Block) -> Iterator[tuple[str, object]]:
+    """Yield every expression of a spec with its place."""
+    for one in spec.get("variables") or ():
+        yield f"spec.variables[{one.get('name')}]", one.get("expression")
+    for index, one in enumerate(spec.get("matchConditions") or ()):
+        yield f"spec.matchConditions[{index}]", one.get("expression")
     for index, item in enumerate(spec.get("generate") or ()):
         at = f"spec.generate[{index}]"
         if template := item.get("template"):
-            found += _of_template(template, f"{at}.template", namespace)
-        elif (tree := _tree(item.get("expression"))) is not None:
-            found += _of_expression(tree, f"{at}.expression", trees, namespace)
-    return found
+            yield from ((f"{at}.template", source) for source in sources_of(template))
+        else:
+            yield f"{at}.expression", item.get("expression")
+    for index, one in enumerate(spec.get("auditAnnotations") or ()):
+        yield f"spec.auditAnnotations[{index}]", one.get("valueExpression")
 
 
 def effects_of(policy: Policy) -> Iterator[ResourceEffect]:
@@ -83,22 +111,22 @@ def effects_of(policy: Policy) -> Iterator[ResourceEffect]:
         yield ResourceEffect(at, tuple(verbs), made=block)
 
 
-def _tree(text: object) -> Node | None:
-    """Return the tree of an expression; None for what whoever compiles the policy refuses."""
+def _program(text: object) -> Program | None:
+    """Return the program of an expression; None for what whoever compiles the policy refuses."""
     try:
-        return cel.compile(str(text or "").strip()).tree
+        return cel.compile(str(text or "").strip())
     except EngineError:
         return None
 
 
 def _of_template(template: Block, at: str, namespace: str) -> Iterator[Foreseen]:
     try:
-        documents = yaml.load_all(str(template.get("value") or ""))
+        documents = documents_of(template)
     except EngineError:
         return
-    is_open = template.get("interpolate") == "cel"
+    is_open = is_interpolated(template)
     for document in documents:
-        value = _opened(document.value) if is_open else document.value
+        value = _opened(document) if is_open else document
         yield at, _block(value, namespace) if isinstance(value, dict) else None
 
 
@@ -108,18 +136,11 @@ def _opened(value: Json) -> Json:
         return {key: _opened(below) for key, below in value.items()}
     if isinstance(value, list):
         return [_opened(below) for below in value]
-    return OPEN if isinstance(value, str) and "((" in value else value
+    return OPEN if isinstance(value, str) and MARK in value else value
 
 
-def _of_expression(
-    tree: Node, at: str, variables: Mapping[str, Node], namespace: str
-) -> Iterator[Foreseen]:
+def _applied(tree: Node, reader: _Reader, namespace: str) -> Iterator[Block | None]:
     """Yield what every call of `generator.Apply` in an expression wants."""
-    names: Names = {}
-    for one in (tree, *variables.values()):
-        _collect_names(one, names)
-    reader = _Reader(variables, names)
-    is_hidden = not _GLOBAL.isdisjoint(names)
     for node in walk(tree):
         if not (isinstance(node, Call) and node.name.lower() == "apply"):
             continue
@@ -131,8 +152,7 @@ def _of_expression(
         else:
             where = namespace
         for value in reader.elements(node.arguments[-1]):
-            is_unread = value is None or is_hidden
-            yield at, None if is_unread else {**(value or {}), "namespace": where}
+            yield None if value is None else {**value, "namespace": where}
 
 
 def _collect_names(tree: Node, names: Names) -> None:

@@ -126,16 +126,24 @@ class RuleResult:
 # knows the kinds of the cluster and what the verbs are called there.
 
 
+class Power(StrEnum):
+    """How far a change of an object may give somebody power: not at all, by metadata alone, by anything."""
+
+    NONE = "none"
+    OF_METADATA = "metadata"
+    OF_ALL = "all"
+
+
 @record
 class ResourceEffect:
     """Verbs that a policy uses on the objects of a resource rule; without a rule on anything, because only a run decides.
 
     `made` stands for a rule where the objects themselves are known: a block as classic generate rules have it.
-    `at` is where the document says so. With `gives_power` what is written may be a role, a binding or a policy.
+    `at` is where the document says so, `power` what of a role, a binding or a policy may be written.
     """
 
     at: str
     verbs: tuple[str, ...]
     rule: Block | None = None
     made: Block | None = None
-    gives_power: bool = False
+    power: Power = Power.NONE

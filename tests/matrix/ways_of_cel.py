@@ -74,6 +74,19 @@ class GenerateByExpression(_ByExpression):
         return f"generator.Apply({place}[{text}])"
 
 
+class GenerateByCondition(GenerateByExpression):
+    """A generating policy makes an object in passing, while it looks whether it is about a trigger at all."""
+
+    word = "generate by condition"
+
+    def spec(self, at: Place, cell: Cell) -> dict[str, Any]:
+        return {
+            "matchConstraints": self.constrained_to_trigger(cell),
+            "matchConditions": [{"name": "made", "expression": self.expression(at, cell)}],
+            "generate": [{"expression": "true"}],
+        }
+
+
 class MutateByExpression(_ByExpression):
     """A mutating policy changes what somebody else writes."""
 
@@ -208,6 +221,7 @@ def _constraints(effect: Effect, version: str, name: str, operation: str) -> dic
 
 KINDS_OF_WAY: Final = (
     GenerateByExpression,
+    GenerateByCondition,
     MutateByExpression,
     MutateExistingByExpression,
     RetargetByExpression,

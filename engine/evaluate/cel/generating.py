@@ -117,7 +117,7 @@ class _Compiled:
     def answer(self, state: State) -> Answers:
         """Return what is to be generated for the object at hand; no answer where the policy is not about it."""
         bound = Generation(self.policy, state, self.variables)
-        if self.exceptions and (found := covering(self.exceptions, bound)):
+        if self.exceptions and (found := self._covering(state, bound)):
             return (replace(excepted(found)[0], rule="exception"),)
         try:
             if self.conditions and unmet(self.conditions, bound) is not None:
@@ -131,6 +131,17 @@ class _Compiled:
             return answered(Status.ERROR, f"failed to evaluate policy: {error.message}")
         outcome = Outcome(Status.PASS, _PASSED, properties=annotations_of(self.annotations, bound))
         return (RuleAnswer(outcome, generated=tuple(bound.made)),)
+
+    def _covering(self, state: State, bound: Generation) -> tuple[CompiledCelException, ...]:
+        """Return the exceptions that cover the trigger.
+
+        INVARIANT: the conditions of exceptions generate nothing, because their authors were not asked whether they may.
+        """
+        asking = Bindings(state.review, state.inputs, self.variables, trace=state.trace)
+        asking["object"] = bound["object"]
+        found = covering(self.exceptions, asking)
+        bound["exceptions"] = asking["exceptions"]
+        return found
 
 
 def compile_generating(

@@ -1,4 +1,4 @@
-"""Whether mutations may write the label by which objects are deleted, as far as their expressions say it without an evaluation.
+"""Whether mutations may write the label by which objects are deleted, or more than metadata, as far as their expressions say it.
 
 Whoever may change an object but not delete it must not have it deleted by a label. What cannot be read counts as writing the label:
 the form of a patch is known only as far as it is written out, and only places below which no label can be are passed over.
@@ -26,7 +26,7 @@ from engine.lang.cel.ast import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from engine.lang.cel.ast import Node
     from engine.model import Block
@@ -61,7 +61,36 @@ def _may_label(block: Block) -> bool:
         return True
     if any(map(_says_label, walk(tree))):
         return True
-    return _patches_label(tree) if is_patch else _writes_label(tree, ())
+    return _any_patch(tree, _patch_writes_label) if is_patch else _writes_label(tree, ())
+
+
+def is_about_metadata(spec: Block) -> bool:
+    """Tell whether the mutations of a policy's spec write nothing but metadata: labels, annotations and the like."""
+    return not any(_may_leave_metadata(one) for one in spec.get("mutations") or ())
+
+
+def _may_leave_metadata(block: Block) -> bool:
+    is_patch = "jsonPatch" in block
+    text = (block.get("jsonPatch" if is_patch else "applyConfiguration") or {}).get("expression")
+    try:
+        tree = cel.compile(str(text or "").strip()).tree
+    except EngineError:
+        return True
+    return _any_patch(tree, _patch_leaves_metadata) if is_patch else _leaves_metadata(tree)
+
+
+def _leaves_metadata(node: Node) -> bool:
+    if isinstance(node, Choice):
+        return any(map(_leaves_metadata, _outcomes(node)))
+    if not isinstance(node, MessageLiteral):
+        return True
+    return any(name != "metadata" for name, _ in _entries(node))
+
+
+def _patch_leaves_metadata(node: Node) -> bool:
+    said = {name: value for name, value, _, _ in getattr(node, "entries", ())}
+    is_read = isinstance(node, MessageLiteral) and "path" in said
+    return not is_read or _pointer(said["path"])[:1] != ("metadata",)
 
 
 def _says_label(node: Node) -> bool:
@@ -126,27 +155,32 @@ def _outcomes(node: Choice) -> Iterator[Node]:
     yield node.otherwise
 
 
-def _patches_label(node: Node) -> bool:
-    """Tell whether a list of JSON patches may write the label."""
+def _any_patch(node: Node, test: Callable[[Node], bool]) -> bool:
+    """Tell whether one of a list of JSON patches meets a test, or the list cannot be read."""
     match node:
         case ListLiteral():
-            return any(_patch_writes_label(item) for item, _ in node.items)
+            return any(_any_outcome(item, test) for item, _ in node.items)
         case Chain() if all(operator == "+" for operator, _, _ in node.rest):
-            return any(map(_patches_label, (node.first, *(part for _, part, _ in node.rest))))
+            parts = (node.first, *(part for _, part, _ in node.rest))
+            return any(_any_patch(part, test) for part in parts)
         case Choice():
-            return any(map(_patches_label, _outcomes(node)))
+            return any(_any_patch(one, test) for one in _outcomes(node))
         case Comprehension() if node.kind == "map":
-            return _patch_writes_label(node.body)
+            return _any_outcome(node.body, test)
         case Bind() if node.kind not in ("optMap", "optFlatMap"):
-            return _patches_label(node.body)
+            return _any_patch(node.body, test)
         case _:
             return True
 
 
+def _any_outcome(node: Node, test: Callable[[Node], bool]) -> bool:
+    if isinstance(node, Choice):
+        return any(_any_outcome(one, test) for one in _outcomes(node))
+    return test(node)
+
+
 def _patch_writes_label(node: Node) -> bool:
     """Tell whether one JSON patch may write the label."""
-    if isinstance(node, Choice):
-        return any(map(_patch_writes_label, _outcomes(node)))
     if not isinstance(node, MessageLiteral) or any(
         is_optional for _, _, is_optional, _ in node.entries
     ):

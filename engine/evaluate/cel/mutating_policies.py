@@ -13,7 +13,7 @@ from engine.errors import EvaluationError
 from engine.evaluate.answers import NO_ANSWER, RuleAnswer, answered
 from engine.evaluate.rules import NOTHING
 from engine.model import Outcome, Rule, RuleType, Status
-from engine.model.result import ResourceEffect
+from engine.model.result import Power, ResourceEffect
 from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
 from engine.record import record
 
@@ -22,7 +22,7 @@ from .bindings import NAMES, Bindings
 from .constraints import any_of, compile_constraints
 from .exceptions import covering, excepted, naming
 from .expressions import annotations_of, compile_named, compile_variables, unmet
-from .labelling import may_label
+from .labelling import is_about_metadata, may_label
 from .mutations import compile_mutations, mutated
 from .policy_rule import cel_rule
 
@@ -165,14 +165,9 @@ def _is_on(spec: Block, name: str) -> bool:
 def effects(policy: Policy) -> Iterable[ResourceEffect]:
     """Yield what a policy does: changes that whoever asks did not think of, and existing objects changed."""
     spec = policy.raw["spec"]
-    labelling = ("delete",) if may_label(spec) else ()
-    rules = (spec.get("matchConstraints") or {}).get("resourceRules") or ()
     if not names_targets(spec):
-        for rule in rules or (None,):
-            operations = set((rule or {}).get("operations") or ("*",))
-            both = {"CREATE": "create", "UPDATE": "update"}
-            verbs = [verb for name, verb in both.items() if operations & {name, "*"}]
-            yield ResourceEffect("spec.matchConstraints", (*verbs, *labelling), rule)
+        for one in (spec, *(variant.spec for variant in variants(spec))):
+            yield from _changing(one)
     if not _is_on(spec, "mutateExisting"):
         return
     target = spec.get("targetMatchConstraints") or {}
@@ -180,22 +175,43 @@ def effects(policy: Policy) -> Iterable[ResourceEffect]:
         yield ResourceEffect("spec.targetMatchConstraints.expression", ("*",))
         return
     at = "spec.targetMatchConstraints" if target.get("resourceRules") else "spec.matchConstraints"
+    rules = _rules_of(spec)
     for rule in target.get("resourceRules") or rules or (None,):
-        yield from _rewriting(at, rule, labelling)
+        yield from _rewriting(at, spec, rule)
     for rule in rules if target.get("resourceRules") else ():
         yield ResourceEffect("spec.matchConstraints", ("get",), rule)
 
 
-def _rewriting(at: str, rule: Block | None, labelling: tuple[str, ...]) -> Iterator[ResourceEffect]:
+def _rules_of(spec: Block) -> Sequence[Block]:
+    return (spec.get("matchConstraints") or {}).get("resourceRules") or ()
+
+
+def _changing(spec: Block) -> Iterator[ResourceEffect]:
+    """Yield what one spec, the policy's own or that of autogen, changes of what others write."""
+    both = {"CREATE": "create", "UPDATE": "update"}
+    for rule in _rules_of(spec) or (None,):
+        operations = set((rule or {}).get("operations") or ("*",))
+        verbs = [verb for name, verb in both.items() if operations & {name, "*"}]
+        power = Power.OF_METADATA if is_about_metadata(spec) else Power.OF_ALL
+        yield ResourceEffect(
+            "spec.matchConstraints", (*verbs, *_labelling(spec)), rule, power=power
+        )
+
+
+def _rewriting(at: str, spec: Block, rule: Block | None) -> Iterator[ResourceEffect]:
     """Yield what is done to targets: they are found and read as a whole, and written by the part that a rule names."""
     from .existing_objects import whole
 
-    read = whole(rule) if rule else None
+    labelling, read = _labelling(spec), whole(rule) if rule else None
     if read != rule:
         yield ResourceEffect(at, ("get", "list", *labelling), read)
         yield ResourceEffect(at, ("update",), rule)
         return
-    yield ResourceEffect(at, ("get", "list", "update", *labelling), rule, gives_power=True)
+    yield ResourceEffect(at, ("get", "list", "update", *labelling), rule, power=Power.OF_ALL)
+
+
+def _labelling(spec: Block) -> tuple[str, ...]:
+    return ("delete",) if may_label(spec) else ()
 
 
 def names_targets(spec: Block) -> bool:

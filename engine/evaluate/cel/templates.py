@@ -1,16 +1,16 @@
-r"""Templates of generating policies: YAML documents, with `(( EXPR ))` in their values where they are interpolated (row GP-15).
+"""Templates of generating policies: YAML documents, with `(( EXPR ))` in their values where they are interpolated (row GP-15).
 
 A value that is nothing but a placeholder becomes what its expression gives, whatever that is; inside longer text it becomes
-text. `\((` stands for two parentheses. Keys are left alone.
+text.
 """
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError, PolicyError
-from engine.lang import gotext, yaml
+from engine.generate.placeholders import MARK, documents_of, is_interpolated, pieces
+from engine.lang import gotext
 from engine.lang.cel.functions.encodings import plain
 from engine.record import record
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
     Part = str | Program
     Render = Callable[[Bindings], Json]
-
-_OPEN: Final = re.compile(r"\\\(\(|\(\(")
-_QUOTES: Final = "\"'"
 
 
 @record
@@ -53,12 +50,12 @@ class Template:
 def compile_template(block: Block, names: Collection[str], *, place: str) -> Template:
     """Compile a template; raises PolicyError for text that is no YAML, or an expression that cannot work."""
     try:
-        documents = [one.value for one in yaml.load_all(str(block.get("value") or ""))]
+        documents = documents_of(block)
     except EngineError as error:
         raise PolicyError(f"`{place}` cannot be read: {error.message}") from error
     if not documents or not all(isinstance(one, dict) for one in documents):
         raise PolicyError(f"`{place}` must hold objects")
-    if block.get("interpolate") != "cel":
+    if not is_interpolated(block):
         return Template(tuple(_constant(one) for one in documents))
     return Template(tuple(_value(one, names, place) for one in documents))
 
@@ -74,7 +71,7 @@ def _value(value: Json, names: Collection[str], place: str) -> Render:
     if isinstance(value, list):
         items = [_value(below, names, place) for below in value]
         return lambda bindings: [below(bindings) for below in items]
-    if isinstance(value, str) and "((" in value:
+    if isinstance(value, str) and MARK in value:
         return _text(_parts(value, names, place))
     return _constant(value)
 
@@ -103,41 +100,11 @@ def _as_text(value: Json) -> str:
 def _parts(text: str, names: Collection[str], place: str) -> list[Part]:
     """Return the pieces of a text, placeholders compiled; raises PolicyError."""
     found: list[Part] = []
-    kept, at = "", 0
-    while (opening := _OPEN.search(text, at)) is not None:
-        kept += text[at : opening.start()]
-        if opening[0].startswith("\\"):
-            kept, at = f"{kept}((", opening.end()
+    for piece in pieces(text):
+        if isinstance(piece, str):
+            found.append(piece)
             continue
-        end = _end(text, opening.end())
-        if end < 0:
+        if piece.is_open:
             raise PolicyError(f"`{place}` has a placeholder without an end: `{text}`")
-        found += [kept] if kept else []
-        found.append(_compiled(text[opening.end() : end], names, place))
-        kept, at = "", end + 2
-    kept += text[at:]
-    return [*found, kept] if kept or not found else found
-
-
-def _compiled(source: str, names: Collection[str], place: str) -> Any:
-    return compile_expression(source, names, place=place)
-
-
-def _end(text: str, start: int) -> int:
-    """Return where `))` ends a placeholder: outside of texts and of the expression's own parentheses; -1 where nothing does."""
-    depth, quote, at = 0, "", start
-    while at < len(text):
-        char = text[at]
-        if quote:
-            at += 1 if char == "\\" else 0
-            quote = "" if char == quote else quote
-        elif char in _QUOTES:
-            quote = char
-        elif char == "(":
-            depth += 1
-        elif char == ")" and depth:
-            depth -= 1
-        elif char == ")" and text.startswith("))", at):
-            return at
-        at += 1
-    return -1
+        found.append(compile_expression(piece.source, names, place=place))
+    return found

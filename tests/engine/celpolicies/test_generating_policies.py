@@ -352,3 +352,27 @@ def _answer(row: dict[str, Any]) -> tuple[list[Any], list[Any]]:
         {"rule": one.rule, "result": str(one.status), "message": one.message} for one in results
     ]
     return said, [obj for one in results for obj in one.generated]
+
+
+def test_the_conditions_of_an_exception_generate_nothing() -> None:
+    spec = {
+        "policyRefs": [{"name": "p", "kind": "GeneratingPolicy"}],
+        "matchConditions": [{"name": "c", "expression": f'!generator.Apply("dev", [{MAP}])'}],
+    }
+    generating_too = parse_cel_exception(
+        document(KYVERNO, "PolicyException", "e", spec, namespace="ops")
+    )
+    result = result_of(generating("true"), config_map(), exceptions=(generating_too,))
+
+    assert (result.status, result.generated) == ("pass", ())
+
+
+def test_an_exception_lends_its_values_to_what_is_generated() -> None:
+    spec = {"policyRefs": [{"name": "p", "kind": "GeneratingPolicy"}], "allowedValues": ["lent"]}
+    lending = parse_cel_exception(document(KYVERNO, "PolicyException", "e", spec, namespace="ops"))
+    named = MAP.replace('"made"', "exceptions.allowedValues[0]")
+
+    policy = generating(f'generator.Apply("dev", [{named}])')
+
+    (made,) = result_of(policy, config_map(), exceptions=(lending,)).generated
+    assert made["metadata"]["name"] == "lent"

@@ -1,0 +1,88 @@
+"""What gives power to somebody - roles, bindings, policies - and what its writer must be allowed besides, as the API server has it.
+
+Writing such an object is not enough: who writes a role needs `escalate` on it or all that it gives, who binds one needs `bind` or
+the same, and who changes a policy may have us do anything. So does whoever has others write them otherwise than they meant.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.model.kinds import CEL_GROUP, CLASSIC_GROUP
+from engine.model.result import Power
+from engine.requestinfo import ANY, RequestInfo
+
+from .author_lookups import EVERYTHING, Need, RoleName, fixed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from engine.model import Block
+
+RBAC_GROUP: Final = "rbac.authorization.k8s.io"
+CLUSTER_ROLES: Final = "clusterroles"
+ROLES: Final = {"Role": "roles", "ClusterRole": CLUSTER_ROLES}
+BINDINGS: Final = ("RoleBinding", "ClusterRoleBinding")
+
+
+def power_over(place: RequestInfo, power: Power) -> RequestInfo | None:
+    """Return what is needed beside to write what gives power to somebody, None where it gives none.
+
+    Labels of a ClusterRole say whose rules it is added to; no other metadata gives any power.
+    """
+    if place.subresource or power is Power.NONE:
+        return None
+    if power is Power.OF_METADATA:
+        is_role = place.group in (ANY, RBAC_GROUP) and place.resource in (ANY, CLUSTER_ROLES)
+        labelled = RequestInfo("escalate", RBAC_GROUP, CLUSTER_ROLES, name=place.name)
+        return labelled if is_role and not place.namespace else None
+    if place.group == RBAC_GROUP and place.resource in ROLES.values():
+        return replace(place, verb="escalate")
+    if place.group == RBAC_GROUP and place.resource != ANY:
+        return RequestInfo("bind", RBAC_GROUP, ANY, namespace=place.namespace)
+    is_policy = place.group in (CLASSIC_GROUP, CEL_GROUP)
+    return EVERYTHING if is_policy or place.group in (ANY, RBAC_GROUP) else None
+
+
+def escalating(at: str, place: RequestInfo, data: Mapping[str, Any] | None) -> Need:
+    """Return the right to write a role: `escalate` on it, or all that it gives, as the API server has it."""
+    request = replace(place, verb="escalate")
+    rules = (data or {}).get("rules")
+    is_plain = data is not None and "aggregationRule" not in data and isinstance(rules, list)
+    if not is_plain or "{{" in json.dumps(rules):
+        return Need(at, request)
+    return Need(at, request, instead=tuple(requests_of_rules(rules or (), place.namespace)))
+
+
+def binding(at: str, place: RequestInfo, data: Mapping[str, Any] | None) -> Need:
+    """Return the right to bind a role: `bind` on it, or all that it gives."""
+    reference = (data or {}).get("roleRef")
+    where: Mapping[str, Any] = reference if isinstance(reference, dict) else {}
+    kind, name = fixed(where.get("kind")), fixed(where.get("name"))
+    if kind not in ROLES or not name:
+        return Need(at, RequestInfo("bind", RBAC_GROUP, ANY, namespace=place.namespace))
+    request = RequestInfo("bind", RBAC_GROUP, ROLES[kind], "", place.namespace, name)
+    return Need(f"{at}.data.roleRef", request, role=RoleName(kind, place.namespace, name))
+
+
+def requests_of_rules(rules: Iterable[Any], namespace: str) -> Iterator[RequestInfo]:
+    """Yield every request that the rules of a role allow, as it may be made in a namespace or (empty) everywhere."""
+    for rule in rules:
+        for verb in rule.get("verbs") or ():
+            for path in rule.get("nonResourceURLs") or ():
+                yield RequestInfo(verb, path=path)
+            for group in rule.get("apiGroups") or ():
+                for text in rule.get("resources") or ():
+                    resource, _, subresource = str(text).partition("/")
+                    for name in rule.get("resourceNames") or ("",):
+                        yield RequestInfo(verb, group, resource, subresource, namespace, name)
+
+
+def power_of(block: Block | None) -> Power:
+    """Return what a mutation may write: nothing but labels, annotations and the like, or anything."""
+    said = block or {}
+    patch = said.get("patchStrategicMerge")
+    is_plain = isinstance(patch, dict) and set(patch) == {"metadata"} and not said.get("foreach")
+    return Power.OF_METADATA if is_plain else Power.OF_ALL

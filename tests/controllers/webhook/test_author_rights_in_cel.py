@@ -1,0 +1,231 @@
+"""Policies and exceptions of policies.kyverno.io do only what their authors may, wherever an expression or a template says it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .test_author_rights import ADMIN_OF_SHOP, EVERYTHING, RBAC, ask, message, written
+
+GROUP = "policies.kyverno.io/v1"
+BINDING = f'{{"apiVersion": "{RBAC}/v1", "kind": "RoleBinding", "metadata": {{"name": "x"}}}}'
+APPLY = f'generator.Apply("kube-system", [{BINDING}])'
+SECRET = 'resource.Get("v1", "secrets", "kube-system", "token").data.token'
+CONFIG_MAP = (
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: shop}\ndata:\n  a: |-\n    "
+)
+NOTHING_LEFT = (("*", "get", "configmaps"), ("*", "get create update", "configmaps"))
+
+
+def rules(resource: str, group: str = "", *operations: str) -> dict[str, Any]:
+    rule = {
+        "apiGroups": [group],
+        "apiVersions": ["v1"],
+        "operations": [*(operations or ("CREATE",))],
+        "resources": [resource],
+    }
+    return {"resourceRules": [rule]}
+
+
+def policy(kind: str, namespace: str = "", /, **spec: Any) -> dict[str, Any]:
+    metadata = {"name": "p", **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": GROUP, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def generating(*items: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    made = {"matchConstraints": rules("configmaps"), "generate": list(items), **spec}
+    return policy("GeneratingPolicy", **made)
+
+
+def template(value: str) -> dict[str, Any]:
+    return {"template": {"interpolate": "cel", "value": CONFIG_MAP + value}}
+
+
+HIDDEN = f'generator.Apply("kube-system", [object]) && cel.bind(object, {BINDING.replace(RBAC + "/v1", "v1").replace("RoleBinding", "ConfigMap")}, true)'
+
+
+@pytest.mark.parametrize(
+    ("made", "missing"),
+    [
+        (generating(template(f"(( {SECRET} ))")), "get secrets `token` in namespace kube-system"),
+        (generating(template(f"x (( 1 )) (( {SECRET} ))")), "get secrets `token`"),
+        (
+            generating(template(f"(( {APPLY} ))")),
+            f"create rolebindings.{RBAC} in namespace kube-system",
+        ),
+        (
+            generating(
+                {"expression": "true"}, matchConditions=[{"name": "c", "expression": APPLY}]
+            ),
+            f"create rolebindings.{RBAC}",
+        ),
+        (
+            generating(
+                {"expression": "true"},
+                auditAnnotations=[{"key": "a", "valueExpression": f"string({APPLY})"}],
+            ),
+            f"create rolebindings.{RBAC}",
+        ),
+        (generating({"expression": HIDDEN}), "* all resources"),
+    ],
+)
+def test_a_generating_policy_is_asked_about_wherever_it_reads_or_makes_something(
+    made: dict[str, Any], missing: str
+) -> None:
+    assert missing in message(ask(made, *NOTHING_LEFT))
+    assert ask(made, EVERYTHING)["allowed"] is True
+
+
+def test_a_template_that_reads_what_its_author_may_read_is_accepted() -> None:
+    made = generating(template(f"(( {SECRET} ))"))
+
+    assert ask(made, *NOTHING_LEFT, ("kube-system", "get", "secrets"))["allowed"] is True
+
+
+REPLACING = '[JSONPatch{op: "replace", path: "/subjects/0/name", value: "mallory"}]'
+LABELLING = '[JSONPatch{op: "add", path: "/metadata/labels/team", value: "a"}]'
+
+
+def mutating(expression: str, match: dict[str, Any], namespace: str = "") -> dict[str, Any]:
+    kind = "NamespacedMutatingPolicy" if namespace else "MutatingPolicy"
+    is_patch = expression.startswith("[")
+    key, type_ = (
+        ("jsonPatch", "JSONPatch") if is_patch else ("applyConfiguration", "ApplyConfiguration")
+    )
+    mutation = {"patchType": type_, key: {"expression": expression}}
+    return policy(kind, namespace, matchConstraints=match, mutations=[mutation])
+
+
+def mutating_classic(kind: str, namespace: str = "", **mutate: Any) -> dict[str, Any]:
+    match = {"any": [{"resources": {"kinds": [kind], "operations": ["CREATE"]}}]}
+    return written({"match": match, "mutate": mutate}, namespace)
+
+
+SUBJECT = {"subjects": [{"kind": "User", "name": "mallory"}]}
+LABELS = {"metadata": {"labels": {"team": "a"}}}
+BINDINGS, CLUSTER_ROLES = rules("rolebindings", RBAC), rules("clusterroles", RBAC)
+CREATING = tuple(
+    ("*", "create update", one)
+    for one in (
+        f"rolebindings.{RBAC}",
+        f"clusterroles.{RBAC}",
+        f"roles.{RBAC}",
+        "clusterpolicies.kyverno.io",
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("made", "missing"),
+    [
+        (mutating(REPLACING, BINDINGS), "bind all resources"),
+        (mutating(REPLACING, BINDINGS, "shop"), f"bind all resources of {RBAC} in namespace shop"),
+        (mutating("Object{subjects: []}", BINDINGS), "bind all resources"),
+        (
+            mutating("has(object.x) ? Object{} : Object{subjects: []}", BINDINGS),
+            "bind all resources",
+        ),
+        (
+            mutating('[JSONPatch{op: "add", path: object.metadata.name, value: 1}]', BINDINGS),
+            "bind all resources",
+        ),
+        (mutating(f"{LABELLING} + {REPLACING}", BINDINGS), "bind all resources"),
+        (mutating("Object{rules: []}", CLUSTER_ROLES), f"escalate clusterroles.{RBAC}"),
+        (mutating(LABELLING, CLUSTER_ROLES), f"escalate clusterroles.{RBAC}"),
+        (
+            mutating(
+                "Object{spec: Object.spec{rules: []}}", rules("clusterpolicies", "kyverno.io")
+            ),
+            "* all resources",
+        ),
+        (
+            mutating_classic(f"{RBAC}/v1/RoleBinding", patchStrategicMerge=SUBJECT),
+            "bind all resources",
+        ),
+        (
+            mutating_classic(
+                f"{RBAC}/v1/RoleBinding", "shop", patchStrategicMerge={**LABELS, **SUBJECT}
+            ),
+            "bind all resources",
+        ),
+        (
+            mutating_classic(f"{RBAC}/v1/ClusterRole", patchStrategicMerge=LABELS),
+            "escalate clusterroles",
+        ),
+        (
+            mutating_classic(
+                f"{RBAC}/v1/Role", patchesJson6902="- {op: add, path: /rules/0, value: {}}"
+            ),
+            "escalate roles",
+        ),
+        (
+            mutating_classic(
+                "kyverno.io/v1/ClusterPolicy", patchStrategicMerge={"spec": {"rules": []}}
+            ),
+            "* all resources",
+        ),
+    ],
+)
+def test_who_has_others_give_power_otherwise_than_they_meant_may_give_it_himself(
+    made: dict[str, Any], missing: str
+) -> None:
+    assert missing in message(ask(made, *CREATING))
+    assert ask(made, EVERYTHING)["allowed"] is True
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        mutating(LABELLING, BINDINGS),
+        mutating(
+            'Object{metadata: Object.metadata{labels: Object.metadata.labels{team: "a"}}}', BINDINGS
+        ),
+        mutating_classic(f"{RBAC}/v1/RoleBinding", patchStrategicMerge=LABELS),
+        mutating_classic("kyverno.io/v1/ClusterPolicy", patchStrategicMerge=LABELS),
+    ],
+)
+def test_labels_of_bindings_and_policies_give_nobody_power(made: dict[str, Any]) -> None:
+    assert message(ask(made, *CREATING)) == ""
+
+
+def test_what_autogen_makes_of_a_mutating_policy_is_asked_about() -> None:
+    adding = mutating("Object{spec: Object.spec{hostNetwork: true}}", rules("pods"))
+    may_write = (("*", "create update", "pods"), ("*", "create update", "deployments.apps"))
+
+    assert "may not create daemonsets.apps" in message(ask(adding, *may_write))
+    adding["spec"]["autogen"] = {"podControllers": {"controllers": ["deployments"]}}
+    assert ask(adding, *may_write)["allowed"] is True
+    assert "may not create deployments.apps" in message(ask(adding, may_write[0]))
+
+
+def exception(expression: str) -> dict[str, Any]:
+    spec = {
+        "policyRefs": [{"name": "p", "kind": "ValidatingPolicy"}],
+        "matchConditions": [{"name": "c", "expression": expression}],
+    }
+    return policy("PolicyException", "shop", **spec)
+
+
+@pytest.mark.parametrize(
+    ("expression", "missing"),
+    [
+        (f'{SECRET}.startsWith("a")', "get secrets `token` in namespace kube-system"),
+        ('http.Post("https://example.com", object).statusCode == 200', "* all resources"),
+        ('http.Client("ca").Get("https://example.com").statusCode == 200', "* all resources"),
+        ('globalContext.Get("nobody-knows", "x").a == 1', "list all resources"),
+    ],
+)
+def test_the_conditions_of_an_exception_read_what_its_author_may(
+    expression: str, missing: str
+) -> None:
+    made = exception(expression)
+
+    assert missing in message(ask(made, *ADMIN_OF_SHOP, path="exception"))
+    assert ask(made, EVERYTHING, path="exception")["allowed"] is True
+    assert missing in message(ask(made, *ADMIN_OF_SHOP, path="exception", old=exception("true")))
+    assert ask(made, *ADMIN_OF_SHOP, path="exception", old=made)["allowed"] is True
+
+
+def test_an_exception_that_reads_nothing_needs_no_rights_of_its_author() -> None:
+    assert ask(exception('object.metadata.name == "a"'), path="exception")["allowed"] is True
