@@ -222,13 +222,22 @@ def _selectors(policy: Policy, settings: Configuration) -> dict[str, Any]:
     """Return the selectors of a policy with those of the settings (row WH-09)."""
     constraints = policy.raw["spec"].get("matchConstraints") or {}
     spaces = constraints.get("namespaceSelector")
-    if policy.namespace:
-        own = {"key": _NAMESPACE_NAME, "operator": "In", "values": [policy.namespace]}
-        spaces = {"matchExpressions": [own]}
     return {
-        "namespaceSelector": _united(spaces, settings.namespace_selector),
+        "namespaceSelector": selector_within(policy.namespace, settings)
+        if policy.namespace
+        else _united(spaces, settings.namespace_selector),
         "objectSelector": _united(constraints.get("objectSelector"), settings.object_selector),
     }
+
+
+def selector_within(namespace: str, settings: Configuration) -> dict[str, Any]:
+    """Return the namespace selector of a webhook that serves policies of one namespace and no others.
+
+    INVARIANT: such a webhook is never asked for another namespace: its conditions and its failure policy are a tenant's, and the API
+    server refuses a request of which a condition cannot be evaluated.
+    """
+    own = {"key": _NAMESPACE_NAME, "operator": "In", "values": [namespace]}
+    return _united({"matchExpressions": [own]}, settings.namespace_selector)
 
 
 def _united(one: Block | None, other: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from engine.reach import OWN_GROUP, POLICY_GROUPS
 from .address import Address
 from .admission_rules import admission_rules
 from .audit_events import SHOWN_CHANGES, SHOWN_DELETIONS
-from .cel_webhooks import cel_webhooks
+from .cel_webhooks import cel_webhooks, selector_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -194,15 +194,19 @@ def _webhook(
     address: Address,
 ) -> Object:
     policies = [policy.policy for one in sets for policy in one.policies]
-    asked = [seconds for policy in policies if (seconds := timeout_of(policy)) is not None]
-    own = match_conditions(policies[0]) if "/" in lane_name else ()
+    asked = [timeout_of(policy) or _SECONDS for policy in policies]
+    is_own = "/" in lane_name
+    own = match_conditions(policies[0]) if is_own else ()
+    within = policies[0].namespace if is_own else ""
     failure_policy = IGNORE if lane_name.partition("/")[0] == IGNORE.lower() else FAIL
     made = {
         **_head(_name(stage, lane_name), failure_policy),
         "clientConfig": address.client_config(f"/{stage}/{lane_name}"),
         "rules": rules,
         "timeoutSeconds": min(max(asked, default=_SECONDS), _MOST_SECONDS),
-        "namespaceSelector": dict(settings.namespace_selector or {}),
+        "namespaceSelector": selector_within(within, settings)
+        if within
+        else dict(settings.namespace_selector or {}),
         "objectSelector": dict(settings.object_selector or {}),
     }
     conditions = [*settings.match_conditions, *own, *_bootstrap(rules, settings)]

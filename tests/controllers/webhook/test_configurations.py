@@ -11,7 +11,7 @@ from controllers.runtime.webhook_routes import build_routes
 from controllers.store.policies import read_policy
 from controllers.webhook.address import Address
 from controllers.webhook.admission_rules import unknown_kinds
-from controllers.webhook.configurations import configurations
+from controllers.webhook.configurations import RESOURCE_VALIDATING, configurations
 from engine import vocabulary
 from engine.evaluate import compile_policy
 from tests.controllers.kube.fake import FakeClient
@@ -103,6 +103,32 @@ def test_kinds_of_one_group_and_scope_share_a_rule_and_others_do_not() -> None:
         rule("apiextensions.k8s.io", ["customresourcedefinitions"], "*"),
         rule("apps", ["deployments"]),
     ]
+
+
+def test_a_policy_of_a_namespace_does_not_hurry_the_others() -> None:
+    quick = namespaced(policy("ConfigMap", webhookTimeoutSeconds=1))
+
+    for policies, seconds in (((quick,), 1), ((quick, policy("Pod", name="q")), 10)):
+        [webhook] = made(*policies)[RESOURCE_VALIDATING]["webhooks"]
+        assert webhook["timeoutSeconds"] == seconds
+
+
+def test_conditions_of_a_policy_of_a_namespace_are_tested_for_no_other_one() -> None:
+    conditions = {
+        "matchConditions": [{"name": "c", "expression": "object.metadata.labels.x == ''"}]
+    }
+    settings = {"webhooks": '[{"namespaceSelector": {"matchLabels": {"a": "b"}}}]'}
+    own, wide = (
+        policy("ConfigMap", name=name, webhookConfiguration=conditions) for name in ("own", "wide")
+    )
+
+    asked = made(namespaced(own), wide, settings=settings)[RESOURCE_VALIDATING]["webhooks"]
+    by_name = {one["name"].rpartition("-")[2]: one["namespaceSelector"] for one in asked}
+    only = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["shop"]}
+    assert by_name == {
+        "own": {"matchLabels": {"a": "b"}, "matchExpressions": [only]},
+        "wide": {"matchLabels": {"a": "b"}},
+    }
 
 
 def test_a_policy_of_a_namespace_asks_for_nothing_that_lies_outside() -> None:
