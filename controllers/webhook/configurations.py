@@ -46,6 +46,7 @@ MUTATING: Final = "MutatingWebhookConfiguration"
 _ALL: Final = "all"
 """Keeps the enforcer of AKS from adding selectors of its own, as upstream does."""
 
+_LONGEST_NAME: Final = 253
 _SECONDS, _MOST_SECONDS, _NOTE_SECONDS = 10, 30, 5
 _TTL: Final = "cleanup.kyverno.io/ttl"
 
@@ -221,7 +222,7 @@ def _name(stage: str, lane_name: str) -> str:
 
 
 def _told_apart(webhooks: Iterable[_Placed]) -> list[Object]:
-    """Return webhooks by name: upstream's, with a digest where several policies come to one name.
+    """Return webhooks by name: upstream's, with a digest where several policies come to one name, or one to a name too long.
 
     The API server refuses a configuration with two webhooks of one name, and with it every later policy.
     """
@@ -229,11 +230,16 @@ def _told_apart(webhooks: Iterable[_Placed]) -> list[Object]:
     often = Counter(one["name"] for _, one in placed)
     made = [
         one
-        if often[one["name"]] == 1
-        else {**one, "name": f"{one['name']}-{hashlib.sha256(place.encode()).hexdigest()[:8]}"}
+        if often[one["name"]] == 1 and len(one["name"]) <= _LONGEST_NAME
+        else {**one, "name": _with_digest(one["name"], place)}
         for place, one in placed
     ]
     return sorted(made, key=lambda one: str(one["name"]))
+
+
+def _with_digest(name: str, place: str) -> str:
+    digest = hashlib.sha256(place.encode()).hexdigest()[:8]
+    return f"{name[: _LONGEST_NAME - len(digest) - 1].rstrip('.-')}-{digest}"
 
 
 def _head(name: str, failure_policy: str) -> Object:

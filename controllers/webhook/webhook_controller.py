@@ -13,25 +13,22 @@ from typing import TYPE_CHECKING, Final
 
 from controllers.kube import Invalid, KubeError, NotFound
 from controllers.kube.accounts import SPOKEN_AS, Job
-from controllers.kube.kinds import (
-    CONFIG_MAPS,
-    MUTATING_WEBHOOKS,
-    VALIDATING_WEBHOOKS,
-)
+from controllers.kube.kinds import CONFIG_MAPS, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 from controllers.kube.reflector import Selection
 from controllers.store.policies import content_hash, is_policy
 from engine import vocabulary
 
+from .accepted_webhooks import AcceptedWebhooks, is_asked_by, kind_of
 from .address import Address
 from .caller import Callers
 from .certificates import renewed
-from .configurations import MANAGED_BY, MUTATING, configurations
+from .configurations import MANAGED_BY, configurations
 from .secrets import ensure_certificates, write_certificates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from controllers.kube import Client, Kind
+    from controllers.kube import Client
     from controllers.runtime.cluster_cache import Change
     from controllers.runtime.policy_cache import Snapshot
     from controllers.runtime.process import Runtime
@@ -75,6 +72,7 @@ class WebhookController:
         self._url = url
         self._loaded = loaded
         self._paths = paths
+        self._accepted = AcceptedWebhooks(runtime.client)
         self._stale = asyncio.Event()
         self._spreading = asyncio.Event()
         self._bundle, self._bundle_since = b"", 0.0
@@ -186,13 +184,13 @@ class WebhookController:
                 document["metadata"]["annotations"][SPOKEN_AS] = spoken_as
             return documents
 
-        left_out: set[str] = set()
+        left_out: list[Object] = []
         for number, document in enumerate(made(forwards=True)):
 
             def plain(at: int = number) -> Object:
                 return made(forwards=False)[at]
 
-            left_out |= await self._put(document, plain)
+            left_out += await self._put(document, plain)
         runtime.configured.set(_digests(snapshot, left_out))
         if self._paths is not None and address.shared is not None:
             await self._paths.written(address.shared.current)
@@ -214,30 +212,26 @@ class WebhookController:
             callers=callers.mode.value,
         )
 
-    async def _put(self, document: Object, plain: Callable[[], Object]) -> set[str]:
-        """Write one configuration; return names of webhooks that the server does not accept and that are left out.
+    async def _put(self, document: Object, plain: Callable[[], Object]) -> list[Object]:
+        """Write one configuration; return the webhooks that the server does not accept and that are left out.
 
-        A policy with match conditions that no server takes must not keep all others from being enforced. `plain` is the
-        configuration without the conditions that we test as well.
+        INVARIANT: what one policy says never keeps another one from being enforced. `plain` is the configuration without the
+        conditions that we test as well.
         """
         try:
             await self._write(document)
         except Invalid as error:
-            unconditional = plain()
-            if unconditional != document:
-                _log.warning("match conditions are tested by us alone: %s", error.message)
-                return await self._put(unconditional, lambda: unconditional)
-            picky = [one for one in document["webhooks"] if "-finegrained-" in one["name"]]
-            if not picky:
+            taken, refused = await self._accepted.among(document, plain()["webhooks"])
+            if taken == document["webhooks"]:
                 raise
-            _log.warning("webhooks with match conditions are left out: %s", error.message)
-            rest = [one for one in document["webhooks"] if one not in picky]
-            await self._write({**document, "webhooks": rest})
-            return {one["clientConfig"].get("url") or one["clientConfig"]["service"]["path"] for one in picky}  # fmt: skip
-        return set()
+            shown = ", ".join(one["name"] for one in refused) or "nothing"
+            _log.warning("left out of a webhook configuration is %s: %s", shown, error.message)
+            await self._write({**document, "webhooks": taken})
+            return refused
+        return []
 
     async def _write(self, document: Object) -> None:
-        kind = _kind_of(document)
+        kind = kind_of(document)
         client, metadata = self._runtime.client, document["metadata"]
         # A conflict ends the round. INVARIANT: what a round ends with is what every configuration says.
         try:
@@ -248,10 +242,6 @@ class WebhookController:
         wanted = _merged(old, document)
         if wanted != old:
             await client.update(kind, wanted)
-
-
-def _kind_of(document: Object) -> Kind:
-    return MUTATING_WEBHOOKS if document["kind"] == MUTATING else VALIDATING_WEBHOOKS
 
 
 def _merged(old: Object, document: Object) -> Object:
@@ -268,13 +258,13 @@ def _merged(old: Object, document: Object) -> Object:
     return wanted
 
 
-def _digests(snapshot: Snapshot, left_out: set[str]) -> dict[str, str]:
+def _digests(snapshot: Snapshot, left_out: Sequence[Object]) -> dict[str, str]:
     """Return the policies that are asked for by now, each with the digest of what it says."""
     return {
         key: content_hash(one.policy.raw)
         for key, one in snapshot.judged.items()
         if one.rules or not snapshot.is_native(key)
-        if not any(path.endswith(f"/finegrained/{key}") for path in left_out)
+        if not any(is_asked_by(webhook, one.policy) for webhook in left_out)
     }
 
 

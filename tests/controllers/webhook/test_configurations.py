@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from controllers.kube import Discovery, Kind
@@ -103,6 +104,19 @@ def test_kinds_of_one_group_and_scope_share_a_rule_and_others_do_not() -> None:
         rule("apiextensions.k8s.io", ["customresourcedefinitions"], "*"),
         rule("apps", ["deployments"]),
     ]
+
+
+def test_webhooks_of_policies_with_long_names_have_names_that_a_server_takes() -> None:
+    condition = {"matchConditions": [{"name": "c", "expression": "true"}]}
+    names = [f"{'a' * 200}.{'b' * 39}.{'c' * length}" for length in (10, 12)]
+    policies = [policy("Pod", name=name, webhookConfiguration=condition) for name in names]
+
+    asked = [one["name"] for one in made(*policies)[RESOURCE_VALIDATING]["webhooks"]]
+    assert len(set(asked)) == len(policies)
+    assert all(
+        len(name) <= 253 and re.fullmatch(r"([a-z0-9]([-a-z0-9]*[a-z0-9])?\.?)+", name)
+        for name in asked
+    )
 
 
 def test_a_policy_of_a_namespace_does_not_hurry_the_others() -> None:

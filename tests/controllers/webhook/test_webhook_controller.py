@@ -16,7 +16,9 @@ from controllers.kube.informers import Informers
 from controllers.kube.kinds import (
     CLUSTER_POLICIES,
     MUTATING_WEBHOOKS,
+    NAMESPACED_VALIDATING_POLICIES,
     SECRETS,
+    VALIDATING_POLICIES,
     VALIDATING_WEBHOOKS,
 )
 from controllers.runtime.cluster_cache import WATCHED, ClusterCache
@@ -57,9 +59,9 @@ NAMES = ["kyverno-svc.kyverno.svc"]
 class Kept:
     """A webhook_controller on a client in memory, and what it loaded."""
 
-    def __init__(self) -> None:
+    def __init__(self, client: type[FakeClient] = FakeClient) -> None:
         self.clock = ManualClock(NOW)
-        self.client = FakeClient(clock=self.clock)
+        self.client = client(clock=self.clock)
         metrics = Metrics()
         discovery = Discovery(self.client)
         self.cache = ClusterCache(discovery, metrics)
@@ -91,8 +93,8 @@ class Kept:
 
 
 @asynccontextmanager
-async def kept(*, ready: bool = True, leads: bool = True):
-    stage = Kept()
+async def kept(*, ready: bool = True, leads: bool = True, client: type[FakeClient] = FakeClient):
+    stage = Kept(client)
     await stage.cache.discovery.refresh()
     if ready:
         for kind in WATCHED:
@@ -209,19 +211,95 @@ def test_a_server_that_fails_is_tried_again() -> None:
     run(test)
 
 
-def test_match_conditions_that_no_server_takes_do_not_stop_other_policies() -> None:
+class Strict(FakeClient):
+    """Refuses, as an API server does, a whole configuration for one word in one of its webhooks."""
+
+    refused = "broken"
+
+    async def create(self, kind: Any, obj: Any, **options: Any) -> Any:
+        self._check(obj)
+        return await super().create(kind, obj, **options)
+
+    async def update(self, kind: Any, obj: Any, **options: Any) -> Any:
+        self._check(obj)
+        return await super().update(kind, obj, **options)
+
+    def _check(self, obj: Any) -> None:
+        self.seen = [*getattr(self, "seen", ()), obj["metadata"]["name"]]
+        if any(self.refused in str({**one, "name": ""}) for one in obj.get("webhooks") or ()):
+            raise Invalid("it is broken")
+
+
+BROKEN = {"webhookConfiguration": {"matchConditions": [{"name": "x", "expression": "broken("}]}}
+FINE = {"webhookConfiguration": {"matchConditions": [{"name": "x", "expression": "true"}]}}
+
+
+def in_cel(name: str, namespace: str = "", **constraints: Any) -> dict[str, Any]:
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["pods"],
+    }
+    return {
+        "apiVersion": "policies.kyverno.io/v1",
+        "kind": "NamespacedValidatingPolicy" if namespace else "ValidatingPolicy",
+        "metadata": {"name": name, **({"namespace": namespace} if namespace else {})},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule], **constraints},
+            "validations": [{"expression": "true"}],
+        },
+    }
+
+
+def test_a_webhook_that_no_server_takes_does_not_stop_other_policies() -> None:
     async def test(stage: Kept) -> None:
-        condition = {"name": "x", "expression": "broken("}
         stage.put(policy())
-        stage.put(policy("fine", webhookConfiguration={"matchConditions": [condition]}))
-        refused = Invalid("compilation failed")
-        stage.client.fail("create", refused, resource=VALIDATING_WEBHOOKS.plural)
-        stage.client.fail("update", refused, resource=VALIDATING_WEBHOOKS.plural, times=9)
+        stage.put(policy("fine", **FINE))
+        stage.put(policy("wrong", **BROKEN))
+        await stage.clock.advance(1)
+        assert await stage.webhooks() == [
+            "validate.kyverno.svc-fail",
+            "validate.kyverno.svc-fail-finegrained-fine",
+        ]
+        assert sorted(stage.runtime.configured.policies) == ["fine", "team"]
+
+    run(test, client=Strict)
+
+
+def test_the_selector_of_a_tenants_policy_does_not_stop_those_of_the_cluster() -> None:
+    async def test(stage: Kept) -> None:
+        selector = {"matchLabels": {"broken": "!"}}
+        stage.cache.put(VALIDATING_POLICIES, in_cel("wide"))
+        stage.cache.put(NAMESPACED_VALIDATING_POLICIES, in_cel("p", "shop"))
+        bad = in_cel("p", "mallory", objectSelector=selector)
+        stage.cache.put(NAMESPACED_VALIDATING_POLICIES, bad)
+        await stage.clock.advance(1)
+        assert len(await stage.webhooks()) == 2
+        assert sorted(stage.runtime.configured.policies) == ["nvpol:shop/p", "vpol:wide"]
+
+    run(test, client=Strict)
+
+
+def probes(stage: Kept) -> int:
+    return sum(name.startswith("kpolicy-probe-") for name in stage.client.seen)
+
+
+def test_what_a_server_refused_is_not_put_before_it_again_until_it_says_something_else() -> None:
+    async def test(stage: Kept) -> None:
+        stage.put(policy("wrong", **BROKEN))
+        await stage.clock.advance(1)
+        assert await stage.webhooks() == []
+        assert probes(stage) == 1
+        stage.put(policy())
         await stage.clock.advance(1)
         assert await stage.webhooks() == ["validate.kyverno.svc-fail"]
-        assert list(stage.runtime.configured.policies) == ["team"]
+        assert probes(stage) == 2
+        stage.put(policy("wrong", **FINE))
+        await stage.clock.advance(1)
+        assert len(await stage.webhooks()) == 2
 
-    run(test)
+    run(test, client=Strict)
 
 
 def test_everybody_ends_up_with_the_certificates_of_whoever_came_first() -> None:
