@@ -34,14 +34,14 @@ demo: $(VENV)/ready
 	@$(RUN) -m tests.demo
 
 test: $(VENV)/ready
-	$(RUN) -m pytest
+	$(RUN) -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 coverage: $(VENV)/ready
 	$(RUN) -m tests.branches
 
 e2e: $(VENV)/ready
 	@$(RUN) -m tests.packaging --prove
-	@$(RUN) -m tests.e2e
+	@$(RUN) -m tests.e2e --jobs 2
 
 proofs: $(VENV)/ready
 	@$(RUN) -m tests.e2e.proofs

@@ -16,12 +16,18 @@ settings.load_profile("kpolicy")
 PUBLISHED = re.compile(r"KPOLICY_(?:SHARED|CONFORMANCE)")
 """What the reason of a skipped test names where published files that it reads are not beside the clone."""
 
+COUNTED = "counted"
+"""The property by which a test says how much it tried; `record_property` carries it from whatever process the test ran in."""
+
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Say in the last line how many tests were skipped for want of published files."""
+    """Say what tests counted, and in the last line how many were skipped for want of published files."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     skipped = reporter.stats.get("skipped", ()) if reporter is not None else ()
     if reporter is not None and "passed" in reporter.stats:
+        for test in (*reporter.stats["passed"], *reporter.stats.get("failed", ())):
+            for line in (text for key, text in test.user_properties if key == COUNTED):
+                reporter.write_line(line)
         reporter.write_line(said_of([str(one.longrepr) for one in skipped]))
 
 

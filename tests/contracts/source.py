@@ -41,6 +41,7 @@ def lines_of(path: Path) -> int:
     return len(path.read_text().splitlines())
 
 
+@cache
 def comments(path: Path) -> list[tuple[int, str]]:
     """Return line and text of every comment."""
     tokens = tokenize.generate_tokens(io.StringIO(path.read_text()).readline)

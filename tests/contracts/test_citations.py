@@ -22,6 +22,7 @@ def rows() -> frozenset[str]:
     )
 
 
+@cache
 def words() -> list[tuple[str, str]]:
     """Return the comments and docstrings of all files, each with its place."""
     found = []

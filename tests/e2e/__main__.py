@@ -1,16 +1,18 @@
-"""`python -m tests.e2e [--tier sandbox|real] [SCENARIO…]`: run scenarios with kubectl, on a fresh server each.
+"""`python -m tests.e2e [--tier sandbox|real] [--jobs N] [SCENARIO…]`: run scenarios with kubectl, on a fresh server each.
 
-Prints every step with its seconds. Without Go, and without programs that were built before, the real tier says so and the exit
-code is 1.
+Prints every step with its seconds. With several jobs that many scenarios run beside each other, each in a process of its own, and
+each is printed when it ends. Without Go, and without programs that were built before, the real tier says so and the exit code is 1.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,6 +41,8 @@ _WRITTEN_IN_CODE = {
     ),
 }
 """Title and player of what no file can tell."""
+_ALONE = {REPLICAS}
+"""What measures how long a change of leaders takes has the machine to itself."""
 
 
 def main() -> int:
@@ -46,23 +50,49 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.e2e", description=__doc__)
     parser.add_argument("--tier", choices=(tiers.SANDBOX, tiers.REAL), action="append")
     parser.add_argument("--keep", action="store_true", help="keep the folders with logs")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="scenarios at a time")
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO")
     args = parser.parse_args()
     there = [*scenario.names(), *_WRITTEN_IN_CODE]
     wanted = args.scenarios or there
     if unknown := set(wanted) - set(there):
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(there)}")
-    failed = 0
+    programs = None
     places = args.tier or [tiers.SANDBOX, tiers.REAL]
-    for tier in places:
+    if tiers.REAL in places:
         try:
-            programs = binaries.ready() if tier == tiers.REAL else None
+            programs = binaries.ready()
         except binaries.ToolMissingError as reason:
             sys.exit(f"error: {reason}")
-        failed += sum(not _passes(tier, name, programs, keep=args.keep) for name in wanted)
-    total = len(wanted) * len(places)
-    print(f"{total - failed} passed, {failed} failed")
+    runs = [(tier, name) for tier in places for name in wanted]
+    if args.jobs > 1:
+        failed = _beside_each_other(runs, args.jobs, keep=args.keep)
+    else:
+        failed = sum(
+            not _passes(tier, name, programs if tier == tiers.REAL else None, keep=args.keep)
+            for tier, name in runs
+        )
+    print(f"{len(runs) - failed} passed, {failed} failed")
     return 1 if failed else 0
+
+
+def _beside_each_other(runs: list[tuple[str, str]], jobs: int, *, keep: bool) -> int:
+    """Run each in a process of its own, `jobs` at a time, print what it printed, and return how many failed."""
+    beside = [one for one in runs if one[1] not in _ALONE]
+    with ThreadPoolExecutor(jobs) as pool:
+        codes = list(pool.map(lambda one: _in_a_process(*one, keep=keep), beside))
+    codes += [_in_a_process(*one, keep=keep) for one in runs if one[1] in _ALONE]
+    return sum(code != 0 for code in codes)
+
+
+def _in_a_process(tier: str, name: str, *, keep: bool) -> int:
+    words = [sys.executable, "-m", "tests.e2e", "--tier", tier, *(["--keep"] if keep else []), name]
+    done = subprocess.run(
+        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    told, _, _ = done.stdout.rstrip().rpartition("\n")
+    print(told if done.returncode == 0 else done.stdout, flush=True)
+    return done.returncode
 
 
 def _passes(tier: str, name: str, programs: binaries.Binaries | None, *, keep: bool) -> bool:

@@ -15,6 +15,7 @@ from engine import exceptions
 from engine.codes import binding, minting
 from engine.grants import approvals, lifecycle
 from engine.grants.cause import Granted
+from tests.conftest import COUNTED
 
 from . import granting, redeeming
 from .granting import ROBOT, Granting
@@ -45,12 +46,11 @@ def promise(found: Found[Any]) -> str:
 @pytest.mark.parametrize(
     ("model", "depth"), list(models()), ids=[model.name for model, _ in models()]
 )
-def test_every_interleaving_keeps_the_promises(model, depth, capsys):
+def test_every_interleaving_keeps_the_promises(model, depth, record_property):
     granting.forget()
     found = search(model, depth)
 
-    with capsys.disabled():
-        print(f"\n  {found}", end="")
+    record_property(COUNTED, f"  {found}")
     assert found.break_ is None, str(found.break_)
     assert found.interleavings > 10_000
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.conftest import COUNTED
 from tests.matrix import ways_past
 from tests.matrix.actors import ANYBODY, CONTROL, FOREIGN, OWN, PEOPLE
 from tests.matrix.cells import Cell, Fate
@@ -18,6 +19,7 @@ from tests.matrix.ways import WAYS
 from tests.matrix.ways_of_cel import WAYS_OF_CEL
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.matrix.place import Place
@@ -28,12 +30,11 @@ LEAST_ALLOWED = 0.02
 
 @pytest.mark.timeout(1800)
 def test_nobody_gets_through_us_what_he_may_not_do_himself(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     cells = [*asyncio.run(_played(tmp_path / "a")), *asyncio.run(_by_path(tmp_path / "b"))]
 
-    with capsys.disabled():
-        print(f"\n{told(cells)}")
+    record_property(COUNTED, told(cells))
     assert [str(cell) for cell in cells if cell.fate is Fate.WRONG] == []
     happened = Counter(cell.way for cell in cells if cell.fate is Fate.ALLOWED)
     assert happened.total() > LEAST_ALLOWED * len(cells)

@@ -255,6 +255,7 @@ def test_nesting_without_end_is_refused() -> None:
         ("k8s://ns/cosign", "secret `ns/cosign` is not known"),
         (certificate_pem(PrivateSigstore().root), "use `certificates`"),
     ],
+    ids=["empty", "no PEM", "broken PEM", "PGP", "AWS", "Secret", "certificate"],
 )
 def test_a_bad_key_is_an_error_of_the_rule(text: str, reason: str) -> None:
     outcome = judge(key_signed(OBJECT, ALICE), {"keys": {"publicKeys": text}})
@@ -421,6 +422,7 @@ def test_messages_in_archive_form_are_read(form: int, name: str) -> None:
         b"\xff\xfe",
         b"[" * 100_000,
     ],
+    ids=range(12),
 )
 def test_unreadable_messages_never_pass_and_never_raise(message: bytes) -> None:
     outcome = judge(archive_signed(OBJECT, message), keys(ALICE))
