@@ -103,8 +103,8 @@ def is_granted(obj: Object) -> bool:
     )
 
 
-def _of_nobody(target: Target) -> str:
-    """Return what is out of every policy's reach about a target, empty where nothing is."""
+def _of_nobody(target: Target) -> str | None:
+    """Return what is out of every policy's reach about a target, None where nothing is."""
     group, kind = target.group, target.kind
     if _is_of_nobody(group, kind):
         return f"objects of {OWN_GROUP}" if group == OWN_GROUP else f"objects of kind {kind}"
@@ -112,7 +112,7 @@ def _of_nobody(target: Target) -> str:
         return "an exception that carries a grant"
     if group == ADMISSION_GROUP and _is_our_configuration(target):
         return f"{kind or 'an object'} `{target.name}`, which guards what people decide"
-    return ""
+    return None
 
 
 def _is_of_nobody(group: str | None, kind: str) -> bool:
@@ -131,20 +131,20 @@ def _is_marked_ours(obj: Object) -> bool:
     return vocabulary.OWNER in _map(_map(obj.get("metadata")).get("annotations"))
 
 
-def _outside(effect: Effect, target: Target, within: str) -> str:
-    """Return what lies outside a namespaced policy's reach about a target, empty where nothing does."""
+def _outside(effect: Effect, target: Target, within: str) -> str | None:
+    """Return what lies outside a namespaced policy's reach about a target, None where nothing does."""
     group, kind = target.group, target.kind
     if group in GUARDED_GROUPS:
         return f"policies, exceptions or configurations of admission, as `{kind or group}` is"
     if _is_cluster_scoped(target):
         is_own = (group, kind, target.name) == ("", "Namespace", within)
         if effect is Effect.LOOK_UP and is_own:
-            return ""
+            return None
         return f"`{kind}`, which is of no namespace"
     if target.namespace is not None and target.namespace != within:
         place = f"of namespace `{target.namespace}`" if target.namespace else "of all namespaces"
         return f"objects {place}"
-    return ""
+    return None
 
 
 def _is_cluster_scoped(target: Target) -> bool:

@@ -106,10 +106,7 @@ def _records(namespace: str) -> Object:
     """Guard the audit trail and what became of uses: the account that keeps them, and for deletions nobody."""
     return _policy(
         "kpolicy-records",
-        {
-            **_rule(GROUP, VERSION, "auditsegments", "CREATE", "UPDATE", "DELETE"),
-            "resources": ["auditsegments", "codeuses/status"],
-        },
+        _rule(GROUP, VERSION, "auditsegments codeuses/status", "CREATE", "UPDATE", "DELETE"),
         [
             (f"object == null ? {_CLEARED_AWAY} : {_is(namespace, Job.GRANTS)}",
              "records are for the controllers to write"),
@@ -122,10 +119,7 @@ def _uses_and_notes(namespace: str) -> Object:
     kept = _is(namespace, Job.GRANTS)
     return _policy(
         "kpolicy-uses-and-notes",
-        {
-            **_rule(GROUP, VERSION, "codeuses", "CREATE", "UPDATE", "DELETE"),
-            "resources": ["codeuses", "auditnotes"],
-        },
+        _rule(GROUP, VERSION, "codeuses auditnotes", "CREATE", "UPDATE", "DELETE"),
         [
             (f"oldObject == null ? {_is(namespace, Job.ADMISSION)} : ({kept} || (object == null && {_CLEARED_AWAY}))",
              "records are for the controllers to write"),
@@ -329,12 +323,13 @@ def _segments() -> Object:
     )  # fmt: skip
 
 
-def _rule(group: str, version: str, resource: str, *operations: str) -> Object:
+def _rule(group: str, version: str, resources: str, *operations: str) -> Object:
+    """Return the rule of a guard; several resources stand with spaces between them."""
     return {
         "apiGroups": [group],
         "apiVersions": [version],
         "operations": list(operations),
-        "resources": [resource],
+        "resources": resources.split(),
     }
 
 

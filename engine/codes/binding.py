@@ -81,10 +81,7 @@ def fingerprint(violations: Iterable[tuple[str, str, Json]], images: Iterable[st
 
     Their order does not count. A change elsewhere in the object keeps the fingerprint; another value or image does not.
     """
-    found = [
-        compact_json([rule, path, value]).encode("utf-8", "surrogatepass")
-        for rule, path, value in violations
-    ]
+    found = [compact_json([rule, path, value]).encode() for rule, path, value in violations]
     listed = [image.encode("utf-8", "surrogatepass") for image in {*images}]
     digest = hashlib.sha256()
     for part in (*sorted(found), b"images", *sorted(listed)):

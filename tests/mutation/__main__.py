@@ -110,6 +110,7 @@ _AUDIT = Part(
     ("engine/audit.py", "controllers/store/audit.py"),
     (
         "tests/engine/audit",
+        "tests/controllers/store/test_audit_trail.py",
         "tests/controllers/loops/test_auditing.py",
         "tests/controllers/loops/test_code_upkeep.py",
         "tests/controllers/loops/test_grants.py",

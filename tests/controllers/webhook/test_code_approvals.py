@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
 import pytest
 
 from controllers.kube.kinds import CODE_USES, ONE_TIME_CODES
+from controllers.webhook.approvals import Approval, Approvals
 from controllers.webhook.one_time_codes import NOT_ACCEPTED
+from engine.codes import Key, mint
 from engine.codes.requests import (
     approval_name,
     approval_of,
@@ -21,6 +24,8 @@ from engine.codes.requests import (
 )
 from engine.grants.blocks import Block, read_block_id
 from engine.record import replace
+from tests.controllers.kube.fake import FakeClient
+from tests.engine.codes.test_codes import BOUND
 
 from .code_gate import CHIP, CODE, KEY, Gate, grant_policy, message, run, with_code
 from .staging import NOW, pod, policy
@@ -123,6 +128,31 @@ def test_what_is_no_sound_approval_leads_to_no_code(change: str):
         assert (CODE.search(answer), bool(ID.search(answer))) == (None, True)
 
     run(play, APPROVE)
+
+
+def test_an_approval_that_is_being_deleted_leads_to_no_code():
+    async def play(made: Gate) -> None:
+        approve(made, await request(made))
+        [stored] = made.stage.client.stored(ONE_TIME_CODES)
+        going = {"deletionTimestamp": "2026-11-21T10:18:00Z", "finalizers": ["example.org/hold"]}
+        made.stage.client.put({**stored, "metadata": {**stored["metadata"], **going}})
+        assert not CODE.search(message(await made.ask(pod())))
+        made.stage.client.put(stored)
+        assert await made.offered()
+
+    run(play, APPROVE)
+
+
+def test_an_approval_is_good_for_one_code_and_for_another_for_each_use_that_was_lost():
+    approvals = Approvals(FakeClient(), "kyverno", KEY, None)
+    key, claim = Key(3, b"k" * 32), SimpleNamespace(binding=BOUND)
+    codes = {
+        lost: approvals.codes(Approval("approval-x", 7, lost, END), claim, [key]) for lost in (0, 1)
+    }
+
+    assert codes == {0: [mint(key, BOUND, 7)], 1: [mint(key, BOUND, 7), mint(key, BOUND, 7, 1)]}
+    assert approvals.among(Approval("a", 7, 0, END), claim, [mint(key, BOUND, 7, 1)], [key]) == ""
+    assert repr(approvals) == "<Approvals in kyverno>"
 
 
 @pytest.mark.parametrize("by", ["chip", "system:serviceaccount:ci:bot", ""])

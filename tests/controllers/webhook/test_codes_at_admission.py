@@ -271,8 +271,50 @@ def test_when_the_api_server_does_not_answer_a_denial_stays_a_denial(verb: str):
         code = await made.offered()
         await made.stage.client.clock.advance(11)
         made.stage.client.fail(verb, Unreachable("gone"), times=9)
-        assert not (await made.ask(with_code(code)))["allowed"]
-        assert made.uses() == []
+        answer = await made.ask(with_code(code))
+        assert (answer["allowed"], made.uses()) == (False, [])
+        assert "needs-team" in message(answer)
+
+    run(play)
+
+
+def test_who_redeems_is_asked_about_as_the_api_server_named_them():
+    user = {"username": "chip", "uid": "u-7", "groups": ["dev"], "extra": {"team": ["a"]}}
+
+    async def play(made: Gate) -> None:
+        asked: list[Any] = []
+        code = await made.offered(user=user)
+        made.stage.client.reviews["SubjectAccessReview"] = lambda spec: asked.append(spec) or {"allowed": True}  # fmt: skip
+        assert (await made.ask(with_code(code), user=user))["allowed"]
+        about = {"verb": "redeem", "group": "kyverno.io", "resource": "clusterpolicies", "name": "team"}  # fmt: skip
+        one = {"user": "chip", "uid": "u-7", "groups": ["dev"], "extra": {"team": ["a"]}, "resourceAttributes": about}  # fmt: skip
+        assert asked
+        assert all(spec == one for spec in asked)
+
+    run(play)
+
+
+def test_a_use_is_on_record_with_its_object_and_where_its_code_came_from():
+    async def play(made: Gate) -> None:
+        code = await made.offered()
+        assert (await made.ask(with_code(code)))["allowed"]
+        [use] = made.uses()
+        target = use["spec"]["object"]
+        assert use["spec"]["code"] == "minted"
+        assert {key: target[key] for key in ("apiVersion", "kind", "namespace", "name")} == {"apiVersion": "v1", "kind": "Pod", "namespace": "shop", "name": "web"}  # fmt: skip
+
+    run(play)
+
+
+def test_a_code_fits_whatever_name_is_drawn_and_no_name_that_is_given():
+    async def play(made: Gate) -> None:
+        def drawn(name: str) -> dict[str, Any]:
+            obj = pod()
+            return {**obj, "metadata": {**obj["metadata"], "generateName": "web-", "name": name}}
+
+        code = await made.offered(drawn("web-abcde"))
+        assert not (await made.ask(with_code(code, obj=drawn("other"))))["allowed"]
+        assert (await made.ask(with_code(code, obj=drawn("web-fghij"))))["allowed"]
 
     run(play)
 

@@ -12,6 +12,7 @@ import pytest
 
 from controllers.kube import Discovery, Forbidden, ManualClock
 from controllers.kube.kinds import PODS, Kind
+from controllers.webhook.caller import Caller, current_caller
 from controllers.webhook.grants import GrantValidator
 from engine.codes.requests import CodeRequest, approval_of, request_id, request_key
 from engine.grants.blocks import Block, block_id, block_key
@@ -109,6 +110,10 @@ def test_the_id_of_a_denial_that_nobody_signed_leads_to_no_request(block: str):
 def test_a_request_by_a_denial_of_something_else_is_refused(told: Block):
     answer = ask(grant(block=block_id(told, block_key(KEY))))
     assert "the denial of spec.block was about something else" in text(answer)
+
+
+def test_a_request_for_all_rules_that_a_denial_names_is_let_through():
+    assert ask(grant(rules=["s", "r"], block=block_id(BLOCK, block_key(KEY))))["allowed"]
 
 
 def test_a_request_for_all_rules_is_not_what_a_denial_told_of():
@@ -354,3 +359,40 @@ def test_what_is_being_deleted_is_judged_until_it_is_gone():
     assert "nobody approves an own request" in text(ask(held(self_made), held(grant())))
     empty = {**POLICY, "spec": {**POLICY["spec"], "approvers": [{}]}}
     assert "names nobody" in text(ask(held(empty), held(POLICY), client=FakeClient()))
+    assert ask(held(empty), held(empty), client=FakeClient())["allowed"]
+    assert "names nobody" in text(ask(empty, empty, client=FakeClient()))
+
+
+@pytest.mark.parametrize("level", [{"users": ["bob"]}, {"groups": ["leads"]}])
+def test_a_level_of_approvers_names_users_or_groups(level: dict[str, Any]):
+    made = {**POLICY, "spec": {**POLICY["spec"], "approvers": [level]}}
+
+    assert ask(made, client=FakeClient())["allowed"]
+
+
+@pytest.mark.parametrize(
+    ("codes", "caller", "allowed"),
+    [
+        ({"mode": "off"}, Caller.NOBODY, True),
+        ({"mode": "acknowledge"}, Caller.NOBODY, False),
+        ({"mode": "acknowledge"}, Caller.CERTIFICATE, True),
+        ({"mode": "approve"}, Caller.NOBODY, False),
+        ({"mode": "approve", "strict": True}, Caller.NOBODY, True),
+    ],
+)
+def test_codes_need_an_api_server_that_proves_to_be_one_or_claims(
+    codes: dict[str, Any], caller: Caller, allowed: bool
+):
+    made = {**POLICY, "spec": {**POLICY["spec"], "codes": {**codes, "duration": "10m"}}}
+    token = current_caller.set(caller)
+    try:
+        answer = ask(made, client=FakeClient())
+    finally:
+        current_caller.reset(token)
+
+    assert answer["allowed"] is allowed
+    assert allowed or "one-time codes need an API server that proves to be one" in text(answer)
+
+
+def test_what_judges_grants_shows_no_key():
+    assert repr(GrantValidator(FakeClient(), ManualClock(NOW), KEY)) == "<GrantValidator>"

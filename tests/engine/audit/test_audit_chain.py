@@ -151,3 +151,18 @@ def test_what_is_missing_is_told_as_one_record_or_as_from_which_to_which():
 
     assert verify([one], (), KEY)[0].message == "record 3 is missing before 4"
     assert verify([three], (), KEY)[0].message == "record 3 to 5 is missing before 6"
+
+
+def test_a_record_is_hashed_with_the_one_before_as_it_always_was():
+    first = append({"actor": "ada"}, None)
+    second = append({"actor": "bob"}, Checkpoint(1, first["hash"]))
+
+    for entry, before in ((first, "0" * 64), (second, first["hash"])):
+        text = f'{before}\n{{"actor":"{entry["actor"]}","seq":{entry["seq"]}}}'
+        assert entry["hash"] == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_a_record_of_text_that_no_encoding_has_is_hashed_too():
+    after = [Checkpoint(1, odd) for odd in ("\ud800", "\ud801")]
+
+    assert append({"actor": "\ud800"}, after[0])["hash"] != append({"actor": "\ud800"}, after[1])["hash"]  # fmt: skip

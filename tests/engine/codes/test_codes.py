@@ -20,6 +20,9 @@ from engine.codes import (
     use_name,
     verify,
 )
+from engine.codes.minting import issued_code
+from engine.codes.requests import approval_name
+from engine.codes.signed import fields_of, is_signed, signed
 from engine.record import replace
 
 KEY = Key(3, b"k" * 32)
@@ -157,3 +160,36 @@ def test_every_single_character_counts(place):
 
     assert verify([KEY], BOUND, code[:place] + other + code[place + 1 :], SLOT) is None
     assert verify([KEY], BOUND, "", SLOT) is None
+
+
+def test_a_text_with_spaces_is_a_code_up_to_sixty_four_characters():
+    code = mint(KEY, BOUND, SLOT)
+
+    assert canonical(code.ljust(64)) == code
+    assert canonical(code.ljust(65)) is None
+
+
+def test_an_issued_code_is_made_of_ninety_bits_of_chance():
+    assert issued_code(b"\xff" * 12) == "Z" * 18 + "00"
+    assert issued_code(b"\0" * 11 + b"\x21") == "0" * 16 + "1100"
+    with pytest.raises(ValueError, match="too little chance"):
+        issued_code(b"\xff" * 11)
+
+
+def test_a_word_is_signed_with_sixteen_bytes_and_read_whatever_its_length():
+    for length in range(1, 9):
+        word = signed("k.", ["x" * length], b"key")
+        assert fields_of(word, "k.", 100) == ["x" * length]
+        assert is_signed(word, b"key")
+        assert len(word.rpartition(".")[2]) == 22
+        assert fields_of(word, "k.", len(word) - 1) is None
+
+
+def test_text_that_no_encoding_has_is_digested_too():
+    odd = "\ud800"
+
+    assert replace(BOUND, username=odd).bytes() != replace(BOUND, username="\ud801").bytes()
+    assert fingerprint([("r", "/a", odd)], ["x"]) != fingerprint([("r", "/a", "x")], ["x"])
+    assert fingerprint([], [odd]) != fingerprint([], ["\ud801"])
+    assert approval_name(odd) != approval_name("\ud801")
+    assert not is_signed(odd, b"key")

@@ -24,7 +24,8 @@ from engine.grants import (
     refusals,
     standing,
 )
-from engine.grants.lifecycle import OPEN, SETTLING, warnings_of
+from engine.grants.approvals import cannot_decide
+from engine.grants.lifecycle import OPEN, SETTLING, exhaustion_of, status_of, warnings_of
 from engine.record import replace
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -401,3 +402,68 @@ def test_what_ends_by_itself_is_ended_by_us_and_says_why():
     spent = grant(vote("bob"), status=used.fields(), uses=2)
     over = next_status(spent, policy(), Facts(NOW + HOUR, 2, NOW))
     assert (over.state, over.ended_by, over.message) == ("exhausted", "kpolicy", "used 2 times")
+
+
+def test_who_may_not_decide_is_told_why_and_others_nothing():
+    asked = grant(vote("bob"))
+    nobody = frozenset()
+
+    assert (
+        cannot_decide("ada", frozenset({"leads"}), asked, policy(), "approve") == "an own request"
+    )
+    assert cannot_decide("ada", nobody, asked, None, "approve") == "an own request"
+    assert cannot_decide("eve", nobody, asked, policy(), "deny") == "no approver of grantpolicy/default"  # fmt: skip
+    assert cannot_decide("bob", nobody, asked, policy(), "approve") == "decided so already"
+    assert cannot_decide("bob", nobody, asked, policy(), "deny") == ""
+    assert cannot_decide("cyd", nobody, asked, policy(), "approve") == ""
+    assert cannot_decide("eve", nobody, asked, None, "approve") == ""
+
+
+@pytest.mark.parametrize("end", [None, "revoke"])
+def test_a_status_is_read_as_it_was_written(end):
+    active = grant(vote("bob"), status=run(vote("bob")).fields())
+    decisions = [vote("bob"), {**vote("bob", end), "comment": "enough"}] if end else [vote("bob")]
+    status = next_status(grant(*decisions, status=active.status), policy(), Facts(NOW + HOUR))
+
+    assert status.state == ("revoked" if end else "active")
+    assert status_of(grant(status=status.fields())) == status
+    assert status_of(grant()).state == status_of(grant(status={"state": ""})).state == "draft"
+
+
+def test_a_refused_request_is_denied_by_us():
+    denied = next_status(grant(), None, Facts(NOW))
+
+    assert (denied.state, denied.ended_by) == ("denied", "kpolicy")
+    assert denied.message == "refused: no grant policy fits"
+
+
+def test_a_grant_is_used_up_five_seconds_after_its_last_use_and_not_before():
+    asked = grant(vote("bob"), uses=3)
+
+    assert exhaustion_of(asked, Facts(NOW, 2, NOW)) is None
+    assert exhaustion_of(asked, Facts(NOW, 3, NOW)) == NOW + timedelta(seconds=5)
+    assert exhaustion_of(asked, Facts(NOW, 4, None)) == NOW
+    assert exhaustion_of(grant(vote("bob")), Facts(NOW, 9, NOW)) is None
+
+
+def test_a_grant_that_nobody_uses_ends_by_us():
+    idle = {"idle": "1h"}
+    active = grant(vote("bob"), status=run(vote("bob"), **idle).fields(), **idle)
+    over = next_status(active, policy(), Facts(NOW + 2 * HOUR))
+
+    assert (over.state, over.ended_by) == ("idle-expired", "kpolicy")
+    assert over.message == "not used for too long"
+
+
+def test_nobody_is_warned_of_a_grant_that_has_not_begun_or_has_no_end():
+    begun = run(vote("bob"))
+
+    assert warnings_of(begun) != []
+    assert warnings_of(replace(begun, starts_at=None)) == []
+    assert warnings_of(replace(begun, expires_at=None)) == []
+
+
+def test_every_end_is_final_by_its_name():
+    ends = "expired revoked dropped idle-expired exhausted denied withdrawn timed-out"
+
+    assert frozenset(ends.split()) == FINAL
