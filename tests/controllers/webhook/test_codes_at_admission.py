@@ -284,10 +284,23 @@ def test_who_redeems_is_asked_about_as_the_api_server_named_them():
     async def play(made: Gate) -> None:
         asked: list[Any] = []
         code = await made.offered(user=user)
-        made.stage.client.reviews["SubjectAccessReview"] = lambda spec: asked.append(spec) or {"allowed": True}  # fmt: skip
+        made.stage.client.reviews["SubjectAccessReview"] = lambda spec: (
+            asked.append(spec) or {"allowed": True}
+        )
         assert (await made.ask(with_code(code), user=user))["allowed"]
-        about = {"verb": "redeem", "group": "kyverno.io", "resource": "clusterpolicies", "name": "team"}  # fmt: skip
-        one = {"user": "chip", "uid": "u-7", "groups": ["dev"], "extra": {"team": ["a"]}, "resourceAttributes": about}  # fmt: skip
+        about = {
+            "verb": "redeem",
+            "group": "kyverno.io",
+            "resource": "clusterpolicies",
+            "name": "team",
+        }
+        one = {
+            "user": "chip",
+            "uid": "u-7",
+            "groups": ["dev"],
+            "extra": {"team": ["a"]},
+            "resourceAttributes": about,
+        }
         assert asked
         assert all(spec == one for spec in asked)
 
@@ -301,7 +314,12 @@ def test_a_use_is_on_record_with_its_object_and_where_its_code_came_from():
         [use] = made.uses()
         target = use["spec"]["object"]
         assert use["spec"]["code"] == "minted"
-        assert {key: target[key] for key in ("apiVersion", "kind", "namespace", "name")} == {"apiVersion": "v1", "kind": "Pod", "namespace": "shop", "name": "web"}  # fmt: skip
+        assert {key: target[key] for key in ("apiVersion", "kind", "namespace", "name")} == {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "namespace": "shop",
+            "name": "web",
+        }
 
     run(play)
 

@@ -165,4 +165,7 @@ def test_a_record_is_hashed_with_the_one_before_as_it_always_was():
 def test_a_record_of_text_that_no_encoding_has_is_hashed_too():
     after = [Checkpoint(1, odd) for odd in ("\ud800", "\ud801")]
 
-    assert append({"actor": "\ud800"}, after[0])["hash"] != append({"actor": "\ud800"}, after[1])["hash"]  # fmt: skip
+    assert (
+        append({"actor": "\ud800"}, after[0])["hash"]
+        != append({"actor": "\ud800"}, after[1])["hash"]
+    )

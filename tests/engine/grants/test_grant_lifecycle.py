@@ -412,7 +412,10 @@ def test_who_may_not_decide_is_told_why_and_others_nothing():
         cannot_decide("ada", frozenset({"leads"}), asked, policy(), "approve") == "an own request"
     )
     assert cannot_decide("ada", nobody, asked, None, "approve") == "an own request"
-    assert cannot_decide("eve", nobody, asked, policy(), "deny") == "no approver of grantpolicy/default"  # fmt: skip
+    assert (
+        cannot_decide("eve", nobody, asked, policy(), "deny")
+        == "no approver of grantpolicy/default"
+    )
     assert cannot_decide("bob", nobody, asked, policy(), "approve") == "decided so already"
     assert cannot_decide("bob", nobody, asked, policy(), "deny") == ""
     assert cannot_decide("cyd", nobody, asked, policy(), "approve") == ""
