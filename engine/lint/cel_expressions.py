@@ -15,6 +15,7 @@ from engine.lang.cel.errors import place
 from engine.lang.cel.values import TYPES
 
 from .findings import Finding, error, invalid, warning
+from .spelling import misspelt
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -48,6 +49,8 @@ def check_expression(
         if name not in names and name not in TYPES:
             text_of = f"undeclared reference to '{name}' (in container '')"
             yield _failed(path, source, _place_of(program, name), text_of)
+    for text_of in misspelt(_selected(program), ("request", "object", "oldObject")):
+        yield warning(path, text_of)
     if variables is not None:
         for name, at in sorted(read_variables(program).items()):
             if name not in variables:
@@ -58,6 +61,17 @@ def _failed(path: str, source: str, position: int, message: str) -> Finding:
     line, column = place(source, position)
     place_of = f"ERROR: <input>:{line}:{column}: {message}"
     return invalid(path, source, f"compilation failed: {place_of}")
+
+
+def _selected(program: Program) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of fields that an expression selects from a name, the name first."""
+    for node in walk(program.tree):
+        names: list[str] = []
+        while isinstance(node, Select):
+            names.append(node.field)
+            node = node.operand
+        if names and isinstance(node, Ident):
+            yield (node.name, *reversed(names))
 
 
 def _place_of(program: Program, name: str) -> int:

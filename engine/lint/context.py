@@ -8,7 +8,8 @@ from engine.lang import jmes
 from engine.reach import Effect, Target, out_of_reach
 from engine.requestinfo import request_info_of_template
 
-from .findings import Finding, error
+from .findings import Finding, error, warning
+from .spelling import misspelt_in_jmespath
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -57,6 +58,10 @@ def _check_loader(name: str, loader: Block, at: str) -> Iterator[Finding]:
             jmes.compile(path)
         except jmes.ExpressionError as problem:
             yield error(at, f"failed to parse JMESPath {path}: {problem.message}")
+            return
+        if name == "variable" and loader.get("value") is None:
+            for text in misspelt_in_jmespath(path):
+                yield warning(f"{at}.variable.jmesPath", text)
 
 
 def _check_variable(variable: Block, at: str) -> Iterator[Finding]:

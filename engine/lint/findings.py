@@ -17,13 +17,14 @@ Severity = Literal["error", "warning"]
 class Finding:
     """One thing that is wrong (`error`: the document is refused) or doubtful (`warning`) at a path of the document.
 
-    `is_sentence` says that the text begins with the message and not with the path, where scripts look for upstream's words.
+    `help` says what to do where that is known; `is_sentence` says that the text begins with the message and not with the path, where scripts look for upstream's words.
     """
 
     severity: Severity
     message: str
     path: str = ""
     is_sentence: bool = False
+    help: str = ""
 
     def __str__(self) -> str:
         return (
@@ -31,9 +32,9 @@ class Finding:
         )
 
 
-def error(path: str, message: str) -> Finding:
+def error(path: str, message: str, advice: str = "") -> Finding:
     """Make a finding for which the document is refused."""
-    return Finding("error", message, path)
+    return Finding("error", message, path, help=advice)
 
 
 def warning(path: str, message: str) -> Finding:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from engine.lang import jmes, wildcard
 from engine.lang.variables import template
 
-from .findings import Finding, error
+from .findings import Finding, error, warning
 from .matching import background_text
+from .spelling import misspelt_in_jmespath, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +29,7 @@ _FORBIDDEN_IN_BACKGROUND = re.compile(
     r"[^.](?:serviceAccountName|serviceAccountNamespace|request\.userInfo|request\.roles|request\.clusterRoles)\b"
 )
 _ELEMENT = re.compile(r"element(?:Index)?\b")
+_NAME = re.compile(r"\w+")
 _DYNAMIC = frozenset({"/mutate/targets", "/match", "/exclude"})
 _IDENTIFYING = ("apiVersion", "kind", "namespace", "name", "uid")
 """The fields that say which object a target is."""
@@ -51,7 +53,10 @@ def check_variables(rule: Rule, path: str, policy: Policy) -> Iterator[Finding]:
         yield from _check_element(found, path)
         if why := _unresolvable(found, allowed):
             text = f"{_PREFIX}variable substitution failed for rule {rule.name}: {why}"
-            yield error(f"{path}{_dotted(found.path)}", text)
+            yield error(f"{path}{_dotted(found.path)}", text, allowed.advice(found.text))
+        else:
+            for text in _misspelt(found.text):
+                yield warning(f"{path}{_dotted(found.path)}", text)
 
 
 class _Allowed:
@@ -60,6 +65,7 @@ class _Allowed:
     def __init__(self, roots: tuple[str, ...], names: list[str]) -> None:
         self.pattern = "|".join((*roots, _FUNCTION))
         self._is_known = re.compile("|".join((*map(re.escape, roots), _FUNCTION))).search
+        self._names = (*roots, *names)
         self.patterns = [f"{name}*" for name in names]
         self._tests = [wildcard.compiled(pattern) for pattern in self.patterns]
 
@@ -74,6 +80,22 @@ class _Allowed:
     def allows(self, expression: str) -> bool:
         """Tell whether an expression mentions a known root or starts with the name of a context entry."""
         return bool(self._is_known(expression)) or any(test(expression) for test in self._tests)
+
+    def advice(self, text: str) -> str:
+        """Return which known name the first unknown one of a text is close to, as a question; empty where there is none."""
+        for variable in template.variables_in(text):
+            expression = template.expression_of(variable)
+            name = _NAME.match(expression)
+            if name and not self.allows(expression.replace('"', "")):
+                near = nearest(name[0], self._names)
+                return f"did you mean `{near}`?" if near else ""
+        return ""
+
+
+def _misspelt(text: str) -> Iterator[str]:
+    """Yield what is misspelt in the innermost variables of a text that can be read."""
+    for variable in template.variables_in(text):
+        yield from misspelt_in_jmespath(template.expression_of(variable))
 
 
 def _check_targets(rule: Rule, path: str, policy: Policy) -> Iterator[Finding]:

@@ -162,7 +162,7 @@ def check_document(document: Document, mode: str = "strict") -> Iterator[Line]:
         yield _line(document, "error", (), error.message, error.help)
         return
     for item in findings:
-        yield _line(document, item.severity, _steps(item.path), item.message)
+        yield _line(document, item.severity, _steps(item.path), item.message, item.help)
 
 
 def _lint(doc: dict[str, Any], at: Any) -> Iterable[Any]:

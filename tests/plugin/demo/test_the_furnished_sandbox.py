@@ -85,10 +85,34 @@ def test_every_screen_has_something_to_show_for_the_requester_and_the_approver(f
 SUGGESTED = re.compile(r"(?:`|(?:^|  +)|: )((?:kubectl|\. /)[^`\n]*[^`\n.,;:\s])", re.MULTILINE)
 """A command in what a program prints: between backticks, behind a colon or spaces, or a line of its own."""
 TO_FILL_IN = re.compile(r"\b[A-Z]{3,}\b|[…<]")
-LISTS = ("violations -A", "policies", "exceptions list -A", "exceptions audit -A", "grant list -A", "otp list -A",
-         "cleanup list -A", "audit log", "audit verify", "whoami", "doctor", "sandbox status", "version")  # fmt: skip
-ASKED_WRONGLY = ("tui", "check", "grant request", "grant approve x", "violations", "vilations", "fix", "grant list --otput",
-                 "violations -A --where 'svv=high'", "grant describe nobody -n payments", "exceptions list -o no")  # fmt: skip
+LISTS = (
+    "violations -A",
+    "policies",
+    "exceptions list -A",
+    "exceptions audit -A",
+    "grant list -A",
+    "otp list -A",
+    "cleanup list -A",
+    "audit log",
+    "audit verify",
+    "whoami",
+    "doctor",
+    "sandbox status",
+    "version",
+)
+ASKED_WRONGLY = (
+    "tui",
+    "check",
+    "grant request",
+    "grant approve x",
+    "violations",
+    "vilations",
+    "fix",
+    "grant list --otput",
+    "violations -A --where 'svv=high'",
+    "grant describe nobody -n payments",
+    "exceptions list -o no",
+)
 
 
 def _suggested(said: str) -> list[str]:
@@ -98,8 +122,16 @@ def _suggested(said: str) -> list[str]:
 
 
 def _in_a_shell(folder: Path, line: str) -> tuple[int, str]:
-    done = subprocess.run(["bash", "-c", f". {folder / 'env'}\n{line}"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, check=False, cwd=folder, timeout=60)  # fmt: skip
+    done = subprocess.run(
+        ["bash", "-c", f". {folder / 'env'}\n{line}"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        cwd=folder,
+        timeout=60,
+    )
     return done.returncode, done.stdout
 
 
