@@ -21,14 +21,19 @@ if TYPE_CHECKING:
 
     from controllers.kube import Access
     from controllers.kube.kinds import Kind
+    from engine.model import Object
 
 LONGEST = 2.0
 """Seconds that a person waits for candidates after pressing a key."""
 KEPT = 30.0
 _MOST = 500
 _NAMESPACES = "namespaces"
+_ASKABLE = "askable"
+"""Policies as a grant is asked for: by what tells each from all others."""
+
 _RESOURCES = {
     "violations": ("clusterpolicies", "policies"),
+    _ASKABLE: ("clusterpolicies", "policies", "celpolicies"),
     "policies": ("clusterpolicies", "policies", "celpolicies"),
     "exceptions": ("exceptions", "celexceptions"),
     "grant": ("grants",),
@@ -49,7 +54,7 @@ def of_flag(flags: Sequence[str], words: Sequence[str]) -> list[str] | None:
 def of_names(command: str, words: Sequence[str]) -> list[str]:
     """Return the names that a command's verb may be about; asking for a grant takes policies, and everything else its own."""
     if command == "grant" and not {"approve", "deny", "withdraw", "drop", "revoke", "extend", "report", "describe", "list", "comment"} & set(words):  # fmt: skip
-        command = "violations"
+        command = _ASKABLE
     return _cached(command, words) if command in _RESOURCES else []
 
 
@@ -135,14 +140,15 @@ async def _listed(what: str, access: Access, flags: argparse.Namespace) -> list[
     client = connect(access)
     place = (
         ""
-        if what in ("otp", "violations", "policies")
+        if what in ("otp", "violations", "policies", _ASKABLE)
         else cluster.namespace_of(cluster_flags(flags), access)
     )
 
     async def names(kind: Kind) -> list[str]:
         with suppress(KubeError):
             page = await client.list(kind, place if kind.namespaced else "", limit=_MOST, metadata_only=True)  # fmt: skip
-            return [str(one["metadata"]["name"]) for one in page.items]
+            named = _askable if what == _ASKABLE else _name
+            return [named(kind, one["metadata"]) for one in page.items]
         return []
 
     try:
@@ -151,6 +157,20 @@ async def _listed(what: str, access: Access, flags: argparse.Namespace) -> list[
     finally:
         await client.close()
     return sorted({name for some in found for name in some})
+
+
+def _name(_: Kind, metadata: Object) -> str:
+    return str(metadata["name"])
+
+
+def _askable(kind: Kind, metadata: Object) -> str:
+    """Return a policy as a grant names it; of a classic one of a namespace rules follow, which are all where none do."""
+    from engine.model.kinds import identity, is_of_cel
+
+    namespace = metadata.get("namespace")
+    key = f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
+    found = identity(kind.kind, key)
+    return found if is_of_cel(found) or not namespace else f"{found}/"
 
 
 async def _kinds(client: Any, resources: Sequence[str]) -> list[Kind]:

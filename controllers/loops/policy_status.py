@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from controllers.kube import NotFound
 from controllers.kube.client import JSON_PATCH, MERGE
-from controllers.kube.kinds import CEL_POLICIES, CLUSTER_POLICIES, POLICIES
+from controllers.kube.kinds import CEL_EXCEPTIONS, CEL_POLICIES, CLUSTER_POLICIES, POLICIES
 from controllers.kube.workqueue import WorkQueue
 from controllers.store.cel_policies import cel_status, since
 from controllers.store.policies import (
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from controllers.kube import Client, Kind
     from controllers.kube.store import Change, Store
     from controllers.runtime.cluster_cache import Change as WorldChange
+    from controllers.runtime.policy_cache import BrokenException
     from controllers.runtime.process import Configured
     from controllers.store.policies import NativeState
     from engine.model import Json, Object
@@ -77,6 +78,7 @@ class PolicyStatus:
         self._failures = failures or Failures()
         self._natives = natives or NativeStates()
         self._stores: dict[Kind, Store] = {}
+        self._broken: tuple[BrokenException, ...] = ()
         self._stops: dict[Kind, Callable[[], None]] = {}
         self.queue: WorkQueue[_Place] = WorkQueue(clock=context.clock, least=0.2, most=60.0)
 
@@ -115,6 +117,11 @@ class PolicyStatus:
             self.queue.add((kind, *change.key))
 
     def _world_changed(self, change: WorldChange) -> None:
+        if change.kind == CEL_EXCEPTIONS:
+            broken = self._context.snapshot.broken
+            if broken != self._broken:
+                self._broken = broken
+                self._all()
         if is_policy(change.object):
             if change.kind not in self._stores:
                 self._acquire(change.kind)
@@ -196,6 +203,11 @@ class PolicyStatus:
             missing,
             is_asked_for=is_asked_for,
             failing=self._failures.message(policy.identity),
+            broken=[
+                f"exception {one.key} covers nothing: {one.error.message}"
+                for one in self._context.snapshot.broken
+                if (policy.name, policy.kind) in one.references
+            ],
             native=self._native(policy_key(obj), obj),
         )
 

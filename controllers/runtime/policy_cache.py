@@ -28,6 +28,7 @@ from engine.errors import EngineError
 from engine.evaluate import CompiledPolicy, compile_policy
 from engine.exceptions import CompiledException, compile_exception
 from engine.grants.cause import granted_by
+from engine.model.policy import CEL_KEY
 
 from .webhook_routes import WebhookRoutes, build_routes
 
@@ -43,13 +44,22 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokenException:
+    """An exception that does not compile and covers nothing: why, and the policies written in CEL that it names, by name and kind."""
+
+    key: str
+    error: EngineError
+    references: frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """All policies of one instant.
 
     `routes` are by path, `compiled` by policy key; of these `judged` has the rules that we judge by, without those for which the API
     server has a native policy. `problems` say why a policy (by key) or exception is not in force as
     written. `names_events` tells whether some rule is written for Events by name (they are filtered out otherwise);
-    `granted` are the grants behind exceptions of both groups, by what tells the exception from all others.
+    `broken` are the exceptions that do not compile; `granted` are the grants behind exceptions of both groups, by what tells the exception from all others.
     """
 
     routes: WebhookRoutes = field(default_factory=lambda: build_routes(()))
@@ -58,6 +68,7 @@ class Snapshot:
     problems: Mapping[str, EngineError] = field(default_factory=dict)
     exceptions: tuple[CompiledException, ...] = ()
     cel_exceptions: tuple[CompiledCelException, ...] = ()
+    broken: tuple[BrokenException, ...] = ()
     names_events: bool = False
     granted: Mapping[str, Granted] = field(default_factory=dict)
 
@@ -96,7 +107,7 @@ class PolicyCache:
         self._rules = rules or ExceptionRules()
         self._force_ignore = force_ignore
         self._objects: dict[str, tuple[str, Object]] = {}
-        self._exceptions: dict[str, tuple[str, Compiled | EngineError]] = {}
+        self._exceptions: dict[str, tuple[str, Compiled | BrokenException]] = {}
         self._known: dict[str, _Known] = {}
         self._native: set[str] = set()
         self._narrowed: dict[str, tuple[CompiledPolicy, CompiledPolicy]] = {}
@@ -147,13 +158,16 @@ class PolicyCache:
         return self._snapshot
 
     def _build(self) -> Snapshot:
-        problems = {
-            key: one for key, (_, one) in self._exceptions.items() if isinstance(one, EngineError)
+        broken = {
+            key: one
+            for key, (_, one) in sorted(self._exceptions.items())
+            if isinstance(one, BrokenException)
         }
+        problems = {key: one.error for key, one in broken.items()}
         exceptions = {
             key: (digest, one)
             for key, (digest, one) in sorted(self._exceptions.items())
-            if not isinstance(one, EngineError) and self._rules.counts(one.exception.namespace)
+            if not isinstance(one, BrokenException) and self._rules.counts(one.exception.namespace)
         }
         for key in self._objects:
             self._known[key] = self._compile(key, exceptions)
@@ -176,6 +190,9 @@ class PolicyCache:
             problems=problems,
             exceptions=_classic(one for _, one in exceptions.values()),
             cel_exceptions=_of_cel(one for _, one in exceptions.values()),
+            broken=tuple(
+                one for one in broken.values() if self._rules.counts(one.key.partition("/")[0])
+            ),
             names_events=any(_names_events(one) for one in compiled.values()),
             granted=_granted(one for _, one in exceptions.values()),
         )
@@ -248,7 +265,7 @@ def _again(source: Object | None, exceptions: tuple[Compiled, ...]) -> CompiledP
         return None
 
 
-def _compiled(obj: Object) -> Compiled | EngineError:
+def _compiled(obj: Object) -> Compiled | BrokenException:
     try:
         if not is_cel(obj):
             return compile_exception(read_exception(obj))
@@ -256,7 +273,16 @@ def _compiled(obj: Object) -> Compiled | EngineError:
 
         return compile_cel_exception(read_cel_exception(obj))
     except EngineError as error:
-        return error
+        key = exception_key(obj).removeprefix(CEL_KEY)
+        return BrokenException(key, error, _references(obj) if is_cel(obj) else frozenset())
+
+
+def _references(obj: Object) -> frozenset[tuple[str, str]]:
+    """Return what an exception that cannot be read names, as far as it can be made out."""
+    spec = obj.get("spec")
+    listed = spec.get("policyRefs") if isinstance(spec, dict) else None
+    found = [one for one in (listed if isinstance(listed, list) else ()) if isinstance(one, dict)]
+    return frozenset((str(one.get("name")), str(one.get("kind"))) for one in found)
 
 
 def _names_events(compiled: CompiledPolicy) -> bool:

@@ -128,13 +128,15 @@ def cel_status(
     *,
     is_asked_for: bool = True,
     failing: str = "",
+    broken: Sequence[str] = (),
     native: NativeState = NO_NATIVE,
 ) -> dict[str, Any]:
     """Return the status of a policy that is in force, or (with `error`) of one that is not.
 
     `missing` are rights that reports about it lack, `is_asked_for` says whether the webhook configurations have it. It is ready
     when every condition says so, and a policy that concerns no requests has none about webhooks. `failing` is what it could not
-    do to objects, if anything: upstream's status is silent about that. `native` tells of a native policy in its place.
+    do to objects, if anything: upstream's status is silent about that, and about exceptions that do not
+    compile, of which `broken` says why. `native` tells of a native policy in its place.
     """
     conditions = []
     if policy is None or error or is_admitting(policy):
@@ -146,6 +148,8 @@ def cel_status(
         conditions.append(_condition("RBACPermissionsGranted", text, now, holds=not missing))
     if failing:
         conditions.append(_condition("GenerationSucceeded", failing, now, holds=False))
+    if broken:
+        conditions.append(_condition("ExceptionsCompiled", "; ".join(broken), now, holds=False))
     is_ready = all(one["status"] == "True" for one in conditions)
     return {
         "conditionStatus": {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from engine import vocabulary
 from engine.lang import wildcard
 from engine.record import replace
+from kubectl_kpolicy.grants.arguments import resolved
 from kubectl_kpolicy.grants.commands import GrantRequest, asked_of
 from kubectl_kpolicy.grants.reach import placed, reach_of
 from kubectl_kpolicy.session import cluster
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from controllers.kube import Access, Client
+    from kubectl_kpolicy.grants.arguments import Named
     from kubectl_kpolicy.grants.commands import Subject
     from kubectl_kpolicy.grants.reach import Reach
     from kubectl_kpolicy.session.targets import Target
@@ -27,14 +29,15 @@ if TYPE_CHECKING:
 
 def show(args: argparse.Namespace) -> int:
     """Print the reach of what the words ask for; raises EngineError."""
-    subject = asked_of(request_of(GrantRequest, args))
+    written = asked_of(request_of(GrantRequest, args))
 
-    async def work(client: Client, access: Access) -> list[Target]:
-        return await placed(
-            client, subject.targets, args.namespace or access.namespace or "default"
-        )
+    async def work(client: Client, access: Access) -> tuple[list[Target], Named]:
+        namespace = args.namespace or access.namespace or "default"
+        named = await resolved(client, (written.policy, written.rules), namespace)
+        return await placed(client, written.targets, namespace), named
 
-    meant = cluster.with_client(cluster_flags(args), work)
+    meant, (policy, rules) = cluster.with_client(cluster_flags(args), work)
+    subject = replace(written, policy=policy, rules=rules)
     world, _ = read_world(list_request(args), listing_of("violations"))
     if code := check_needs(world, listing_of("violations")):
         return code

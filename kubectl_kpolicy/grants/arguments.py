@@ -165,28 +165,34 @@ async def _found(client: Client, kind: Kind, key: str) -> Object | None:
     return {"apiVersion": kind.api_version, "kind": kind.kind, **found}
 
 
-async def resolved(client: Client, ask: Ask) -> Ask:
-    """Return a request whose policy is named with its kind, where somebody wrote the name alone of one written in CEL.
+Named = tuple[str, tuple[str, ...]]
+"""A policy by its identity, and rules of it."""
+
+
+async def resolved(client: Client, asked: Named, namespace: str) -> Named:
+    """Return policy and rules, the policy with its kind where somebody wrote the name alone of one written in CEL.
 
     A classic policy of that name goes first. Raises Misuse where several others have the name.
     """
-    if is_of_cel(ask.policy) or "/" in ask.policy or has_wildcard(ask.policy) or ask.rules != ALL_RULES:  # fmt: skip
-        return ask
+    policy, rules = asked
+    if is_of_cel(policy) or "/" in policy or has_wildcard(policy) or rules != ALL_RULES:
+        return asked
     try:
-        if await _found(client, CLUSTER_POLICIES, ask.policy) is not None:
-            return ask
+        if await _found(client, CLUSTER_POLICIES, policy) is not None:
+            return asked
         alike = [
             identity(kind.kind, key)
             for kind in await celkinds.kinds(client, celkinds.POLICIES)
             if kind.kind in BY_NAME
-            and (key := f"{ask.namespace}/{ask.policy}" if kind.namespaced else ask.policy)
+            and (key := f"{namespace}/{policy}" if kind.namespaced else policy)
             and await _found(client, kind, key) is not None
         ]
     except KubeError:
-        return ask
+        return asked
     if len(alike) > 1:
-        raise Misuse(f"several policies are called `{ask.policy}`", help=f"write one of {', '.join(alike)}")  # fmt: skip
-    return replace(ask, policy=alike[0], rules=()) if alike else ask
+        several = f"several policies are called `{policy}`"
+        raise Misuse(several, help=f"write one of {', '.join(alike)}")
+    return (alike[0], ()) if alike else asked
 
 
 async def _missing_object(client: Client, grant: Grant) -> list[str]:

@@ -96,7 +96,10 @@ def _request(flags: GrantRequest) -> int:
         found = arguments.asks(base, await with_kinds(client, wanted))
         place = access.namespace or "default"
         placed = [replace(one, namespace=one.namespace or place) for one in found]
-        asked = [manifest(await resolved(client, one), who) for one in placed]
+        asked = []
+        for one in placed:
+            policy, rules = await resolved(client, (one.policy, tuple(one.rules)), one.namespace)
+            asked.append(manifest(replace(one, policy=policy, rules=rules), who))
         return await _ask(flags, client, asked)
 
     return cluster.with_client(_patient(flags), work)

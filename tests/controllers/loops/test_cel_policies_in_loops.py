@@ -317,6 +317,26 @@ def test_a_policy_says_which_rights_reports_about_it_lack_and_that_they_came():
     play(story, vpol())
 
 
+def test_an_exception_that_does_not_compile_is_told_by_the_policies_that_it_names():
+    async def story(made: Scene) -> None:
+        made.start(PolicyStatus(made.context).run())
+        await made.rest(1)
+        assert "ExceptionsCompiled" not in conditions_of(made)
+        broken = exception(matchConditions=[{"name": "x", "expression": "object.("}])
+        made.put(broken)
+        await made.rest(1)
+        status, reason, text = conditions_of(made)["ExceptionsCompiled"]
+        assert (status, reason) == ("False", "Failed")
+        assert text.startswith("exception ops/e covers nothing: ")
+        assert status_of(made)["conditionStatus"]["ready"] is False
+        assert made.stored(VALIDATING_POLICIES, "other")["status"]["conditionStatus"]["ready"]
+        made.put(exception())
+        await made.rest(1)
+        assert status_of(made)["conditionStatus"]["ready"] is True
+
+    play(story, vpol(), vpol("other"))
+
+
 def test_rights_for_reports_are_asked_of_the_account_that_writes_them():
     async def story(made: Scene) -> None:
         other = FakeClient()

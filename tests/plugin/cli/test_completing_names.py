@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from controllers.kube.kinds import CLUSTER_POLICIES, NAMESPACES
+from controllers.kube.kinds import CEL_POLICIES, CLUSTER_POLICIES, NAMESPACES
 from kubectl_kpolicy import complete, completing, entry
 from kubectl_kpolicy.output.diagnostics import ExitCode
 from kubectl_kpolicy.session.completions import COMPLETER, MARK
@@ -47,7 +47,7 @@ def asked(monkeypatch) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "what"),
     [(["policies", "list", "a"], "policies"), (["violations", "describe", "a"], "violations"), (["exceptions", "describe", "a"], "exceptions"),
-     (["grant", "approve", "a"], "grant"), (["grant", "request", "a"], "violations"), (["otp", "void", "a"], "otp"),
+     (["grant", "approve", "a"], "grant"), (["grant", "request", "a"], "askable"), (["otp", "void", "a"], "otp"),
      (["cleanup", "skip", "a"], "cleanup"), (["cleanup", "list", "-n", "a"], "namespaces"), (["violations", "--namespace", "a"], "namespaces")],
 )  # fmt: skip
 def test_names_are_those_of_what_the_verb_is_about(asked: list[str], words, what: str) -> None:
@@ -109,11 +109,21 @@ def test_names_come_from_a_live_cluster(tmp_path: Path, capsys, monkeypatch) -> 
 
         await stage.admin.create(NAMESPACES, {"metadata": {"name": "shop"}})
         await stage.admin.create(CLUSTER_POLICIES, {"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "teams"}, "spec": {"rules": []}})  # fmt: skip
+        await stage.admin.create(
+            CEL_POLICIES[0],
+            {
+                "apiVersion": "policies.kyverno.io/v1",
+                "kind": "ValidatingPolicy",
+                "metadata": {"name": "owners"},
+                "spec": {"validations": [{"expression": "true"}]},
+            },
+        )
         monkeypatch.setattr(completing, "LONGEST", 30.0)
         monkeypatch.setattr(completing.signal, "signal", lambda *_: None)
         monkeypatch.setattr(completing.signal, "setitimer", lambda *_: None)
         monkeypatch.setenv("KUBECONFIG", str(stage.sandbox.kubeconfig))
-        assert await asyncio.to_thread(names, "policies", "list", "") == ["teams"]
+        assert await asyncio.to_thread(names, "policies", "list", "") == ["owners", "teams"]
+        assert await asyncio.to_thread(names, "grant", "request", "vp") == ["vpol:owners"]
         assert "shop" in await asyncio.to_thread(names, "policies", "list", "-n", "s")
 
     play(tmp_path, capsys, monkeypatch, act)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from controllers.kube.kinds import CLUSTER_POLICIES, GRANTS, PODS, POLICY_REPORTS
+from controllers.kube.kinds import CEL_POLICIES, CLUSTER_POLICIES, GRANTS, PODS, POLICY_REPORTS
 from kubectl_kpolicy.output.diagnostics import ExitCode
 
 from .staging import Stage, play
@@ -71,6 +71,29 @@ def test_what_is_only_in_a_file_is_judged_by_the_policies_in_force(on_stage, tmp
         assert "1 of the file" in said.out
         other = await stage.run("root", "grant", "request", "--preview", "teams/other", "-f", str(file), **ADMIN)  # fmt: skip
         assert "of the file" not in other.out
+
+    on_stage(act)
+
+
+def test_a_policy_written_in_cel_is_previewed_by_its_name_alone(on_stage):
+    async def act(stage: Stage) -> None:
+        policy = {
+            "apiVersion": "policies.kyverno.io/v1",
+            "kind": "ValidatingPolicy",
+            "metadata": {"name": "owners"},
+            "spec": {"validations": [{"expression": "true"}]},
+        }
+        await stage.admin.create(CEL_POLICIES[0], policy)
+        report = failing("d")
+        report["results"] = [
+            {"policy": "owners", "source": "KyvernoValidatingPolicy", "result": "fail"}
+        ]
+        await stage.admin.create(POLICY_REPORTS, report)
+        for named in ("owners", "vpol:owners"):
+            said = await stage.run(
+                "root", "grant", "preview", named, "pod/d", "-o", "json", **ADMIN
+            )
+            assert [one["resource"] for one in json.loads(said.out)["flips"]] == ["Pod/d"], said.err
 
     on_stage(act)
 

@@ -12,7 +12,6 @@ from controllers.kube.errors import Forbidden
 from controllers.kube.kinds import CEL_POLICIES, GRANTS
 from kubectl_kpolicy.actions.grants import hand_in
 from kubectl_kpolicy.grants.arguments import missing, resolved
-from kubectl_kpolicy.grants.requests import Ask
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session.errors import Refused
 from tests.controllers.kube.fake import FakeClient
@@ -78,23 +77,19 @@ def of_cel(kind: str, name: str, namespace: str = "") -> dict[str, Any]:
     return {"apiVersion": "policies.kyverno.io/v1", "kind": kind, "metadata": meta(name, namespace)}
 
 
-def resolve(policy: str, *there: dict[str, Any], rules: tuple[str, ...] = ("*",)) -> Ask:
-    ask = Ask(policy, rules, "Pod", "web", "shop", "1h", "because")
-    return asyncio.run(
-        resolved(Server(POLICY, *there, kinds=CEL_POLICIES, clock=ManualClock(NOW)), ask)
-    )
+def resolve(policy: str, *there: dict[str, Any], rules: tuple[str, ...] = ("*",)) -> Any:
+    server = Server(POLICY, *there, kinds=CEL_POLICIES, clock=ManualClock(NOW))
+    return asyncio.run(resolved(server, (policy, rules), "shop"))
 
 
 def test_the_kind_of_a_policy_is_found_by_its_name_where_one_has_it() -> None:
-    found = resolve("team", of_cel("ValidatingPolicy", "team"))
-    assert (found.policy, found.rules) == ("vpol:team", ())
-    assert (
-        resolve("team", of_cel("NamespacedValidatingPolicy", "team", "shop")).policy
-        == "nvpol:shop/team"
-    )
-    assert resolve("team", of_cel("NamespacedValidatingPolicy", "team", "ops")).policy == "team"
-    assert resolve("labels", of_cel("ValidatingPolicy", "labels")).policy == "labels"
-    assert resolve("team", of_cel("ValidatingPolicy", "team"), rules=("r",)).policy == "team"
+    assert resolve("team", of_cel("ValidatingPolicy", "team")) == ("vpol:team", ())
+    namespaced = resolve("team", of_cel("NamespacedValidatingPolicy", "team", "shop"))
+    assert namespaced == ("nvpol:shop/team", ())
+    elsewhere = resolve("team", of_cel("NamespacedValidatingPolicy", "team", "ops"))
+    assert elsewhere == ("team", ("*",))
+    assert resolve("labels", of_cel("ValidatingPolicy", "labels")) == ("labels", ("*",))
+    assert resolve("team", of_cel("ValidatingPolicy", "team"), rules=("r",)) == ("team", ("r",))
 
 
 def test_a_name_that_several_policies_have_is_asked_about() -> None:
