@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -27,7 +28,8 @@ class Found:
     """A result that lacks the first of some lookups that nobody has answered."""
 
     def __init__(self, answers: Any, wanted: int) -> None:
-        self.missing = [named(number) for number in range(wanted) if named(number) not in answers][:1]  # fmt: skip
+        lacking = (named(number) for number in range(wanted) if named(number) not in answers)
+        self.missing = list(islice(lacking, 1))
 
 
 def resolved(lookups: Any) -> dict[Any, Answer]:
