@@ -177,7 +177,7 @@ class NoteLoop:
         INVARIANT: what was not seen to take place comes not into the trail, not as something that failed either.
         """
         target, wanted = note["spec"].get("object") or {}, shown_by(note)
-        live = await self._live(target)
+        live = await self._context.live(target)
         at = rfc3339.read(str(note["spec"].get("at") or ""))
         if wanted.how == "gone":
             is_seen = live is None or bool((live.get("metadata") or {}).get("deletionTimestamp"))
@@ -190,17 +190,8 @@ class NoteLoop:
             return "ok"
         return "" if at is not None and now < at + SETTLED else _NOT_SEEN
 
-    async def _live(self, target: Object) -> Object | None:
-        """Return the object of a note as it is now, None where it is gone or another one; raises KubeError."""
-        try:
-            kind = await self._context.kind_of(str(target.get("apiVersion")), str(target.get("kind")))  # fmt: skip
-            found = await self._context.client.get(kind, str(target.get("name")), str(target.get("namespace") or ""))  # fmt: skip
-        except NotFound:
-            return None
-        return found if (found.get("metadata") or {}).get("uid") == target.get("uid") else None
-
     async def _is_gone(self, target: Object) -> bool:
-        found = await self._live(target)
+        found = await self._context.live(target)
         return found is None or bool((found.get("metadata") or {}).get("deletionTimestamp"))
 
     async def _drop(self, note: Object) -> None:

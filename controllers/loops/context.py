@@ -6,7 +6,7 @@ Made once at the start and handed to each loop, so that a test can make one of m
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from controllers.kube import NotFound
 from controllers.kube.kinds import CLASSIC_REPORTS, NAMESPACES
@@ -101,9 +101,22 @@ class LoopContext:
             raise NotFound(f"the server has no kind `{kind}` in `{api_version}`", status=404)
         return found
 
-    async def kind_of_object(self, obj: Object) -> Kind:
+    async def kind_of_object(self, obj: Mapping[str, Any]) -> Kind:
         """Return where an object is kept; raises NotFound for a kind that the server does not have."""
         return await self.kind_of(str(obj.get("apiVersion") or ""), str(obj.get("kind") or ""))
+
+    async def live(self, target: Mapping[str, Any]) -> Object | None:
+        """Return the very object that a record names (by `apiVersion`, `kind`, `namespace`, `name`, `uid`) as it is now.
+
+        None where it is gone or another one has its name; raises KubeError.
+        """
+        try:
+            kind = await self.kind_of_object(target)
+            name, namespace = str(target.get("name")), str(target.get("namespace") or "")
+            found = await self.client.get(kind, name, namespace)
+        except NotFound:
+            return None
+        return found if (found.get("metadata") or {}).get("uid") == target.get("uid") else None
 
     async def review(self, obj: Object, operation: str = "CREATE") -> Review:
         """Return what rules are asked about an object of the cluster without a request, as nobody's."""

@@ -11,7 +11,7 @@ from engine.model.resources import resource_of
 from .names import identity, labels_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from engine.evaluate import ListLookup
     from engine.model import Object
@@ -56,9 +56,11 @@ class Inventory:
     def at_path(self, url_path: str) -> Any:
         """Answer a GET of the API server's `url_path`: an object, a list, or None where there is no such object.
 
-        Of the query only `labelSelector` in its equality form counts.
+        Of the query only `labelSelector` counts; raises Invalid where it is none.
         """
         from urllib.parse import parse_qs
+
+        from controllers.kube.paths import parse_labels
 
         path, _, query = url_path.partition("?")
         label_selector = parse_qs(query).get("labelSelector", [""])[0]
@@ -76,7 +78,7 @@ class Inventory:
         ]
         if len(rest) > 1:
             return next((obj for obj in found if identity(obj)[3] == rest[1]), None)
-        selected = compile_selector(_parsed_selector(label_selector))
+        selected = parse_labels(label_selector)
         items = [obj for obj in found if selected(labels_of(obj))]
         return {"apiVersion": api_version, "kind": "List", "items": items}
 
@@ -97,14 +99,6 @@ def _version(parts: list[str]) -> tuple[str, list[str]]:
     if parts[0] == "apis" and len(parts) > 2:
         return f"{parts[1]}/{parts[2]}", parts[3:]
     return "", []
-
-
-def _parsed_selector(text: str) -> Mapping[str, Any]:
-    """Read the equality form `a=b,c=d` of a label selector."""
-    if not text:
-        return {}
-    pairs = (pair.replace("==", "=").partition("=") for pair in text.split(","))
-    return {"matchLabels": {key.strip(): value.strip() for key, _, value in pairs}}
 
 
 def _fits(pattern: str, text: str) -> bool:

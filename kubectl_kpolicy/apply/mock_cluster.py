@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from engine.errors import EngineError
 from engine.evaluate import (
     Answer,
     ApiCallLookup,
@@ -133,7 +134,10 @@ class MockCluster:
             return prepared
         if not self.has_cluster or method != "GET":
             return Answer.absent()
-        found = self.objects.at_path(url_path)
+        try:
+            found = self.objects.at_path(url_path)
+        except EngineError as error:
+            return Answer.failed(error.message)
         if found is None:
             return Answer.failed("the server could not find the requested resource")
         return Answer.found(found)

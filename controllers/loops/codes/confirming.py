@@ -134,7 +134,7 @@ class CodeLoop:
         What is not seen in time is told to nobody. A code stays used, because its owner claimed it; a use of a grant is free again.
         """
         spec = use["spec"]
-        if state_of(await self._live(spec.get("object") or {})) != spec[UNPROVEN]:
+        if state_of(await self._context.live(spec.get("object") or {})) != spec[UNPROVEN]:
             return True
         due = (rfc3339.read(str(spec.get("usedAt") or "")) or now) + CONFIRM_AFTER
         if now < due:
@@ -144,14 +144,6 @@ class CodeLoop:
         else:
             await self._write_use(place[1], NOT_PERSISTED, "its request was never seen", now)
         return False
-
-    async def _live(self, target: Object) -> Object | None:
-        try:
-            kind = await self._context.kind_of(str(target.get("apiVersion")), str(target.get("kind")))  # fmt: skip
-            found = await self._context.client.get(kind, str(target.get("name")), str(target.get("namespace") or ""))  # fmt: skip
-        except NotFound:
-            return None
-        return found if (found.get("metadata") or {}).get("uid") == target.get("uid") else None
 
     async def _give_back(self, use: Object) -> None:
         metadata = use["metadata"]

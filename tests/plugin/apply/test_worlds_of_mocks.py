@@ -63,6 +63,9 @@ def test_where_a_cluster_is_given_what_is_not_in_it_does_not_exist():
         ("/api/v1/namespaces/dev/pods", ["b"]),
         ("/api/v1/pods?labelSelector=app=x", ["a"]),
         ("/api/v1/pods?labelSelector=app%3Dy", ["b"]),
+        ("/api/v1/pods?labelSelector=app%20in%20(x,z)", ["a"]),
+        ("/api/v1/pods?labelSelector=app!=x", ["b"]),
+        ("/api/v1/pods?labelSelector=!app", []),
         ("/apis/apps/v1/pods", []),
     ],
 )
