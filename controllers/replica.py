@@ -16,9 +16,11 @@ from controllers.kube.informers import Informers
 from controllers.kube.lease import Election, LeadershipLost
 from controllers.manifests.written import LEASE
 from controllers.runtime.feed import options_message, packed
+from controllers.runtime.metrics import Metrics
 from controllers.runtime.watching import KindsInStep, Watches
 from controllers.runtime.workers import Workers, reserved_port
 from controllers.starting import clock_of, connected, loops_of, make_runtime, settle_memory, warner
+from controllers.webhook.certificates import expiry
 from controllers.webhook.path_controller import PathController
 from controllers.webhook.secrets import ensure_certificates, watch_certificates
 from controllers.webhook.server import LONGEST_TIMEOUT, Routes, WebhookServer
@@ -26,13 +28,15 @@ from controllers.webhook.serving import Serving, names_for
 from controllers.webhook.webhook_controller import WebhookController, foreign_webhooks
 from engine.errors import EngineError
 
-from .runtime.figures import show_world
+from .runtime.figures import count_problems, show_process, show_world
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Iterator
 
     from controllers.kube import Client, Clock
     from controllers.kube.accounts import Accounts
+    from controllers.runtime.metrics import Labels
     from controllers.runtime.options import Options
     from controllers.runtime.process import Loops, Runtime
     from controllers.webhook.certificates import Certificates, Pair
@@ -80,17 +84,24 @@ class Replica:
     async def run(self) -> None:
         """Start everything, wait for `stop`, end everything; raises EngineError when it cannot start."""
         async with AsyncExitStack() as stack:
-            informers = Informers(self._client, clock=self._clock, on_problem=warner())
+            metrics = Metrics()
+            tell = count_problems(metrics, warner())
+            informers = Informers(self._client, clock=self._clock, on_problem=tell)
             stack.push_async_callback(informers.close)
             await self._refuse_company()
             runtime = await make_runtime(
-                self._options, self._client, self._clock, informers, accounts=self._accounts
+                self._options,
+                self._client,
+                self._clock,
+                informers,
+                accounts=self._accounts,
+                metrics=metrics,
             )
             self.runtime = runtime
             stack.push_async_callback(runtime.close)
             runtime.background_queue.start()
             stack.push_async_callback(runtime.background_queue.stop)
-            show_world(runtime.metrics, runtime.cache, runtime.clock)
+            self._show_figures(runtime)
             watches = Watches(informers, runtime.cache, runtime.namespace)
             stack.callback(watches.stop)
             kinds = KindsInStep(runtime.cache.discovery, self._clock)
@@ -101,6 +112,18 @@ class Replica:
             tasks = await self._tasks(stack, runtime, watches, kinds, loops)
             await self._until_stopped(tasks)
             await self._drain(runtime)
+
+    def _show_figures(self, runtime: Runtime) -> None:
+        """Let the gauges of the cluster, of this process and of what it shows be read."""
+        metrics = runtime.metrics
+        show_world(metrics, runtime.cache, runtime.clock)
+        show_process(metrics, "parent")
+        metrics.gauge("kpolicy_leading", lambda: [((), float(self.is_leading))])
+        metrics.gauge("kpolicy_certificate_expiry_timestamp_seconds", self._ends_of_certificates)
+
+    def _ends_of_certificates(self) -> Iterator[tuple[Labels, float]]:
+        if self._pair is not None:
+            yield ("webhook",), expiry(self._pair.certificate).timestamp()
 
     async def _refuse_company(self) -> None:
         """Refuse to act on policies that Kyverno acts on."""

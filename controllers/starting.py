@@ -15,6 +15,7 @@ from controllers.lookups.assembling import for_cluster
 from controllers.lookups.egress import read_rules
 from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.entropy import fixed_key, shared_key
+from controllers.runtime.figures import count_problems, count_queries
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.options import EACH
 from controllers.runtime.process import Connection, Runtime
@@ -64,6 +65,7 @@ async def make_runtime(
     key: bytes = b"",
     user: str = "",
     accounts: Accounts | None = None,
+    metrics: Metrics | None = None,
 ) -> Runtime:
     """Return the runtime of a process; raises KubeError when the API server cannot be asked.
 
@@ -73,7 +75,8 @@ async def make_runtime(
     accounts = accounts or Accounts.one(client, options.namespace)
     discovery = Discovery(client)
     await discovery.refresh()
-    metrics = Metrics()
+    metrics = metrics or Metrics()
+    count_queries(metrics, client)
     cache = ClusterCache(
         discovery,
         metrics,
@@ -86,7 +89,8 @@ async def make_runtime(
 
     def connected_as(job: Job) -> Connection:
         own = accounts.of(job)
-        watching = Informers(own, clock=clock, on_problem=warner(job))
+        count_queries(metrics, own)
+        watching = Informers(own, clock=clock, on_problem=count_problems(metrics, warner(job)))
         answers = _lookups(options, own, discovery, watching, clock, secrets=client)
         opened.append(answers.close)
         return Connection(own, watching, answers)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from controllers.kube.informers import Informers
 from controllers.replica import AFTERWORK
 from controllers.runtime.feed import Channel, options_in, take_over, unpacked
+from controllers.runtime.figures import show_process
 from controllers.runtime.workers import HANG, PING
 from controllers.starting import clock_of, connected, loops_of, make_runtime, settle_memory
 from controllers.webhook.certificates import Pair
@@ -146,6 +147,7 @@ async def work(fd: int) -> None:
         user=setup["user"],
         accounts=accounts,
     )
+    show_process(runtime.metrics, "worker")
     runtime.background_queue.start()
     loops = loops_of(runtime)
     beside = asyncio.create_task(loops.run())

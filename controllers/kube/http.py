@@ -6,6 +6,7 @@ Apart from `client` because it imports aiohttp. What may be repeated and what go
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import aiohttp
@@ -33,11 +34,15 @@ if TYPE_CHECKING:
 FIELD_MANAGER = "kpolicy"
 SILENCE_SECONDS = 15.0
 """How long after its announced end a watch may stay silent before the connection counts as dead."""
+OnQuery = Callable[[str, "Kind", str], None]
 _METADATA = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1,application/json"
 
 
 class HttpClient:
-    """See `client.Client`. Made by `access.connect`; close it when done, or use it as an async context manager."""
+    """See `client.Client`. Made by `access.connect`; close it when done, or use it as an async context manager.
+
+    `on_query` is told of every question about objects: what is done, the kind and the namespace; it must not wait.
+    """
 
     def __init__(
         self,
@@ -51,6 +56,7 @@ class HttpClient:
         self._silence = silence_seconds
         self._clock: Clock = clock or SystemClock()
         self._transport = Transport(access, self._clock, request_seconds)
+        self.on_query: OnQuery = _nobody_counts
 
     def __repr__(self) -> str:
         return f"<HttpClient {self.access.server}>"
@@ -69,6 +75,7 @@ class HttpClient:
         self, kind: Kind, name: str, namespace: str = "", *, subresource: str = ""
     ) -> Object:
         """Return one object; raises NotFound."""
+        self.on_query("get", kind, namespace)
         return _object(await self._call("GET", kind.path(namespace, name, subresource)))
 
     async def list(
@@ -83,6 +90,7 @@ class HttpClient:
         metadata_only: bool = False,
     ) -> ListPage:
         """Return one page of objects; raises Gone for an old `resume` token."""
+        self.on_query("list", kind, namespace)
         query = _query(
             labelSelector=label_selector,
             fieldSelector=field_selector,
@@ -139,6 +147,7 @@ class HttpClient:
         metadata_only: bool = False,
     ) -> AsyncIterator[Event]:
         """Yield events until the server ends the stream; raises Gone, Unreachable, or what the server says."""
+        self.on_query("watch", kind, namespace)
         query = _query(
             watch="true",
             allowWatchBookmarks="true",
@@ -170,7 +179,9 @@ class HttpClient:
         """Create an object; raises AlreadyExists, Invalid."""
         metadata = obj.get("metadata") or {}
         name = str(metadata.get("name") or "") if subresource else ""
-        path = kind.path(str(metadata.get("namespace") or ""), name, subresource)
+        namespace = str(metadata.get("namespace") or "")
+        self.on_query("create", kind, namespace)
+        path = kind.path(namespace, name, subresource)
         return _object(await self._call("POST", path, query=_writing(dry_run), body=obj))
 
     async def update(
@@ -178,9 +189,9 @@ class HttpClient:
     ) -> Object:
         """Replace an object; raises Conflict."""
         metadata = obj.get("metadata") or {}
-        path = kind.path(
-            str(metadata.get("namespace") or ""), str(metadata.get("name") or ""), subresource
-        )
+        namespace = str(metadata.get("namespace") or "")
+        self.on_query("update", kind, namespace)
+        path = kind.path(namespace, str(metadata.get("name") or ""), subresource)
         return _object(await self._call("PUT", path, query=_writing(dry_run), body=obj))
 
     async def patch(
@@ -197,6 +208,7 @@ class HttpClient:
         force: bool = False,
     ) -> Object:
         """Change an object; raises NotFound, Conflict, Invalid."""
+        self.on_query("patch", kind, namespace)
         query = _writing(dry_run, field_manager)
         if content_type == APPLY:
             query["force"] = "true" if force else "false"
@@ -215,6 +227,7 @@ class HttpClient:
         dry_run: bool = False,
     ) -> None:
         """Delete an object, with `uid` only that very one; raises NotFound, Conflict."""
+        self.on_query("delete", kind, namespace)
         options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
         if uid:
             options["preconditions"] = {"uid": uid}
@@ -248,6 +261,7 @@ class HttpClient:
 
     async def review(self, kind: Kind, spec: Mapping[str, Any], namespace: str = "") -> Object:
         """Create a review and return its status."""
+        self.on_query("create", kind, namespace)
         body = {"apiVersion": kind.api_version, "kind": kind.kind, "spec": spec}
         answer = _object(await self._call("POST", kind.path(namespace), body=body))
         status = answer.get("status")
@@ -262,6 +276,10 @@ class HttpClient:
             return orjson.loads(data)
         except orjson.JSONDecodeError as error:
             raise KubeError("the server's answer is not readable as JSON") from error
+
+
+def _nobody_counts(operation: str, kind: Kind, namespace: str) -> None:
+    """Take no note of a question."""
 
 
 def _query(**pairs: str) -> dict[str, str]:

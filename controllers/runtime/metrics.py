@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.model.kinds import FAMILIES, Family
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,16 +27,46 @@ _RULE = (
     "policy_name", "policy_namespace", "policy_type", "policy_validation_mode", "policy_background_mode",
     "rule_name", "rule_type", "rule_result", "rule_execution_cause",
 )  # fmt: skip
+RESULTS: Final = "kyverno_policy_results"
+"""Counter of what rules of classic policies say; policies written in CEL have one for each family (row CR-08)."""
+EXECUTION: Final = "kyverno_policy_execution_duration_seconds"
+_MODES = ("policy_background_mode", "policy_validation_mode")
+
+
+def _of_cel(family: Family) -> str:
+    """Return what upstream's figures of a family written in CEL begin with."""
+    name = family.kind.removesuffix("Policy")
+    words = "".join(f"_{one.lower()}" if one.isupper() else one for one in name)
+    return f"kyverno{words}_policy"
+
+
+CEL_RESULTS: Final = {
+    one.kind: f"{_of_cel(one)}_results" for one in FAMILIES if one.is_cel and not one.is_timed
+}
+CEL_EXECUTION: Final = {
+    one.kind: f"{_of_cel(one)}_execution_duration_seconds"
+    for one in FAMILIES
+    if one.is_cel and not one.is_timed
+}
+"""Names of the figures by the kind of the family; those whose policies work by a schedule have others (row DP-07)."""
+WITHOUT_MODES: Final = frozenset({"GeneratingPolicy"})
+"""Families whose figures do not tell in which mode a policy is."""
+
+
+def _cel_labels(kind: str) -> tuple[str, ...]:
+    modes = () if kind in WITHOUT_MODES else _MODES
+    return ("policy_name", "policy_namespace", *modes, *_RESOURCE, "execution_cause", "result")
+
 
 COUNTERS: dict[str, tuple[str, ...]] = {
     "kyverno_admission_requests": (*_RESOURCE, "request_allowed", "request_webhook"),
-    "kyverno_policy_results": (*_RULE, *_RESOURCE),
+    RESULTS: (*_RULE, *_RESOURCE),
+    **{name: _cel_labels(kind) for kind, name in CEL_RESULTS.items()},
     "kyverno_policy_changes": ("policy_name", "policy_namespace", "policy_type", "policy_change_type"),
     "kyverno_http_requests": ("http_method", "http_url"),
     "kyverno_client_queries": ("operation", "client_type", "resource_kind", "resource_namespace"),
     "kyverno_controller_reconcile": ("controller_name",),
     "kyverno_controller_requeue": ("controller_name", "num_requeues"),
-    "kyverno_controller_drop": ("controller_name",),
     "kyverno_cleanup_controller_deletedobjects": ("policy_name", "policy_namespace", "policy_type", *_RESOURCE[:2]),
     "kyverno_cleanup_controller_errors": ("policy_name", "policy_namespace", "policy_type", *_RESOURCE[:2]),
     "kyverno_deleting_controller_deletedobjects": ("policy_name", "policy_type", "policy_namespace", *_RESOURCE[:2], "deletion_propagation"),
@@ -50,11 +82,13 @@ COUNTERS: dict[str, tuple[str, ...]] = {
     "kpolicy_code_keys_rotated": ("how",),
     "kpolicy_code_uses_pruned": (),
     "kpolicy_exceptions_used": ("exception", "policy_name", "rule_name"),
+    "kpolicy_watch_problems": ("resource_group", "resource_resource"),
 }  # fmt: skip
 HISTOGRAMS: dict[str, tuple[str, ...]] = {
     "kyverno_admission_review_duration_seconds": (*_RESOURCE, "request_allowed", "request_webhook"),
     "kyverno_http_requests_duration_seconds": ("http_method", "http_url"),
-    "kyverno_policy_execution_duration_seconds": (*_RULE, *_RESOURCE),
+    EXECUTION: (*_RULE, *_RESOURCE),
+    **{name: _cel_labels(kind) for kind, name in CEL_EXECUTION.items()},
 }
 GAUGES: dict[str, tuple[str, ...]] = {
     "kyverno_policy_rule_info_total": (*_RULE[:7], "status_ready"),
@@ -72,7 +106,10 @@ GAUGES: dict[str, tuple[str, ...]] = {
     "kpolicy_audit_head": (),
     "kpolicy_exception_expiry_timestamp_seconds": ("exception",),
     "kpolicy_certificate_expiry_timestamp_seconds": ("certificate",),
-    "kpolicy_reviews_waiting": (),
+    "kpolicy_leading": (),
+    "kpolicy_process_resident_memory_bytes": ("process",),
+    "kpolicy_process_open_files": ("process",),
+    "kpolicy_process_tasks": ("process",),
 }
 Labels = tuple[str, ...]
 Dump = dict[str, list[Any]]
@@ -148,8 +185,13 @@ class Metrics:
         return found.value if found is not None else 0.0
 
     def dump(self) -> Dump:
-        """Return counters and durations as plain values, for another process to show them with its own."""
+        """Return all figures as plain values, for another process to show them with its own."""
         return {
+            "gauges": [
+                [name, list(labels), value]
+                for name, read in self._gauges.items()
+                for labels, value in read()
+            ],
             "counters": [
                 [name, list(labels), amount.value]
                 for name, series in self._counters.items()
@@ -177,8 +219,11 @@ class Metrics:
     def _with_others(self) -> Metrics:
         """Return our figures and those of other processes, added up."""
         total = Metrics()
-        total._gauges = self._gauges
+        gauges: dict[str, dict[Labels, float]] = {}
         for dump in (self.dump(), *self._others.values()):
+            for name, labels, value in dump["gauges"]:
+                series = gauges.setdefault(name, {})
+                series[tuple(labels)] = series.get(tuple(labels), 0.0) + value
             for name, labels, value in dump["counters"]:
                 total.count(name, tuple(labels), value)
             for name, labels, counts, seconds in dump["times"]:
@@ -187,6 +232,8 @@ class Metrics:
                     one + other for one, other in zip(times.counts, counts, strict=True)
                 ]
                 times.total += seconds
+        for name, series in gauges.items():
+            total.gauge(name, series.items)
         return total
 
     def families(self) -> Iterator[Metric]:

@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from controllers.runtime.bounded_evaluation import LONG_SLICE
+from controllers.runtime.figures import place_of, series_of
 from controllers.runtime.metrics import MOST_SERIES, bucket_of
 from controllers.runtime.slices import Slice, SliceOver
 from engine.evaluate import PolicySet, evaluate
@@ -18,12 +19,12 @@ from engine.evaluate import PolicySet, evaluate
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from controllers.runtime.figures import Place
     from controllers.runtime.metrics import Amount, Metrics, Times
     from controllers.runtime.sink import Stage
     from engine.evaluate import CompiledPolicy, Inputs
     from engine.model import Json, Review, RuleResult, RuleType
 
-    Place = tuple[str, str, str]
     _Request = tuple[str, Stage, str | None, str | None, str | None, bool]
 
 _REQUESTS, _REVIEWS = "kyverno_http_requests", "kyverno_admission_requests"
@@ -80,7 +81,7 @@ class Counting:
 
     def results(self, review: Review, results: Sequence[RuleResult]) -> None:
         """Count what rules said."""
-        place = (review.kind, review.namespace or "-", review.operation.lower())
+        place = place_of(review)
         usual = (*place, results[0].type) if results else place
         known = self._results.get(usual)
         if known is not None and known[0] == results:
@@ -101,24 +102,15 @@ class Counting:
                 self._metrics.count("kpolicy_exceptions_used", labels)
 
     def _amount(self, result: RuleResult, place: Place) -> Amount:
-        shape = (result.policy, result.rule, result.status, result.enforce, place)
+        shape = (result.identity, result.rule, result.status, result.enforce, place)
         found = self._shapes.get(shape)
         if found is None:
-            labels = labels_of(result, place)
-            found = self._metrics.counter("kyverno_policy_results", labels)
+            name, _, labels = series_of(result, place)
+            found = self._metrics.counter(name, labels)
             if len(self._shapes) >= MOST_SERIES:
                 self._shapes.clear()
             self._shapes[shape] = found
         return found
-
-
-def labels_of(result: RuleResult, place: Place) -> tuple[str, ...]:
-    """Return the labels of a result's figure (row W-41)."""
-    namespace, _, name = result.policy.rpartition("/")
-    mode = "enforce" if result.enforce else "audit"
-    kind = "namespaced" if namespace else "cluster"
-    policy = (name, namespace or "-", kind, mode, "true", result.rule, result.type.value)
-    return (*policy, result.status.value, "admission_request", *place)
 
 
 # How long policies take, for Prometheus (`kyverno_policy_execution_duration_seconds`, row W-40): measured on a sample.
@@ -126,7 +118,6 @@ def labels_of(result: RuleResult, place: Place) -> tuple[str, ...]:
 # Policies are asked together, so their times cannot be told apart where requests wait for them. Of every hundred requests about a
 # kind one is asked again policy by policy after its answer, and counts for all of them; the others pay one look into a table.
 
-NAME: Final = "kyverno_policy_execution_duration_seconds"
 EVERY: Final = 100
 _MOST_KNOWN: Final = 4096
 
@@ -209,8 +200,9 @@ class Timing:
     def _count(self, asked: Sample, results: Sequence[RuleResult], seconds: float) -> None:
         """Count the time of a policy, shared by its rules, once for each request that the measurement stands for."""
         review, each = asked.review, seconds / len(results)
-        place = (review.kind, review.namespace or "-", review.operation.lower())
+        place = place_of(review)
         for result in results:
-            times = self._metrics.histogram(NAME, labels_of(result, place))
+            _, name, labels = series_of(result, place)
+            times = self._metrics.histogram(name, labels)
             times.counts[bucket_of(each)] += asked.weight
             times.total += each * asked.weight

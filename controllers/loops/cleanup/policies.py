@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from controllers.kube import Conflict, Forbidden, NotFound
 from controllers.kube.kinds import CEL_EXCEPTIONS, CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES
@@ -38,6 +38,14 @@ if TYPE_CHECKING:
 
 CLASSIC = (CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES)
 _Place = tuple["Kind", str, str]
+_CLEANUP: Final = {
+    "deletedobjects": "kyverno_cleanup_controller_deletedobjects",
+    "errors": "kyverno_cleanup_controller_errors",
+}
+_DELETING: Final = {
+    "deletedobjects": "kyverno_deleting_controller_deletedobjects",
+    "errors": "kyverno_deleting_controller_errors",
+}
 _log = logging.getLogger(__name__)
 
 
@@ -174,11 +182,11 @@ class CleanupLoop:
         place = (policy.namespace or "-", kind, str(namespace or "-"))
         if is_deleting(policy.raw):
             labels: tuple[str, ...] = (policy.name, policy.kind, *place, policy.propagation or "-")
-            self._context.metrics.count(f"kyverno_deleting_controller_{what}", labels)
+            self._context.metrics.count(_DELETING[what], labels)
             return
         scope = "namespaced" if policy.namespace else "cluster"
         labels = (policy.name, place[0], scope, *place[1:])
-        self._context.metrics.count(f"kyverno_cleanup_controller_{what}", labels)
+        self._context.metrics.count(_CLEANUP[what], labels)
 
     async def _ran(self, kind: Kind, obj: Object, now: datetime) -> None:
         """Write down that a policy ran; one that is gone or another by now needs nothing."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from controllers.loops.announcing import announce
 from controllers.runtime.evaluating import evaluate_with
+from controllers.runtime.figures import count_scanned
 from controllers.store.cel_policies import is_of_cel
 from controllers.store.events import (
     PASSED,
@@ -68,6 +69,7 @@ async def judge(
     for types in (_CHECKS, _CHANGES):
         found = await evaluate_with(context.resolver, asked, review, inputs, types=types)
         results += [_as_stored(one, obj) for one in found.results if not _is_passed_over(one)]
+    count_scanned(context.metrics, review, results)
     judges = {one.policy.identity: one.policy for one in policies.policies}
     rows = rows_of(results, judges, inputs.now)
     new = await write_rows(

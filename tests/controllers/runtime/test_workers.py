@@ -46,7 +46,7 @@ while True:
         if how == "late":
             time.sleep(1)
             how = "answer"
-        say({"t": "METRICS", "dump": {"counters": [["kpolicy_reviews_refused", ["x"], 1]], "times": []}})
+        say({"t": "METRICS", "dump": {"counters": [["kpolicy_reviews_refused", ["x"], 1]], "times": [], "gauges": []}})
         say({"t": "ALIVE", "ready": True})
 """
 """A worker that writes down what it is told, and answers or hangs."""

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from controllers.runtime.metrics import EXECUTION as NAME
 from controllers.runtime.metrics import Metrics, Times
-from controllers.webhook.counting import EVERY, NAME, Sample, Timing
+from controllers.webhook.counting import EVERY, Sample, Timing
 from engine.evaluate import Inputs, PolicySet, evaluate
 from engine.model import Review
 from engine.parse import parse_policy
