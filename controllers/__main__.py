@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 import sys
 from typing import TYPE_CHECKING
 
+from controllers.runtime.logs import configure
 from controllers.runtime.options import read_options
 from engine.errors import EngineError
 
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run until told to stop; return 1, with one line on standard error, when it cannot start."""
     options = read_options(sys.argv[1:] if arguments is None else arguments)
-    logging.basicConfig(
-        level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s"
-    )
+    configure(options.log_level, options.log_format, "parent")
     try:
         asyncio.run(_run(options))
     except EngineError as error:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from controllers.lookups.egress import EgressRules
     from controllers.runtime.options import Options
     from controllers.runtime.process import Loops
+    from controllers.runtime.tracing import Tracer
     from engine.manifests import Trust
 
 SELF = Kind("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", False)
@@ -118,7 +119,18 @@ async def make_runtime(
         also_close=(close, poster.close),
         accounts=accounts,
         connect=connected_as,
+        tracer=_tracer(options, poster, clock, metrics),
     )
+
+
+def _tracer(options: Options, poster: Poster, clock: Clock, metrics: Metrics) -> Tracer | None:
+    """Return what traces reviews, None where nobody asked for it."""
+    if not options.tracing_address:
+        return None
+    from controllers.runtime.tracing import Tracer
+
+    identity = options.identity or "kpolicy"
+    return Tracer(options.tracing_address, poster.post, clock, metrics, identity)
 
 
 def _lookups(

@@ -17,6 +17,7 @@ from controllers.kube.informers import Informers
 from controllers.replica import AFTERWORK
 from controllers.runtime.feed import Channel, options_in, take_over, unpacked
 from controllers.runtime.figures import show_process
+from controllers.runtime.logs import configure
 from controllers.runtime.workers import HANG, PING
 from controllers.starting import clock_of, connected, loops_of, make_runtime, settle_memory
 from controllers.webhook.certificates import Pair
@@ -132,9 +133,7 @@ async def work(fd: int) -> None:
     messages = channel.messages()
     setup = await anext(messages)
     options = options_in(setup["options"])
-    logging.basicConfig(
-        level=options.log_level.upper(), format="%(levelname)s %(name)s %(message)s"
-    )
+    configure(options.log_level, options.log_format, "worker")
     clock = clock_of(options)
     client, accounts = await connected(options, clock)
     informers = Informers(client, clock=clock)

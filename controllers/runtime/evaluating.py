@@ -13,6 +13,7 @@ from engine.evaluate.policy_set import IN_ORDER
 from engine.record import replace
 
 from .bounded_evaluation import PROCESS, BoundedEvaluator
+from .tracing import traced
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -52,9 +53,14 @@ async def evaluate_with(
     rounds = Rounds(dict(inputs.answers))
     found = first or await heavy.evaluate(policies, review, inputs, types)
     while wanted := rounds.lacks(found):
-        rounds.learn(await resolver.resolve(wanted))
+        rounds.learn(await _looked_up(resolver, wanted))
         inputs = replace(inputs, answers=rounds.known)
         found = await heavy.evaluate(policies, review, inputs, types)
     if images := [image for one in found.results for image in one.images]:
         resolver.confirm(images)
     return found
+
+
+@traced("look up")
+async def _looked_up(resolver: Resolver, wanted: Collection[Lookup]) -> Mapping[Lookup, Answer]:
+    return await resolver.resolve(wanted)

@@ -82,6 +82,7 @@ COUNTERS: dict[str, tuple[str, ...]] = {
     "kpolicy_code_keys_rotated": ("how",),
     "kpolicy_code_uses_pruned": (),
     "kpolicy_exceptions_used": ("exception", "policy_name", "rule_name"),
+    "kpolicy_trace_spans_dropped": ("reason",),
     "kpolicy_watch_problems": ("resource_group", "resource_resource"),
 }  # fmt: skip
 HISTOGRAMS: dict[str, tuple[str, ...]] = {

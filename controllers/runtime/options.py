@@ -13,6 +13,7 @@ from controllers.store.exceptions import ExceptionRules
 from engine.lang import duration
 from engine.native import MUTATING, VALIDATING
 
+from .logs import FORMATS, TEXT
 from .outside import Outside, add_outside_flags, outside_of
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class Options:
     drain_seconds: float = 5.0
     clock_ahead: float = 0.0
     log_level: str = "info"
+    log_format: str = TEXT
+    tracing_address: str = ""
 
     @property
     def serves(self) -> bool:
@@ -118,6 +121,8 @@ def read_options(arguments: Sequence[str], environment: Mapping[str, str] = os.e
         drain_seconds=given.drain_seconds,
         clock_ahead=sum(given.clock_ahead),
         log_level=given.log_level,
+        log_format=given.log_format,
+        tracing_address=_traced(parser, given),
     )
 
 
@@ -168,6 +173,9 @@ def _add_behaviour(parser: argparse.ArgumentParser) -> None:
     for name, destination, default, words in _NATIVE:
         add(f"--{name}", dest=destination, type=_truth, nargs="?", const=True, default=default, help=f"{words} ({str(default).lower()})")  # fmt: skip
     add("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="how much is logged")  # fmt: skip
+    add("--loggingFormat", dest="log_format", choices=FORMATS, default=TEXT, help="how it is: words, or one JSON object a line (%(default)s)")  # fmt: skip
+    add("--enableTracing", dest="is_traced", type=_truth, nargs="?", const=True, default=False, help="whether reviews are traced (false)")  # fmt: skip
+    add("--tracingAddress", dest="tracing_address", default="", metavar="ADDRESS", help="OpenTelemetry collector that traces are posted to as OTLP over HTTP: a URL, or HOST[:PORT]")  # fmt: skip
 
 
 _NATIVE: Final = (
@@ -177,6 +185,13 @@ _NATIVE: Final = (
     ("mutatingAdmissionPolicyReports", "report_mutating", False, "whether MutatingAdmissionPolicies are reported about"),
 )  # fmt: skip
 """Upstream's switches for native policies: name, destination, default, words."""
+
+
+def _traced(parser: argparse.ArgumentParser, given: argparse.Namespace) -> str:
+    """Return where traces go, empty where none are made."""
+    if given.is_traced and not given.tracing_address:
+        parser.error("--enableTracing wants --tracingAddress: where traces are posted to")
+    return str(given.tracing_address) if given.is_traced else ""
 
 
 def _native_kinds(validating: bool, mutating: bool) -> frozenset[str]:

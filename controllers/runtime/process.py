@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .metrics import Metrics
     from .queues import BackgroundQueue
     from .sink import Sink
+    from .tracing import Tracer
 
 
 class Configured:
@@ -96,6 +97,7 @@ class Runtime:
     also_close: tuple[Callable[[], Awaitable[None]], ...] = ()
     accounts: Accounts | None = None
     connect: Callable[[Job], Connection] | None = None
+    tracer: Tracer | None = None
     _connections: dict[Job, Connection] = field(default_factory=dict)
 
     def connection(self, job: Job) -> Connection:

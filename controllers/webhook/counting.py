@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from controllers.runtime.bounded_evaluation import LONG_SLICE
 from controllers.runtime.figures import place_of, series_of
+from controllers.runtime.logs import log_answer
 from controllers.runtime.metrics import MOST_SERIES, bucket_of
 from controllers.runtime.slices import Slice, SliceOver
+from controllers.runtime.tracing import describe
 from engine.evaluate import PolicySet, evaluate
 
 if TYPE_CHECKING:
@@ -61,10 +63,17 @@ class Counting:
         reviews.value += 1
         request_times.add(bucket, seconds)
         review_times.add(bucket, seconds)
+        log_answer(request, served_at(stage, lane_name), seconds, is_allowed=is_allowed)
+        describe(
+            allowed=is_allowed,
+            kind=place[2] or "",
+            namespace=namespace or "",
+            operation=operation or "",
+        )
 
     def _series(self, place: _Request) -> tuple[Amount, Times, Amount, Times]:
         lane_name, stage, kind, namespace, operation, is_allowed = place
-        served = ("POST", f"/{stage}/{lane_name}")
+        served = ("POST", served_at(stage, lane_name))
         said = "true" if is_allowed else "false"
         labels = (kind or "", namespace or "-", (operation or "").lower(), said, stage)
         metrics = self._metrics
@@ -111,6 +120,11 @@ class Counting:
                 self._shapes.clear()
             self._shapes[shape] = found
         return found
+
+
+def served_at(stage: Stage, lane_name: str) -> str:
+    """Return the path of a webhook as figures, logs and traces name it, without the secret part that it may have."""
+    return f"/{stage}/{lane_name}"
 
 
 # How long policies take, for Prometheus (`kyverno_policy_execution_duration_seconds`, row W-40): measured on a sample.

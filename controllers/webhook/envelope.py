@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from controllers.runtime.logs import current_request
 from engine.errors import DocumentError, LimitError
 from engine.model import Review, UserInfo
 
@@ -29,7 +30,7 @@ _LONGEST_WARNING = 1024
 def read_request(body: bytes) -> dict[str, Any]:
     """Return the AdmissionRequest in a body; raises DocumentError for anything else.
 
-    A body nested deeper than the JSON reader allows (1,024 levels) is refused like one that is no JSON.
+    From then on what is logged and traced carries the request's UID. A body nested deeper than the JSON reader allows (1,024 levels) is refused like one that is no JSON.
     """
     try:
         document = orjson.loads(body)
@@ -45,6 +46,7 @@ def read_request(body: bytes) -> dict[str, Any]:
         if request.get(name) is not None and not isinstance(request[name], dict):
             raise DocumentError(f"`{name}` of the request is not an object")
     _check_types(request)
+    current_request.set(request["uid"])
     return request
 
 

@@ -14,6 +14,7 @@ from dataclasses import replace as changed
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.runtime.evaluating import evaluate_with
+from controllers.runtime.tracing import traced
 from controllers.store.grants import SOURCE, GrantUses, Tally
 from controllers.store.policies import key_of_exception
 from controllers.store.uses import CodeUseRecord, use_key
@@ -117,6 +118,7 @@ class GrantUsage:
             _log.warning("uses of grants could not be counted: %s", type(error).__name__)
             self._counted.set()
 
+    @traced("judge grants")
     async def judge(
         self, asked: UsageContext, results: Sequence[RuleResult], budget: float
     ) -> UsedGrants:
@@ -139,6 +141,7 @@ class GrantUsage:
                 results = await self._without(asked, results, plan.spent, budget)
         return UsedGrants(results, tuple(plan.needs.values()), tuple(plan.used.values()), frozenset(plan.spent))  # fmt: skip
 
+    @traced("count uses of grants")
     async def settle(
         self, asked: UsageContext, waived: UsedGrants, ruling: Ruling, budget: float
     ) -> tuple[Ruling, Sequence[RuleResult]]:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube.kinds import Kind
+from controllers.runtime.tracing import traced
 from controllers.store.code_keys import CodeKeys
 from controllers.store.grants import GrantPolicies
 from controllers.store.throttles import MINTED, WRONG
@@ -104,6 +105,7 @@ class OneTimeCodes:
     def __repr__(self) -> str:
         return f"<OneTimeCodes in {self._namespace}>"
 
+    @traced("judge codes")
     async def judge(
         self, review: Review, request: Mapping[str, Any], blocking: Sequence[RuleResult], ruling: Ruling, budget: float
     ) -> Ruling:  # fmt: skip

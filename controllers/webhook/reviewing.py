@@ -21,6 +21,7 @@ from controllers.runtime.entropy import seed_of
 from controllers.runtime.evaluating import evaluate_with
 from controllers.runtime.queues import AdmissionLimiter, Overloaded
 from controllers.runtime.sink import NoSink, Verdict
+from controllers.runtime.tracing import traced
 from controllers.runtime.webhook_routes import FAIL, failure_policy_of
 from controllers.store.namespaces import labels_of
 from engine.codes import carried_codes
@@ -193,6 +194,7 @@ class Reviewer:
         extra = info.get("extra")
         return replace(user, extra=extra) if extra else user
 
+    @traced("evaluate")
     async def _evaluated(
         self, policies: PolicySet, review: Review, inputs: Inputs, budget: float
     ) -> Evaluation:

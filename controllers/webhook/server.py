@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from functools import lru_cache
@@ -16,6 +17,7 @@ from urllib.parse import parse_qs, unquote
 
 from aiohttp import HttpVersion11, web
 
+from controllers.runtime.logs import current_request
 from controllers.runtime.memory import bound_heap
 from engine.errors import DocumentError
 from engine.lang import duration
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from aiohttp.abc import AbstractStreamWriter
     from aiohttp.http import RawRequestMessage
 
+    from controllers.runtime.tracing import Tracer
+
     from .caller import Callers
 
 KEEP_ALIVE_SECONDS = 120.0
@@ -44,6 +48,7 @@ MOST_AT_ONCE = 256
 
 JSON = "application/json"
 _BODY_LIMITS = BodyLimits()
+_UNTRACED: AbstractContextManager[None] = nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,7 @@ class WebhookServer:
         callers: Callers | None = None,
         on_outage: Callable[[], None] = lambda: None,
         body_limits: BodyLimits = _BODY_LIMITS,
+        tracer: Tracer | None = None,
     ) -> None:
         self._routes = routes
         self._host, self._port = host or None, port
@@ -89,6 +95,7 @@ class WebhookServer:
         self._most_at_once = most_at_once
         self._under_way = 0
         self._bodies = Bodies(body_limits)
+        self._tracer = tracer
 
     @property
     def port(self) -> int:
@@ -173,9 +180,16 @@ class WebhookServer:
                 )
                 if self._under_way > self._most_at_once:
                     budget = 0.0
-                return 200, await review(unquote(rest), body, max(budget, 0.0)), JSON
+                with self._trace(request, first):
+                    return 200, await review(unquote(rest), body, max(budget, 0.0)), JSON
         finally:
             self._under_way -= 1
+
+    def _trace(self, request: web.BaseRequest, webhook: str) -> AbstractContextManager[None]:
+        """Return what makes answering a request a trace, or part of the caller's, where reviews are traced."""
+        if self._tracer is None:
+            return _UNTRACED
+        return self._tracer.review(webhook, request.headers.get("traceparent", ""))
 
     def _who(self, request: web.BaseRequest, path: str) -> tuple[Caller | None, str]:
         """Return who asks, None where that is not answered, and what for; remember it for the request."""
@@ -185,6 +199,7 @@ class WebhookServer:
             else self._callers.who(request.transport, path)
         )
         current_caller.set(found[0] or Caller.NOBODY)
+        current_request.set("")
         return found
 
     def _request(

@@ -75,7 +75,7 @@ class Serving:
             counting=runtime.connection(Job.GRANTS).client,
             existing=self._existing,
         )
-        self._counting: asyncio.Task[None] | None = None
+        self._beside: list[asyncio.Task[None]] = []
         self._server = WebhookServer(
             self._routes(sink, limits),
             host=options.host,
@@ -84,6 +84,7 @@ class Serving:
             shared_port=shared_port,
             callers=self._callers,
             on_outage=on_outage,
+            tracer=runtime.tracer,
         )
 
     @property
@@ -99,7 +100,9 @@ class Serving:
     async def start(self) -> None:
         """Begin to listen; raises OSError when the port cannot be had."""
         await self._server.start()
-        self._counting = asyncio.create_task(self._grant_usage.run())
+        self._beside = [asyncio.create_task(self._grant_usage.run())]
+        if self._runtime.tracer is not None:
+            self._beside.append(asyncio.create_task(self._runtime.tracer.run()))
         _log.info("webhooks are answered on port %d", self.port)
 
     def load(self, pair: Pair) -> None:
@@ -128,11 +131,14 @@ class Serving:
         """Finish what is being answered, and close."""
         self.drain()
         await self._server.stop()
-        if self._counting is not None:
-            self._counting.cancel()
-            await asyncio.gather(self._counting, return_exceptions=True)
-            self._counting = None
+        for task in self._beside:
+            task.cancel()
+        if self._beside:
+            await asyncio.gather(*self._beside, return_exceptions=True)
+            self._beside = []
             await self._grant_usage.flush()
+            if self._runtime.tracer is not None:
+                await self._runtime.tracer.flush()
 
     def _routes(self, sink: Sink | None, limits: Limits) -> Routes:
         runtime = self._runtime
