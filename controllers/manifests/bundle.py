@@ -72,12 +72,18 @@ def removed(choice: Choice) -> list[Object]:
     """Return what to delete, in order: webhooks first, so that nothing asks for answers that nobody gives.
 
     Kinds go last and only with `with_kinds`, because every policy goes with them. Of what is chosen only where and what
-    counts: everything that stands around controllers there goes, but a ServiceMonitor only with `with_service_monitor`, because
-    most clusters have no such kind.
+    counts: everything that stands around controllers there goes, but what is for the Prometheus operator only with
+    `with_service_monitor`, because most clusters have no such kinds.
     """
     if not choice.with_controllers:
         return [*webhooks(), *kinds()]
-    everything = Choice(choice.namespace, with_service_monitor=choice.with_service_monitor)
+    has_operator = choice.with_service_monitor
+    everything = Choice(
+        choice.namespace,
+        with_service_monitor=has_operator,
+        with_prometheus_rule=has_operator,
+        with_dashboard=True,
+    )
     running = [*roles(choice.namespace), *controllers(everything)]
     return [
         *blocking(choice.namespace),

@@ -67,7 +67,8 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
     add("--priority-class", "priority_class", metavar="NAME")
     for flag, name in _PARTS.items():
         parser.add_argument(flag, dest=name, action="store_false", help=f"without {words[name]}")
-    parser.add_argument("--service-monitor", dest="with_service_monitor", action="store_true", help=f"with {words['with_service_monitor']}")  # fmt: skip
+    for flag, name in _ADDED.items():
+        parser.add_argument(flag, dest=name, action="store_true", help=f"with {words[name]}")
 
 
 _LISTS = {"--flag": "flags", "--pull-secret": "pull_secrets"}
@@ -79,6 +80,12 @@ _PARTS = {
     "--skip-topology-spread": "with_topology_spread",
 }
 """Flags that leave something out."""
+_ADDED = {
+    "--service-monitor": "with_service_monitor",
+    "--prometheus-rule": "with_prometheus_rule",
+    "--dashboard": "with_dashboard",
+}
+"""Flags that bring something that not every cluster takes."""
 
 
 def run(args: argparse.Namespace) -> int:

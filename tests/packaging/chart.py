@@ -1,7 +1,7 @@
 """`python -m tests.packaging.chart [--check]`: makes the Helm chart and the kustomize base in charts/ from what `install` prints.
 
-Everything below charts/ but `monitoring` is made here and kept, so that it can be read and installed from a clone; a test holds it
-to what would be made.
+Everything below charts/ is made here and kept, so that it can be read and installed from a clone; a test holds it to what would be
+made. `monitoring` has the alert rules and the dashboard for whoever has neither the Prometheus operator nor Grafana's sidecar.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from controllers.manifests import hooks
+from controllers.manifests import hooks, monitoring
 from controllers.manifests.bundle import installed, marked
 from controllers.manifests.choice import Choice, words_of
 from controllers.manifests.crds import definitions
@@ -80,7 +80,11 @@ def made() -> dict[str, str]:
         "kustomization.yaml": _MADE + write(_kustomization()),
         "controllers.yaml": _MADE + write_all(installed(Choice(with_kinds=False))),
     }
-    return {**{f"{CHART}/{name}": text for name, text in chart.items()}, **base}
+    watching = {
+        "monitoring/rules.yaml": _MADE + write(monitoring.rules()),
+        "monitoring/dashboard.json": json.dumps(monitoring.dashboard(), indent=2) + "\n",
+    }
+    return {**{f"{CHART}/{name}": text for name, text in chart.items()}, **base, **watching}
 
 
 def _chart() -> dict[str, Any]:

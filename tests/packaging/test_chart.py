@@ -48,6 +48,8 @@ OPTIONS = {
     "no disruption budget": ({"disruptionBudget": False}, ["--skip-disruption-budget"]),
     "no topology spread": ({"topologySpread": False}, ["--skip-topology-spread"]),
     "service monitor": ({"serviceMonitor": True}, ["--service-monitor"]),
+    "alerts": ({"prometheusRule": True}, ["--prometheus-rule"]),
+    "dashboard": ({"dashboard": True}, ["--dashboard"]),
 }  # fmt: skip
 """Values of the chart, and what says the same to `install`."""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from controllers.kube.accounts import ACCOUNTS, Job
+from controllers.manifests import monitoring
 from controllers.manifests.choice import DEFAULT, NAMESPACE
 from engine import vocabulary
 
@@ -287,12 +288,27 @@ def service_monitor(namespace: str = NAMESPACE) -> Object:
     }
 
 
+def prometheus_rule(namespace: str = NAMESPACE) -> Object:
+    """Return the PrometheusRule by which the Prometheus operator has alerts raised."""
+    made = _head("monitoring.coreos.com/v1", "PrometheusRule", NAME, namespace)
+    return {**made, "spec": monitoring.rules()}
+
+
+def dashboard(namespace: str = NAMESPACE) -> Object:
+    """Return the ConfigMap in which Grafana's sidecar finds the dashboard."""
+    made = _head("v1", "ConfigMap", "kpolicy-dashboard", namespace)
+    made["metadata"]["labels"]["grafana_dashboard"] = "1"
+    return {**made, "data": monitoring.dashboard_file()}
+
+
 def controllers(choice: Choice = DEFAULT) -> list[Object]:
     """Return everything that runs the controllers, without roles and kinds."""
     wanted = {
         network_policy: choice.with_network_policy,
         disruption_budget: choice.with_disruption_budget,
         service_monitor: choice.with_service_monitor,
+        prometheus_rule: choice.with_prometheus_rule,
+        dashboard: choice.with_dashboard,
     }
     return [
         config_map(choice.namespace),
