@@ -43,8 +43,12 @@ class Choice:
     with_disruption_budget: bool = _said(True, "the PodDisruptionBudget: replicas are moved one at a time")  # fmt: skip
     with_topology_spread: bool = _said(True, "the wish to have replicas on different nodes and in different zones")  # fmt: skip
     with_service_monitor: bool = _said(False, "a ServiceMonitor of the Prometheus operator")
-    with_prometheus_rule: bool = _said(False, "a PrometheusRule of the Prometheus operator, with alerts")  # fmt: skip
-    with_dashboard: bool = _said(False, "a ConfigMap with the dashboard, which Grafana's sidecar finds by its label")  # fmt: skip
+    with_prometheus_rule: bool = _said(
+        False, "a PrometheusRule of the Prometheus operator, with alerts"
+    )
+    with_dashboard: bool = _said(
+        False, "a ConfigMap with the dashboard, which Grafana's sidecar finds by its label"
+    )
     with_kinds: bool = _said(True, "the kinds (CustomResourceDefinitions)")
     with_controllers: bool = _said(True, "the controllers, and what stands around them")
 

@@ -173,9 +173,29 @@ def _add_behaviour(parser: argparse.ArgumentParser) -> None:
     for name, destination, default, words in _NATIVE:
         add(f"--{name}", dest=destination, type=_truth, nargs="?", const=True, default=default, help=f"{words} ({str(default).lower()})")  # fmt: skip
     add("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="how much is logged")  # fmt: skip
-    add("--loggingFormat", dest="log_format", choices=FORMATS, default=TEXT, help="how it is: words, or one JSON object a line (%(default)s)")  # fmt: skip
-    add("--enableTracing", dest="is_traced", type=_truth, nargs="?", const=True, default=False, help="whether reviews are traced (false)")  # fmt: skip
-    add("--tracingAddress", dest="tracing_address", default="", metavar="ADDRESS", help="OpenTelemetry collector that traces are posted to as OTLP over HTTP: a URL, or HOST[:PORT]")  # fmt: skip
+    add(
+        "--loggingFormat",
+        dest="log_format",
+        choices=FORMATS,
+        default=TEXT,
+        help="how it is: words, or one JSON object a line (%(default)s)",
+    )
+    add(
+        "--enableTracing",
+        dest="is_traced",
+        type=_truth,
+        nargs="?",
+        const=True,
+        default=False,
+        help="whether reviews are traced (false)",
+    )
+    add(
+        "--tracingAddress",
+        dest="tracing_address",
+        default="",
+        metavar="ADDRESS",
+        help="OpenTelemetry collector that traces are posted to as OTLP over HTTP: a URL, or HOST[:PORT]",
+    )
 
 
 _NATIVE: Final = (

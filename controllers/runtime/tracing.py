@@ -23,12 +23,13 @@ from engine.errors import EngineError
 from .logs import current_request
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from controllers.kube import Clock
 
     from .metrics import Metrics
-    from .process import Post
+
+    Post = Callable[[str, Mapping[str, str], bytes], Awaitable[None]]
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -95,6 +95,7 @@ def start(
     name: str = "engine",
     *flags: str,
     port: int = 0,
+    metrics_port: int = 0,
     address: str = "auto",
     host: str = "127.0.0.1",
     is_known: bool = True,
@@ -108,7 +109,7 @@ def start(
     With `is_known` the authority of the certificate is there by which the API server is known. Without `wait` it is only started.
     """
     others = free_ports(2)
-    port, metrics = port or others[0], others[1]
+    port, metrics = port or others[0], metrics_port or others[1]
     kubeconfig = tier.account(NAMESPACE, ACCOUNTS[Job.ADMISSION])
     process = Process(
         name,

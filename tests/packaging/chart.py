@@ -13,7 +13,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from controllers.manifests import hooks, monitoring
+from controllers.manifests import alerts, dashboard, hooks
 from controllers.manifests.bundle import installed, marked
 from controllers.manifests.choice import Choice, words_of
 from controllers.manifests.crds import definitions
@@ -81,8 +81,8 @@ def made() -> dict[str, str]:
         "controllers.yaml": _MADE + write_all(installed(Choice(with_kinds=False))),
     }
     watching = {
-        "monitoring/rules.yaml": _MADE + write(monitoring.rules()),
-        "monitoring/dashboard.json": json.dumps(monitoring.dashboard(), indent=2) + "\n",
+        "monitoring/rules.yaml": _MADE + write(alerts.rules()),
+        "monitoring/dashboard.json": json.dumps(dashboard.dashboard(), indent=2) + "\n",
     }
     return {**{f"{CHART}/{name}": text for name, text in chart.items()}, **base, **watching}
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from controllers.kube.accounts import ACCOUNTS, Job
-from controllers.manifests import monitoring
+from controllers.manifests import alerts
+from controllers.manifests import dashboard as panels
 from controllers.manifests.choice import DEFAULT, NAMESPACE
 from engine import vocabulary
 
@@ -291,14 +292,14 @@ def service_monitor(namespace: str = NAMESPACE) -> Object:
 def prometheus_rule(namespace: str = NAMESPACE) -> Object:
     """Return the PrometheusRule by which the Prometheus operator has alerts raised."""
     made = _head("monitoring.coreos.com/v1", "PrometheusRule", NAME, namespace)
-    return {**made, "spec": monitoring.rules()}
+    return {**made, "spec": alerts.rules()}
 
 
 def dashboard(namespace: str = NAMESPACE) -> Object:
     """Return the ConfigMap in which Grafana's sidecar finds the dashboard."""
     made = _head("v1", "ConfigMap", "kpolicy-dashboard", namespace)
     made["metadata"]["labels"]["grafana_dashboard"] = "1"
-    return {**made, "data": monitoring.dashboard_file()}
+    return {**made, "data": panels.dashboard_file()}
 
 
 def controllers(choice: Choice = DEFAULT) -> list[Object]:

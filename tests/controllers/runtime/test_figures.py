@@ -33,7 +33,11 @@ DERIVED = {RESULTS, EXECUTION, *CEL_RESULTS.values(), *CEL_EXECUTION.values()}
 
 def said(metrics: Metrics) -> dict[Any, float]:
     families = text_string_to_metric_families(metrics.exposition().decode())
-    return {(one.name, tuple(sorted(one.labels.items(), key=str))): one.value for family in families for one in family.samples}  # fmt: skip
+    return {
+        (one.name, tuple(sorted(one.labels.items(), key=str))): one.value
+        for family in families
+        for one in family.samples
+    }
 
 
 def result(kind: str = "ClusterPolicy", policy: str = "team", **more: Any) -> RuleResult:
@@ -59,16 +63,93 @@ def test_every_figure_that_is_declared_is_counted_somewhere() -> None:
 @pytest.mark.parametrize(
     ("kind", "policy", "cause", "expected"),
     [
-        ("ClusterPolicy", "team", ADMISSION, ("kyverno_policy_results", ("team", "-", "cluster", "audit", "true", "r", "Validation", "fail", "admission_request", *PLACE))),
-        ("Policy", "shop/team", SCAN, ("kyverno_policy_results", ("team", "shop", "namespaced", "audit", "true", "r", "Validation", "fail", "background_scan", *PLACE))),
-        ("ValidatingPolicy", "team", ADMISSION, ("kyverno_validating_policy_results", ("team", "", "true", "Audit", *PLACE, "admission_request", "fail"))),
-        ("NamespacedValidatingPolicy", "shop/team", SCAN, ("kyverno_validating_policy_results", ("team", "shop", "true", "Audit", *PLACE, "background_scan", "fail"))),
-        ("MutatingPolicy", "team", ADMISSION, ("kyverno_mutating_policy_results", ("team", "", "true", "Audit", *PLACE, "admission_request", "fail"))),
-        ("ImageValidatingPolicy", "team", ADMISSION, ("kyverno_image_validating_policy_results", ("team", "", "true", "Audit", *PLACE, "admission_request", "fail"))),
-        ("GeneratingPolicy", "team", ADMISSION, ("kyverno_generating_policy_results", ("team", "", *PLACE, "background_scan", "fail"))),
+        (
+            "ClusterPolicy",
+            "team",
+            ADMISSION,
+            (
+                "kyverno_policy_results",
+                (
+                    "team",
+                    "-",
+                    "cluster",
+                    "audit",
+                    "true",
+                    "r",
+                    "Validation",
+                    "fail",
+                    "admission_request",
+                    *PLACE,
+                ),
+            ),
+        ),
+        (
+            "Policy",
+            "shop/team",
+            SCAN,
+            (
+                "kyverno_policy_results",
+                (
+                    "team",
+                    "shop",
+                    "namespaced",
+                    "audit",
+                    "true",
+                    "r",
+                    "Validation",
+                    "fail",
+                    "background_scan",
+                    *PLACE,
+                ),
+            ),
+        ),
+        (
+            "ValidatingPolicy",
+            "team",
+            ADMISSION,
+            (
+                "kyverno_validating_policy_results",
+                ("team", "", "true", "Audit", *PLACE, "admission_request", "fail"),
+            ),
+        ),
+        (
+            "NamespacedValidatingPolicy",
+            "shop/team",
+            SCAN,
+            (
+                "kyverno_validating_policy_results",
+                ("team", "shop", "true", "Audit", *PLACE, "background_scan", "fail"),
+            ),
+        ),
+        (
+            "MutatingPolicy",
+            "team",
+            ADMISSION,
+            (
+                "kyverno_mutating_policy_results",
+                ("team", "", "true", "Audit", *PLACE, "admission_request", "fail"),
+            ),
+        ),
+        (
+            "ImageValidatingPolicy",
+            "team",
+            ADMISSION,
+            (
+                "kyverno_image_validating_policy_results",
+                ("team", "", "true", "Audit", *PLACE, "admission_request", "fail"),
+            ),
+        ),
+        (
+            "GeneratingPolicy",
+            "team",
+            ADMISSION,
+            ("kyverno_generating_policy_results", ("team", "", *PLACE, "background_scan", "fail")),
+        ),
     ],
-)  # fmt: skip
-def test_a_result_is_counted_under_upstreams_name_for_its_kind(kind: str, policy: str, cause: str, expected: Any) -> None:  # fmt: skip
+)
+def test_a_result_is_counted_under_upstreams_name_for_its_kind(
+    kind: str, policy: str, cause: str, expected: Any
+) -> None:
     counter, histogram, labels = series_of(result(kind, policy), PLACE, cause)
     assert (counter, labels) == expected
     assert len(labels) == len(tables.COUNTERS[counter]) == len(tables.HISTOGRAMS[histogram])
@@ -81,7 +162,11 @@ def test_a_scan_counts_our_results_and_not_those_of_the_api_servers_own_policies
     count_scanned(metrics, review, [result(), result("ValidatingAdmissionPolicy")])
     counted = {name for name, _ in said(metrics)}
     assert "kyverno_policy_results_total" in counted
-    assert [value for (name, _), value in said(metrics).items() if name == "kyverno_policy_results_total"] == [1]  # fmt: skip
+    assert [
+        value
+        for (name, _), value in said(metrics).items()
+        if name == "kyverno_policy_results_total"
+    ] == [1]
 
 
 def test_gauges_of_workers_are_shown_beside_those_of_their_parent_and_added_up() -> None:
@@ -110,7 +195,9 @@ def test_a_process_tells_what_it_takes() -> None:
     assert found["kpolicy_process_tasks"] == 1
 
 
-def test_questions_to_the_api_server_are_counted_and_problems_of_watches(monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_questions_to_the_api_server_are_counted_and_problems_of_watches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def answered(*_: Any, **__: Any) -> bytes:
         return b'{"items": []}'
 
@@ -125,7 +212,9 @@ def test_questions_to_the_api_server_are_counted_and_problems_of_watches(monkeyp
     metrics = Metrics()
     asyncio.run(go(metrics))
     for operation, namespace in (("get", "shop"), ("list", "-"), ("delete", "shop")):
-        assert metrics.value("kyverno_client_queries", (operation, "dynamic", "Pod", namespace)) == 1  # fmt: skip
+        assert (
+            metrics.value("kyverno_client_queries", (operation, "dynamic", "Pod", namespace)) == 1
+        )
 
     told: list[str] = []
     tell = count_problems(metrics, lambda _, problem: told.append(problem))

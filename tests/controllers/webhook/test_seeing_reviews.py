@@ -53,9 +53,18 @@ def test_a_refusal_is_one_line_with_the_requests_id_and_without_what_it_says() -
     assert line.pop("ts").endswith("+00:00")
     assert line.pop("milliseconds") > 0
     assert line == {
-        "level": "info", "logger": "controllers.webhook.requests", "process": "worker", "msg": "refused", "request": UID,
-        "webhook": "/validate/fail", "operation": "CREATE", "kind": "Pod", "namespace": "shop", "name": "web", "user": "chip",
-    }  # fmt: skip
+        "level": "info",
+        "logger": "controllers.webhook.requests",
+        "process": "worker",
+        "msg": "refused",
+        "request": UID,
+        "webhook": "/validate/fail",
+        "operation": "CREATE",
+        "kind": "Pod",
+        "namespace": "shop",
+        "name": "web",
+        "user": "chip",
+    }
 
 
 def test_what_is_logged_cannot_break_a_line_and_exceptions_stay_within_theirs() -> None:
@@ -92,7 +101,11 @@ class Collector:
 
     @property
     def spans(self) -> list[dict[str, Any]]:
-        return [one for _, sent in self.posts for one in sent["resourceSpans"][0]["scopeSpans"][0]["spans"]]  # fmt: skip
+        return [
+            one
+            for _, sent in self.posts
+            for one in sent["resourceSpans"][0]["scopeSpans"][0]["spans"]
+        ]
 
 
 def tracer_of(collector: Collector, metrics: Metrics | None = None) -> Tracer:
@@ -113,7 +126,9 @@ async def reviewed(tracer: Tracer | None, traceparent: str = "") -> None:
             async with aiohttp.ClientSession(f"http://127.0.0.1:{server.port}") as session:
                 headers = {"traceparent": traceparent} if traceparent else {}
                 for labels in ({}, {"team": "blue"}):
-                    async with session.post("/validate/fail", data=body(pod(labels=labels)), headers=headers) as answer:  # fmt: skip
+                    async with session.post(
+                        "/validate/fail", data=body(pod(labels=labels)), headers=headers
+                    ) as answer:
                         assert answer.status == 200
         finally:
             await server.stop()
@@ -144,7 +159,9 @@ def test_a_review_is_a_trace_whose_spans_are_what_takes_time() -> None:
     assert len(collector.spans) == 4
 
 
-def test_a_review_belongs_to_the_trace_of_the_api_server_and_is_left_out_where_that_is_not_recorded() -> None:  # fmt: skip
+def test_a_review_belongs_to_the_trace_of_the_api_server_and_is_left_out_where_that_is_not_recorded() -> (
+    None
+):
     collector = Collector()
     asyncio.run(reviewed(tracer_of(collector), f"00-{ABOVE}-00f067aa0ba902b7-01"))
     assert {one["traceId"] for one in collector.spans} == {ABOVE}
@@ -196,7 +213,9 @@ def test_a_collector_is_named_as_people_name_it(address: str, url: str) -> None:
     assert collector_url(address) == url
 
 
-def test_nothing_is_traced_unless_it_is_asked_for_and_then_an_address_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+def test_nothing_is_traced_unless_it_is_asked_for_and_then_an_address_is_wanted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert read_options(["--tracingAddress=collector.ops"]).tracing_address == ""
     given = ["--enableTracing", "--tracingAddress=collector.ops", "--loggingFormat=json"]
     options = read_options(given)
