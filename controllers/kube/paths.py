@@ -7,6 +7,7 @@ name another host, climb, or read differently to us than to the server.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
@@ -84,10 +85,47 @@ def text_of(selector: Json) -> str:
     return ",".join(parts)
 
 
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One part of a label selector: `is_wanted` whether the label must be there with one of `values` (None: any), or must not."""
+
+    key: str
+    is_wanted: bool
+    values: frozenset[str] | None = None
+
+    def holds(self, labels: Mapping[str, Any]) -> bool:
+        """Tell whether a label map fulfils it; a label that is absent has none of the values."""
+        found = self.key in labels
+        if found and self.values is not None:
+            found = labels[self.key] in self.values
+        return found is self.is_wanted
+
+
+@dataclass(frozen=True, slots=True)
+class FieldTest:
+    """One part of a field selector: the field at `path` equals `value`, or does not; one that is absent is empty."""
+
+    path: str
+    value: str
+    is_equal: bool = True
+
+    def holds(self, obj: Object) -> bool:
+        """Tell whether an object fulfils it."""
+        found: Any = obj
+        for key in self.path.split("."):
+            found = found.get(key) if isinstance(found, dict) else None
+        return (str(found or "") == self.value) is self.is_equal
+
+
 def parse_labels(text: str) -> Callable[[Mapping[str, Any]], bool]:
     """Return the test of a label map that a query's `labelSelector` asks for; raise Invalid when it is none."""
-    tests = [_label_test(part) for part in _parts(text)]
-    return lambda labels: all(test(labels) for test in tests)
+    tests = label_requirements(text)
+    return lambda labels: all(test.holds(labels) for test in tests)
+
+
+def label_requirements(text: str) -> tuple[Requirement, ...]:
+    """Return what a query's `labelSelector` asks for, part by part; raise Invalid when it is none."""
+    return tuple(map(_requirement, _parts(text)))
 
 
 def _parts(text: str) -> list[str]:
@@ -104,40 +142,30 @@ def _parts(text: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _label_test(part: str) -> Callable[[Mapping[str, Any]], bool]:
+def _requirement(part: str) -> Requirement:
     if found := _SET.fullmatch(part):
-        key = found["key"]
         values = frozenset(value.strip() for value in found["values"].split(","))
-        if found["op"] == "in":
-            return lambda labels: labels.get(key) in values
-        return lambda labels: labels.get(key) not in values
+        return Requirement(found["key"], found["op"] == "in", values)
     if found := _PAIR.fullmatch(part):
-        key, value = found["key"], found["value"]
-        if found["op"] == "!=":
-            return lambda labels: labels.get(key) != value
-        return lambda labels: labels.get(key) == value
+        return Requirement(found["key"], found["op"] != "!=", frozenset({found["value"]}))
     if found := _PRESENCE.fullmatch(part):
-        key, wanted = found["key"], not found["absent"]
-        return lambda labels: (key in labels) is wanted
+        return Requirement(found["key"], not found["absent"])
     raise Invalid(f"unable to parse requirement: `{part[:100]}`", status=400)
 
 
 def parse_fields(text: str) -> Callable[[Object], bool]:
     """Return the test that a query's `fieldSelector` asks for; a field that is absent is empty."""
-    tests = []
-    for part in _parts(text):
-        found = re.fullmatch(r"([A-Za-z.]+)(==|!=|=)(.*)", part)
-        if found is None:
-            raise Invalid(f"invalid field selector: `{part[:100]}`", status=400)
-        tests.append(_field_test(found[1].split("."), found[3], found[2] != "!="))
-    return lambda obj: all(test(obj) for test in tests)
+    tests = field_tests(text)
+    return lambda obj: all(test.holds(obj) for test in tests)
 
 
-def _field_test(path: list[str], value: str, is_equal: bool) -> Callable[[Object], bool]:
-    def test(obj: Object) -> bool:
-        found: Any = obj
-        for key in path:
-            found = found.get(key) if isinstance(found, dict) else None
-        return (str(found or "") == value) is is_equal
+def field_tests(text: str) -> tuple[FieldTest, ...]:
+    """Return what a query's `fieldSelector` asks for, part by part; raise Invalid when it is none."""
+    return tuple(map(_field_test, _parts(text)))
 
-    return test
+
+def _field_test(part: str) -> FieldTest:
+    found = re.fullmatch(r"([A-Za-z.]+)(==|!=|=)(.*)", part)
+    if found is None:
+        raise Invalid(f"invalid field selector: `{part[:100]}`", status=400)
+    return FieldTest(found[1], found[3], found[2] != "!=")

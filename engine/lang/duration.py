@@ -102,3 +102,36 @@ def _decimal(amount: int, places: int) -> str:
     if rest == 0:
         return str(whole)
     return f"{whole}.{rest:0{places}d}".rstrip("0")
+
+
+# Lengths of time as kubectl shows them: ages.
+
+_MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86_400, 365 * 86_400
+
+
+def span(seconds: float) -> str:
+    """Return a length of time as kubectl's ages: two units at most, one where the second says little."""
+    whole = int(seconds)
+    if whole < 0:
+        return "0s"
+    if whole < 2 * _MINUTE:
+        return f"{whole}s"
+    if whole < 10 * _MINUTE:
+        return in_two_units(whole, _MINUTE, "m", 1, "s")
+    if whole < 3 * _HOUR:
+        return f"{whole // _MINUTE}m"
+    if whole < 8 * _HOUR:
+        return in_two_units(whole, _HOUR, "h", _MINUTE, "m")
+    if whole < 2 * _DAY:
+        return f"{whole // _HOUR}h"
+    if whole < 8 * _DAY:
+        return in_two_units(whole, _DAY, "d", _HOUR, "h")
+    if whole < 2 * _YEAR:
+        return f"{whole // _DAY}d"
+    return in_two_units(whole, _YEAR, "y", _DAY, "d") if whole < 8 * _YEAR else f"{whole // _YEAR}y"
+
+
+def in_two_units(whole: int, large: int, name: str, small: int, other: str) -> str:
+    """Return whole seconds in a large unit and, where something is left, a small one."""
+    rest = whole % large // small
+    return f"{whole // large}{name}{rest}{other}" if rest else f"{whole // large}{name}"

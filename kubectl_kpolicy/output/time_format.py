@@ -6,11 +6,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from engine.lang import rfc3339
+from engine.lang.duration import in_two_units, span
 
 if TYPE_CHECKING:
     from kubectl_kpolicy.output.rows import Cell
 
-_MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86_400, 365 * 86_400
+__all__ = ["absolute", "age", "clock", "instant", "left", "length_of", "minute", "span"]
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
 def instant(value: Any) -> datetime | None:
@@ -21,33 +24,6 @@ def instant(value: Any) -> datetime | None:
     if not isinstance(seconds, int) or not 0 < seconds < 253_402_300_800:
         return None
     return datetime.fromtimestamp(seconds, UTC)
-
-
-def span(seconds: float) -> str:
-    """Return a length of time as kubectl's ages: two units at most, one where the second says little."""
-    whole = int(seconds)
-    if whole < 0:
-        return "0s"
-    if whole < 2 * _MINUTE:
-        return f"{whole}s"
-    if whole < 10 * _MINUTE:
-        return _two(whole, _MINUTE, "m", 1, "s")
-    if whole < 3 * _HOUR:
-        return f"{whole // _MINUTE}m"
-    if whole < 8 * _HOUR:
-        return _two(whole, _HOUR, "h", _MINUTE, "m")
-    if whole < 2 * _DAY:
-        return f"{whole // _HOUR}h"
-    if whole < 8 * _DAY:
-        return _two(whole, _DAY, "d", _HOUR, "h")
-    if whole < 2 * _YEAR:
-        return f"{whole // _DAY}d"
-    return _two(whole, _YEAR, "y", _DAY, "d") if whole < 8 * _YEAR else f"{whole // _YEAR}y"
-
-
-def _two(whole: int, large: int, name: str, small: int, other: str) -> str:
-    rest = whole % large // small
-    return f"{whole // large}{name}{rest}{other}" if rest else f"{whole // large}{name}"
 
 
 def age(value: Cell, now: datetime) -> str:
@@ -63,7 +39,7 @@ def left(value: Cell, now: datetime) -> str:
     if seconds <= 0:
         return "ended"
     if seconds >= _DAY:
-        return _two(seconds, _DAY, "d", _HOUR, "h")
+        return in_two_units(seconds, _DAY, "d", _HOUR, "h")
     return f"{seconds // _HOUR:02}:{seconds % _HOUR // _MINUTE:02}:{seconds % _MINUTE:02}"
 
 

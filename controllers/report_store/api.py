@@ -1,0 +1,199 @@
+"""The API: a request by whom it is from in, an answer out, as a Kubernetes API server gives it. It knows no HTTP library.
+
+Every request to a resource passes `Rights` first; what stands in a path, a query or a body is believed by nobody before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from controllers.kube import Invalid, KubeError, NotFound
+
+from .batch import Write
+from .changing import creating, deleting, read_report, updating
+from .discovery import documents
+from .forms import Form, Rendering, form_of, status_of
+from .queries import page_asked, token
+from .rights import Action
+from .selecting import selector_of
+from .served import served_at
+from .watching import Watch, Watched, watched_from
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+
+    from controllers.kube import Clock
+
+    from .feed import Feed
+    from .requester import Requester
+    from .rights import Rights
+    from .selecting import Selector
+    from .served import Served
+    from .storage import Storage
+
+_COLLECTION: Final = {"GET": "list", "POST": "create"}
+_OBJECT: Final = {"GET": "get", "PUT": "update", "DELETE": "delete"}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request. `path` is decoded, `query` holds the first value of each name."""
+
+    method: str
+    path: str
+    requester: Requester | None
+    query: Mapping[str, str] = field(default_factory=dict)
+    accept: str = ""
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer: a document, or the parts of a stream as they come."""
+
+    status: int
+    body: bytes = b""
+    parts: AsyncGenerator[bytes] | None = None
+    retry_after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What a call is about."""
+
+    served: Served
+    namespace: str
+    name: str
+    verb: str
+    form: Form
+
+
+class Api:
+    """See the module."""
+
+    def __init__(self, storage: Storage, feed: Feed, rights: Rights, clock: Clock) -> None:
+        self._storage, self._feed, self._rights, self._clock = storage, feed, rights, clock
+
+    async def answer(self, call: Call) -> Answer:
+        """Answer a call; what is refused is answered with a Status."""
+        try:
+            return await self._answer(call)
+        except KubeError as error:
+            return refusal(error)
+
+    async def _answer(self, call: Call) -> Answer:
+        if call.requester is None:
+            raise KubeError("Unauthorized", status=401, reason="Unauthorized")
+        document = documents().get(call.path.rstrip("/"))
+        if document is not None and call.method in ("GET", "HEAD"):
+            return Answer(200, document)
+        target = _target(call)
+        selector = selector_of(call.query)
+        action = Action(target.verb, target.served, target.namespace, target.name or selector.name)
+        await self._rights.check(call.requester, action)
+        match target.verb:
+            case "get":
+                body = await self._storage.get((target.namespace, target.name))
+                return Answer(200, self._rendering(target).one(body))
+            case "list":
+                return await self._list(call, target)
+            case "watch":
+                return self._watch(call, target, selector, action)
+        return await self._write(call, target)
+
+    async def _list(self, call: Call, target: _Target) -> Answer:
+        asked = page_asked(call.query, _space(target))
+        page = await self._storage.page(asked)
+        resume = token(page.version, page.last) if page.last is not None else ""
+        return Answer(200, self._rendering(target).many(page.bodies, page.version, resume))
+
+    def _watch(self, call: Call, target: _Target, selector: Selector, action: Action) -> Answer:
+        requester = call.requester
+        assert requester is not None
+        watched = Watched(
+            selector,
+            _space(target),
+            self._rendering(target),
+            lambda: self._rights.check(requester, action),
+        )
+        watch = Watch(watched, watched_from(call.query), self._storage, self._clock)
+        return Answer(200, parts=watch.lines(self._feed))
+
+    async def _write(self, call: Call, target: _Target) -> Answer:
+        is_tried_only = bool(call.query.get("dryRun"))
+        if call.query.get("dryRun") not in (None, "", "All"):
+            raise Invalid("dryRun: Unsupported value", status=400, reason="BadRequest")
+        served, namespace, name = target.served, target.namespace, target.name
+        if target.verb == "delete":
+            apply = deleting(name, _preconditions(call.body))
+        else:
+            report = read_report(call.body, served, namespace, name)
+            name = report["metadata"]["name"]
+            apply = (
+                updating(report) if target.verb == "update" else creating(report, self._clock.now())
+            )
+        body = await self._storage.write(Write((namespace, name), apply, is_tried_only))
+        status = 201 if target.verb == "create" else 200
+        return Answer(status, self._rendering(target).one(body))
+
+    def _rendering(self, target: _Target) -> Rendering:
+        return Rendering(target.served, target.form, self._clock.now())
+
+
+def refusal(error: KubeError) -> Answer:
+    """Return an error as the answer that clients understand."""
+    return Answer(error.status or 500, status_of(error), retry_after=int(error.retry_after or 0))
+
+
+def _target(call: Call) -> _Target:
+    """Return what a path means; raises NotFound for one that means nothing, and KubeError for what is not done there."""
+    parts = call.path.strip("/").split("/")
+    if len(parts) < 4 or parts[0] != "apis":
+        raise _nothing()
+    group, version, rest = parts[1], parts[2], parts[3:]
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) >= 3:
+        namespace, rest = rest[1], rest[2:]
+    served = served_at(group, version, rest[0])
+    if served is None or len(rest) > 2 or (namespace and not served.kind.namespaced):
+        raise _nothing()
+    name = rest[1] if len(rest) == 2 else ""
+    verb = (_OBJECT if name else _COLLECTION).get(call.method)
+    if verb == "list" and call.query.get("watch") in ("true", "1"):
+        verb = "watch"
+    needs_namespace = bool(name) or verb == "create"
+    if verb is None or (needs_namespace and served.kind.namespaced and not namespace):
+        raise KubeError(
+            "the server does not allow this method on the requested resource",
+            status=405,
+            reason="MethodNotAllowed",
+        )
+    form = form_of(call.accept, call.query.get("includeObject", ""))
+    return _Target(served, namespace, name, verb, form)
+
+
+def _nothing() -> NotFound:
+    return NotFound(
+        "the server could not find the requested resource", status=404, reason="NotFound"
+    )
+
+
+def _space(target: _Target) -> str | None:
+    """Return the namespace of what is listed: empty for the cluster's own reports, None for those of all namespaces."""
+    return target.namespace or None if target.served.kind.namespaced else ""
+
+
+def _preconditions(body: bytes) -> Mapping[str, str]:
+    """Return what a DeleteOptions demands; a body in another form than JSON demands nothing that could be read."""
+    if not body.strip():
+        return {}
+    try:
+        found = orjson.loads(body).get("preconditions") or {}
+    except (orjson.JSONDecodeError, AttributeError) as error:
+        raise Invalid(
+            "the body is no DeleteOptions in JSON", status=415, reason="UnsupportedMediaType"
+        ) from error
+    return {key: str(value) for key, value in found.items() if value}

@@ -1,0 +1,187 @@
+"""Some writes as one transaction: each is tried on what the ones before it left, and all that succeed are kept together.
+
+So a hundred writers wait for one disk. A write that is refused leaves nothing and keeps nobody back.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from controllers.kube import KubeError
+
+from .selecting import RESULT_FIELDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
+
+    from engine.model import Object
+
+    from .database import Session
+
+Place = tuple[str, str]
+"""Namespace, empty for the cluster's, and name."""
+
+_MOST_PLACES: Final = 400
+_HOLD: Final = "UPDATE counters SET value = value WHERE name = 'version' RETURNING value"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write: `apply` makes what is to be there, None for nothing, from what is there, or raises KubeError."""
+
+    place: Place
+    apply: Callable[[Object | None], Object | None]
+    is_tried_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a write did: the report before and after it, as JSON."""
+
+    version: int
+    place: Place
+    before: bytes | None
+    body: bytes | None
+
+
+@dataclass(slots=True)
+class _Done:
+    """What came of the writes so far."""
+
+    version: int
+    bodies: dict[Place, bytes | None]
+    changes: list[Change] = field(default_factory=list)
+    levels: Counter[tuple[str, ...]] = field(default_factory=Counter)
+
+
+Outcome = bytes | KubeError
+"""The report as it is kept (or was, where it was deleted), or why it was refused."""
+
+
+def carry_out(session: Session, writes: Sequence[Write], at: datetime) -> list[Outcome]:
+    """Do the writes in their order and return what came of each; raises StorageError, and then nothing was done."""
+    with session.writing():
+        # INVARIANT: the counter is held from here on, so that versions become visible in the order of their numbers.
+        [(version,)] = session.rows(_HOLD)
+        known = _bodies(session, {one.place for one in writes})
+        done = _Done(version, dict(known))
+        outcomes = [_try(done, one) for one in writes]
+        if done.changes:
+            _keep(session, done, known, at)
+    return outcomes
+
+
+def _bodies(session: Session, places: set[Place]) -> dict[Place, bytes | None]:
+    found: dict[Place, bytes | None] = {}
+    every = sorted(places)
+    for start in range(0, len(every), _MOST_PLACES):
+        some = every[start : start + _MOST_PLACES]
+        marks = ", ".join(["(?, ?)"] * len(some))
+        rows = session.rows(
+            f"SELECT namespace, name, body FROM reports WHERE (namespace, name) IN (VALUES {marks})",  # noqa: S608 - marks only
+            [part for place in some for part in place],
+        )
+        found.update(((namespace, name), bytes(body)) for namespace, name, body in rows)
+    return found
+
+
+def _try(done: _Done, write: Write) -> Outcome:
+    before = done.bodies.get(write.place)
+    old: Object | None = None if before is None else orjson.loads(before)
+    try:
+        made = write.apply(old)
+    except KubeError as error:
+        return error
+    if made is None:
+        assert before is not None
+        body = None
+    elif made == old:
+        assert before is not None
+        return before
+    else:
+        number = done.version if write.is_tried_only else done.version + 1
+        body = orjson.dumps(
+            {**made, "metadata": {**made["metadata"], "resourceVersion": str(number)}}
+        )
+    outcome = before if body is None else body
+    assert outcome is not None
+    if not write.is_tried_only:
+        done.version += 1
+        done.bodies[write.place] = body
+        done.changes.append(Change(done.version, write.place, before, body))
+        _count(done, write.place[0], old, -1)
+        _count(done, write.place[0], made, 1)
+    return outcome
+
+
+def _count(done: _Done, namespace: str, report: Object | None, by: int) -> None:
+    for row in (report or {}).get("results") or ():
+        key = (namespace, *(str(row.get(name) or "") for name in ("policy", "severity", "result")))
+        done.levels[key] += by
+
+
+def _keep(session: Session, done: _Done, known: dict[Place, bytes | None], at: datetime) -> None:
+    touched = list(dict.fromkeys(one.place for one in done.changes))
+    there = [place for place in touched if known.get(place) is not None]
+    gone = [place for place in touched if done.bodies[place] is None and place in known]
+    for table, places in (("results", there), ("labels", there), ("reports", gone)):
+        if places:
+            session.run_many(f"DELETE FROM {table} WHERE namespace = ? AND name = ?", places)  # noqa: S608 - names of ours
+    kept = [(place, orjson.loads(body)) for place in touched if (body := done.bodies[place])]
+    _insert(
+        session,
+        "reports",
+        8,
+        [_report(place, obj, done.bodies[place]) for place, obj in kept],
+        _REPLACED,
+    )
+    _insert(session, "results", 9, [row for place, obj in kept for row in _results(place, obj)])
+    _insert(session, "labels", 4, [row for place, obj in kept for row in _labels(place, obj)])
+    moment = int(at.timestamp())
+    _insert(
+        session,
+        "changes",
+        6,
+        [(one.version, moment, *one.place, one.before, one.body) for one in done.changes],
+    )
+    day = at.date().isoformat()
+    levels = [(day, *key, delta) for key, delta in sorted(done.levels.items()) if delta]
+    _insert(session, "history", 6, levels, _ADDED)
+    session.run_many("UPDATE counters SET value = ? WHERE name = 'version'", [(done.version,)])
+
+
+_REPLACED: Final = (
+    " ON CONFLICT (namespace, name) DO UPDATE SET version = excluded.version, scope_kind = excluded.scope_kind,"
+    " scope_name = excluded.scope_name, scope_namespace = excluded.scope_namespace, scope_uid = excluded.scope_uid,"
+    " body = excluded.body"
+)
+_ADDED: Final = " ON CONFLICT (namespace, day, policy, severity, result) DO UPDATE SET delta = history.delta + excluded.delta"
+
+
+def _insert(
+    session: Session, table: str, width: int, rows: Sequence[Sequence[Any]], else_do: str = ""
+) -> None:
+    if rows:
+        marks = ", ".join("?" * width)
+        session.run_many(f"INSERT INTO {table} VALUES ({marks}){else_do}", rows)  # noqa: S608 - names of ours
+
+
+def _report(place: Place, report: Object, body: bytes | None) -> tuple[Any, ...]:
+    scope = report.get("scope") or {}
+    named = (str(scope.get(name) or "") for name in ("kind", "name", "namespace", "uid"))
+    return (*place, int(report["metadata"]["resourceVersion"]), *named, body)
+
+
+def _results(place: Place, report: Object) -> Iterable[tuple[Any, ...]]:
+    for number, row in enumerate(report.get("results") or ()):
+        yield (*place, number, *(str(row.get(name) or "") for name in RESULT_FIELDS))
+
+
+def _labels(place: Place, report: Object) -> Iterable[tuple[Any, ...]]:
+    for label, value in (report["metadata"].get("labels") or {}).items():
+        yield (*place, label, str(value))

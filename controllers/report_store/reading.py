@@ -1,0 +1,149 @@
+"""Pages of reports as of one version, and what changed after one.
+
+A later page shows what the first one would have shown, whatever was written meanwhile: reports that have not changed since are
+read as they are, the others from what stood there before their first change. Both are known as long as changes are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from controllers.kube import Gone, KubeError
+
+from .batch import Change
+from .selecting import Selector
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .batch import Place
+    from .database import Session
+
+_ALL = Selector()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which page: of one namespace (empty: the cluster's own reports; None: of all namespaces), of what is selected.
+
+    It is as of a version (0: the last one, and not before `least`), begins after a place and holds at most so many (0: all).
+    """
+
+    namespace: str | None
+    selector: Selector = _ALL
+    version: int = 0
+    least: int = 0
+    after: Place | None = None
+    limit: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Reports in the order of their places, as they are kept; `last` is where the next page goes on, None at the end."""
+
+    bodies: Sequence[bytes]
+    version: int
+    last: Place | None = None
+
+
+def bounds(session: Session) -> tuple[int, int]:
+    """Return the last version that is forgotten and the last one that was given."""
+    found = dict(session.rows("SELECT name, value FROM counters"))
+    return found["forgotten"], found["version"]
+
+
+def page_of(session: Session, asked: Asked) -> Page:
+    """Return a page; raises Gone for a version that is forgotten, and KubeError for one that is not there yet."""
+    forgotten, newest = bounds(session)
+    version = asked.version or newest
+    if max(version, asked.least) > newest:
+        raise KubeError(
+            f"Too large resource version: {max(version, asked.least)}, current: {newest}",
+            status=504,
+            reason="Timeout",
+            retry_after=1.0,
+        )
+    if version < forgotten:
+        raise expired(version, forgotten)
+    rows = _as_they_are(session, asked, version)
+    is_full = bool(asked.limit) and len(rows) > asked.limit
+    if version < newest:
+        end = rows[asked.limit - 1][0] if is_full else None
+        rows = sorted([*rows, *_as_they_were(session, asked, version, end)])
+    if asked.limit and len(rows) > asked.limit:
+        kept = rows[: asked.limit]
+        return Page([body for _, body in kept], version, kept[-1][0])
+    return Page([body for _, body in rows], version)
+
+
+def expired(version: int, forgotten: int) -> Gone:
+    """Return the refusal of a version that is not known any more."""
+    return Gone(
+        f"The resourceVersion for the provided list or watch is too old: {version} (known since {forgotten})",
+        status=410,
+        reason="Expired",
+    )
+
+
+def _as_they_are(session: Session, asked: Asked, version: int) -> list[tuple[Place, bytes]]:
+    """Return one more than asked for of those that have not changed since a version."""
+    sql, values = _within(asked, "reports")
+    condition = asked.selector.condition()
+    if condition.sql:
+        sql, values = [*sql, condition.sql], [*values, *condition.values]
+    text = f"SELECT namespace, name, body FROM reports WHERE version <= ? AND {' AND '.join(sql)} ORDER BY namespace, name"  # noqa: S608 - only words of ours
+    values = [version, *values]
+    if asked.limit:
+        text += " LIMIT ?"
+        values.append(asked.limit + 1)
+    return [((space, name), bytes(body)) for space, name, body in session.rows(text, values)]
+
+
+def _as_they_were(
+    session: Session, asked: Asked, version: int, end: Place | None
+) -> list[tuple[Place, bytes]]:
+    """Return those that have changed since, as they were before."""
+    sql, values = _within(asked, "changes")
+    if end is not None:
+        sql.append("(changes.namespace, changes.name) <= (?, ?)")
+        values += end
+    text = f"SELECT namespace, name, before FROM changes WHERE version > ? AND {' AND '.join(sql)} ORDER BY version"  # noqa: S608 - only words of ours
+    first: dict[Place, bytes | None] = {}
+    for namespace, name, before in session.rows(text, [version, *values]):
+        first.setdefault((namespace, name), None if before is None else bytes(before))
+    return [
+        (place, body)
+        for place, body in first.items()
+        if body is not None and asked.selector.fits(orjson.loads(body))
+    ]
+
+
+def _within(asked: Asked, table: str) -> tuple[list[str], list[Any]]:
+    """Return the conditions on namespace and place."""
+    if asked.namespace is None:
+        sql, values = [f"{table}.namespace > ?"], [""]
+    else:
+        sql, values = [f"{table}.namespace = ?"], [asked.namespace]
+    if asked.after is not None:
+        sql.append(f"({table}.namespace, {table}.name) > (?, ?)")
+        values += asked.after
+    return sql, list(values)
+
+
+def changes_after(session: Session, after: int, most: int) -> list[Change]:
+    """Return the changes after a version, in order; raises Gone where some of them are forgotten."""
+    forgotten, newest = bounds(session)
+    if after < forgotten or after > newest:
+        raise expired(after, forgotten)
+    text = "SELECT version, namespace, name, before, body FROM changes WHERE version > ? ORDER BY version LIMIT ?"
+    return [
+        Change(version, (namespace, name), _bytes(before), _bytes(body))
+        for version, namespace, name, before, body in session.rows(text, (after, most))
+    ]
+
+
+def _bytes(value: Any) -> bytes | None:
+    return None if value is None else bytes(value)
