@@ -1,7 +1,7 @@
 """The one small interface to an API server: raw dicts in, raw dicts out.
 
 Everything in the cluster parts and in the plugin that needs a server takes a `Client`. `http.HttpClient` speaks to real
-ones, `fake.FakeClient` keeps objects in memory and ships for tests; nobody patches anything.
+ones; tests have one of memory, so that nobody patches anything.
 """
 
 from __future__ import annotations
@@ -73,7 +73,23 @@ class Client(Protocol):
         field_selector: str = "",
         metadata_only: bool = False,
     ) -> ListPage:
-        """Return all objects, fetched page by page."""
+        """Return all objects, fetched page by page; raises Gone when they changed too much meanwhile."""
+        items: list[Object] = []
+        resume = ""
+        while True:
+            page = await self.list(
+                kind,
+                namespace,
+                label_selector=label_selector,
+                field_selector=field_selector,
+                limit=PAGE,
+                resume=resume,
+                metadata_only=metadata_only,
+            )
+            items.extend(page.items)
+            resume = page.resume
+            if not resume:
+                return ListPage(items, page.resource_version)
 
     def watch(
         self,

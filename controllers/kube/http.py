@@ -16,7 +16,7 @@ from engine.errors import EngineError
 from engine.lang import json as strict_json
 
 from . import transport
-from .client import APPLY, MERGE, PAGE, Event, ListPage
+from .client import APPLY, MERGE, Client, Event, ListPage
 from .clock import SystemClock
 from .errors import KubeError, NotFound, about_kind, error_of
 from .paths import checked_path
@@ -38,7 +38,7 @@ OnQuery = Callable[[str, "Kind", str], None]
 _METADATA = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1,application/json"
 
 
-class HttpClient:
+class HttpClient(Client):
     """See `client.Client`. Made by `access.connect`; close it when done, or use it as an async context manager.
 
     `on_query` is told of every question about objects: what is done, the kind and the namespace; it must not wait.
@@ -107,33 +107,6 @@ class HttpClient:
             str(metadata.get("continue") or ""),
             int(metadata.get("remainingItemCount") or 0),
         )
-
-    async def list_all(
-        self,
-        kind: Kind,
-        namespace: str = "",
-        *,
-        label_selector: str = "",
-        field_selector: str = "",
-        metadata_only: bool = False,
-    ) -> ListPage:
-        """Return all objects, fetched page by page; raises Gone when they changed too much meanwhile."""
-        items: list[Object] = []
-        resume = ""
-        while True:
-            page = await self.list(
-                kind,
-                namespace,
-                label_selector=label_selector,
-                field_selector=field_selector,
-                limit=PAGE,
-                resume=resume,
-                metadata_only=metadata_only,
-            )
-            items.extend(page.items)
-            resume = page.resume
-            if not resume:
-                return ListPage(items, page.resource_version)
 
     async def watch(
         self,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-from controllers.kube.client import APPLY, JSON_PATCH, MERGE, PAGE, Event, ListPage
+from controllers.kube.client import APPLY, JSON_PATCH, MERGE, Client, Event, ListPage
 from controllers.kube.clock import Clock, ManualClock
 from controllers.kube.errors import AlreadyExists, Conflict, Gone, Invalid, KubeError, NotFound
 from controllers.kube.kinds import WELL_KNOWN, Kind
@@ -38,7 +38,7 @@ class Call:
     dry_run: bool = False
 
 
-class FakeClient:
+class FakeClient(Client):
     """See `client.Client`.
 
     `calls` lists what was asked; `fail` makes coming calls fail; `expire` and `disconnect` do to watches what servers do.
@@ -149,33 +149,6 @@ class FakeClient:
         items = [_shown(obj, metadata_only) for obj in found[start:end]]
         left = max(len(found) - end, 0)
         return ListPage(items, str(version), f"{end}/{version}" if left else "", left)
-
-    async def list_all(
-        self,
-        kind: Kind,
-        namespace: str = "",
-        *,
-        label_selector: str = "",
-        field_selector: str = "",
-        metadata_only: bool = False,
-    ) -> ListPage:
-        """Return all objects, page by page."""
-        items: list[Object] = []
-        resume = ""
-        while True:
-            page = await self.list(
-                kind,
-                namespace,
-                label_selector=label_selector,
-                field_selector=field_selector,
-                limit=PAGE,
-                resume=resume,
-                metadata_only=metadata_only,
-            )
-            items += page.items
-            resume = page.resume
-            if not resume:
-                return ListPage(items, page.resource_version)
 
     async def watch(
         self,
