@@ -30,6 +30,8 @@ VIEWING = (
 """Of every screen."""
 
 COMPARING = (
+    Action("timeline", "Timeline", "Show grants or clean-ups as lanes in time, with approvals, uses and runs as ticks, or hide them.", ("t",), Danger.LOOKS,
+           _HERE, (), ("grants", "cleanup"), footer=5, handler="lists.timeline"),
     Action("grant-compare", "Compare", "Show two grants side by side: mark one, put the cursor on the other.", ("D",), Danger.LOOKS,
            "kubectl kpolicy grant describe {name} -n {namespace}", (), ("grants", "inbox"), needs_row=True, handler="choices.compare"),
 )  # fmt: skip

@@ -106,6 +106,10 @@ def _policy_row(policy: Object, now: datetime) -> Row:
         "state": state,
         "propagation": word(policy, "spec", "deletionPropagationPolicy"),
         "owner": "",
+        "since": instant(
+            word(policy, "status", "lastExecutionTime")
+            or word(policy, "metadata", "creationTimestamp")
+        ),
         "last": instant(word(policy, "status", "lastExecutionTime")),
     }
     return Row(f"{policy.get('kind')}/{namespace}/{name}", cells, policy)
@@ -121,6 +125,7 @@ def _ttl_row(obj: Object, now: datetime) -> Row:
     cells: dict[str, Cell] = {
         "due": due_at,
         "left": due_at,
+        "since": instant(word(obj, "metadata", "creationTimestamp")),
         "kind": kind,
         "namespace": namespace,
         "name": name,
@@ -148,7 +153,7 @@ LISTING = Listing(
     aliases=("c", "clean", "timers"),
     columns=(
         Column("due", "DUE", Shape.TIME),
-        Column("left", "LEFT", Shape.LEFT),
+        Column("left", "LEFT", Shape.LEFT, since="since"),
         Column("kind", "KIND", most=20),
         Column("namespace", "NS", most=18, aliases=("ns",)),
         Column("name", "NAME", most=34, grows=True),

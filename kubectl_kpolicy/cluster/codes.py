@@ -130,7 +130,7 @@ LISTING = Listing(
     columns=(
         Column("id", "ID", most=14),
         Column("state", "STATE", Shape.STATE),
-        Column("left", "LEFT", Shape.LEFT),
+        Column("left", "LEFT", Shape.LEFT, since="issued"),
         Column("user", "FOR-USER", most=24, aliases=("for",)),
         Column("bound", "BOUND-TO", most=44, grows=True),
         Column("uses", "USES", Shape.NUMBER, narrow=False),

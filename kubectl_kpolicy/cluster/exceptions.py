@@ -147,7 +147,7 @@ LISTING = Listing(
         Column("name", "NAME", most=30),
         Column("rules", "POLICY/RULE", most=40, grows=True),
         Column("target", "TARGET", most=30, narrow=False),
-        Column("left", "LEFT", Shape.LEFT, aliases=("until",)),
+        Column("left", "LEFT", Shape.LEFT, aliases=("until",), since="age"),
         Column("uses", "USES", Shape.NUMBER),
         Column("state", "STATE", Shape.STATE),
         Column("drift", "DRIFT", most=28, narrow=False),

@@ -120,6 +120,7 @@ def _row(grant: Object) -> Row:
     cells: dict[str, Cell] = {
         "state": state,
         "left": None if state in FINAL else ends or timeout,
+        "since": begins(grant) if ends else instant(word(grant, "metadata", "creationTimestamp")),
         "rules": f"{texts[0]} +{len(texts) - 1}" if len(texts) > 1 else "".join(texts),
         "namespace": namespace,
         "target": target_of(grant),
@@ -141,6 +142,12 @@ def _row(grant: Object) -> Row:
         "policy": names_of(word(spec, "policy"))[1],
     }
     return Row(f"Grant/{namespace}/{name}", cells, grant)
+
+
+def begins(grant: Object) -> datetime | None:
+    """Return when the time of a grant began or begins: as its controller wrote or its request says, else with the request."""
+    written = word(grant, "status", "startsAt") or word(grant, "spec", "startAt")
+    return instant(written or word(grant, "metadata", "creationTimestamp"))
 
 
 def _said(grant: Object) -> str:
@@ -193,7 +200,7 @@ GRANTS = Listing(
     aliases=("g", "grant"),
     columns=(
         Column("state", "STATE", Shape.STATE),
-        Column("left", "LEFT", Shape.LEFT),
+        Column("left", "LEFT", Shape.LEFT, since="since"),
         Column("namespace", "NS", most=16, aliases=("ns",)),
         Column("rules", "POLICY/RULE", most=40),
         Column("target", "TARGET", most=30),
@@ -223,7 +230,7 @@ INBOX = Listing(
     aliases=("in",),
     columns=(
         Column("age", "AGE", Shape.AGE),
-        Column("timeout", "TIMEOUT", Shape.LEFT),
+        Column("timeout", "TIMEOUT", Shape.LEFT, since="age"),
         Column("requester", "REQUESTER", most=20),
         Column("rules", "POLICY/RULE", most=36),
         Column("target", "TARGET", most=28),

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from .rows import Cell, Column
 
 _LATE, _SOON = 300.0, 3600.0
+_MUCH, _LITTLE = 0.5, 0.2
+"""Shares of its time up to which a countdown is half over, and nearly over."""
+_DRAIN = 6
 
 
 def cell_text(column: Column, value: Cell, now: datetime, *, marks: str = "") -> str:
@@ -32,16 +35,41 @@ def cell_text(column: Column, value: Cell, now: datetime, *, marks: str = "") ->
     return "" if value is None else str(value)
 
 
-def cell_role(column: Column, value: Cell, now: datetime) -> str:
-    """Return the colour role of a cell, empty for none."""
+def share_left(ends: Cell, since: Cell, now: datetime) -> float | None:
+    """Return which share of its time a countdown has left, from 1 down to 0; None where its beginning is not known."""
+    from datetime import datetime as instant
+
+    if not isinstance(ends, instant) or not isinstance(since, instant) or ends <= since:
+        return None
+    return max(0.0, min((ends - now) / (ends - since), 1.0))
+
+
+def drained(share: float, width: int = _DRAIN) -> str:
+    """Return a bar that drains as time passes; what is left of it is heavy, and never nothing before the end."""
+    full = min(width, max(round(share * width), 1 if share > 0 else 0))
+    return "━" * full + "─" * (width - full)
+
+
+def cell_role(column: Column, value: Cell, now: datetime, since: Cell = None) -> str:
+    """Return the colour role of a cell, empty for none; `since` is when a countdown began, where that is known."""
     if column.shape in (Shape.STATE, Shape.SEVERITY):
         return mark_of(str(value or "")).role if value else ""
     if column.shape is Shape.LEFT and value is not None:
-        seconds = _seconds(value, now)
-        return "muted" if seconds <= 0 else "error" if seconds <= _LATE else "warning" if seconds <= _SOON else ""  # fmt: skip
+        return _countdown_role(_seconds(value, now), share_left(value, since, now))
     if column.shape is Shape.NUMBER:
         return "muted" if not value else "error" if column.id == "fail" else ""
     return ""
+
+
+def _countdown_role(seconds: float, share: float | None) -> str:
+    """Return the role of a countdown: by the share that is left where it is known, but the last minutes are always late."""
+    if seconds <= 0:
+        return "muted"
+    if seconds <= _LATE:
+        return "error"
+    if share is None:
+        return "warning" if seconds <= _SOON else ""
+    return "warning" if share <= _LITTLE else "success" if share > _MUCH else "accent"
 
 
 def _seconds(value: Cell, now: datetime) -> float:

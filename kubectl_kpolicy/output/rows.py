@@ -40,7 +40,8 @@ class Column:
     """One column: `id` is its name in filters, `head` its title.
 
     `most` bounds its width in cells (0: none), `grows` gives it what is left over, `narrow` keeps it on screens below 100 columns.
-    `brief` gives what a list on a screen shows of a row in place of the cell, which stays whole everywhere else.
+    `brief` gives what a list on a screen shows of a row in place of the cell, which stays whole everywhere else. `since` names the
+    cell that holds when a countdown began.
     """
 
     id: str
@@ -52,6 +53,7 @@ class Column:
     narrow: bool = True
     aliases: tuple[str, ...] = ()
     brief: Callable[[Row, datetime], str] | None = None
+    since: str = ""
 
 
 class Row:

@@ -317,8 +317,8 @@ class Console(App[str]):
             if self.view is not None:
                 self.view.state.outdate()
             self._dirty = True
-        if self.table is not None:
-            self.table.tick(self.source.now())
+        if self.view is not None:
+            self.view.tick(self.source.now())
         self._draw_header()
 
     def export_screenshot(self, *, title: str | None = None, simplify: bool = False) -> str:

@@ -11,10 +11,12 @@ from textual.widgets import Static
 
 from engine.record import record
 from kubectl_kpolicy.cluster.knowledge import Sight, known
+from kubectl_kpolicy.cluster.lanes import has_lanes
 from kubectl_kpolicy.cluster.resources import RESOURCES
 from kubectl_kpolicy.output.cells import plain
 
-from .state import ListState
+from .state import Heading, ListState
+from .widgets.lanes import LanesPanel
 from .widgets.table import PolicyTable
 
 if TYPE_CHECKING:
@@ -29,6 +31,11 @@ if TYPE_CHECKING:
     from .state import Shown
 
 
+_TALL = 28
+"""Rows from which on a list has its lanes below it without being asked for them."""
+_LANES_SHARE = 0.4
+
+
 class ListView(Vertical):
     """A list screen: border with title and counts, the table, and words where there are no rows."""
 
@@ -37,6 +44,8 @@ class ListView(Vertical):
         self.state = ListState(listing)
         self.table = PolicyTable(self.state, now, marks=marks)
         # INVARIANT: both are here before they are on the screen, for a key that follows at once.
+        self.lanes = LanesPanel(marks=marks) if has_lanes(listing.noun) else None
+        self.wants_lanes: bool | None = None
         self.notice = Static(classes="notice", markup=False)
         self.standing: Standing | None = None
         self.asked_for_labels = False
@@ -44,6 +53,8 @@ class ListView(Vertical):
     def compose(self) -> ComposeResult:
         """Make table and notice."""
         yield self.table
+        if self.lanes is not None:
+            yield self.lanes
         yield self.notice
 
     def update_from(self, world: ClusterCache, now: datetime) -> None:
@@ -61,6 +72,53 @@ class ListView(Vertical):
         is_known = found.condition not in (Condition.LOADING, Condition.HINDERED)
         self.border_title = self._title(shown) if is_known else self.state.listing.title
         self.border_subtitle = self._order()
+        self._world, self._now = world, now
+        self.show_lanes()
+
+    _world: ClusterCache | None = None
+    _now: datetime | None = None
+
+    def show_lanes(self) -> None:
+        """Show the rows on the screen as lanes, where that is wanted or where there is room for them anyway."""
+        if self.lanes is None or self._world is None or self._now is None:
+            return
+        rows = [line for line in self.table.lines if not isinstance(line, Heading)]
+        wanted = self.size.height >= _TALL if self.wants_lanes is None else self.wants_lanes
+        self.lanes.display = wanted and bool(rows) and self.table.display
+        if self.lanes.display:
+            room = max(int(self.size.height * _LANES_SHARE), 4)
+            self.lanes.put(
+                rows, self.table.row, self.state.listing.noun, self._world, self._now, room
+            )
+
+    def toggle_lanes(self) -> bool:
+        """Show lanes, or hide them; tell whether they are shown."""
+        if self.lanes is None:
+            return False
+        self.wants_lanes = not self.lanes.display
+        self.show_lanes()
+        return bool(self.lanes.display)
+
+    def tick(self, now: datetime) -> None:
+        """Let time pass on what is shown."""
+        self.table.tick(now)
+        self._now = now
+        if self.lanes is not None and self.lanes.display and self.lanes.is_outdated(now):
+            self.show_lanes()
+
+    def on_resize(self) -> None:
+        """Give lanes the room there is now."""
+        self.show_lanes()
+
+    def on_policy_table_moved(self) -> None:
+        """Let lanes follow the cursor."""
+        self.show_lanes()
+
+    def on_lanes_panel_chosen(self, event: LanesPanel.Chosen) -> None:
+        """Put the cursor on the row whose lane was clicked."""
+        at = next((at for at, line in enumerate(self.table.lines) if line is event.row), None)
+        if at is not None:
+            self.table.move_to(at)
 
     def _title(self, shown: Shown) -> str:
         state = self.state

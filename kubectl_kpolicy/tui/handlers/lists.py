@@ -73,6 +73,12 @@ def failures(app: Console) -> None:
         app.draw()
 
 
+def timeline(app: Console) -> None:
+    """Show the rows as lanes in time, or hide them."""
+    if app.view is not None:
+        app.say("timeline on" if app.view.toggle_lanes() else "timeline off")
+
+
 def group(app: Console) -> None:
     """Group rows by the next column that lends itself to it."""
     if app.view is not None:

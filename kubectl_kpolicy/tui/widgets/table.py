@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from kubectl_kpolicy.output.cells import cell_role, cell_text, plain
+from kubectl_kpolicy.output.cells import cell_role, cell_text, drained, plain, share_left
 from kubectl_kpolicy.output.rows import Shape
 from kubectl_kpolicy.tui.state import Heading
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _SAMPLE = 200
 _GAP = 2
 _NARROW = 100
+_ROOMY = 84
+"""Cells from which on a countdown has its draining bar beside it."""
 _GROWING = 24
 _FAIR, _LEAST = 18, 14
 _ROLES = ("error", "warning", "success", "accent", "muted", "alarm")
@@ -112,7 +114,7 @@ class PolicyTable(ScrollView, can_focus=True):
 
     def _looks(self, row: Row, columns: Sequence[Column], now: datetime) -> list[tuple[str, str]]:
         """Return what cells of a row read at an instant, and in which role."""
-        return [(cell_text(one, row.cells.get(one.id), now), cell_role(one, row.cells.get(one.id), now)) for one in columns]  # fmt: skip
+        return [(self._text(one, row, now), role_of(one, row, now)) for one in columns]
 
     def move_to(self, index: int) -> None:
         """Put the cursor on a line, and the line on the screen."""
@@ -195,11 +197,16 @@ class PolicyTable(ScrollView, can_focus=True):
         head = cell_len(column.head) + (1 if self._arrow(column) else 0)
         return max(head, width)
 
-    def _text(self, column: Column, row: Row) -> str:
+    def _text(self, column: Column, row: Row, now: datetime | None = None) -> str:
+        at = now or self.now
         if column.brief is not None:
-            return plain(column.brief(row, self.now))
+            return plain(column.brief(row, at))
         value = row.cells.get(column.id)
-        return plain(cell_text(column, value, self.now, marks=self._marks))
+        text = plain(cell_text(column, value, at, marks=self._marks))
+        share = share_left(value, row.cells.get(column.since), at) if column.since else None
+        if not share or self.size.width < _ROOMY:
+            return text
+        return f"{drained(share)} {text}"
 
     def _arrow(self, column: Column) -> str:
         first = self.state.order[0] if self.state.order else ""
@@ -261,7 +268,7 @@ class PolicyTable(ScrollView, can_focus=True):
         sign = "▌" if marked else " "
         segments = [Segment(f"{sign} ", base + self._style("mark"))]
         for column, width in self._widths:
-            role = cell_role(column, row.cells.get(column.id), self.now)
+            role = role_of(column, row, self.now)
             style = base + self._style(role) if role in _ROLES and keeps_colour else base
             segments.append(Segment(_sized(self._text(column, row), width, column), style))
             segments.append(Segment(" " * _GAP, base))
@@ -308,6 +315,11 @@ class PolicyTable(ScrollView, can_focus=True):
     def cursor_region(self) -> Region:
         """Return where the cursor is, for what is shown beside it."""
         return Region(0, self.index + 1, self.size.width, 1)
+
+
+def role_of(column: Column, row: Row, now: datetime) -> str:
+    """Return the colour role of a cell of a row."""
+    return cell_role(column, row.cells.get(column.id), now, row.cells.get(column.since))
 
 
 def strip_style(strip: Strip, fallback: Style) -> Style:
