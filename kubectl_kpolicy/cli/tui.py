@@ -19,13 +19,15 @@ SUMMARY = "the console: violations, grants, codes, clean-ups and audit in a term
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its flags."""
+    from kubectl_kpolicy.session.config import THEMES
+
     parser = sub.add_parser("tui", help=SUMMARY, description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
         epilog="example: kubectl kpolicy tui violations --where 'sev>=high' --read-only")  # fmt: skip
     parser.add_argument("screen", nargs="?", default="", metavar="SCREEN", help="screen or its alias, such as pulse, v, grants")  # fmt: skip
     parser.add_argument("--where", default="", metavar="FILTER", help="filter of that screen")
     parser.add_argument("--read-only", action="store_true", help="no changes until `:write`")
     parser.add_argument("--write", action="store_true", help="changes from the start, in production, too")  # fmt: skip
-    parser.add_argument("--theme", default="", metavar="NAME", help="dark, light, cvd-dark, cvd-light, ansi")  # fmt: skip
+    parser.add_argument("--theme", default="", metavar="NAME", help=", ".join(THEMES))
     parser.add_argument("--ascii", action="store_true", help="plain ASCII instead of symbols")
     parser.add_argument("--record", default="", metavar="FILE", help="write down what happens, to replay it")  # fmt: skip
     parser.add_argument("--replay", default="", metavar="FILE", help="show a recording instead of a cluster")  # fmt: skip

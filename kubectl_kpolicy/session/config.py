@@ -17,9 +17,22 @@ from engine.record import record
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+THEMES: Final = (
+    "dark",
+    "light",
+    "cvd-dark",
+    "cvd-light",
+    "catppuccin",
+    "gruvbox",
+    "nord",
+    "high-contrast",
+    "ansi",
+)
+"""The names of the console's colours; `cvd` are for eyes that do not tell red from green."""
+
 SETTINGS: Final[dict[str, dict[str, tuple[type, Any, str]]]] = {
     "tui": {
-        "theme": (str, "dark", "colours: dark, light, cvd-dark, cvd-light (for colour-blind eyes), ansi"),
+        "theme": (str, "dark", f"colours: {', '.join(THEMES)}; cvd for colour-blind eyes"),
         "screen": (str, "violations", "the screen that opens first"),
         "ascii": (bool, False, "plain ASCII instead of symbols, for fonts that lack them"),
     },

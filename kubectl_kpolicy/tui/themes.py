@@ -1,4 +1,4 @@
-"""Colours: dark and light, a pair for eyes that do not tell red from green, and the terminal's own; and how lines are drawn.
+"""Colours: dark and light, a pair for eyes that do not tell red from green, well-known palettes, high contrast, the terminal's own.
 
 A state is never told by colour alone (`output.marks`); colours only make it quicker to find.
 """
@@ -30,8 +30,44 @@ BLIND_LIGHT = Theme(
     "kpolicy-cvd-light", primary="#0072b2", secondary="#0072b2", accent="#0072b2", foreground="#17181c", background="#fcfcfa",
     surface="#f2f2ee", panel="#e2e2da", success="#0072b2", warning="#7a5c00", error="#b34700", dark=False,
 )  # fmt: skip
-THEMES = (DARK, LIGHT, BLIND_DARK, BLIND_LIGHT)
-SHORT = {"dark": DARK.name, "light": LIGHT.name, "cvd-dark": BLIND_DARK.name, "cvd-light": BLIND_LIGHT.name, "ansi": "ansi-dark"}  # fmt: skip
+
+
+def _dark(name: str, palette: str) -> Theme:
+    """Return a dark theme: primary, accent, foreground, background, surface, panel, success, warning and error colour."""
+    primary, accent, foreground, background, surface, panel, success, warning, error = (
+        f"#{color}" for color in palette.split()
+    )
+    return Theme(
+        name,
+        primary=primary,
+        secondary=accent,
+        accent=accent,
+        foreground=foreground,
+        background=background,
+        surface=surface,
+        panel=panel,
+        success=success,
+        warning=warning,
+        error=error,
+        dark=True,
+    )
+
+
+_PALETTES = {
+    "catppuccin": "89b4fa 94e2d5 cdd6f4 1e1e2e 24243a 313244 a6e3a1 f9e2af f38ba8",
+    "gruvbox": "83a598 d3869b ebdbb2 1d2021 282828 3c3836 b8bb26 fabd2f fb6a55",
+    "nord": "88c0d0 c3aad8 e5e9f0 2e3440 343b49 434c5e a3be8c ebcb8b ec9aa3",
+    "high-contrast": "ffffff 00ffff ffffff 000000 000000 303030 00ff66 ffff00 ff8080",
+}
+_NAMED = {
+    "dark": DARK,
+    "light": LIGHT,
+    "cvd-dark": BLIND_DARK,
+    "cvd-light": BLIND_LIGHT,
+    **{word: _dark(f"kpolicy-{word}", palette) for word, palette in _PALETTES.items()},
+}
+THEMES = tuple(_NAMED.values())
+SHORT = {**{word: theme.name for word, theme in _NAMED.items()}, "ansi": "ansi-dark"}
 """The names by which people call them, in `--theme`, in the configuration and in the picker."""
 
 
@@ -43,7 +79,7 @@ def theme_name(word: str) -> str:
 _IN_ASCII = str.maketrans(
     {
         **dict.fromkeys("╭╮╰╯┌┐└┘├┤┬┴┼┏┓┗┛╋╔╗╚╝╠╣", "+"), **dict.fromkeys("─╌┄▁▔", "-"), **dict.fromkeys("━═▄▀", "="),
-        **dict.fromkeys("│┃║▏▎▍▌▐▊▕┆", "|"), **dict(zip("▂▃▄▅▆▇█", ".-=+*#@", strict=True)),
+        **dict.fromkeys("│┃║▏▎▍▌▐▊▕┆", "|"), **dict(zip("▂▃▄▅▆▇█", ".-=+*#@", strict=True)), **dict(zip("░▒▓", ":+%", strict=True)),
         "↑": "^", "↓": "v", "→": ">", "←": "<", "›": ">", "‹": "<", "▶": ">", "▼": "v", "…": "~", "·": ".", "•": "*", "●": "o", "🔎": "? ",
     }
 )  # fmt: skip
