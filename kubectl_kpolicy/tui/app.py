@@ -15,8 +15,9 @@ from kubectl_kpolicy.actions.catalog import registry
 from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.actions.registry import refusal
 from kubectl_kpolicy.actions.screens import LISTINGS, SCREENS
-from kubectl_kpolicy.cluster import pulse
+from kubectl_kpolicy.cluster import charts, pulse
 from kubectl_kpolicy.cluster.details import sections
+from kubectl_kpolicy.cluster.knowledge import known
 from kubectl_kpolicy.grants.form import GrantForm
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.fields import word
@@ -36,10 +37,11 @@ from .views import ListView, Pace
 from .widgets.detail import Detail
 from .widgets.entry import Entry
 from .widgets.frame import Crumbs, Footer, Header
-from .widgets.gauges import GaugeBox, PulseView
+from .widgets.gauges import Board, PulseView
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from datetime import datetime
 
     from textual import events
     from textual.app import ComposeResult
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
 _WIDE = 140
 _SHORTEST_CRUMB, _READ = 16, 8
 _TICK, _FLUSH, _SLOW_TICK, _REST = 1.0, 0.1, 15, 0.1
+_SAMPLED = 600
+"""Ticks between two samples of the numbers."""
 
 
 class Console(App[str]):
@@ -87,6 +91,7 @@ class Console(App[str]):
         self.grant_form = grant_form or GrantForm(source.world, source.now)
         self.codes: CodeDesk | None = None
         self.contexts: Callable[[], Sequence[str]] = tuple
+        self.past: Sequence[charts.Sample] = settings.past
         self.rights: dict[Right, bool] = dict(rights or {})
         self.rights_by_place: dict[str, Mapping[Right, bool]] = {}
         self.ask_rights: Callable[[str], Coroutine[None, None, Mapping[Right, bool]]] | None = None
@@ -118,7 +123,7 @@ class Console(App[str]):
         yield Crumbs(id="crumbs", markup=False)
         with Horizontal(id="body"):
             with Container(id="views"):
-                yield PulseView()
+                yield PulseView(marks="ascii" if self.settings.ascii else "glyph")
                 yield ExplainView()
             yield Detail(id="detail")
         yield Static(id="message", markup=False)
@@ -241,12 +246,25 @@ class Console(App[str]):
                 # A table loses the focus while it has no rows to show, and cannot take it before it is mounted.
                 self.call_after_refresh(self._focus)
         elif self.current == "pulse":
-            self.query_one(PulseView).put(pulse.gauges(world, now), now)
+            self.query_one(PulseView).put(self._board(now))
         self._dirty = False
         self.draw_frame()
         if not self._began:
             self._began = True
             self.call_after_refresh(self._begin)
+
+    def _board(self, now: datetime) -> Board:
+        """Return what Pulse shows; numbers of before are those of earlier sittings."""
+        world = self.source.world
+        return Board(
+            pulse.gauges(world, now),
+            charts.by_hour_and_severity(world, now),
+            charts.heat_map(world),
+            charts.compliance(world),
+            known(world, LISTINGS["violations"]),
+            self.past,
+            now,
+        )
 
     def draw_frame(self) -> None:
         """Draw header, crumbs, details and footer."""
@@ -311,6 +329,8 @@ class Console(App[str]):
         if not self._is_up:
             return
         self._ticks += 1
+        if self._ticks % _SAMPLED == 0:
+            self.sample()
         if self._ticks % _SLOW_TICK == 0 and self.view is not None:
             self.view.asked_for_labels = False
         if self._ticks % _SLOW_TICK == 0 and (self.table is None or len(self.table.lines) < 5_000):
@@ -320,6 +340,11 @@ class Console(App[str]):
         if self.view is not None:
             self.view.tick(self.source.now())
         self._draw_header()
+
+    def sample(self) -> None:
+        """Keep the numbers of now, so that Pulse can tell how they change."""
+        now = self.source.now()
+        self.past = charts.sampled(self.past, charts.numbers_of(self.source.world, now), now)
 
     def export_screenshot(self, *, title: str | None = None, simplify: bool = False) -> str:
         """Return a picture of the screen; codes are dots in it, whatever the screen shows."""
@@ -431,9 +456,8 @@ class Console(App[str]):
         if action is not None:
             await self.perform(action)
 
-    async def on_gauge_box_pressed(self, event: GaugeBox.Pressed) -> None:
-        """Go through the door of a gauge."""
-        self.query_one(PulseView).index = event.index
+    async def on_pulse_view_pressed(self) -> None:
+        """Go through the door that was clicked."""
         await self.on_policy_table_chosen()
 
     def on_input_changed(self, event: Input.Changed) -> None:

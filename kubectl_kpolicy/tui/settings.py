@@ -9,13 +9,15 @@ from engine.record import field, record
 if TYPE_CHECKING:
     from collections.abc import Mapping, MutableMapping, Sequence
 
+    from kubectl_kpolicy.cluster.charts import Sample
+
 
 @record
 class Settings:
     """Everything that flags and the configuration decide.
 
     `keymap` are keys by action id, `views` are saved filters by name (`noun: filter`), `favourites` are namespaces 1 to 9,
-    `columns` the columns chosen by screen or view, `color` that of the header.
+    `columns` the columns chosen by screen or view, `color` that of the header, `past` the numbers of earlier sittings.
     """
 
     context: str = ""
@@ -33,3 +35,4 @@ class Settings:
     columns: MutableMapping[str, tuple[str, ...]] = field(default_factory=dict)
     color: str = ""
     seen: frozenset[str] | None = None
+    past: Sequence[Sample] = ()

@@ -15,6 +15,7 @@ from engine.errors import EngineError
 from engine.record import record, replace
 from kubectl_kpolicy.actions.catalog import ALL
 from kubectl_kpolicy.actions.executor import ActionExecutor
+from kubectl_kpolicy.cluster.charts import load_samples, save_samples
 from kubectl_kpolicy.cluster.fetching import Scope
 from kubectl_kpolicy.cluster.recording import Recorder, ReplaySource, read_recording
 from kubectl_kpolicy.cluster.sources import LiveSource
@@ -118,7 +119,9 @@ async def _run(flags: ConsoleRequest, settings: Settings) -> tuple[str, str] | N
     client = cast("HttpClient", Late(partial(connect, access, clock=clock)))
     journal = flags.connection.journal or load_config().context(settings.context, "journal")
     source = LiveSource(client, clock, Scope(journal=journal), name=settings.context)
-    settings = replace(settings, seen=load_seen(settings.context))
+    settings = replace(
+        settings, seen=load_seen(settings.context), past=load_samples(settings.context)
+    )
     console = Console(source, settings, doer=ActionExecutor(client, source.now, world=source.world))
     console.identify = _identifying(console, client)
     console.contexts = partial(_contexts, flags)
@@ -130,6 +133,8 @@ async def _run(flags: ConsoleRequest, settings: Settings) -> tuple[str, str] | N
         finally:
             await client.close()
     save_seen(settings.context, (row.key for row in all_rows(source.world)))
+    console.sample()
+    save_samples(settings.context, console.past)
     return (chosen, console.current) if chosen else None
 
 

@@ -38,10 +38,9 @@ _DANGERS = {Danger.LOOKS: "", Danger.ASKS: "opens a form", Danger.CHANGES: "chan
 def open_row(app: Console) -> None:
     """Show everything about the row; on Pulse, go to the rows behind the number."""
     if app.current == "pulse":
-        view = app.query_one(PulseView)
-        if view.gauges:
-            gauge = view.gauges[view.index]
-            app.go(gauge.screen, gauge.where)
+        door = app.query_one(PulseView).door
+        if door is not None:
+            app.go(door.screen, door.where)
         return
     line = app.table.line if app.table is not None else None
     if isinstance(line, Heading) and app.view is not None:

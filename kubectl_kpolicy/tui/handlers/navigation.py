@@ -19,8 +19,7 @@ def move(by: int, app: Console) -> None:
     if app.table is not None:
         app.table.move_to(app.table.index + by)
     elif app.current == "pulse":
-        view = app.query_one(PulseView)
-        view.move(by * view.columns if abs(by) == 1 else by)
+        app.query_one(PulseView).step(by)
     elif app.current == "explain":
         tree = app.query_one("#explain Tree")
         getattr(tree, "action_cursor_down" if by > 0 else "action_cursor_up")()
