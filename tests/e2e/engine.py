@@ -101,12 +101,14 @@ def start(
     is_known: bool = True,
     environment: Mapping[str, str] | None = None,
     wait: bool = True,
+    tree: Path = ROOT,
 ) -> Process:
     """Start one replica as the Deployment does and wait until it is ready; `address` is where the API server reaches it.
 
     Without an address that is the Service of the installation.
 
     With `is_known` the authority of the certificate is there by which the API server is known. Without `wait` it is only started.
+    `tree` holds the controllers that run, of this commit or of another.
     """
     others = free_ports(2)
     port, metrics = port or others[0], metrics_port or others[1]
@@ -123,7 +125,7 @@ def start(
         ],
         tier.folder,
         {"KYVERNO_POD_NAME": name, **(environment or {})},
-        ROOT,
+        tree,
     )
     if not wait:
         return process

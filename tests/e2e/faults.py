@@ -14,15 +14,14 @@ import tempfile
 import threading
 import time
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from controllers.manifests.deploy import deployment
-from controllers.manifests.written import LEASE
+from typing import TYPE_CHECKING
 
 from . import aging, engine, tiers
+from .breaking import disk, empty, fill, last_release, tree_of
 from .load import Load
+from .place import PATIENCE, REPLICAS, Place
 from .replicas import NO_HOST_IPC
 from .scenario import ScenarioError
 from .server import binaries
@@ -32,93 +31,11 @@ from .server.processes import StartError, free_ports
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from .server.processes import Process
     from .tiers import Tier
 
-REPLICAS = 3
 OUTAGE = 60.0
-LEADS_WITHIN = 15.0
-"""Seconds after which another replica leads."""
 _ENOUGH = 60
 """Right answers before and after a disturbance that are waited for."""
-_PATIENCE = 150.0
-
-
-@dataclass(slots=True)
-class Place:
-    """Three replicas of which those that are ready are reached at one address."""
-
-    tier: Tier
-    ports: list[int]
-    say: Callable[[str], None]
-    replicas: dict[str, Process] = field(default_factory=dict)
-    ready: list[int] = field(default_factory=list)
-    address: str = ""
-    clocks: Path | None = None
-
-    def start_all(self) -> None:
-        """Start replicas that do not run, and wait until all are asked."""
-        for number, port in enumerate(self.ports):
-            name = f"replica-{number}"
-            if name in self.replicas and self.replicas[name].is_running:
-                continue
-            flags = {"environment": aging.following(self.clocks)} if self.clocks else {}
-            self.replicas[name] = engine.start(self.tier, name, port=port, address=self.address, wait=False, **flags)  # fmt: skip
-        self.until(lambda: set(self.ready) == set(self.ports), _PATIENCE, "all replicas are ready")
-
-    def leader(self) -> str:
-        """Return the name of the replica that holds the Lease, empty for nobody."""
-        lease = self.tier.read("lease", LEASE, "-n", engine.NAMESPACE)
-        holder = str(lease["spec"].get("holderIdentity") or "")
-        return next((name for name in self.replicas if name in holder), "")
-
-    def until(self, holds: Callable[[], bool], seconds: float, what: str) -> float:
-        """Wait until something holds and return how long it took; raises ScenarioError when it takes longer."""
-        began = time.monotonic()
-        while not self._holds(holds):
-            if time.monotonic() - began > seconds:
-                raise ScenarioError(f"not within {seconds:.0f} s: {what}")
-            time.sleep(0.2)
-        return time.monotonic() - began
-
-    def another_leads(self, than: str) -> None:
-        """Wait until another replica leads and say how long it took."""
-        took = self.until(lambda: self.leader() not in ("", than), 4 * LEADS_WITHIN, "another replica leads")  # fmt: skip
-        self.say(f"        another replica led after {took:.1f} s")
-
-    @staticmethod
-    def _holds(holds: Callable[[], bool]) -> bool:
-        try:
-            return holds()
-        except (RuntimeError, OSError):
-            return False
-
-    def probe(self, stop: threading.Event) -> None:
-        """Keep `ready` as a kubelet would, by the probe of the Deployment, until stopped."""
-        (container,) = deployment()["spec"]["template"]["spec"]["containers"]
-        probe = container["readinessProbe"]
-        allowed = probe.get("failureThreshold", 3)
-        threads = [threading.Thread(target=self._probe_one, args=(port, probe, allowed, stop)) for port in self.ports]  # fmt: skip
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    def _probe_one(self, port: int, probe: dict[str, Any], allowed: int, stop: threading.Event) -> None:  # fmt: skip
-        failures = 0
-        while not stop.is_set():
-            failures = 0 if self._holds(lambda: self._answers(port, probe)) else failures + 1
-            if not failures and port not in self.ready:
-                self.ready.append(port)
-            elif failures >= allowed and port in self.ready:
-                self.ready.remove(port)
-            # until a replica was ever ready it is asked more often, so that a start is not counted in whole periods
-            stop.wait(probe["periodSeconds"] if port in self.ready else 0.5)
-
-    @staticmethod
-    def _answers(port: int, probe: dict[str, Any]) -> bool:
-        path = probe["httpGet"]["path"]
-        return tiers.is_answered(f"https://127.0.0.1:{port}{path}", seconds=probe["timeoutSeconds"])
 
 
 def kill_leader(place: Place) -> None:
@@ -138,6 +55,32 @@ def roll_over(place: Place) -> None:
             place.ready.remove(port)
         place.replicas[name].stop(60)
         place.start_all()
+
+
+def go_back_and_forth(place: Place) -> None:
+    """Roll over to the controllers of the last release, and to those of this commit again, with what both have stored."""
+    assert place.release is not None
+    for tree, words in ((place.release, "the last release"), (tiers.ROOT, "this commit")):
+        place.tree = tree
+        began = time.monotonic()
+        roll_over(place)
+        place.say(f"        all replicas were of {words} after {time.monotonic() - began:.1f} s")
+        exception = _EXCEPTION.format("from-" + words.split()[-1])
+        place.tier.kubectl("apply", "-f", "-", given=exception)
+
+
+def fill_disk(place: Place) -> None:
+    """Fill the disk of etcd, API server and replicas for half a minute; what ended for it is started again."""
+    etcd = place.tier.programs["etcd"]
+    fill(place.tier.folder)
+    try:
+        time.sleep(OUTAGE / 2)
+    finally:
+        empty(place.tier.folder)
+    if not etcd.is_running:
+        place.say("        etcd had ended")
+        etcd.start_again()
+    place.until(place.tier.is_ready, PATIENCE, "the API server answers")
 
 
 def suspend_leader(place: Place) -> None:
@@ -169,6 +112,14 @@ def suspend_parent(place: Place) -> None:
         place.tier.kubectl("delete", "clusterpolicy", "no-host-pid", "--ignore-not-found")
 
 
+_EXCEPTION = """
+apiVersion: kyverno.io/v2
+kind: PolicyException
+metadata: {{name: {0}, namespace: default}}
+spec:
+  exceptions: [{{policyName: no-host-ipc, ruleNames: [host-ipc]}}]
+  match: {{any: [{{resources: {{kinds: [Pod], names: ["{0}"]}}}}]}}
+"""
 _LATER = NO_HOST_IPC.replace("no-host-ipc", "no-host-pid").replace("hostIPC", "hostPID").replace("host IPC", "host PID")  # fmt: skip
 _HOST_PID = {
     "apiVersion": "v1",
@@ -183,7 +134,7 @@ def restart_api_server(place: Place) -> None:
     server = place.tier.programs["kube-apiserver"]
     server.kill()
     server.start_again()
-    place.until(place.tier.is_ready, _PATIENCE, "the API server answers")
+    place.until(place.tier.is_ready, PATIENCE, "the API server answers")
 
 
 def stop_etcd(place: Place) -> None:
@@ -192,15 +143,15 @@ def stop_etcd(place: Place) -> None:
     etcd.suspend()
     time.sleep(OUTAGE)
     etcd.resume()
-    place.until(place.tier.is_ready, _PATIENCE, "the API server answers")
+    place.until(place.tier.is_ready, PATIENCE, "the API server answers")
 
 
 def rotate(place: Place) -> None:
     """Have authority and certificate replaced because their end is near, while requests come."""
     before = aging.shown(place.tier)
-    place.until(aging.is_due, _PATIENCE, "the authority is due")
+    place.until(aging.is_due, PATIENCE, "the authority is due")
     place.tier.kubectl("annotate", "clusterpolicy/no-host-ipc", f"e2e/looked-at={time.monotonic()}")
-    took = place.until(lambda: aging.is_rotated(place.tier, before), _PATIENCE, "both are new")
+    took = place.until(lambda: aging.is_rotated(place.tier, before), PATIENCE, "both are new")
     place.say(f"        authority and certificate were new after {took:.1f} s")
 
 
@@ -246,6 +197,8 @@ ROWS = {
     "api-server": Row("the API server is restarted", restart_api_server),
     "etcd": Row("etcd hangs for a minute", stop_etcd, may_refuse=True),
     "clocks": Row("the replicas' clocks step an hour ahead, an hour back", step_clocks),
+    "disk": Row("the disk of etcd and of all replicas is full for half a minute", fill_disk, may_refuse=True),
+    "upgrade": Row("all replicas go back to the last release, and to this commit again", go_back_and_forth),
     "nothing": Row("all replicas are killed and start from nothing", stop_everything, may_refuse=True),
 }  # fmt: skip
 
@@ -254,13 +207,20 @@ def main() -> int:
     """Play rows and return 1 when one is not as it must be."""
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.faults", description=__doc__)
     parser.add_argument("--keep", action="store_true", help="keep the folder with logs")
+    parser.add_argument(
+        "--release",
+        default=last_release(),
+        metavar="COMMIT",
+        help="the last release, for the row `upgrade` (its tag)",
+    )
     parser.add_argument("rows", nargs="*", metavar="ROW", help=" ".join(ROWS))
     args = parser.parse_args()
     if unknown := set(args.rows) - set(ROWS):
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(ROWS)}")
     folder = Path(tempfile.mkdtemp(prefix="kpolicy-faults-"))
     try:
-        failed = _play(args.rows or list(ROWS), folder)
+        with disk(folder) as has_disk:
+            failed = _play(args.rows or list(ROWS), folder, args.release, has_disk=has_disk)
     except (binaries.ToolMissingError, StartError, ScenarioError, RuntimeError, TimeoutError) as error:  # fmt: skip
         print(f"FAILED (logs in {folder} with --keep):\n{error}", file=sys.stderr)
         failed = ["set-up"]
@@ -270,15 +230,29 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def _play(names: list[str], folder: Path) -> list[str]:
+def _lacking(place: Place, row: Row) -> str:
+    """Return what a row takes and is not here, empty where nothing is missing."""
+    if row.doing is step_clocks and place.clocks is None:
+        return "libfaketime is not here (Debian package libfaketime)"
+    if row.doing is fill_disk and not place.has_disk:
+        return "a disk of its own takes root"
+    if row.doing is go_back_and_forth and place.release is None:
+        return "no release is tagged; name one with --release"
+    return ""
+
+
+def _play(names: list[str], folder: Path, release: str, *, has_disk: bool) -> list[str]:
     """Play rows on one server and return the names of those that are not as they must be."""
     failed = []
     with ExitStack() as stack:
         tier = stack.enter_context(tiers.real_tier(folder, binaries.ready()))
         place = stack.enter_context(_place(tier, wants_clocks="clocks" in names))
+        place.has_disk = has_disk
+        if release and "upgrade" in names:
+            place.release = tree_of(release, folder)
         for name in names:
-            if ROWS[name].doing is step_clocks and place.clocks is None:
-                print(f"{name}: skipped, libfaketime is not here (Debian package libfaketime)", flush=True)  # fmt: skip
+            if lacking := _lacking(place, ROWS[name]):
+                print(f"{name}: skipped, {lacking}", flush=True)
                 continue
             if not _holds(place, ROWS[name]):
                 failed.append(name)
@@ -316,12 +290,12 @@ def _holds(place: Place, row: Row) -> bool:
     began = time.monotonic()
     problem = ""
     with Load(place.tier.kubeconfig) as load:
-        load.wait_for(_ENOUGH, _PATIENCE)
+        load.wait_for(_ENOUGH, PATIENCE)
         load.longest = 0.0
         try:
             row.doing(place)
             place.start_all()
-            if not load.wait_for(_ENOUGH, _PATIENCE):
+            if not load.wait_for(_ENOUGH, PATIENCE):
                 problem = "requests are not answered any more"
         except (ScenarioError, RuntimeError, StartError) as error:
             problem = str(error)

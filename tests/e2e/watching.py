@@ -28,7 +28,7 @@ from .load import Load
 from .replicas import NO_HOST_IPC
 from .scenario import ScenarioError
 from .server import binaries
-from .server.processes import Process, StartError, free_ports
+from .server.processes import SLOWNESS, Process, StartError, free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ RULES = tiers.ROOT / "charts" / "monitoring" / "rules.yaml"
 _PROGRAM = "prometheus"
 _LOADED = 40
 """Right answers that are waited for while Prometheus scrapes."""
-_PATIENCE = 120.0
+_PATIENCE = 120.0 * SLOWNESS
 _SEEN = (
     "Replicas",
     "Certificate",

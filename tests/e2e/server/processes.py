@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
+SLOWNESS = float(os.environ.get("KPOLICY_TEST_SLOWNESS") or 1)
+"""How many times as long a program may take to get ready as on a machine of its own."""
+
+
 class StartError(Exception):
     """A program ended or did not get ready; the text holds the end of its output."""
 
@@ -63,7 +67,7 @@ class Process:
 
     def wait_until(self, ready: Callable[[], bool], seconds: float = 120) -> None:
         """Wait until `ready` says so; raises StartError when the program ends or the time is over."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * SLOWNESS
         while not _holds(ready):
             if not self.is_running or time.monotonic() > end:
                 reason = (
