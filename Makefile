@@ -62,6 +62,8 @@ nightly: $(VENV)/ready
 	part "the image on a node" tests.e2e.node; \
 	part "what breaks, as a table" tests.e2e.faults; \
 	part "a Helm release" tests.e2e.release; \
+	part "a real Prometheus" tests.e2e.watching; \
+	part "a soak" tests.e2e.soak --minutes 10; \
 	part "whole proofs" tests.e2e.proofs; \
 	part "10,000 histories in process" tests.histories --count 10000; \
 	part "histories on a real API server" tests.histories --real --count 24; \

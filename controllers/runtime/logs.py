@@ -73,6 +73,11 @@ def _about(record: logging.LogRecord) -> dict[str, Any]:
     return {**({"request": uid} if uid else {}), **getattr(record, "about", {})}
 
 
+def logs_everything() -> bool:
+    """Tell whether requests that are let in are logged, too."""
+    return _log.isEnabledFor(logging.DEBUG)
+
+
 def log_answer(
     request: Mapping[str, Json], webhook: str, seconds: float, *, is_allowed: bool
 ) -> None:

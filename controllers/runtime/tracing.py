@@ -60,6 +60,10 @@ class Span:
     is_error: bool = False
     about: dict[str, str | bool] = field(default_factory=dict)
 
+    def describe(self, **about: str | bool) -> None:
+        """Tell something of what takes the time."""
+        self.about.update({f"kpolicy.{key}": value for key, value in about.items()})
+
     @contextmanager
     def child(self, name: str) -> Iterator[Span]:
         """Have the block be a span within this one."""
@@ -165,13 +169,6 @@ class Tracer:
 
     def _now(self) -> int:
         return int(self._clock.now().timestamp() * 1e9)
-
-
-def describe(**about: str | bool) -> None:
-    """Tell something of the span that runs, if one does."""
-    span = current_span.get()
-    if span is not None:
-        span.about.update({f"kpolicy.{key}": value for key, value in about.items()})
 
 
 def collector_url(address: str) -> str:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from controllers.runtime.bounded_evaluation import LONG_SLICE
 from controllers.runtime.figures import place_of, series_of
-from controllers.runtime.logs import log_answer
+from controllers.runtime.logs import log_answer, logs_everything
 from controllers.runtime.metrics import MOST_SERIES, bucket_of
 from controllers.runtime.slices import Slice, SliceOver
-from controllers.runtime.tracing import describe
+from controllers.runtime.tracing import current_span
 from engine.evaluate import PolicySet, evaluate
 
 if TYPE_CHECKING:
@@ -63,13 +63,16 @@ class Counting:
         reviews.value += 1
         request_times.add(bucket, seconds)
         review_times.add(bucket, seconds)
-        log_answer(request, served_at(stage, lane_name), seconds, is_allowed=is_allowed)
-        describe(
-            allowed=is_allowed,
-            kind=place[2] or "",
-            namespace=namespace or "",
-            operation=operation or "",
-        )
+        if not is_allowed or logs_everything():
+            log_answer(request, served_at(stage, lane_name), seconds, is_allowed=is_allowed)
+        span = current_span.get()
+        if span is not None:
+            span.describe(
+                allowed=is_allowed,
+                kind=place[2] or "",
+                namespace=namespace or "",
+                operation=operation or "",
+            )
 
     def _series(self, place: _Request) -> tuple[Amount, Times, Amount, Times]:
         lane_name, stage, kind, namespace, operation, is_allowed = place

@@ -79,9 +79,10 @@ def _inside(folder: Path, archive: Path, scenarios: list[str]) -> int:
             _say(f"{time.monotonic() - began:6.1f} s  the node is ready")
             cluster.tag(folder, image.name, image.pinned)
             before = walk.everything(tier)
-            _timed(
+            way = _timed(
                 "three replicas are installed and ready", lambda: walk.install(tier, image.pinned)
             )
+            _say(f"          by {way}")
             for name in scenarios:
                 _say(f"{cluster.NODE}: {scenario.load(name).title}")
                 walk.play(tier, name, {"image": image.pinned}, _say)
