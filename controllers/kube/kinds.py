@@ -75,6 +75,7 @@ CONFIG_MAPS = Kind("", "v1", "configmaps", "ConfigMap")
 SECRETS = Kind("", "v1", "secrets", "Secret")
 SERVICE_ACCOUNTS = Kind("", "v1", "serviceaccounts", "ServiceAccount")
 EVENTS = Kind("", "v1", "events", "Event")
+SUBJECT_ACCESS_REVIEWS = Kind("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", False)  # fmt: skip
 SELF_SUBJECT_ACCESS_REVIEWS = Kind("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", False)  # fmt: skip
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 CRDS = Kind("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False)  # fmt: skip

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import Forbidden, Kind, KubeError
+from controllers.kube import Forbidden, KubeError
 from controllers.kube.accounts import Job, account_user
+from controllers.kube.kinds import SUBJECT_ACCESS_REVIEWS
 
 if TYPE_CHECKING:
     from controllers.kube import Client, Clock
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from .requester import Requester
     from .served import Served
 
-REVIEWS: Final = Kind(
-    "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", False
-)
 REMEMBERED_SECONDS: Final = 10.0
 MOST_REMEMBERED: Final = 4096
 READING: Final = frozenset({"get", "list", "watch"})
@@ -70,7 +68,7 @@ class Rights:
         known = self._known.get((requester, action))
         if known is not None and now < known[1]:
             return known[0]
-        status = await self._client.review(REVIEWS, _review(requester, action))
+        status = await self._client.review(SUBJECT_ACCESS_REVIEWS, _review(requester, action))
         is_allowed = status.get("allowed") is True and status.get("denied") is not True
         if len(self._known) >= MOST_REMEMBERED:
             self._known.clear()

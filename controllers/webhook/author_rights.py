@@ -11,8 +11,13 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import Kind, KubeError, NotFound
-from controllers.kube.kinds import CLUSTER_ROLES, GLOBAL_CONTEXT_ENTRIES, ROLES
+from controllers.kube import KubeError, NotFound
+from controllers.kube.kinds import (
+    CLUSTER_ROLES,
+    GLOBAL_CONTEXT_ENTRIES,
+    ROLES,
+    SUBJECT_ACCESS_REVIEWS,
+)
 from engine.errors import EngineError
 from engine.reach import OWN_GROUP
 from engine.requestinfo import ANY, RequestInfo
@@ -34,10 +39,6 @@ MOST_OF_A_ROLE: Final = 64
 """Requests that a role may allow to be compared with what its giver may do; a larger one takes `bind` or `escalate`."""
 _AT_ONCE: Final = 16
 _SHOWN: Final = 3
-
-_REVIEWS: Final = Kind(
-    "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", False
-)
 
 
 class NotAllowed(EngineError):  # noqa: N818 - it names the verdict
@@ -130,7 +131,7 @@ class _Questions:
     async def _asked(self, request: RequestInfo) -> bool:
         async with self._room:
             try:
-                status = await self._client.review(_REVIEWS, {**self._subject, **_attributes(request)})  # fmt: skip
+                status = await self._client.review(SUBJECT_ACCESS_REVIEWS, {**self._subject, **_attributes(request)})  # fmt: skip
             except KubeError as error:
                 text = f"what `{self._user}` may do could not be asked for: {error.message}"
                 raise error.reworded(text) from error

@@ -10,21 +10,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube.kinds import Kind
 from controllers.runtime.tracing import traced
 from controllers.store.code_keys import CodeKeys
 from controllers.store.grants import GrantPolicies
-from controllers.store.throttles import MINTED, WRONG
+from controllers.store.throttles import WRONG
 from controllers.store.uses import CodeUseRecord, Uses, use_key
 from engine.codes import (
     Key,
     canonical,
     carried_codes,
     mint,
-    shown,
     slot_of,
     use_name,
     verify,
@@ -32,10 +29,8 @@ from engine.codes import (
 from engine.codes.minting import MAX_NUMBER
 from engine.errors import EngineError
 from engine.grants.approvals import SERVICE_ACCOUNT
-from engine.grants.blocks import Block, block_id, block_key
-from engine.grants.blocks import target_of as asked_for
+from engine.grants.blocks import block_key
 from engine.grants.requests import covers, lets_ask
-from engine.model.kinds import named as policy_named
 
 from .approvals import Approvals
 from .caller import is_proven
@@ -52,9 +47,10 @@ from .code_bindings import (
     target_of,
     user_of,
 )
+from .code_offers import CodeOffers, ways_out
 from .issued import IssuedCodes
 from .live import Live
-from .throttle import Outstanding, Throttle
+from .throttle import Throttle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,10 +63,7 @@ if TYPE_CHECKING:
     from .code_bindings import CodeBinding
     from .verdicts import Ruling
 
-SUBJECT_ACCESS: Final = Kind("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", False)  # fmt: skip
 NOT_ACCEPTED: Final = "the code is not accepted"
-TOO_MANY: Final = "there are too many that can still be used; use one or wait until one is over"
-TOO_OFTEN: Final = "too many were offered within a minute; try again in a minute"
 LOCKED: Final = "there were too many codes that are none; try again in a minute"
 _log = logging.getLogger(__name__)
 
@@ -99,7 +92,7 @@ class OneTimeCodes:
         self._places = Places(client)
         self._policies = GrantPolicies(client, clock)
         self.throttle = Throttle(client, clock, namespace)
-        self._outstanding = Outstanding()
+        self._offers = CodeOffers(client, clock, self._uses, self._approvals, self.throttle)
         self._live = Live(client, cache.discovery)
 
     def __repr__(self) -> str:
@@ -132,7 +125,7 @@ class OneTimeCodes:
         groups = frozenset((request.get("userInfo") or {}).get("groups") or ())
         named = {key: rules_named(results) for key, results in by_policy.items()}
         covering = _covering(policies, named, review.namespace, user, groups)
-        ruling = replace(ruling, tail=_ways_out(covering, named, review, self._block_key))
+        ruling = replace(ruling, tail=ways_out(covering, named, review, self._block_key))
         modes = {key: found for key, found in _with_codes(covering).items() if found is not None}
         if len(modes) < len(named) or not _may_have_codes(user, modes):
             return ruling
@@ -166,7 +159,7 @@ class OneTimeCodes:
             elif carried and is_proven() and not wanted:
                 self.throttle.count(WRONG, user, writes=not review.dry_run)
             ruling = replace(ruling, lead=f"{NOT_ACCEPTED}\n" if carried else "")
-        offers = await self._offers(review, request, claims, modes, keys)
+        offers = await self._offers.lines(review, request, claims, modes, keys)
         return replace(ruling, lead=ruling.lead + offers)
 
     async def _accepted(
@@ -258,7 +251,7 @@ class OneTimeCodes:
         for attempt in attempts:
             if not await self._uses.take(attempt):
                 return None
-            self._outstanding.take(attempt.name)
+            self._offers.outstanding.take(attempt.name)
         return tuple(
             f"a one-time code for {one.policy} was used; it is on record as {one.name} with the name of {one.user}"
             for one in attempts
@@ -277,103 +270,9 @@ class OneTimeCodes:
             at=self._clock.now(),
         )
 
-    async def _offers(
-        self,
-        review: Review,
-        request: Mapping[str, Any],
-        claims: Sequence[CodeBinding],
-        modes: Mapping[str, GrantPolicy],
-        keys: Sequence[Key],
-    ) -> str:
-        """Return a line with a new code for each claim that may be acknowledged or was approved; raises KubeError."""
-        if not keys:
-            return ""
-        lines = []
-        for claim in claims:
-            policy = modes[claim.policy]
-            if policy.codes == "approve":
-                lines.append(await self._offer_approved(review, request, claim, policy, keys[0]))
-            elif await self._may_redeem(request, claim):
-                lines.append(await self._offer(request, claim, policy, keys[0]))
-        return "".join(lines)
-
-    async def _offer(
-        self, request: Mapping[str, Any], claim: CodeBinding, policy: GrantPolicy, key: Key
-    ) -> str:
-        if is_proven() and not await self.throttle.may_mint(user_of(request)):
-            return f"no one-time code for {claim.policy}: {TOO_OFTEN}\n"
-        code, ends = await self._fresh(claim, policy, key)
-        if not code:
-            return f"no one-time code for {claim.policy}: {TOO_MANY}\n"
-        if is_proven():
-            self.throttle.count(MINTED, user_of(request), writes=request.get("dryRun") is not True)
-        return _offered(claim, code, ends, is_strict=policy.strict_codes)
-
-    async def _offer_approved(
-        self,
-        review: Review,
-        request: Mapping[str, Any],
-        claim: CodeBinding,
-        policy: GrantPolicy,
-        key: Key,
-    ) -> str:
-        """Return the line with an approved code that was not used, else the one that asks for approval; raises KubeError."""
-        approval = await self._approvals.of(claim, policy, self._clock.now())
-        if approval is None:
-            asked = self._approvals.request(review, request, claim)
-            return f"a one-time code for {claim.policy} needs somebody else's approval: kubectl kpolicy otp approve {asked}\n"
-        code = self._approvals.code(approval, claim, key)
-        if use_name(code) in await self._uses.records(claim.binding.username, claim.policy):
-            return f"no one-time code for {claim.policy}: the approved one was used\n"
-        return _offered(claim, code, approval.ends, is_strict=policy.strict_codes)
-
-    async def _fresh(
-        self, claim: CodeBinding, policy: GrantPolicy, key: Key
-    ) -> tuple[str, datetime]:
-        """Return the first code of this slot that was not used, and when it ends; empty where there may be none."""
-        now = self._clock.now()
-        slot = slot_of(now, policy.code_for)
-        ends = datetime.fromtimestamp((slot + 2) * policy.code_for.total_seconds(), UTC)
-        used = await self._uses.records(claim.binding.username, claim.policy)
-        lately = sum(one.at > now - 2 * policy.code_for for one in used.values())
-        for number in range(MAX_NUMBER):
-            code = mint(key, claim.binding, slot, number)
-            name = use_name(code)
-            if name not in used:
-                if not self._outstanding.may_add(name, claim, now, lately):
-                    break
-                if is_proven():
-                    self._outstanding.add(name, claim, ends)
-                return code, ends
-        return "", ends
-
     async def _may_redeem_all(self, request: Mapping[str, Any], found: Sequence[Found]) -> bool:
         """Ask whether somebody holds the verb `redeem` on every policy that codes are brought for; raises KubeError."""
-        return all([await self._may_redeem(request, one.claim) for one in found])
-
-    async def _may_redeem(self, request: Mapping[str, Any], claim: CodeBinding) -> bool:
-        """Ask whether somebody holds the verb `redeem` on a policy; raises KubeError."""
-        info = request.get("userInfo") or {}
-        kind, key = policy_named(claim.policy)
-        namespace, _, name = key.rpartition("/")
-        about = {
-            "verb": "redeem",
-            "group": kind.group,
-            "resource": kind.plural,
-            "name": name,
-            **({"namespace": namespace} if namespace else {}),
-        }
-        asked = {"user": info.get("username"), "groups": info.get("groups") or [], "uid": info.get("uid") or "", "extra": info.get("extra") or {}}  # fmt: skip
-        status = await self._client.review(SUBJECT_ACCESS, {**asked, "resourceAttributes": about})
-        return status.get("allowed") is True
-
-
-def _offered(claim: CodeBinding, code: str, ends: datetime, *, is_strict: bool) -> str:
-    if not is_proven():
-        # INVARIANT: no code is told to somebody who did not prove to be the API server
-        return f"one-time code for {claim.policy}: kubectl kpolicy otp claim {use_name(code)} (until {ends:%H:%M:%S} UTC)\n"
-    how = "by `kubectl kpolicy otp claim`" if is_strict else "in annotation kpolicy.io/code"
-    return f"one-time code for {claim.policy}: {shown(code)} (until {ends:%H:%M:%S} UTC, {how})\n"
+        return all([await self._offers.may_redeem(request, one.claim) for one in found])
 
 
 def _may_have_codes(user: str, modes: Mapping[str, GrantPolicy]) -> bool:
@@ -408,22 +307,6 @@ def _with_codes(covering: Mapping[str, Sequence[GrantPolicy]]) -> dict[str, Gran
         on = [one for one in policies if one.codes in ("acknowledge", "approve")]
         found[key] = min(on, key=lambda one: (one.codes != "acknowledge", one.name), default=None)
     return found
-
-
-def _ways_out(
-    covering: Mapping[str, Sequence[GrantPolicy]],
-    named: Mapping[str, Sequence[str]],
-    review: Review,
-    key: bytes,
-) -> str:
-    """Return the lines that say how to ask for an exception, where somebody may be asked."""
-    name = asked_for(review.metadata, is_new=review.operation == "CREATE")
-    blocks = [
-        Block(key, tuple(named[key]), review.kind, name, review.namespace)
-        for key, policies in covering.items()
-        if policies
-    ]
-    return "".join(f"\nto request an exception: kubectl kpolicy grant --block {block_id(one, key)}" for one in blocks)  # fmt: skip
 
 
 def _unneeded(review: Review, ruling: Ruling) -> Ruling:

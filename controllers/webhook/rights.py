@@ -10,8 +10,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube import Kind, KubeError
-from controllers.kube.kinds import CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS
+from controllers.kube import KubeError
+from controllers.kube.kinds import CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS, SELF_SUBJECT_ACCESS_REVIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from controllers.kube import Client, Discovery
     from engine.model import Block, Policy, Rule
 
-SELF_REVIEWS: Final = Kind(
-    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", False
-)
 _KEPT: Final = ("get", "create", "update", "delete")
 _ONCE: Final = ("get", "create")
 
@@ -60,7 +57,7 @@ async def _may(client: Client, need: Need, verb: str) -> bool:
         "name": need.name,
     }
     attributes = {key: value for key, value in asked.items() if value}
-    status = await client.review(SELF_REVIEWS, {"resourceAttributes": attributes})
+    status = await client.review(SELF_SUBJECT_ACCESS_REVIEWS, {"resourceAttributes": attributes})
     return status.get("allowed") is True
 
 

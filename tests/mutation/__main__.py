@@ -63,6 +63,7 @@ _REDEMPTION = Part(
         "engine/codes",
         "controllers/store/uses.py",
         "controllers/webhook/one_time_codes.py",
+        "controllers/webhook/code_offers.py",
         "controllers/webhook/code_bindings.py",
     ),
     (

@@ -14,7 +14,8 @@ from controllers.kube import Unreachable
 from controllers.kube.kinds import CODE_USES, LEASES, SECRETS
 from controllers.store.code_keys import SECRET_NAME, CodeKeys
 from controllers.store.throttles import Counts, counts_in, lease_name
-from controllers.webhook.one_time_codes import LOCKED, NOT_ACCEPTED, TOO_MANY
+from controllers.webhook.code_offers import TOO_MANY
+from controllers.webhook.one_time_codes import LOCKED, NOT_ACCEPTED
 from controllers.webhook.throttle import MOST_PER_NAMESPACE, MOST_PER_POLICY
 
 from .code_gate import CHIP, CODE, KEY, Gate, grant_policy, message, reviewer_of, run, with_code

@@ -181,7 +181,7 @@ def test_reviews_of_callers_who_proved_nothing_fill_no_table():
             codes = reviewer._codes
             assert codes is not None
             assert repr(codes.throttle) == "<Throttle of 0 users>"
-            assert repr(codes._outstanding) == "<Outstanding 0>"
+            assert repr(codes._offers.outstanding) == "<Outstanding 0>"
 
     run(play, STRICT)
 
