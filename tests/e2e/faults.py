@@ -7,15 +7,11 @@ Pods may be refused only where the row says so, because nobody could answer for 
 
 from __future__ import annotations
 
-import argparse
-import shutil
 import sys
-import tempfile
 import threading
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import aging, engine, tiers
@@ -23,6 +19,7 @@ from .breaking import disk, empty, fill, last_release, tree_of
 from .load import Load
 from .place import PATIENCE, REPLICAS, Place
 from .replicas import NO_HOST_IPC
+from .runs import parser_of, played
 from .scenario import ScenarioError
 from .server import binaries
 from .server.balancer import balanced
@@ -30,6 +27,7 @@ from .server.processes import StartError, free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from .tiers import Tier
 
@@ -205,8 +203,7 @@ ROWS = {
 
 def main() -> int:
     """Play rows and return 1 when one is not as it must be."""
-    parser = argparse.ArgumentParser(prog="python -m tests.e2e.faults", description=__doc__)
-    parser.add_argument("--keep", action="store_true", help="keep the folder with logs")
+    parser = parser_of("faults", __doc__)
     parser.add_argument(
         "--release",
         default=last_release(),
@@ -217,17 +214,14 @@ def main() -> int:
     args = parser.parse_args()
     if unknown := set(args.rows) - set(ROWS):
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(ROWS)}")
-    folder = Path(tempfile.mkdtemp(prefix="kpolicy-faults-"))
-    try:
+
+    def play(folder: Path) -> int:
         with disk(folder) as has_disk:
             failed = _play(args.rows or list(ROWS), folder, args.release, has_disk=has_disk)
-    except (binaries.ToolMissingError, StartError, ScenarioError, RuntimeError, TimeoutError) as error:  # fmt: skip
-        print(f"FAILED (logs in {folder} with --keep):\n{error}", file=sys.stderr)
-        failed = ["set-up"]
-    if not args.keep:
-        shutil.rmtree(folder, ignore_errors=True)
-    print(f"failed: {', '.join(failed)}" if failed else "all rows are as they must be")
-    return 1 if failed else 0
+        print(f"failed: {', '.join(failed)}" if failed else "all rows are as they must be")
+        return int(bool(failed))
+
+    return played("faults", play, keep=args.keep)
 
 
 def _lacking(place: Place, row: Row) -> str:

@@ -7,16 +7,12 @@ a replica runs as a process for as long as the Deployment wants one. Afterwards 
 
 from __future__ import annotations
 
-import argparse
 import json
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from controllers.manifests import hooks
@@ -27,13 +23,14 @@ from tests.packaging import chart, helm
 from . import engine, rights, tiers
 from .node.walk import everything
 from .replicas import NO_HOST_IPC
+from .runs import parser_of, played
 from .scenario import ScenarioError
 from .server import binaries
-from .server.processes import StartError
 from .server.real import AUDIT_LOG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from .server.processes import Process
     from .tiers import Tier
@@ -129,28 +126,23 @@ def _restricted(spec: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> int:
     """Play everything and return 1 when anything is not as it must be; without helm it says so and returns 0."""
-    parser = argparse.ArgumentParser(prog="python -m tests.e2e.release", description=__doc__)
-    parser.add_argument("--keep", action="store_true", help="keep the folder with logs")
-    args = parser.parse_args()
+    args = parser_of("release", __doc__).parse_args()
     if helm.program() is None:
         print("skipped: helm is not here; `python -m tests.packaging.helm` builds it")
         return 0
-    folder = Path(tempfile.mkdtemp(prefix="kpolicy-release-"))
-    failed = 0
-    try:
-        with tiers.real_tier(folder, binaries.ready()) as tier:
-            _play(tier)
-        # the controllers' own accounts are refused once their right to write webhooks has been taken
-        refused = [one for one in rights.used(folder / AUDIT_LOG)[1] if one.account in HOOKS]
-        if refused:
-            raise ScenarioError(f"the shipped roles lack: {', '.join(map(str, sorted(refused)))}")
-    except (binaries.ToolMissingError, StartError, ScenarioError, RuntimeError, TimeoutError) as error:  # fmt: skip
-        print(f"FAILED (logs in {folder} with --keep):\n{error}", file=sys.stderr)
-        failed = 1
-    if not args.keep:
-        shutil.rmtree(folder, ignore_errors=True)
+    failed = played("release", _whole, keep=args.keep)
     print(f"{1 - failed} passed, {failed} failed")
     return failed
+
+
+def _whole(folder: Path) -> int:
+    with tiers.real_tier(folder, binaries.ready()) as tier:
+        _play(tier)
+    # the controllers' own accounts are refused once their right to write webhooks has been taken
+    refused = [one for one in rights.used(folder / AUDIT_LOG)[1] if one.account in HOOKS]
+    if refused:
+        raise ScenarioError(f"the shipped roles lack: {', '.join(map(str, sorted(refused)))}")
+    return 0
 
 
 def _play(tier: Tier) -> None:

@@ -8,16 +8,12 @@ what is right: bad Pods are refused, good ones let in, and each change counts wi
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
-import shutil
 import signal
 import sys
-import tempfile
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube import KubeError, Unreachable
@@ -33,12 +29,14 @@ from controllers.kube.kinds import (
 from . import tiers
 from .growth import Seen, grows, report, scraped
 from .proofs.stage import code_for, furniture_of_rights, pod, staged, tried
+from .runs import parser_of, played
 from .scenario import ScenarioError
 from .server import binaries
-from .server.processes import SLOWNESS, StartError
+from .server.processes import SLOWNESS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from pathlib import Path
 
     from controllers.kube import Client
 
@@ -332,29 +330,18 @@ def _kill(pid: int) -> None:
 
 def main() -> int:
     """Soak and return 1 where an answer was wrong or memory grew."""
-    parser = argparse.ArgumentParser(prog="python -m tests.e2e.soak", description=__doc__)
+    parser = parser_of("soak", __doc__)
     parser.add_argument("--minutes", type=float, default=60.0, help="how long (60)")
     parser.add_argument(
         "--rate", type=float, default=10 * BUSY, help="requests a second that are tried (300)"
     )
-    parser.add_argument("--keep", action="store_true", help="keep the folder with logs")
     args = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="kpolicy-soak-"))
-    failed = 1
-    try:
+
+    def play(folder: Path) -> int:
         with tiers.real_tier(folder, binaries.ready()) as tier:
-            failed = _play(tier, args.minutes, args.rate)
-    except (
-        binaries.ToolMissingError,
-        StartError,
-        ScenarioError,
-        RuntimeError,
-        TimeoutError,
-    ) as error:
-        print(f"FAILED (logs in {folder} with --keep):\n{error}", file=sys.stderr)
-    if not args.keep:
-        shutil.rmtree(folder, ignore_errors=True)
-    return failed
+            return _play(tier, args.minutes, args.rate)
+
+    return played("soak", play, keep=args.keep)
 
 
 def _play(tier: Tier, minutes: float, rate: float) -> int:

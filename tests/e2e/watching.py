@@ -6,18 +6,15 @@ of the dashboard must be understood, and those about requests must show them. Th
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import sys
-import tempfile
 import threading
 import time
 import urllib.parse
 import urllib.request
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from controllers.manifests.alerts import ALERTS
@@ -26,12 +23,14 @@ from controllers.manifests.dashboard import PANELS
 from . import engine, tiers
 from .load import Load
 from .replicas import NO_HOST_IPC
+from .runs import parser_of, played
 from .scenario import ScenarioError
 from .server import binaries
-from .server.processes import SLOWNESS, Process, StartError, free_ports
+from .server.processes import SLOWNESS, Process, free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from .tiers import Tier
 
@@ -56,30 +55,19 @@ _SEEN = (
 
 def main() -> int:
     """Play everything and return 1 when anything is not as it must be; without Prometheus it says so and returns 0."""
-    parser = argparse.ArgumentParser(prog="python -m tests.e2e.watching", description=__doc__)
-    parser.add_argument("--keep", action="store_true", help="keep the folder with logs")
-    args = parser.parse_args()
+    args = parser_of("watching", __doc__).parse_args()
     if shutil.which(_PROGRAM) is None:
         print("skipped: prometheus is not here (Debian package prometheus)")
         return 0
-    folder = Path(tempfile.mkdtemp(prefix="kpolicy-watching-"))
-    failed = 0
-    try:
-        with tiers.real_tier(folder, binaries.ready()) as tier, collector() as traces:
-            _play(tier, traces)
-    except (
-        binaries.ToolMissingError,
-        StartError,
-        ScenarioError,
-        RuntimeError,
-        TimeoutError,
-    ) as error:
-        print(f"FAILED (logs in {folder} with --keep):\n{error}", file=sys.stderr)
-        failed = 1
-    if not args.keep:
-        shutil.rmtree(folder, ignore_errors=True)
+    failed = played("watching", _whole, keep=args.keep)
     print(f"{1 - failed} passed, {failed} failed")
     return failed
+
+
+def _whole(folder: Path) -> int:
+    with tiers.real_tier(folder, binaries.ready()) as tier, collector() as traces:
+        _play(tier, traces)
+    return 0
 
 
 class Traces:
