@@ -116,14 +116,6 @@ ALERTS: Final = (
         "Events on the policies and objects say why; mostly rights of the clean-up account are missing.",
     ),
     Alert(
-        "KpolicyTtlWithoutRights",
-        "max by (resource_resource, verb) (kpolicy_ttl_rights_missing) > 0",
-        "1h",
-        INFO,
-        "TTLs of {{ $labels.resource_resource }} are not seen: the right to {{ $labels.verb }} them is missing",
-        'A ClusterRole with the label `rbac.kyverno.io/aggregate-to-cleanup-controller: "true"` gives it.',
-    ),
-    Alert(
         "KpolicyResultsLost",
         "sum by (circuit_name) (rate(kyverno_breaker_drops_total[5m])) > 0",
         "10m",

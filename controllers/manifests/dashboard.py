@@ -149,6 +149,26 @@ PANELS: Final = (
         ),
     ),
     Panel(
+        "Kinds whose TTLs are not seen for want of rights",
+        "short",
+        (
+            (
+                "count(max by (resource_group, resource_resource) (kpolicy_ttl_rights_missing))",
+                "kinds",
+            ),
+        ),
+    ),
+    Panel(
+        "Watches that broke",
+        "short",
+        (
+            (
+                "sum by (resource_resource) (increase(kpolicy_watch_problems_total[15m]))",
+                "{{resource_resource}}",
+            ),
+        ),
+    ),
+    Panel(
         "Loops",
         "ops",
         (
