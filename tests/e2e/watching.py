@@ -21,7 +21,7 @@ from controllers.manifests.alerts import ALERTS
 from controllers.manifests.dashboard import PANELS
 
 from . import engine, tiers
-from .load import Load
+from .load import Load, pod
 from .replicas import NO_HOST_IPC
 from .runs import parser_of, played
 from .scenario import ScenarioError
@@ -121,6 +121,8 @@ def _play(tier: Tier, traces: Traces) -> None:
         prometheus.wait_until(lambda: _is_answered(f"http://127.0.0.1:{own}/-/ready"))
         tier.kubectl("apply", "-f", "-", given=NO_HOST_IPC)
         tier.kubectl("wait", "--for=condition=Ready", "clusterpolicy/no-host-ipc", "--timeout=60s")
+        # requests of the load are dry runs, of which no results are counted
+        tier.kubectl("create", "-f", "-", given=json.dumps(pod(is_bad=False)))
         with Load(tier.kubeconfig) as load:
             if not load.wait_for(_LOADED, _PATIENCE):
                 raise ScenarioError("requests are not answered")
