@@ -7,7 +7,7 @@ then of no use any more.
 from __future__ import annotations
 
 import sqlite3
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from controllers.kube import KubeError
@@ -87,10 +87,9 @@ class Sqlite:
                 f"cannot open the database `{self._path}`",
                 help="name a file in a folder that this user may write to",
             ) from error
-        with session.writing():
+        with closing(session), session.writing():
             for one in statements("TEXT", "BLOB"):
                 session.rows(one)
-        session.close()
 
     def connect(self) -> Session:
         """See `Database.connect`."""
@@ -147,13 +146,11 @@ class Postgres:
 
     def prepare(self) -> None:
         """See `Database.prepare`."""
-        session = self.connect()
-        with session.writing():
+        with closing(self.connect()) as session, session.writing():
             # two stores that start at once would both find the tables missing
             session.rows("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
             for one in statements('TEXT COLLATE "C"', "BYTEA"):
                 session.rows(one)
-        session.close()
 
     def connect(self) -> Session:
         """See `Database.connect`."""

@@ -1,7 +1,8 @@
 """The tables of the store, the same in SQLite and PostgreSQL.
 
 `reports` has one row for each report, `results` and `labels` what reports are chosen by, `changes` what happened lately, `history`
-by how much each day changed the number of results, `counters` the version that was given last and the last that is forgotten.
+by how much each day changed the number of results, `counters` the version that was given last and the last that is forgotten,
+`identity` the certificate that all stores of the database show.
 Namespaces are empty for reports of the cluster. Keys are compared byte by byte.
 """
 
@@ -38,6 +39,7 @@ _TABLES: Final = (
     "CREATE INDEX IF NOT EXISTS labels_by_value ON labels (label, value, namespace, name)",
     "CREATE INDEX IF NOT EXISTS changes_by_place ON changes (namespace, name, version)",
     "CREATE INDEX IF NOT EXISTS changes_by_time ON changes (at)",
+    "CREATE TABLE IF NOT EXISTS identity (name {text} PRIMARY KEY, value {bytes} NOT NULL)",
     "INSERT INTO counters VALUES ('version', 1), ('forgotten', 1) ON CONFLICT (name) DO NOTHING",
 )
 

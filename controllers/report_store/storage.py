@@ -52,6 +52,7 @@ class Storage:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
         self._own = threading.local()
+        self._sessions: set[Session] = set()
         self._readers = ThreadPoolExecutor(READERS, "reports-read")
         self._writer = ThreadPoolExecutor(1, "reports-write")
         self._queue: asyncio.Queue[_Waiting] = asyncio.Queue()
@@ -70,6 +71,8 @@ class Storage:
             await asyncio.gather(self._writing, return_exceptions=True)
         for pool in (self._writer, self._readers):
             await asyncio.to_thread(pool.shutdown)
+        for session in self._sessions:
+            session.close()
 
     # Reads.
 
@@ -108,17 +111,25 @@ class Storage:
             raise outcome
         return outcome
 
+    async def within(self, work: Callable[[Session], T]) -> T:
+        """Do something to the database in a transaction of its own; raises StorageError."""
+
+        def alone(session: Session) -> T:
+            with session.writing():
+                return work(session)
+
+        return await self._in(self._writer, lambda: self._with_session(alone))
+
     async def forget(self) -> None:
         """Forget changes that are old, or too many; raises StorageError."""
         now = self._clock.now()
         oldest = int(now.timestamp()) - KEPT_SECONDS
 
         def work(session: Session) -> None:
-            with session.writing():
-                _forget(session, oldest)
-                fold(session, now)
+            _forget(session, oldest)
+            fold(session, now)
 
-        await self._in(self._writer, lambda: self._with_session(work))
+        await self.within(work)
 
     async def _write_on(self) -> None:
         """Write what comes, until cancelled."""
@@ -184,10 +195,12 @@ class Storage:
         session: Session | None = getattr(self._own, "session", None)
         if session is None:
             session = self._own.session = self._database.connect()
+            self._sessions.add(session)
         try:
             return work(session)
         except StorageError:
             self._own.session = None
+            self._sessions.discard(session)
             session.close()
             raise
 
