@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What operators may set. Durations are seconds; `omitted_events` are reasons of Events that are not written."""
+    """What operators may set. Durations are seconds; `omitted_events` are reasons of Events that are not written.
+
+    `chooses_reports` says that whoever keeps reports finds them by what their results say.
+    """
 
     background_scan: bool = True
     scan_interval: float = 3600.0
@@ -44,6 +47,7 @@ class Options:
     report_delay: float = 1.0
     request_workers: int = 10
     report_kinds: ReportKinds = CLASSIC_REPORTS
+    chooses_reports: bool = False
     ttl_interval: float = 60.0
     kinds_interval: float = 60.0
     omitted_events: frozenset[str] = frozenset()

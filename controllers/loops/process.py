@@ -19,6 +19,7 @@ from controllers.kube.kinds import (
     ONE_TIME_CODES,
     OPENREPORTS,
 )
+from controllers.runtime.options import STORE
 from controllers.store.audit import AuditTrail, seal_key
 
 from .announcing import awaited_in
@@ -78,6 +79,7 @@ def surroundings_of(runtime: Runtime) -> LoopContext:
             scan_interval=given.scan_interval,
             scan_workers=given.scan_workers,
             report_kinds=OPENREPORTS if given.open_reports else CLASSIC_REPORTS,
+            chooses_reports=given.reports == STORE,
             ttl_interval=given.ttl_interval,
             omitted_events=given.omitted_events,
         ),

@@ -11,7 +11,7 @@ from engine import vocabulary
 
 from .choice import Choice
 from .crds import definitions
-from .deploy import controllers, namespace_of
+from .deploy import controllers, namespace_of, report_store
 from .guards import guards
 from .rbac import roles
 from .webhooks import WEBHOOKS
@@ -35,6 +35,7 @@ def installed(choice: Choice) -> list[Object]:
         *guards(choice.namespace),
         *roles(choice.namespace, with_people=choice.with_people_roles),
         *controllers(choice),
+        *(report_store.objects(choice) if choice.with_report_store else []),
     ]
     return [marked(one) for one in objects]
 
@@ -84,7 +85,11 @@ def removed(choice: Choice) -> list[Object]:
         with_prometheus_rule=has_operator,
         with_dashboard=True,
     )
-    running = [*roles(choice.namespace), *controllers(everything)]
+    running = [
+        *roles(choice.namespace),
+        *controllers(everything),
+        *report_store.objects(everything),
+    ]
     return [
         *blocking(choice.namespace),
         *_reversed([one for one in running if not _lets_write_webhooks(one)]),

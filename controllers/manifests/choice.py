@@ -49,6 +49,13 @@ class Choice:
     with_dashboard: bool = _said(
         False, "a ConfigMap with the dashboard, which Grafana's sidecar finds by its label"
     )
+    with_report_store: bool = _said(
+        False, "the report store: reports in a database of their own, served through the API server"
+    )
+    report_storage: str = _said("10Gi", "size of the volume of the report store")
+    report_database_secret: str = _said(
+        "", "a Secret whose key `dsn` is the address of a PostgreSQL database for the report store"
+    )
     with_kinds: bool = _said(True, "the kinds (CustomResourceDefinitions)")
     with_controllers: bool = _said(True, "the controllers, and what stands around them")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from controllers.kube import Kind
-from controllers.manifests.deploy.report_store import SERVICE, api_service_names
+from controllers.manifests.deploy.report_store import NAME, api_service_names
 from controllers.webhook.certificates import (
     Certificates,
     Pair,
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 def names_for(namespace: str) -> Sequence[str]:
     """Return the host names by which the API server may call the store."""
-    return [f"{SERVICE}.{namespace}.svc", SERVICE, f"{SERVICE}.{namespace}"]
+    return [f"{NAME}.{namespace}.svc", NAME, f"{NAME}.{namespace}"]
 
 
 def kept_certificates(

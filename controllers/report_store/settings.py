@@ -6,8 +6,9 @@ import argparse
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from controllers.manifests.deploy.report_store import DATABASE, DSN, PORT
 from engine.errors import EngineError
 
 from .database import Postgres, Sqlite
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from .database import Database
-
-DSN: Final = "KPOLICY_REPORTS_DSN"
-"""The environment's name for the address of a PostgreSQL database, password and all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,7 @@ class Settings:
     context: str = ""
     namespace: str = "kyverno"
     host: str = ""
-    port: int = 9444
+    port: int = PORT
     writers: frozenset[str] = frozenset()
     log_level: str = "info"
 
@@ -54,7 +52,7 @@ def read_settings(
     add(
         "--database",
         type=Path,
-        default=Path("/var/lib/kpolicy/reports.db"),
+        default=Path(DATABASE),
         metavar="FILE",
         help=f"SQLite file of the reports (%(default)s); not used where {DSN} or --dsn-file names a PostgreSQL database",
     )
@@ -65,7 +63,7 @@ def read_settings(
         help=f"file that holds the address of a PostgreSQL database; the environment's {DSN} does as well",
     )
     add("--host", default="", help="address to listen on; all of them by default")
-    add("--port", type=int, default=9444, help="port; 0 takes a free one (%(default)s)")
+    add("--port", type=int, default=PORT, help="port; 0 takes a free one (%(default)s)")
     add(
         "--writer",
         dest="writers",

@@ -23,6 +23,7 @@ WEBHOOK, LOOPS = "webhook", "loops"
 ROLES: Final = (WEBHOOK, LOOPS)
 MOST_WORKERS: Final = 64
 EACH, OWN = "each", "own"
+CRD, STORE = "crd", "store"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Options:
 
     `workers` 0 answers requests in the process itself; otherwise so many child processes do, watched and fed by this one.
     `accounts` says whether each job speaks as its own service account or all as who we are.
+    `reports` says who keeps reports.
     `generated_natives` are the kinds of native policies that are made for ours, `reported_natives` those that are reported about.
     `seed` fixes chance and `clock_ahead` moves the clock, for tests and demonstrations.
     """
@@ -59,6 +61,7 @@ class Options:
     scan_interval: float = 3600.0
     scan_workers: int = 2
     open_reports: bool = False
+    reports: str = CRD
     ttl_interval: float = 60.0
     omitted_events: frozenset[str] = frozenset()
     generated_natives: frozenset[str] = frozenset({VALIDATING})
@@ -113,6 +116,7 @@ def read_options(arguments: Sequence[str], environment: Mapping[str, str] = os.e
         scan_interval=given.scan_interval,
         scan_workers=given.scan_workers,
         open_reports=given.open_reports,
+        reports=given.reports,
         ttl_interval=given.ttl_interval,
         omitted_events=frozenset(filter(None, given.omit_events.split(","))),
         generated_natives=_native_kinds(given.generate_validating, given.generate_mutating),
@@ -151,6 +155,12 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--identity", default="", help="name of this replica")
     add("--observe-only", action="store_true", help="write no webhook configurations, so that nothing is enforced")  # fmt: skip
     add("--drain", dest="drain_seconds", type=_seconds, default=5.0, metavar="DURATION", help="how long requests are still answered once told to stop (5s)")  # fmt: skip
+    add(
+        "--reports",
+        choices=(CRD, STORE),
+        default=CRD,
+        help="where reports are kept: as custom resources, or in the report store, which can choose them by what they say (%(default)s)",
+    )
     add("--resolve-values", action="store_true", help="read `{{ … }}` in values of objects, requests and look-ups as expressions, too, as Kyverno does: whoever may write such a value then decides what is read and shown")  # fmt: skip
     add("--clock-ahead", type=_seconds, action="append", default=[], metavar="DURATION", help="how much later than the machine's clock it is; for tests and demonstrations only")  # fmt: skip
     _add_behaviour(parser)

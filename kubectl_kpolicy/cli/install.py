@@ -69,6 +69,14 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(flag, dest=name, action="store_false", help=f"without {words[name]}")
     for flag, name in _ADDED.items():
         parser.add_argument(flag, dest=name, action="store_true", help=f"with {words[name]}")
+    parser.add_argument(
+        "--reports",
+        choices=("crd", "store"),
+        default="crd",
+        help=f"where reports are kept: as custom resources, or with {words['with_report_store']} (crd)",
+    )
+    add("--report-storage", "report_storage", metavar="QUANTITY")
+    add("--report-database-secret", "report_database_secret", metavar="NAME")
 
 
 _LISTS = {"--flag": "flags", "--pull-secret": "pull_secrets"}
@@ -120,6 +128,7 @@ def _choice(args: argparse.Namespace) -> Choice:
     lists = {name: tuple(given[name]) for name in _LISTS.values()}
     parts = {
         "with_kinds": not (args.skip_crds or args.what == "controllers"),
+        "with_report_store": args.reports == "store",
         "with_controllers": not (args.crds_only or args.what == "crds"),
     }
     return Choice(**{**given, **lists, **parts})

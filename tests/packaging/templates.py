@@ -120,13 +120,25 @@ def _missing(
             kept = iter([*part, None])
             ahead = next(kept)
             for index, one in enumerate(whole):
-                if one == ahead:
+                if _is_same(one, ahead):
+                    yield from _missing(one, ahead, (*path, index), marks)
                     ahead = next(kept)
                 elif not (isinstance(one, str) and one in marks.items):
                     yield (*path, index)
             assert ahead is None, f"what is at {path} is another one without a choice"
         case _:
             assert whole == part, f"what is at {path} is another one without a choice"
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Tell whether two items of lists are the same thing: equal, or the same object, in which something may be missing."""
+    if one == other:
+        return True
+    if not (isinstance(one, dict) and isinstance(other, dict) and "kind" in one):
+        return False
+    return bool(
+        one["kind"] == other.get("kind") and one["metadata"]["name"] == other["metadata"]["name"]
+    )
 
 
 class _Writer:

@@ -9,6 +9,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from controllers.kube import Conflict, NotFound
+from controllers.kube.client import PAGE
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.native.reported import ReportedNatives
 from controllers.store.policies import is_policy
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     Speaking = dict[tuple[str, str], frozenset[str] | None]
 
 _OURS = ",".join(f"{key}={value}" for key, value in MANAGED_BY.items())
+_GONE: frozenset[str] = frozenset()
 _log = logging.getLogger(__name__)
 
 
@@ -65,17 +67,33 @@ class ReportSweep:
         if self._known is None or not self._known.items() <= known.items():
             kinds = self._context.options.report_kinds
             for kind in (kinds.namespaced, kinds.cluster_wide):
-                await self._sweep(kind, known)
+                for fields in self._chosen(known):
+                    await self._sweep(kind, known, fields)
         self._known = known
 
-    async def _sweep(self, kind: Kind, known: Speaking) -> None:
-        page = await self._context.client.list_all(kind, label_selector=_OURS)
-        for report in page.items:
-            try:
-                await self._clean(kind, report, known)
-            except (Conflict, NotFound):
-                # Whoever wrote the report meanwhile left these rows out as well.
-                continue
+    def _chosen(self, known: Speaking) -> list[str]:
+        """Return the field selectors of the reports to look at: all, or those that speak of what is gone."""
+        if self._known is None or not self._context.options.chooses_reports:
+            return [""]
+        gone = {pair[0] for pair, kinds in self._known.items() if known.get(pair, _GONE) != kinds}
+        return [f"results.policy={identity.rpartition(':')[2]}" for identity in sorted(gone)]
+
+    async def _sweep(self, kind: Kind, known: Speaking, fields: str) -> None:
+        """Look at reports page by page, because all of them at once may be more than there is memory."""
+        resume = ""
+        while True:
+            page = await self._context.client.list(
+                kind, label_selector=_OURS, field_selector=fields, limit=PAGE, resume=resume
+            )
+            for report in page.items:
+                try:
+                    await self._clean(kind, report, known)
+                except (Conflict, NotFound):
+                    # Whoever wrote the report meanwhile left these rows out as well.
+                    continue
+            resume = page.resume
+            if not resume:
+                return
 
     async def _clean(self, kind: Kind, report: Object, known: Speaking) -> None:
         rows = report.get("results") or ()

@@ -176,7 +176,11 @@ def _container(choice: Choice) -> Object:
     return {
         "name": "kpolicy",
         "image": choice.image,
-        "args": [*arguments(), *choice.flags],
+        "args": [
+            *arguments(),
+            *(["--reports=store"] if choice.with_report_store else []),
+            *choice.flags,
+        ],
         "env": [
             _from_field("KYVERNO_NAMESPACE", "metadata.namespace"),
             _from_field("KYVERNO_POD_NAME", "metadata.name"),

@@ -1,0 +1,202 @@
+"""How the report store runs in a cluster: its account, what it may do, its Pod and volume, and the APIServices that lead to it.
+
+The account may ask what people may do and read by what the API server is known; of what it may change there are the two
+APIServices by name. One Pod with a volume keeps reports in SQLite; where a Secret names a PostgreSQL database there may be several.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from controllers.kube.kinds import CLASSIC_REPORTS, OPENREPORTS
+from controllers.manifests.rbac import GROUP
+from controllers.manifests.rbac.rules import rule
+from engine import vocabulary
+
+from . import UNPRIVILEGED_CONTAINER, UNPRIVILEGED_POD
+
+if TYPE_CHECKING:
+    from controllers.manifests.choice import Choice
+    from engine.model import Object
+
+NAME: Final = "kpolicy-report-store"
+PORT: Final = 9444
+DSN: Final = "KPOLICY_REPORTS_DSN"
+"""The environment's name for the address of a PostgreSQL database, password and all."""
+
+DSN_KEY: Final = "dsn"
+FOLDER: Final = "/var/lib/kpolicy"
+DATABASE: Final = f"{FOLDER}/reports.db"
+SELECTOR: Final = {
+    "app.kubernetes.io/component": "report-store",
+    "app.kubernetes.io/instance": "kyverno",
+}
+_LABELS: Final = {**SELECTOR, "app.kubernetes.io/part-of": "kyverno"}
+_KINDS: Final = (CLASSIC_REPORTS.namespaced, OPENREPORTS.namespaced)
+_PRIORITY: Final = 100
+_NOT_OF_A_DEFINITION: Final = {"kube-aggregator.kubernetes.io/automanaged": "false"}
+"""Keeps the API server from leading back to the definition of a kind that is installed, too."""
+
+
+def api_service_names() -> tuple[str, ...]:
+    """Return the names of the APIServices of the store."""
+    return tuple(f"{kind.version}.{kind.group}" for kind in _KINDS)
+
+
+def objects(choice: Choice) -> list[Object]:
+    """Return everything that runs the store, each after those that it needs; the APIServices come last."""
+    namespace = choice.namespace
+    return [
+        _head("v1", "ServiceAccount", namespace),
+        {**_head(f"{GROUP}/v1", "ClusterRole"), "rules": _rules()},
+        _bound("ClusterRoleBinding", "ClusterRole", NAME, "", namespace),
+        _bound(
+            "RoleBinding",
+            "Role",
+            "extension-apiserver-authentication-reader",
+            "kube-system",
+            namespace,
+        ),
+        _service(namespace),
+        _network_policy(namespace),
+        _stateful_set(choice),
+        *(_api_service(kind.group, kind.version, namespace) for kind in _KINDS),
+    ]
+
+
+def _rules() -> list[Object]:
+    return [
+        rule("authorization.k8s.io", ("subjectaccessreviews",), ("create",)),
+        rule("apiregistration.k8s.io", ("apiservices",), ("get", "patch"), *api_service_names()),
+    ]
+
+
+def _bound(kind: str, role_kind: str, role: str, place: str, namespace: str) -> Object:
+    return {
+        **_head(f"{GROUP}/v1", kind, place),
+        "roleRef": {"apiGroup": GROUP, "kind": role_kind, "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": namespace}],
+    }
+
+
+def _service(namespace: str) -> Object:
+    port = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": "https"}
+    return {
+        **_head("v1", "Service", namespace),
+        "spec": {"type": "ClusterIP", "selector": {**SELECTOR}, "ports": [port]},
+    }
+
+
+def _network_policy(namespace: str) -> Object:
+    """Return the NetworkPolicy: in come requests, out go DNS, HTTPS and PostgreSQL."""
+    return {
+        **_head("networking.k8s.io/v1", "NetworkPolicy", namespace),
+        "spec": {
+            "podSelector": {"matchLabels": {**SELECTOR}},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{"ports": [{"port": PORT, "protocol": "TCP"}]}],
+            "egress": [
+                {"ports": [{"port": 53, "protocol": name} for name in ("UDP", "TCP")]},
+                {"ports": [{"port": port, "protocol": "TCP"} for port in (443, 5432, 6443)]},
+            ],
+        },
+    }
+
+
+def _stateful_set(choice: Choice) -> Object:
+    claim = {
+        "metadata": {"name": "reports"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": choice.report_storage}},
+        },
+    }
+    return {
+        **_head("apps/v1", "StatefulSet", choice.namespace),
+        "spec": {
+            "serviceName": NAME,
+            "selector": {"matchLabels": {**SELECTOR}},
+            "template": {"metadata": {"labels": {**_LABELS}}, "spec": _pod(choice)},
+            "volumeClaimTemplates": [claim],
+        },
+    }
+
+
+def _pod(choice: Choice) -> Object:
+    made: Object = {
+        "serviceAccountName": NAME,
+        "securityContext": {**UNPRIVILEGED_POD, "fsGroup": UNPRIVILEGED_POD["runAsGroup"]},
+        "containers": [_container(choice)],
+        "volumes": [{"name": "scratch", "emptyDir": {"sizeLimit": "64Mi"}}],
+    }
+    if choice.pull_secrets:
+        made["imagePullSecrets"] = [{"name": one} for one in choice.pull_secrets]
+    if choice.priority_class:
+        made["priorityClassName"] = choice.priority_class
+    return made
+
+
+def arguments(port: int = PORT, database: str = DATABASE) -> list[str]:
+    """Return the command line of the store, for its Pod and for whoever proves what it promises."""
+    return [f"--port={port}", f"--database={database}"]
+
+
+def _container(choice: Choice) -> Object:
+    field = {"fieldRef": {"fieldPath": "metadata.namespace"}}
+    environment: list[Object] = [{"name": "KYVERNO_NAMESPACE", "valueFrom": field}]
+    if choice.report_database_secret:
+        reference = {"name": choice.report_database_secret, "key": DSN_KEY}
+        environment.append({"name": DSN, "valueFrom": {"secretKeyRef": reference}})
+    return {
+        "name": "report-store",
+        "image": choice.image,
+        "command": ["/app/bin/python", "-I", "-u", "-m", "controllers.report_store"],
+        "args": arguments(),
+        "env": environment,
+        "ports": [{"name": "https", "containerPort": PORT, "protocol": "TCP"}],
+        "livenessProbe": _probe("/livez", 30),
+        "readinessProbe": _probe("/readyz", 5),
+        "resources": {
+            "requests": {"cpu": choice.cpu, "memory": choice.memory},
+            "limits": {"memory": choice.memory_limit},
+        },
+        "securityContext": {**UNPRIVILEGED_CONTAINER},
+        "volumeMounts": [
+            {"name": "scratch", "mountPath": "/tmp"},  # noqa: S108 - inside the container
+            {"name": "reports", "mountPath": FOLDER},
+        ],
+    }
+
+
+def _probe(path: str, seconds: int) -> Object:
+    asked = {"path": path, "port": "https", "scheme": "HTTPS"}
+    return {"httpGet": asked, "timeoutSeconds": 5, "periodSeconds": seconds}
+
+
+def _api_service(group: str, version: str, namespace: str) -> Object:
+    made = _head("apiregistration.k8s.io/v1", "APIService")
+    made["metadata"]["name"] = f"{version}.{group}"
+    made["metadata"]["labels"] |= _NOT_OF_A_DEFINITION
+    return {
+        **made,
+        "spec": {
+            "group": group,
+            "version": version,
+            "groupPriorityMinimum": _PRIORITY,
+            "versionPriority": _PRIORITY,
+            "service": {"name": NAME, "namespace": namespace, "port": 443},
+        },
+    }
+
+
+def _head(api_version: str, kind: str, namespace: str = "") -> Object:
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {
+            "name": NAME,
+            **({"namespace": namespace} if namespace else {}),
+            "labels": {**_LABELS},
+            "annotations": {vocabulary.OWNER: "kpolicy"},
+        },
+    }
