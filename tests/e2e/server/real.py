@@ -63,6 +63,7 @@ def real_server(binaries: Binaries, folder: Path, runtime_config: str = "") -> I
         url = f"https://{ADDRESS}:{port}"
         webhook_client = authority.user(WEBHOOK_CLIENT)
         admission = admission_configuration(folder, webhook_client)
+        front = _front_proxy(folder)
         serving = authority.server(
             "apiserver", ADDRESS, "localhost", "10.0.0.1", "kubernetes.default.svc"
         )
@@ -85,6 +86,7 @@ def real_server(binaries: Binaries, folder: Path, runtime_config: str = "") -> I
                 f"--service-account-signing-key-file={tokens.key}",
                 f"--admission-control-config-file={admission}",
                 "--endpoint-reconciler-type=none",
+                *front,
                 f"--audit-policy-file={_audit_policy(folder)}",
                 f"--audit-log-path={folder / AUDIT_LOG}",
                 *([f"--runtime-config={runtime_config}"] if runtime_config else []),
@@ -105,6 +107,23 @@ def real_server(binaries: Binaries, folder: Path, runtime_config: str = "") -> I
     finally:
         for process in reversed(started):
             process.stop()
+
+
+def _front_proxy(folder: Path) -> list[str]:
+    """Return the flags by which the server proves itself to aggregated API servers, with an authority for just that."""
+    place = folder / "front-proxy"
+    place.mkdir()
+    authority = Authority(place)
+    client = authority.user("front-proxy-client")
+    return [
+        f"--requestheader-client-ca-file={authority.pair.certificate}",
+        "--requestheader-allowed-names=front-proxy-client",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        f"--proxy-client-cert-file={client.certificate}",
+        f"--proxy-client-key-file={client.key}",
+    ]
 
 
 def _etcd(binaries: Binaries, folder: Path, client: int, peer: int) -> Process:
