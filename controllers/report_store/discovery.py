@@ -6,11 +6,11 @@ The same for everybody who may ask at all; it tells nothing about any report.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import orjson
 
-from controllers.manifests.crds import KINDS, definition
+from controllers.manifests.crds import definition
 
 from .served import GROUPS, SERVED
 
@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     from engine.model import Object
 
     from .served import Served
-
-_SCHEMAS: Final = {
-    one.is_namespaced: definition(one)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    for one in KINDS
-    if one.group == GROUPS[0][0]
-}
 
 
 @cache
@@ -96,7 +90,11 @@ def _path(served: Served) -> Object:
 
 
 def _schema(served: Served) -> Object:
-    return {**_SCHEMAS[served.kind.namespaced], "x-kubernetes-group-version-kind": [_gvk(served)]}
+    [version] = definition(served.defined)["spec"]["versions"]
+    return {
+        **version["schema"]["openAPIV3Schema"],
+        "x-kubernetes-group-version-kind": [_gvk(served)],
+    }
 
 
 def _gvk(served: Served) -> Object:

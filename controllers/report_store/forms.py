@@ -65,7 +65,7 @@ class Rendering:
 
     def __init__(self, served: Served, form: Form, now: datetime) -> None:
         self._served, self._form, self._now = served, form, now
-        self._cells = [_cell(column, now) for column in served.columns]
+        self._cells = [_cell(column, now) for column in served.defined.columns]
 
     def one(self, body: bytes, *, has_columns: bool = True) -> bytes:
         """Return one object."""
@@ -149,7 +149,7 @@ def _definitions(served: Served) -> list[Object]:
                 "description": "",
                 "priority": one.priority,
             }
-            for one in served.columns
+            for one in served.defined.columns
         ),
     ]
 

@@ -20,20 +20,11 @@ from controllers.kube.kinds import (
 from controllers.manifests.crds.kinds import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from controllers.kube import Kind
-    from controllers.manifests.crds.kinds import Column
+    from controllers.manifests.crds.kinds import CustomKind
 
 VERBS: Final = ("create", "delete", "get", "list", "update", "watch")
-_COLUMNS: Final[Mapping[bool, tuple[Column, ...]]] = {
-    one.is_namespaced: one.columns for one in KINDS if one.group == POLICY_REPORTS.group
-}
-_SHORT: Final = {
-    **{one.plural: one.short for one in KINDS if one.group == POLICY_REPORTS.group},
-    OPEN_REPORTS.plural: "reps",
-    CLUSTER_OPEN_REPORTS.plural: "creps",
-}
+_DEFINED: Final = {(one.group, one.plural): one for one in KINDS}
 
 
 @dataclass(frozen=True)
@@ -48,9 +39,9 @@ class Served:
         return f"{self.kind.kind}List"
 
     @property
-    def columns(self) -> tuple[Column, ...]:
-        """What kubectl shows beside the name: as the definition of the kind has it."""
-        return _COLUMNS[self.kind.namespaced]
+    def defined(self) -> CustomKind:
+        """What the definition of the kind says of columns and fields."""
+        return _DEFINED[self.kind.group, self.kind.plural]
 
     @cached_property
     def _head(self) -> bytes:
@@ -68,7 +59,7 @@ def _served(kind: Kind) -> Served:
             kind,
             verbs=VERBS,
             singular=kind.kind.lower(),
-            short_names=(_SHORT[kind.plural],),
+            short_names=(_DEFINED[kind.group, kind.plural].short,),
             categories=("kyverno",),
         )
     )

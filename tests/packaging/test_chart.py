@@ -50,6 +50,14 @@ OPTIONS = {
     "service monitor": ({"serviceMonitor": True}, ["--service-monitor"]),
     "alerts": ({"prometheusRule": True}, ["--prometheus-rule"]),
     "dashboard": ({"dashboard": True}, ["--dashboard"]),
+    "report store": (
+        {"reportStore": True, "reportStorage": "1Ti"},
+        ["--reports=store", "--report-storage", "1Ti"],
+    ),
+    "report store on PostgreSQL": (
+        {"reportStore": True, "reportDatabaseSecret": "reports"},
+        ["--reports=store", "--report-database-secret", "reports"],
+    ),
 }  # fmt: skip
 """Values of the chart, and what says the same to `install`."""
 

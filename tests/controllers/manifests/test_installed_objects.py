@@ -21,7 +21,8 @@ from kpolicy_sandbox.custom.structural import validate
 from kubectl_kpolicy.entry import main
 from kubectl_kpolicy.session.expressions import EngineExpressions
 
-KIND_OF_EVERYTHING = {one["kind"] for one in installed(Choice())}
+EVERYTHING = Choice(with_report_store=True)
+KIND_OF_EVERYTHING = {one["kind"] for one in installed(EVERYTHING)}
 
 
 def _named(kind: str, objects: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
@@ -452,7 +453,7 @@ def test_uninstall_names_all_that_install_brings(capsys: pytest.CaptureFixture[s
         (one["kind"], one["metadata"]["name"])
         for one in _printed(capsys, "uninstall", "--unchecked", "--crds")
     }
-    brought = {(one["kind"], one["metadata"]["name"]) for one in installed(Choice())}
+    brought = {(one["kind"], one["metadata"]["name"]) for one in installed(EVERYTHING)}
     assert brought <= gone
     assert {kind for kind, _ in gone} - KIND_OF_EVERYTHING == {
         "MutatingWebhookConfiguration",
