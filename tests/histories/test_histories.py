@@ -34,8 +34,9 @@ def test_histories_by_chance_keep_what_is_promised():
     told = [play(seed) for seed in SEEDS]
 
     assert [str(one) for one in told if one.broken] == []
-    assert sum(one.stored for one in told) > 50
-    assert sum(one.uses for one in told) > 50
+    # what a seed tells changes with each call that is added: six objects come to be stored in a history, from one to fourteen
+    assert sum(one.stored for one in told) > 2 * len(told)
+    assert sum(one.uses for one in told) > 2 * len(told)
     assert sum(one.deaths for one in told) > 5
 
 
