@@ -7,6 +7,7 @@ request only what names it is logged, never its content, and of an answer never 
 from __future__ import annotations
 
 import logging
+import re
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 TEXT, JSON = "text", "json"
 FORMATS: Final = (TEXT, JSON)
 _TEXT: Final = "%(asctime)s %(levelname)s %(name)s %(message)s"
+
+_WORD: Final = re.compile(r"[!#-~]*")
 
 current_request: Final[ContextVar[str]] = ContextVar("current_request", default="")
 """The UID of the request that is being answered, empty beside requests."""
@@ -41,8 +44,14 @@ class _AsText(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - overrides
         """Return the line without what follows of an exception."""
-        pairs = " ".join(f"{key}={value}" for key, value in _about(record).items())
+        pairs = " ".join(f"{key}={_plain(value)}" for key, value in _about(record).items())
         return f"{super().formatMessage(record)} {pairs}".rstrip()
+
+
+def _plain(value: Any) -> str:
+    """Return a value as one word, quoted where it is none: names in requests are not checked yet, and may hold line breaks."""
+    text = str(value)
+    return text if _WORD.fullmatch(text) else orjson.dumps(text).decode()
 
 
 class _AsJson(logging.Formatter):

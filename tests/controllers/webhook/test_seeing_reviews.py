@@ -87,6 +87,18 @@ def test_words_of_the_log_name_what_they_are_about() -> None:
     assert line.endswith("milliseconds=2.1")
 
 
+def test_names_in_requests_cannot_forge_lines_or_pairs_of_the_log() -> None:
+    request = {
+        "kind": {"kind": "Pod"},
+        "userInfo": {"username": 'a" user=root'},
+        "name": "web\n2026 INFO forged",
+    }
+    with logging_as("info", "text") as written:
+        logs.log_answer(request, "/validate/fail", 0.002, is_allowed=False)
+    (line,) = written.getvalue().splitlines()
+    assert r'name="web\n2026 INFO forged" user="a\" user=root" milliseconds=2.0' in line
+
+
 class Collector:
     """Takes posts, or refuses them."""
 

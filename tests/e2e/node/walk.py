@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 DEPLOYMENT = "deployment/kyverno-admission-controller"
 _EVICTED_WITHIN = 180.0
-_EATS = "a = [bytearray(1 << 24) for _ in range(64)]"
+_EATS = "a = [b'x' * (1 << 24) for _ in range(64)]"
 _PASSING = frozenset({"events", "events.events.k8s.io", "leases.coordination.k8s.io", "endpointslices.discovery.k8s.io", "endpoints"})  # fmt: skip
 """Kinds that the cluster writes by itself all the time."""
 
