@@ -105,6 +105,8 @@ BODIES: Final[dict[tuple[str, str, str], dict[str, Any]]] = {
     ("networking.k8s.io", "ingressclasses", ""): {"spec": {"controller": "x.io/c"}},
     ("networking.k8s.io", "ingresses", ""): {"spec": {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}}},
     ("networking.k8s.io", "networkpolicies", ""): {"spec": {"podSelector": {}}},
+    ("openreports.io", "clusterreports", ""): {"results": []},
+    ("openreports.io", "reports", ""): {"results": []},
     **{("policies.kyverno.io", f"{scope}{plural}", ""): {"spec": spec} for plural, spec in _OF_CEL.items() for scope in ("", "namespaced")},
     ("policies.kyverno.io", "policyexceptions", ""): {"spec": {"policyRefs": [{"name": "nothing", "kind": "ValidatingPolicy"}]}},
     ("policies.kyverno.io", "policyexceptions", "granted"): {"spec": {"policyRefs": [{"name": "nothing", "kind": "ValidatingPolicy"}]}},
