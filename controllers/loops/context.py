@@ -92,6 +92,7 @@ class LoopContext:
             seed=seed_of(self.key, seed),
             trust=self.trust,
             resolve_values=self.cache.resolve_values,
+            is_stored=True,
         )
 
     async def kind_of(self, api_version: str, kind: str) -> Kind:

@@ -44,7 +44,8 @@ class Inputs:
     lists by element. `answers` hold what was looked up so far, `trust` the trust
     material for signatures. `within` is the namespace that questions are confined to, that of a namespaced policy.
     `resolve_values` says that values which hold `{{ … }}` are read as expressions, too, as Kyverno does. `disregarded` are
-    exceptions, by their identity, that are not to count.
+    exceptions, by their identity, that are not to count. `is_stored` says that objects come from an API server, which has seen to their
+    fields.
     """
 
     now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
@@ -57,6 +58,7 @@ class Inputs:
     within: str = ""
     resolve_values: bool = False
     disregarded: frozenset[str] = frozenset()
+    is_stored: bool = False
 
     def ask(self, lookup: Lookup) -> Answer:
         """Return the answer to `lookup`; raises LookupNeeded while there is none."""

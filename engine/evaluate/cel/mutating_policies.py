@@ -228,7 +228,10 @@ def compile_spec(policy: Policy, spec: Block) -> Compiled:
         ),
         compile_named(spec.get("matchConditions") or (), POLICY_NAMES, place="matchConditions"),
         compile_variables(spec.get("variables") or (), POLICY_NAMES),
-        compile_mutations(spec.get("mutations") or (), POLICY_NAMES),
+        compile_mutations(
+            spec.get("mutations") or (), POLICY_NAMES,
+            may_replace=(spec.get("evaluation") or {}).get("useServerSideApply") is True,
+        ),
         compile_named(
             spec.get("auditAnnotations") or (), POLICY_NAMES, place="auditAnnotations", key="key",
             expression="valueExpression",

@@ -14,6 +14,7 @@ from engine.mutate.json6902 import apply_patch
 from engine.mutate.operations import Operation, read_operations
 from engine.mutate.pointer import split
 from engine.mutate.shapes import Shape, shape_of
+from engine.mutate.typed import check_configuration, check_original, type_of
 from engine.mutate.values import same
 from engine.record import record
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from .bindings import Bindings
 
-    Apply = Callable[[Any, Object], Object]
 
 # JSON patches of policies written in CEL: RFC 6902 to the letter, as `evanphx/json-patch` applies it for the API server.
 #
@@ -120,63 +120,28 @@ def _member(container: Json, key: str) -> tuple[bool, Json]:
 
 _DEEPEST: Final = 200
 _NO_SHAPE: Final = Shape()
-_WORKLOADS: Final = frozenset(
-    {"CronJob", "DaemonSet", "Deployment", "Job", "Pod", "ReplicaSet", "StatefulSet"}
-)
-_TOP: Final = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 _DEFAULTS: Final = {"protocol": "TCP"}
 """What a merge key that is left out counts as."""
 
 
-def apply_configuration(configuration: Any, obj: Object) -> Object:
+def apply_configuration(
+    configuration: Any, obj: Object, *, may_replace: bool = False, is_stored: bool = False
+) -> Object:
     """Return `obj` with a configuration applied; the very same object when nothing changes.
 
-    Raises EvaluationError for what is no configuration, LimitError for one that is nested too deeply.
+    `may_replace` lets it set lists and maps that change only as a whole. An object that `is_stored` comes from an API server, which
+    has seen to its fields, and knows newer ones than we do. Raises EvaluationError for what is no configuration and for one that
+    does not fit the kind, LimitError for one that is nested too deeply.
     """
     if not isinstance(configuration, dict):
         raise EvaluationError("an apply configuration expression must give an Object")
-    shape = shape_of(obj) or _NO_SHAPE
-    if obj.get("kind") in _WORKLOADS:
-        _check_fields(obj)
-    _check_duplicates(configuration, shape, "")
-    merged = _map(obj, configuration, shape, 0)
+    kind = type_of(obj.get("apiVersion"), obj.get("kind"))
+    if kind is not None:
+        if not is_stored:
+            check_original(obj, kind)
+        check_configuration(configuration, kind, may_replace=may_replace)
+    merged = _map(obj, configuration, shape_of(obj) or _NO_SHAPE, 0)
     return obj if merged == obj else merged
-
-
-def _check_fields(obj: Object) -> None:
-    """Raise EvaluationError for what no workload has, in the words of the API server's typed objects.
-
-    Looked at are the fields at the top and the labels of a Pod template, which policies write most.
-    """
-    wrong = [f".{name}: field not declared in schema" for name in obj if name not in _TOP]
-    labels: Json = obj
-    for step in ("spec", "template", "metadata", "labels"):
-        labels = labels.get(step) if isinstance(labels, dict) else None
-    if isinstance(labels, str | int) and not isinstance(labels, bool):
-        wrong.append(f".spec.template.metadata.labels: expected map, got &{{{labels}}}")
-    if wrong:
-        text = f"failed to convert original object to typed object: {wrong[0]}"
-        raise EvaluationError(f"error applying patch: {text}")
-
-
-def _check_duplicates(value: Json, shape: Shape, path: str) -> None:
-    """Raise EvaluationError where two elements of a list have the same merge key."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            if (below := shape.fields.get(key)) is not None:
-                _check_duplicates(inner, below, f"{path}.{key}")
-    elif isinstance(value, list) and shape.keys:
-        seen = set()
-        for item in value:
-            key = _key(item, shape.keys)
-            shown = ",".join(
-                f'{name}="{part}"' for name, part in zip(shape.keys, key, strict=False)
-            )
-            if key and key in seen:
-                text = f"failed to convert patch object to typed object: {path}: duplicate entries for key [{shown}]"
-                raise EvaluationError(f"error applying patch: {text}")
-            seen.add(key)
-            _check_duplicates(item, Shape(None, shape.fields), f"{path}[{shown}]")
 
 
 def _map(old: Object, new: Object, shape: Shape, depth: int) -> Object:
@@ -223,36 +188,45 @@ def _key(item: Json, keys: Sequence[str]) -> tuple[str, ...]:
 FIELDS: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 """Where a mutation of each type of patch says its expression."""
 
-_APPLY: Final[dict[str, Apply]] = {
-    "ApplyConfiguration": apply_configuration,
-    "JSONPatch": apply_patches,
-}
-
 
 @record
 class Mutation:
-    """One compiled mutation."""
+    """One compiled mutation: a configuration, which `may_replace` what changes only as a whole, or patches."""
 
     program: Program
-    apply: Apply
+    is_configuration: bool
+    may_replace: bool = False
 
     def applied(self, bindings: Bindings, obj: Object) -> Object:
         """Return `obj` mutated, the very same one where nothing changes; raises EvaluationError."""
-        return self.apply(plain(bindings.env, bindings.value_of(self.program)), obj)
+        wanted = plain(bindings.env, bindings.value_of(self.program))
+        if not self.is_configuration:
+            return apply_patches(wanted, obj)
+        is_stored = bindings.inputs.is_stored
+        return apply_configuration(wanted, obj, may_replace=self.may_replace, is_stored=is_stored)
 
 
-def compile_mutations(blocks: Iterable[Block], names: Collection[str]) -> tuple[Mutation, ...]:
-    """Compile mutations that may read `names`; raises PolicyError for one that cannot work."""
-    return tuple(_compiled(index, block, names) for index, block in enumerate(blocks))
+def compile_mutations(
+    blocks: Iterable[Block], names: Collection[str], *, may_replace: bool = False
+) -> tuple[Mutation, ...]:
+    """Compile mutations that may read `names`; raises PolicyError for one that cannot work.
+
+    `may_replace` lets configurations set lists and maps that change only as a whole.
+    """
+    return tuple(
+        _compiled(index, block, names, may_replace=may_replace)
+        for index, block in enumerate(blocks)
+    )
 
 
-def _compiled(index: int, block: Block, names: Collection[str]) -> Mutation:
+def _compiled(index: int, block: Block, names: Collection[str], *, may_replace: bool) -> Mutation:
     kind = str(block.get("patchType"))
     source = (block.get(FIELDS[kind]) or {}).get("expression")
     place = f"mutations[{index}].{FIELDS[kind]}"
     if not source:
         raise PolicyError(f"`{place}.expression` is required")
-    return Mutation(compile_expression(source, names, place=place), _APPLY[kind])
+    program = compile_expression(source, names, place=place)
+    return Mutation(program, kind == "ApplyConfiguration", may_replace)
 
 
 def mutated(

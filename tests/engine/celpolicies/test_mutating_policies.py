@@ -112,6 +112,96 @@ def test_patches_make_no_parents_and_remove_only_what_is_there(expression: str, 
     ]
 
 
+PATCHED, ORIGINAL = (
+    f"failed to convert {what} object to typed object: " for what in ("patch", "original")
+)
+WHOLE = "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: "
+ELEMENT = "associative list with keys has an element that omits key field"
+CONTAINER = "Object{spec: Object.spec{containers: [Object.spec.containers{%s}]}}"
+
+
+def for_pods(*mutations: Any, **spec: Any) -> Any:
+    return mutating(*mutations, matchConstraints={"resourceRules": [rule("pods")]}, **spec)
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        (
+            "Object{spec: Object.spec{spec: 1}}",
+            f"{PATCHED}.spec.spec: field not declared in schema",
+        ),
+        (
+            "Object{spec: Object.spec{hostNetwork: 'yes'}}",
+            f"{PATCHED}.spec.hostNetwork: expected boolean, got &{{yes}}",
+        ),
+        (
+            "Object{spec: Object.spec{priority: 'x'}}",
+            f"{PATCHED}.spec.priority: expected numeric (int or float), got string",
+        ),
+        (
+            "Object{spec: Object.spec{containers: 'x'}}",
+            f"{PATCHED}.spec.containers: expected list, got &{{x}}",
+        ),
+        (
+            "Object{spec: Object.spec{securityContext: [{'a': 1}]}}",
+            f"{PATCHED}.spec.securityContext: expected map, got &{{[map[a:1]]}}",
+        ),
+        (
+            CONTAINER % "name: 'a', image: 5",
+            f'{PATCHED}.spec.containers[name="a"].image: expected string, got &value.valueUnstructured{{Value:5}}',
+        ),
+        (
+            CONTAINER % "image: 'x'",
+            f'{PATCHED}.spec.containers: element 0: {ELEMENT} "name" (and doesn\'t have default value)',
+        ),
+        (
+            CONTAINER % "name: 'a', ports: [{'containerPort': 80}, {'containerPort': 80}]",
+            f'{PATCHED}.spec.containers[name="a"].ports: duplicate entries for key [containerPort=80,protocol="TCP"]',
+        ),
+        (CONTAINER % "name: 'a', args: ['x']", f"{WHOLE}.spec.containers[0].args"),
+        ("Object{spec: Object.spec{nodeSelector: {'a': 'b'}}}", f"{WHOLE}.spec.nodeSelector"),
+        (
+            "Object{spec: Object.spec{tolerations: [Object.spec.tolerations{key: 'a'}]}}",
+            f"{WHOLE}.spec.tolerations",
+        ),
+    ],
+)
+def test_a_configuration_has_to_fit_the_kind_of_the_object(expression: str, text: str) -> None:
+    found = answer(for_pods(apply(expression)), pod())
+
+    said_so = f"failed to evaluate policy: error applying patch: {text}"
+    assert said(found) == [("evaluation", "error", said_so)]
+
+
+def test_a_policy_that_uses_server_side_apply_sets_lists_and_maps_as_a_whole() -> None:
+    policy = for_pods(
+        apply("Object{spec: Object.spec{tolerations: [Object.spec.tolerations{key: 'a'}]}}"),
+        evaluation={"useServerSideApply": True},
+    )
+
+    assert answer(policy, pod()).patched["spec"]["tolerations"] == [{"key": "a"}]
+
+
+def test_objects_of_files_are_held_against_their_kinds_and_those_of_a_server_are_not() -> None:
+    odd = pod()
+    odd["spec"]["isNew"] = True
+    policy = PolicySet.compile([for_pods(apply(LABEL))])
+
+    [from_file] = evaluate(policy, review_of(odd), Inputs(now=NOW)).results
+    assert from_file.message.endswith(f"{ORIGINAL}.spec.isNew: field not declared in schema")
+    [stored] = evaluate(policy, review_of(odd), Inputs(now=NOW, is_stored=True)).results
+    assert str(stored.status) == "pass"
+
+
+def test_kinds_that_nobody_describes_take_any_field() -> None:
+    odd = {"apiVersion": "example.org/v1", "kind": "Ox", "metadata": {"name": "x"}}
+    everything = {"resourceRules": [rule("*", group="*")]}
+    policy = mutating(apply("Object{spec: Object.spec{any: [1]}}"), matchConstraints=everything)
+
+    assert answer(policy, odd).patched["spec"] == {"any": [1]}
+
+
 def test_a_test_that_fails_ends_a_patch_and_passes() -> None:
     found = answer(
         mutating(

@@ -163,7 +163,7 @@ def test_a_mutation_that_changes_nothing_leaves_the_very_object() -> None:
     assert _patched(_mutating("Object{}"), obj) is obj
 
 
-def test_lists_with_merge_keys_are_merged_and_others_replaced() -> None:
+def test_lists_with_merge_keys_are_merged() -> None:
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -171,13 +171,13 @@ def test_lists_with_merge_keys_are_merged_and_others_replaced() -> None:
         "spec": {"containers": [{"name": "a", "image": "x", "args": ["1"]}, {"name": "b"}]},
     }
     text = (
-        "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'a', args: ['2']},"
+        "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'a', tty: true},"
         " Object.spec.containers{name: 'c'}]}}"
     )
     policy = _mutating(text, matchConstraints={"resourceRules": [rule("pods")]})
 
     assert _patched(policy, pod)["spec"]["containers"] == [
-        {"name": "a", "image": "x", "args": ["2"]},
+        {"name": "a", "image": "x", "args": ["1"], "tty": True},
         {"name": "b"},
         {"name": "c"},
     ]
