@@ -36,7 +36,8 @@ LONG_SLICE: Final = 5
 SHORT_SLICE: Final = 2
 """Ticks in place while somebody has: an ordinary evaluation takes a fiftieth of one."""
 READING_SLICE: Final = 50
-"""Ticks in which a policy has to be read, checked and compiled: every process compiles it once more when it is in force."""
+"""Ticks in which a policy has to be read, checked and compiled: every process compiles it once more when it is in force. So many,
+too, has a loop to judge one object."""
 MOST_WAITING: Final = 8
 WAIT_SECONDS: Final = 1.0
 """How long an evaluation waits for a child."""
@@ -47,6 +48,8 @@ _TOO_LARGE: Final = (
 _TOO_OFTEN: Final = (
     "policies of `{tenant}` have taken more time to read than they have; try again later"
 )
+_TOO_LONG: Final = f"it takes more than {READING_SLICE * TICK:.1f} s to judge one object"
+_TOO_LONG_FOR: Final = "the policies of `{tenant}` have taken more time to judge objects than they have; the next run tries again"
 _TOO_MANY: Final = "too many evaluations take long at this moment; try again later"
 
 
@@ -124,13 +127,23 @@ class BoundedEvaluator:
 
         Raises LimitError where it does not end in time, or for a tenant without allowance.
         """
+        return self._within(tenant, work, _TOO_LARGE, _TOO_OFTEN.format(tenant=tenant))
+
+    def judge(self, tenant: str, work: Callable[[], _T]) -> _T:
+        """Return what `work`, which judges one object by a policy that nobody waits for and is pure, gives; it goes on a tenant's account.
+
+        Raises LimitError where it does not end in time, or for a tenant without allowance.
+        """
+        return self._within(tenant, work, _TOO_LONG, _TOO_LONG_FOR.format(tenant=tenant))
+
+    def _within(self, tenant: str, work: Callable[[], _T], too_long: str, too_often: str) -> _T:
         allowances, piece = self._allowances, Slice(READING_SLICE)
         if not allowances.are_untouched and allowances.left(tenant) <= 0:
-            raise LimitError(_TOO_OFTEN.format(tenant=tenant))
+            raise LimitError(too_often)
         try:
             return piece.run(work)
         except SliceOver:
-            raise LimitError(_TOO_LARGE) from None
+            raise LimitError(too_long) from None
         finally:
             if piece.ticks > 1:
                 allowances.take(tenant, piece.seconds)

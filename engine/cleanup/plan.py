@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     Conditions = Callable[[Review, Inputs], str]
     """Says why an object stays, nothing when it goes; raises EvaluationError, and LookupNeeded for what it lacks."""
+    Bounds = Callable[[Callable[[], str]], str]
 
 TRIGGER_UID: Final = "generate.kyverno.io/trigger-uid"
 TRIGGER_KIND: Final = "generate.kyverno.io/trigger-kind"
@@ -118,13 +119,14 @@ def plan(
     resource: str = "",
     namespace_labels: Mapping[str, Mapping[str, str]] = _NO_LABELS,
     is_filtered: Callable[[Object], bool] = lambda _: False,
+    bounded: Bounds = lambda work: work(),
 ) -> Asking[Plan]:
     """Decide which of `objects` the next run of a policy deletes, as they are at `inputs.now`.
 
     Yields what conditions lack and is sent the answers. An error keeps the object. `resource` is what the server calls their
     kind, where they are of one and somebody asked; `namespace_labels` are the labels of
     namespaces by name, `is_filtered` tells of objects that the configuration keeps from all policies. Objects that the
-    policy does not match are not listed.
+    policy does not match are not listed. `bounded` runs the conditions on one object, and may raise LimitError instead.
     """
     found = run_of(cleanup, inputs.now)
     if found.spent:
@@ -138,7 +140,7 @@ def plan(
 
             def ask(answers: Answers, review: Review = review) -> Said[str]:
                 given = replace(inputs, answers=answers, within=within)
-                return Said(lambda: conditions(review, given))
+                return Said(lambda: bounded(lambda: conditions(review, given)))
 
             try:
                 kept = (yield from until_answered(ask, known)).value

@@ -6,6 +6,7 @@ right before the next, so that two runs are never the same one.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -15,6 +16,7 @@ from controllers.kube.kinds import CEL_EXCEPTIONS, CLEANUP_POLICIES, CLUSTER_CLE
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.announcing import announce
 from controllers.loops.counting import counted
+from controllers.runtime.bounded_evaluation import PROCESS
 from controllers.store.events import about_object, cleaned_up
 from engine.cleanup.holds import HoldState, hold_on_run, takes_place
 from engine.cleanup.plan import plan, run_of
@@ -27,7 +29,7 @@ from .candidates import candidates
 from .deleting import LONGEST_SLEEP, delete
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from datetime import datetime
 
     from controllers.kube import Kind
@@ -46,6 +48,8 @@ _DELETING: Final = {
     "deletedobjects": "kyverno_deleting_controller_deletedobjects",
     "errors": "kyverno_deleting_controller_errors",
 }
+_AT_ONCE: Final = 50
+"""Objects that are judged in one go."""
 _log = logging.getLogger(__name__)
 
 
@@ -129,6 +133,18 @@ class CleanupLoop:
             raise first
 
     async def _run_kind(self, cleanup: Cleanup, obj: Object, kind: Kind, now: datetime) -> None:
+        """Delete what a policy means of one kind; raises the first error when all were tried."""
+        first: EngineError | None = None
+        async for found in self._plans(cleanup, kind, now):
+            try:
+                await self._delete_all(cleanup.policy, obj, kind, found)
+            except EngineError as error:
+                first = first or error
+        if first is not None:
+            raise first
+
+    async def _plans(self, cleanup: Cleanup, kind: Kind, now: datetime) -> AsyncIterator[Plan]:
+        """Yield what a policy means to delete of one kind, for some objects after the other."""
         context = self._context
         page = await context.client.list_all(kind, cleanup.policy.namespace)
         objects = [
@@ -138,21 +154,24 @@ class CleanupLoop:
             namespace: await context.namespace_labels(namespace)
             for namespace in {str(one["metadata"].get("namespace") or "") for one in objects}
         }
-        asking = plan(
-            cleanup,
-            objects,
-            context.inputs("cleanup", now),
-            resource=kind.plural,
-            namespace_labels=labels,
-            is_filtered=context.cache.configuration.leaves_out,
-        )
-        found = await conclude_later(asking, context.resolver.resolve)
-        await self._delete_all(cleanup.policy, obj, kind, found)
+        # whoever else works in this process waits for some objects, never for all
+        for number in range(0, len(objects), _AT_ONCE):
+            asking = plan(
+                cleanup,
+                objects[number : number + _AT_ONCE],
+                context.inputs("cleanup", now),
+                resource=kind.plural,
+                namespace_labels=labels,
+                is_filtered=context.cache.configuration.leaves_out,
+                bounded=partial(PROCESS.judge, _tenant_of(cleanup.policy)),
+            )
+            yield await conclude_later(asking, context.resolver.resolve)
+            await asyncio.sleep(0)
 
     async def _delete_all(
         self, policy: CleanupPolicy, obj: Object, kind: Kind, found: Plan
     ) -> None:
-        """Delete the objects of one kind; raises the first error when all were tried."""
+        """Delete the objects of a plan; raises the first error when all were tried."""
         first: EngineError | None = None
         how = found.propagation
         for decision in found.decisions:
@@ -201,6 +220,11 @@ class CleanupLoop:
             )
         except (NotFound, Conflict):
             return
+
+
+def _tenant_of(policy: CleanupPolicy) -> str:
+    """Return on whose account a policy is judged: its namespace's, or its own."""
+    return policy.namespace or f"policy {policy.name}"
 
 
 def _failed(place: _Place, error: Exception) -> None:

@@ -15,7 +15,9 @@ from controllers.kube.kinds import (
     DELETING_POLICIES,
     NAMESPACES,
 )
+from controllers.loops.cleanup import policies
 from controllers.loops.cleanup.policies import CleanupLoop
+from controllers.runtime import bounded_evaluation
 
 from .staging import LISTED, Scene, config_map, namespace, scene
 
@@ -200,3 +202,31 @@ def test_a_run_that_was_due_while_nobody_led_is_made_up_for():
 
     policy = {**deleting(), "status": {"lastExecutionTime": "2026-11-21T08:00:00Z"}}
     run(play, policy, config_map("a"))
+
+
+def test_a_condition_that_takes_too_long_keeps_its_object_and_holds_up_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bounded_evaluation, "READING_SLICE", 2)
+    monkeypatch.setattr(policies, "PROCESS", bounded_evaluation.BoundedEvaluator())
+    ten = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
+    loops = "".join(f"{ten}.all({name}, " for name in "abcdef")
+    slow = deleting(f"{loops}true{')' * 6}", ns="shop")
+
+    async def play(made: Scene) -> None:
+        await made.rest(45 * 60)
+        assert names(made) == ["a"]
+        labels = ("tidy", "NamespacedDeletingPolicy", "shop", "ConfigMap", "shop", "-")
+        assert made.context.metrics.value("kyverno_deleting_controller_errors", labels) > 0
+
+    run(play, slow, config_map("a"))
+
+
+def test_more_objects_than_are_judged_in_one_go_are_all_judged() -> None:
+    many = [config_map(f"map-{number:03}") for number in range(120)]
+
+    async def play(made: Scene) -> None:
+        await made.rest(45 * 60)
+        assert names(made) == ["map-119"]
+
+    run(play, deleting("object.metadata.name != 'map-119'"), *many)

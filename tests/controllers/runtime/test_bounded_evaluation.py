@@ -198,6 +198,20 @@ def test_a_tenant_in_debt_gets_its_ordinary_reviews_decided_and_no_child(monkeyp
         bounds.attempt(NOTHING, review("", "eve"), Inputs())
 
 
+def test_what_a_loop_judges_goes_on_the_account_of_its_tenant(monkeypatch) -> None:
+    monkeypatch.setattr(bounded_evaluation, "READING_SLICE", 2)
+    bounds = BoundedEvaluator(Hand())
+    assert bounds.judge("shop", lambda: "kept") == "kept"
+    assert bounds._allowances.are_untouched
+    with pytest.raises(LimitError, match="to judge one object"):
+        bounds.judge("shop", spin)
+    assert bounds._allowances.left("shop") < CAPACITY
+    bounds._allowances.take("shop", CAPACITY)
+    with pytest.raises(LimitError, match="the policies of `shop` have taken more time"):
+        bounds.judge("shop", lambda: "kept")
+    assert bounds.judge("bank", lambda: "kept") == "kept"
+
+
 def test_no_more_wait_for_a_child_than_may(monkeypatch) -> None:
     monkeypatch.setattr(bounded_evaluation, "MOST_WAITING", 0)
 
