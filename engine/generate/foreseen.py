@@ -46,6 +46,8 @@ Foreseen = tuple[str, "Block | None"]
 """Where a policy says it, and what it makes."""
 
 _DEEPEST: Final = 40
+_MOST_STEPS: Final = 5_000
+"""Parts of expressions that are read for one policy: names that stand for each other would be read for ever."""
 _GLOBAL: Final = frozenset({"variables", "resource", "generator"})
 """Names that mean something else where a local name hides them, beside those that expressions read."""
 _WRAPPERS: Final = frozenset({"dyn", "string"})
@@ -191,9 +193,25 @@ class _Reader:
         self._variables = variables
         self._names = names
         self._depth = 0
+        self._steps = 0
+
+    @property
+    def _is_lost(self) -> bool:
+        """Whether what is read is nested too deep, or goes on for too long, to be read on."""
+        return self._depth >= _DEEPEST or self._steps >= _MOST_STEPS
 
     def value(self, node: Node) -> Any:
         """Return what a tree says, OPEN for what it does not say."""
+        if self._is_lost:
+            return OPEN
+        self._steps += 1
+        self._depth += 1
+        try:
+            return self._value(node)
+        finally:
+            self._depth -= 1
+
+    def _value(self, node: Node) -> Any:
         match self._bare(node):
             case Literal(value=value):
                 return value
@@ -215,9 +233,10 @@ class _Reader:
         yield from self._deeper(self._elements, node)
 
     def _deeper(self, read: Read, node: Node) -> Iterator[Block | None]:
-        if self._depth >= _DEEPEST:
+        if self._is_lost:
             yield None
             return
+        self._steps += 1
         self._depth += 1
         try:
             yield from read(self._bare(node))

@@ -354,6 +354,26 @@ def _answer(row: dict[str, Any]) -> tuple[list[Any], list[Any]]:
     return said, [obj for one in results for obj in one.generated]
 
 
+DOUBLED = "cel.bind(x, x + x, "
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    ("expression", "variables"),
+    [
+        (f'cel.bind(x, [{MAP}], {DOUBLED * 4}generator.Apply("dev", x))))))', ()),
+        ('generator.Apply("dev", [variables.a])', ("{'kind': variables.a, 'b': variables.a}",)),
+        ('generator.Apply("dev", variables.a)', ("variables.a + variables.a",)),
+    ],
+)
+def test_what_names_itself_over_and_over_is_not_read_for_ever(
+    expression: str, variables: tuple[str, ...]
+) -> None:
+    named = [{"name": "a", "expression": one} for one in variables]
+
+    assert None in _foreseen(expression, variables=named)
+
+
 def test_the_conditions_of_an_exception_generate_nothing() -> None:
     spec = {
         "policyRefs": [{"name": "p", "kind": "GeneratingPolicy"}],
