@@ -85,16 +85,13 @@ def _resources(listed: Iterable[str]) -> list[str]:
     found = {str(word) for word in listed if word}
     if "*/*" in found:
         return ["*/*"]
-    kept = (word for word in found if not any(_includes(other, word) for other in found - {word}))
-    return sorted(kept)
+    return sorted(word for word in found if found.isdisjoint(_wider(word)))
 
 
-def _includes(wider: str, word: str) -> bool:
-    wide, slash, below = wider.partition("/")
-    head, has_below, tail = word.partition("/")
-    if not slash:
-        return wide == ANY and not has_below
-    return wide in (ANY, head) and below in (ANY, tail) and bool(has_below)
+def _wider(word: str) -> set[str]:
+    """Return the words that include another one."""
+    head, slash, tail = word.partition("/")
+    return ({f"{ANY}/{tail}", f"{head}/{ANY}"} if slash else {ANY}) - {word}
 
 
 def _scope(policy: Policy, block: Mapping[str, Any]) -> str:

@@ -24,6 +24,26 @@ if TYPE_CHECKING:
 _MOST_REMEMBERED: Final = 4096
 
 
+MOST_BYTES: Final = 1 << 20
+"""What a configuration may take of the 1.5 MiB that an API server stores of one object."""
+
+
+def fitting(document: Object) -> tuple[Object, list[Object]]:
+    """Return a configuration that is not too large to be stored, and the webhooks left out for that: the largest ones."""
+    webhooks = document["webhooks"]
+    sizes = [len(orjson.dumps(one)) for one in webhooks]
+    left, total = set(), sum(sizes)
+    for number in sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True):
+        if total <= MOST_BYTES:
+            break
+        left.add(number)
+        total -= sizes[number]
+    if not left:
+        return document, []
+    kept = [one for number, one in enumerate(webhooks) if number not in left]
+    return {**document, "webhooks": kept}, [webhooks[number] for number in sorted(left)]
+
+
 def kind_of(document: Object) -> Kind:
     """Return the kind of a webhook configuration."""
     is_mutating = document["kind"] == MUTATING_WEBHOOKS.kind

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 EVERYTHING: Final = RequestInfo(ANY, ANY, ANY)
 """What only an administrator of the whole cluster may do."""
 
+MOST_READ: Final = 10_000
+"""Needs of one policy that are looked at: groups, resources and names of one rule multiply."""
 _EXPRESSIONS: Final = frozenset({"expression", "messageExpression", "valueExpression"})
 _WIDE: Final = frozenset({"get", "list"})
 
@@ -234,5 +236,10 @@ def _text(node: Node) -> str | None:
 
 
 def unique(needs: Iterable[Need]) -> list[Need]:
-    """Return needs without those that ask the same again."""
-    return list({replace(need, at=""): need for need in reversed(list(needs))}.values())[::-1]
+    """Return needs without those that ask the same again; of more than can be read, the right to everything."""
+    found: dict[Need, Need] = {}
+    for number, need in enumerate(needs):
+        if number >= MOST_READ:
+            return [Need(need.at, EVERYTHING)]
+        found.setdefault(replace(need, at=""), need)
+    return list(found.values())

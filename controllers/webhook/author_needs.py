@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.autogen import expand
@@ -50,13 +51,13 @@ def needs_of_author(policy: Policy, discovery: Discovery, depth: int = 0) -> lis
     """Return what a policy's author must be allowed to do himself; `depth` counts the policies that generate this one."""
     needs: Iterable[Need]
     if BY_NAME[policy.kind].is_cel:
-        needs = [
-            *lookups_in(policy.raw.get("spec"), "spec", policy.namespace, discovery),
-            *_of_effects(policy, discovery, depth),
-        ]
+        needs = chain(
+            lookups_in(policy.raw.get("spec"), "spec", policy.namespace, discovery),
+            _of_effects(policy, discovery, depth),
+        )
     else:
         needs = _OfPolicy(policy, discovery, depth).needs()
-    return unique(_kept_to(policy.namespace, [*needs, *_of_native(policy)]))
+    return list(_kept_to(policy.namespace, unique(chain(needs, _of_native(policy)))))
 
 
 def _of_native(policy: Policy) -> Iterator[Need]:
@@ -72,11 +73,14 @@ def _of_native(policy: Policy) -> Iterator[Need]:
 
 def needs_of_cleanup_author(policy: CleanupPolicy, discovery: Discovery) -> list[Need]:
     """Return what a clean-up policy's author must be allowed to do himself."""
-    found = [*lookups_in(policy.raw.get("spec"), "spec", policy.namespace, discovery)]
-    for block in resource_blocks(policy.match):
-        for place in _matched(block, policy.namespace, discovery):
-            found += (Need("spec.match", replace(place, verb=verb)) for verb in ("list", "delete"))
-    return unique(_kept_to(policy.namespace, found))
+    looked_up = lookups_in(policy.raw.get("spec"), "spec", policy.namespace, discovery)
+    deleted = (
+        Need("spec.match", replace(place, verb=verb))
+        for block in resource_blocks(policy.match)
+        for place in _matched(block, policy.namespace, discovery)
+        for verb in ("list", "delete")
+    )
+    return list(_kept_to(policy.namespace, unique(chain(looked_up, deleted))))
 
 
 def _of_effects(policy: Policy, discovery: Discovery, depth: int) -> Iterator[Need]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.model.kinds import CEL_GROUP, CLASSIC_GROUP
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 CLUSTER_ROLES: Final = "clusterroles"
 ROLES: Final = {"Role": "roles", "ClusterRole": CLUSTER_ROLES}
+MOST_OF_A_ROLE: Final = 64
+"""Requests that a role may allow to be compared with what its giver may do; a larger one takes `bind` or `escalate`."""
 BINDINGS: Final = ("RoleBinding", "ClusterRoleBinding")
 
 
@@ -53,7 +56,7 @@ def escalating(at: str, place: RequestInfo, data: Mapping[str, Any] | None) -> N
     is_plain = data is not None and "aggregationRule" not in data and isinstance(rules, list)
     if not is_plain or "{{" in json.dumps(rules):
         return Need(at, request)
-    return Need(at, request, instead=tuple(requests_of_rules(rules or (), place.namespace)))
+    return Need(at, request, instead=some_of_rules(rules or (), place.namespace))
 
 
 def binding(at: str, place: RequestInfo, data: Mapping[str, Any] | None) -> Need:
@@ -67,7 +70,12 @@ def binding(at: str, place: RequestInfo, data: Mapping[str, Any] | None) -> Need
     return Need(f"{at}.data.roleRef", request, role=RoleName(kind, place.namespace, name))
 
 
-def requests_of_rules(rules: Iterable[Any], namespace: str) -> Iterator[RequestInfo]:
+def some_of_rules(rules: Iterable[Any], namespace: str) -> tuple[RequestInfo, ...]:
+    """Return the requests that the rules of a role allow, of a large one more than are compared and not all."""
+    return tuple(islice(_requests_of_rules(rules, namespace), MOST_OF_A_ROLE + 1))
+
+
+def _requests_of_rules(rules: Iterable[Any], namespace: str) -> Iterator[RequestInfo]:
     """Yield every request that the rules of a role allow, as it may be made in a namespace or (empty) everywhere."""
     for rule in rules:
         for verb in rule.get("verbs") or ():

@@ -23,7 +23,7 @@ from engine.reach import OWN_GROUP
 from engine.requestinfo import ANY, RequestInfo
 
 from .author_lookups import needs_of_entry, unique
-from .author_powers import requests_of_rules
+from .author_powers import MOST_OF_A_ROLE, some_of_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 BYPASS: Final = "bypass"
 MOST: Final = 256
 """Requests that are asked about for one policy; one that needs more needs somebody who may bypass this."""
-MOST_OF_A_ROLE: Final = 64
-"""Requests that a role may allow to be compared with what its giver may do; a larger one takes `bind` or `escalate`."""
 _AT_ONCE: Final = 16
 _SHOWN: Final = 3
 
@@ -152,7 +150,7 @@ class _Questions:
             found = await self._client.get(kind, role.name, role.namespace if kind.namespaced else "")  # fmt: skip
         except NotFound:
             return ()
-        return tuple(requests_of_rules(found.get("rules") or (), role.namespace))
+        return some_of_rules(found.get("rules") or (), role.namespace)
 
 
 def _attributes(request: RequestInfo) -> dict[str, dict[str, str]]:

@@ -44,7 +44,7 @@ from .configurations import condition_probe
 from .grants import check_granted, check_maker, ended
 from .rights import may_give, missing_verbs, needs_of_cleanup, needs_of_policy, target_kinds
 from .schemas import cel_policy_warnings, type_warnings
-from .scopes import cleanup_findings, cluster_findings, unknown_resources
+from .scopes import cleanup_findings, cluster_findings, resource_findings
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
@@ -206,7 +206,7 @@ class PolicyValidator:
         policy, warnings = _bounded(asked, _read_cel)
         if asked.is_as_it_was:
             return warnings
-        warnings += _passed(unknown_resources(policy, self._cache.discovery))
+        warnings += _passed(resource_findings(policy, self._cache.discovery))
         needs = needs_of_author(policy, self._cache.discovery)
         await self._authors.check(asked.user, asked.written, needs)
         return warnings + await cel_policy_warnings(self._client, self._cache.discovery, policy)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from itertools import islice
+from itertools import islice, product
 from typing import TYPE_CHECKING, Final
 
 from controllers.kube import KubeError
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MOST_KINDS: Final = 10
 """Kinds of one rule that are looked at, as Kubernetes does for its own policies."""
 
+_MOST_NAMED: Final = 1000
+"""Pairs of group and resource that are looked for."""
 _SECONDS: Final = 2.0
 _MOST_BYTES: Final = 32 * 1024 * 1024
 
@@ -73,12 +75,15 @@ async def _warnings(client: Client, pairs: Sequence[tuple[Kind, Check]]) -> list
 def _resources(policy: Policy, discovery: Discovery) -> Iterator[Kind]:
     """Yield the kinds of the resources that match constraints name without wildcards; those of autogen are not written so."""
     constraints = (policy.raw.get("spec") or {}).get("matchConstraints") or {}
-    for rule in constraints.get("resourceRules") or ():
-        for group in rule.get("apiGroups") or ():
-            for plural in rule.get("resources") or ():
-                kind = discovery.of_resource(str(group), str(plural))
-                if kind is not None:
-                    yield kind
+    pairs = (
+        pair
+        for rule in constraints.get("resourceRules") or ()
+        for pair in product(rule.get("apiGroups") or (), rule.get("resources") or ())
+    )
+    for group, plural in islice(pairs, _MOST_NAMED):
+        kind = discovery.of_resource(str(group), str(plural))
+        if kind is not None:
+            yield kind
 
 
 def _kinds(rule: Rule, discovery: Discovery) -> Iterator[Kind]:

@@ -5,9 +5,9 @@ Pure: a policy and what the server has in, findings of `engine.lint` out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from controllers.store.cel_policies import webhook_rules
+from controllers.store.cel_policies import resource_rules, webhook_rules
 from engine.lang import wildcard
 from engine.lint import Finding
 from engine.match import parse_kind
@@ -16,7 +16,7 @@ from engine.reach import Effect, Target, out_of_reach
 from .admission_rules import kinds_in, unknown_kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from controllers.kube import Discovery, Kind
     from engine.model import Block, CleanupPolicy, Policy, Rule
@@ -27,6 +27,10 @@ _OUTSIDE = "Forbidden: a namespaced policy cannot generate cluster-wide resource
 _MIXED = "Forbidden: the kinds of a cloneList must have the same scope"
 _NO_SOURCE = "Forbidden: the namespace of the source must be set for namespaced resources"
 _SOURCE = "Forbidden: the namespace of the source must not be set for cluster-wide resources"
+
+
+MOST_NAMED: Final = 2000
+"""Words in the resource rules of one policy: all policies share the webhook configurations, whose size is bounded."""
 
 
 def cluster_findings(policy: Policy, discovery: Discovery) -> Iterator[Finding]:
@@ -43,22 +47,40 @@ def cluster_findings(policy: Policy, discovery: Discovery) -> Iterator[Finding]:
             yield from _check_reach(policy, Effect.GENERATE, block, f"{path}.generate", discovery)
 
 
+def resource_findings(policy: Policy, discovery: Discovery) -> Iterator[Finding]:
+    """Yield what is wrong or doubtful about the resources that a policy written in CEL names."""
+    words = (one for rule in resource_rules(policy) for one in rule.values())
+    named = sum(len(one) for one in words if isinstance(one, list))
+    if named > MOST_NAMED:
+        text = f"{named} groups, versions, resources and names are more than a webhook is told of ({MOST_NAMED}); use a wildcard"
+        yield Finding("error", text, "spec.matchConstraints.resourceRules")
+        return
+    yield from unknown_resources(policy, discovery)
+
+
 def unknown_resources(policy: Policy, discovery: Discovery) -> Iterator[Finding]:
     """Yield warnings of resources that a policy written in CEL names and the server does not have."""
+    groups_by_plural: dict[str, set[str]] = {}
+    for kind in discovery:
+        for plural in (kind.plural, "*"):
+            groups_by_plural.setdefault(plural, set()).add(kind.group)
     unknown: dict[str, None] = {}
     for rule in webhook_rules(policy):
-        for resource in rule["resources"]:
-            plural = resource.partition("/")[0]
-            if not any(_is_of(kind, rule["apiGroups"], plural) for kind in discovery):
-                unknown[resource] = None
+        plurals = {resource: resource.partition("/")[0] for resource in rule["resources"]}
+        known = {
+            plural
+            for plural in set(plurals.values())
+            if _has_any(groups_by_plural.get(plural, ()), rule["apiGroups"])
+        }
+        unknown |= {name: None for name, plural in plurals.items() if plural not in known}
     if unknown:
         shown = ", ".join(unknown)
         text = f"the cluster does not have the resources {shown}; the policy concerns them once it does"
         yield Finding("warning", text, "spec.matchConstraints.resourceRules")
 
 
-def _is_of(kind: Kind, groups: list[str], plural: str) -> bool:
-    return plural in ("*", kind.plural) and any(wildcard.match(one, kind.group) for one in groups)
+def _has_any(groups: Collection[str], named: list[str]) -> bool:
+    return any(wildcard.match(one, group) for group in groups for one in named)
 
 
 def _check_kinds(rule: Rule, path: str, discovery: Discovery) -> Iterator[Finding]:

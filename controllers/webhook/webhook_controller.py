@@ -18,7 +18,7 @@ from controllers.kube.reflector import Selection
 from controllers.store.policies import content_hash, is_policy
 from engine import vocabulary
 
-from .accepted_webhooks import AcceptedWebhooks, is_asked_by, kind_of
+from .accepted_webhooks import AcceptedWebhooks, fitting, is_asked_by, kind_of
 from .address import Address
 from .caller import Callers
 from .certificates import renewed
@@ -218,17 +218,21 @@ class WebhookController:
         INVARIANT: what one policy says never keeps another one from being enforced. `plain` is the configuration without the
         conditions that we test as well.
         """
+        document, large = fitting(document)
+        if large:
+            _log.warning("too large for a webhook configuration is %s", _shown(large))
         try:
             await self._write(document)
         except Invalid as error:
             taken, refused = await self._accepted.among(document, plain()["webhooks"])
             if taken == document["webhooks"]:
                 raise
-            shown = ", ".join(one["name"] for one in refused) or "nothing"
-            _log.warning("left out of a webhook configuration is %s: %s", shown, error.message)
+            _log.warning(
+                "left out of a webhook configuration is %s: %s", _shown(refused), error.message
+            )
             await self._write({**document, "webhooks": taken})
-            return refused
-        return []
+            return [*large, *refused]
+        return large
 
     async def _write(self, document: Object) -> None:
         kind = kind_of(document)
@@ -242,6 +246,10 @@ class WebhookController:
         wanted = _merged(old, document)
         if wanted != old:
             await client.update(kind, wanted)
+
+
+def _shown(webhooks: Sequence[Object]) -> str:
+    return ", ".join(one["name"] for one in webhooks) or "nothing"
 
 
 def _merged(old: Object, document: Object) -> Object:

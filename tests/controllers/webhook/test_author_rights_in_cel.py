@@ -229,3 +229,47 @@ def test_the_conditions_of_an_exception_read_what_its_author_may(
 
 def test_an_exception_that_reads_nothing_needs_no_rights_of_its_author() -> None:
     assert ask(exception('object.metadata.name == "a"'), path="exception")["allowed"] is True
+
+
+MANY = [f"x{number}" for number in range(100)]
+WIDE = {
+    "apiGroups": MANY,
+    "apiVersions": ["v1"],
+    "operations": ["CREATE"],
+    "resources": MANY,
+    "resourceNames": MANY,
+}
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("kind", ["MutatingPolicy", "DeletingPolicy"])
+def test_words_of_a_rule_that_multiply_are_not_asked_about_one_by_one(kind: str) -> None:
+    match = {"matchConstraints": {"resourceRules": [WIDE]}}
+    patch = {"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}
+    work = {"schedule": "0 * * * *"} if kind == "DeletingPolicy" else {"mutations": [patch]}
+
+    assert "* all resources" in message(ask(policy(kind, **match, **work), *CREATING))
+
+
+@pytest.mark.timeout(30)
+def test_a_role_of_words_that_multiply_takes_the_right_to_escalate() -> None:
+    rule = {"apiGroups": MANY, "resources": MANY, "verbs": MANY}
+    block = {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "ClusterRole",
+        "name": "x",
+        "data": {"rules": [rule]},
+    }
+
+    assert "escalate clusterroles" in message(ask(written({"generate": block}), *CREATING))
+
+
+def test_a_policy_that_names_more_than_a_webhook_is_told_of_is_refused() -> None:
+    rule = {**WIDE, "resources": [f"x{number}" for number in range(2000)]}
+    made = policy(
+        "ValidatingPolicy",
+        matchConstraints={"resourceRules": [rule]},
+        validations=[{"expression": "true"}],
+    )
+
+    assert "more than a webhook is told of (2000)" in message(ask(made, EVERYTHING))

@@ -281,6 +281,23 @@ def test_the_selector_of_a_tenants_policy_does_not_stop_those_of_the_cluster() -
     run(test, client=Strict)
 
 
+def test_policies_that_are_too_large_together_leave_out_the_largest() -> None:
+    async def test(stage: Kept) -> None:
+        text = "true " + "|| true" * 100_000
+        stage.put(policy())
+        for name, length in (("large", len(text)), ("larger", len(text) // 2)):
+            condition = {"name": "x", "expression": text[:length]}
+            stage.put(policy(name, webhookConfiguration={"matchConditions": [condition]}))
+        await stage.clock.advance(1)
+        assert await stage.webhooks() == [
+            "validate.kyverno.svc-fail",
+            "validate.kyverno.svc-fail-finegrained-larger",
+        ]
+        assert sorted(stage.runtime.configured.policies) == ["larger", "team"]
+
+    run(test)
+
+
 def probes(stage: Kept) -> int:
     return sum(name.startswith("kpolicy-probe-") for name in stage.client.seen)
 
