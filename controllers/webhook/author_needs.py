@@ -20,6 +20,7 @@ from engine.match import parse_kind
 from engine.model import CleanupPolicy
 from engine.model.kinds import BY_NAME, CLASSIC_GROUP, KINDS, loaded
 from engine.model.resources import resource_of
+from engine.model.result import VERBS
 from engine.native import asks_for_native, names_of
 from engine.reach import ADMISSION_GROUP
 from engine.requestinfo import ANY, RequestInfo
@@ -39,7 +40,8 @@ _POLICY_KINDS: Final = frozenset(
 )
 """Kinds whose objects have us do or read something."""
 
-_VERBS: Final = {"CREATE": "create", "UPDATE": "update"}
+_USUAL: Final = ("CREATE", "UPDATE")
+"""The operations at which a rule changes objects that names none."""
 _DEEPEST: Final = 3
 _WHOLE: Final = frozenset({"data", "labels", "metadata", "patchStrategicMerge"})
 """Parts in which a variable in place of the whole may bring any label."""
@@ -156,8 +158,8 @@ class _OfPolicy:
     def _of_mutate(self, rule: Rule) -> Iterator[Need]:
         """Yield the right to make what a rule changes: whoever asks for it then is not who wrote the rule."""
         for block in resource_blocks(rule.match):
-            operations = block.get("operations") or tuple(_VERBS)
-            verbs = [_VERBS[one] for one in operations if one in _VERBS]
+            operations = block.get("operations") or _USUAL
+            verbs = [*dict.fromkeys(VERBS[one] for one in operations if one in VERBS)]
             if _may_label(rule.mutate):
                 verbs.append("delete")
             for place in _matched(block, self._within, self._discovery):

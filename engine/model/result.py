@@ -134,6 +134,10 @@ class Power(StrEnum):
     OF_ALL = "all"
 
 
+VERBS: Final = {"CREATE": "create", "UPDATE": "update", "CONNECT": "create"}
+"""What somebody must be allowed to do who has others do it as he says, by the operation; a command is run by creating a connection."""
+
+
 @record
 class ResourceEffect:
     """Verbs that a policy uses on the objects of a resource rule; without a rule on anything, because only a run decides.

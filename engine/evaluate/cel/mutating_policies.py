@@ -13,7 +13,7 @@ from engine.errors import EvaluationError
 from engine.evaluate.answers import NO_ANSWER, RuleAnswer, answered
 from engine.evaluate.rules import NOTHING
 from engine.model import Outcome, Rule, RuleType, Status
-from engine.model.result import Power, ResourceEffect
+from engine.model.result import VERBS, Power, ResourceEffect
 from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
 from engine.record import record
 
@@ -188,10 +188,9 @@ def _rules_of(spec: Block) -> Sequence[Block]:
 
 def _changing(spec: Block) -> Iterator[ResourceEffect]:
     """Yield what one spec, the policy's own or that of autogen, changes of what others write."""
-    both = {"CREATE": "create", "UPDATE": "update"}
     for rule in _rules_of(spec) or (None,):
         operations = set((rule or {}).get("operations") or ("*",))
-        verbs = [verb for name, verb in both.items() if operations & {name, "*"}]
+        verbs = dict.fromkeys(verb for name, verb in VERBS.items() if operations & {name, "*"})
         power = Power.OF_METADATA if is_about_metadata(spec) else Power.OF_ALL
         yield ResourceEffect(
             "spec.matchConstraints", (*verbs, *_labelling(spec)), rule, power=power

@@ -199,6 +199,17 @@ def test_what_autogen_makes_of_a_mutating_policy_is_asked_about() -> None:
     assert "may not create deployments.apps" in message(ask(adding, may_write[0]))
 
 
+def test_who_has_others_run_another_command_may_run_commands_himself() -> None:
+    command = '[JSONPatch{op: "replace", path: "/command", value: ["id"]}]'
+    made = mutating(command, rules("pods/exec", "", "CONNECT"))
+    match = {"any": [{"resources": {"kinds": ["Pod/exec"], "operations": ["CONNECT"]}}]}
+    classic = written({"match": match, "mutate": {"patchStrategicMerge": {"command": ["id"]}}})
+
+    for one in (made, classic):
+        assert "may not create pods/exec" in message(ask(one))
+        assert message(ask(one, ("*", "create", "pods/exec"))) == ""
+
+
 def exception(expression: str) -> dict[str, Any]:
     spec = {
         "policyRefs": [{"name": "p", "kind": "ValidatingPolicy"}],
