@@ -166,7 +166,7 @@ def effects(policy: Policy) -> Iterable[ResourceEffect]:
     """Yield what a policy does: changes that whoever asks did not think of, and existing objects changed."""
     spec = policy.raw["spec"]
     if not names_targets(spec):
-        for one in (spec, *(variant.spec for variant in variants(spec))):
+        for one in _specs_of(spec):
             yield from _changing(one)
     if not _is_on(spec, "mutateExisting"):
         return
@@ -175,11 +175,17 @@ def effects(policy: Policy) -> Iterable[ResourceEffect]:
         yield ResourceEffect("spec.targetMatchConstraints.expression", ("*",))
         return
     at = "spec.targetMatchConstraints" if target.get("resourceRules") else "spec.matchConstraints"
-    rules = _rules_of(spec)
-    for rule in target.get("resourceRules") or rules or (None,):
+    for rule in target.get("resourceRules") or _rules_of(spec) or (None,):
         yield from _rewriting(at, spec, rule)
-    for rule in rules if target.get("resourceRules") else ():
-        yield ResourceEffect("spec.matchConstraints", ("get",), rule)
+    for one in _specs_of(spec) if target.get("resourceRules") else ():
+        for rule in _rules_of(one):
+            yield ResourceEffect("spec.matchConstraints", ("get",), rule)
+
+
+def _specs_of(spec: Block) -> Iterator[Block]:
+    """Yield a policy's own spec, and those that autogen makes of it."""
+    yield spec
+    yield from (variant.spec for variant in variants(spec))
 
 
 def _rules_of(spec: Block) -> Sequence[Block]:

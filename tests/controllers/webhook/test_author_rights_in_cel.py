@@ -199,6 +199,19 @@ def test_what_autogen_makes_of_a_mutating_policy_is_asked_about() -> None:
     assert "may not create deployments.apps" in message(ask(adding, may_write[0]))
 
 
+def test_what_autogen_lets_set_off_changes_of_targets_is_read_by_its_author() -> None:
+    made = mutating("Object{data: {'a': string(object.spec)}}", rules("pods"))
+    made["spec"] |= {
+        "evaluation": {"mutateExisting": {"enabled": True}},
+        "targetMatchConstraints": rules("configmaps"),
+    }
+    may_write = (("*", "get list update delete", "configmaps"), ("*", "get", "pods"))
+
+    assert "may not get daemonsets.apps" in message(ask(made, *may_write))
+    made["spec"]["autogen"] = {"podControllers": {"controllers": []}}
+    assert message(ask(made, *may_write)) == ""
+
+
 def test_who_has_others_run_another_command_may_run_commands_himself() -> None:
     command = '[JSONPatch{op: "replace", path: "/command", value: ["id"]}]'
     made = mutating(command, rules("pods/exec", "", "CONNECT"))
