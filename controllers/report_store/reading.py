@@ -6,8 +6,8 @@ read as they are, the others from what stood there before their first change. Bo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .database import Session
 
 _ALL = Selector()
+_PLACES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +91,52 @@ def expired(version: int, forgotten: int) -> Gone:
 
 def _as_they_are(session: Session, asked: Asked, version: int) -> list[tuple[Place, bytes]]:
     """Return one more than asked for of those that have not changed since a version."""
+    if not asked.selector.of_results:
+        return _reports(session, asked, version, asked.limit + 1 if asked.limit else 0)
+    found: list[tuple[Place, bytes]] = []
+    after = asked.after
+    while not asked.limit or len(found) <= asked.limit:
+        some = _places(
+            session, replace(asked, after=after), asked.limit + 1 if asked.limit else _PLACES
+        )
+        if not some:
+            break
+        found += _reports(session, asked, version, 0, some)
+        after = some[-1]
+    return found[: asked.limit + 1] if asked.limit else found
+
+
+def _places(session: Session, asked: Asked, most: int) -> list[Place]:
+    """Return the next reports that have a chosen result.
+
+    They are read in the order of an index and no further than so many, so that neither a rare nor a common value makes the
+    database look at all reports.
+    """
+    sql, values = _within(asked, "results")
+    chosen = asked.selector.of_a_result()
+    where = " AND ".join([*sql, chosen.sql])
+    text = f"SELECT DISTINCT namespace, name FROM results WHERE {where} ORDER BY namespace, name LIMIT ?"  # noqa: S608 - only words of ours
+    rows = session.rows(text, [*values, *chosen.values, min(most, _PLACES)])
+    return [(namespace, name) for namespace, name in rows]
+
+
+def _reports(
+    session: Session, asked: Asked, version: int, most: int, places: Sequence[Place] = ()
+) -> list[tuple[Place, bytes]]:
+    """Return reports that have not changed since a version, in order; of some places only, where those are given."""
     sql, values = _within(asked, "reports")
-    condition = asked.selector.condition()
+    condition = asked.selector.of_a_report()
     if condition.sql:
-        sql, values = [*sql, condition.sql], [*values, *condition.values]
+        sql.append(condition.sql)
+        values += condition.values
+    if places:
+        sql.append(f"(namespace, name) IN (VALUES {', '.join(['(?, ?)'] * len(places))})")
+        values += [part for place in places for part in place]
     text = f"SELECT namespace, name, body FROM reports WHERE version <= ? AND {' AND '.join(sql)} ORDER BY namespace, name"  # noqa: S608 - only words of ours
     values = [version, *values]
-    if asked.limit:
+    if most:
         text += " LIMIT ?"
-        values.append(asked.limit + 1)
+        values.append(most)
     return [((space, name), bytes(body)) for space, name, body in session.rows(text, values)]
 
 

@@ -3,7 +3,8 @@
 `reports` has one row for each report, `results` and `labels` what reports are chosen by, `changes` what happened lately, `history`
 by how much each day changed the number of results, `counters` the version that was given last and the last that is forgotten,
 `identity` the certificate that all stores of the database show.
-Namespaces are empty for reports of the cluster. Keys are compared byte by byte.
+Namespaces are empty for reports of the cluster. Keys are compared byte by byte. Indexes of results go on with the key of
+the report, so that a page of reports that hold a value is read in order and no further than its end.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ _TABLES: Final = (
         result {text} NOT NULL, delta BIGINT NOT NULL,
         PRIMARY KEY (namespace, day, policy, severity, result))""",
     "CREATE INDEX IF NOT EXISTS reports_by_scope ON reports (scope_kind, scope_name)",
-    "CREATE INDEX IF NOT EXISTS results_by_policy ON results (policy, result, namespace, name)",
-    "CREATE INDEX IF NOT EXISTS results_by_result ON results (result, severity, namespace, name)",
+    "CREATE INDEX IF NOT EXISTS results_by_policy ON results (policy, namespace, name, result, severity)",
+    "CREATE INDEX IF NOT EXISTS results_by_result ON results (result, namespace, name, severity)",
+    "CREATE INDEX IF NOT EXISTS results_by_severity ON results (severity, namespace, name, result)",
     "CREATE INDEX IF NOT EXISTS labels_by_value ON labels (label, value, namespace, name)",
     "CREATE INDEX IF NOT EXISTS changes_by_place ON changes (namespace, name, version)",
     "CREATE INDEX IF NOT EXISTS changes_by_time ON changes (at)",

@@ -35,7 +35,7 @@ _AMONG_LABELS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on the table of reports, with the values of its placeholders; empty for all."""
+    """A condition on a table, with the values of its placeholders; empty for all."""
 
     sql: str = ""
     values: tuple[Any, ...] = ()
@@ -75,17 +75,18 @@ class Selector:
         rows = ({"results": row} for row in report.get("results") or ())
         return any(all(one.holds(row) for one in self.of_results) for row in rows)
 
-    def condition(self) -> Condition:
-        """Return the same as a condition of the database."""
+    def of_a_result(self) -> Condition:
+        """Return the part that is about one result, as a condition on the table of results."""
+        parts = [f"results.{_OF_RESULT[one.path]} {_operator(one)} ?" for one in self.of_results]
+        return Condition(" AND ".join(parts), tuple(one.value for one in self.of_results))
+
+    def of_a_report(self) -> Condition:
+        """Return the rest, as a condition on the table of reports."""
         parts: list[str] = []
         values: list[Any] = []
         for test in self.fields:
-            parts.append(f"{_OF_REPORT[test.path]} {_operator(test)} ?")
+            parts.append(f"reports.{_OF_REPORT[test.path]} {_operator(test)} ?")
             values.append(test.value)
-        if self.of_results:
-            inner = [f"x.{_OF_RESULT[one.path]} {_operator(one)} ?" for one in self.of_results]
-            parts.append(f"EXISTS ({_AMONG_RESULTS}{' AND '.join(inner)})")
-            values += [one.value for one in self.of_results]
         for label in self.labels:
             sql, given = _of_label(label)
             parts.append(sql)

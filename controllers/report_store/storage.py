@@ -184,7 +184,17 @@ class Storage:
             with session.reading():
                 return work(session)
 
-        return await self._in(self._readers, lambda: self._with_session(seen_at_once))
+        def read() -> T:
+            is_kept = getattr(self._own, "session", None) is not None
+            try:
+                return self._with_session(seen_at_once)
+            except StorageError:
+                if not is_kept:
+                    raise
+            # The database may be back although this connection to it is not.
+            return self._with_session(seen_at_once)
+
+        return await self._in(self._readers, read)
 
     @staticmethod
     async def _in(pool: ThreadPoolExecutor, work: Callable[[], T]) -> T:

@@ -41,9 +41,15 @@ def rows_by_object(world: ClusterCache) -> Mapping[tuple[str, str], Sequence[Row
 
 
 def _rows(world: ClusterCache) -> list[Row]:
+    """Return the rows of each report once: a report store serves the same one in both API groups."""
     rows: list[Row] = []
+    seen: set[str] = set()
     for source in SOURCES:
         for report in world.objects(source):
+            uid = word(report, "metadata", "uid")
+            if uid and uid in seen:
+                continue
+            seen.add(uid)
             rows += world.cached(source, report, rows_of_report)
     return rows
 

@@ -69,6 +69,13 @@ class Stage:
         answer = await self.api.answer(Call(method, path, Requester(user), query, accept, text))
         return answer.status, orjson.loads(answer.body)
 
+    async def ask_status(
+        self, method: str, path: str, body: Any = None, *, user: str, **query: str
+    ) -> int:
+        """Return the status of an answer, of a watch before its first event."""
+        text = b"" if body is None else orjson.dumps(body)
+        return (await self.api.answer(Call(method, path, Requester(user), query, "", text))).status
+
     async def create(self, namespace: str, made: dict[str, Any]) -> dict[str, Any]:
         """Create a report, in the cluster without a namespace."""
         place = f"namespaces/{namespace}/policyreports" if namespace else "clusterpolicyreports"
