@@ -94,7 +94,12 @@ def read(flags: ListRequest, listing: Listing, learn: Learn | None = None) -> Re
         from kubectl_kpolicy.cluster.fetching import Scope, fetch
 
         namespace = cluster.namespace_of(flags.connection, access)
-        scope = Scope(namespace, journal=flags.connection.journal, chunk=flags.chunk_size)
+        scope = Scope(
+            namespace,
+            journal=flags.connection.journal,
+            chunk=flags.chunk_size,
+            results=_results(flags, listing),
+        )
         world = await fetch(client, (*listing.needs, *listing.wants), cluster.now(), scope)
         if learn is not None:
             await learn(client, world)
@@ -103,6 +108,22 @@ def read(flags: ListRequest, listing: Listing, learn: Learn | None = None) -> Re
     world, place = cluster.with_client(flags.connection, work)
     # after the server has answered, so that what is left is counted by its clock
     return Read(world, cluster.now(), place)
+
+
+def _results(flags: ListRequest, listing: Listing) -> str:
+    """Return the field selector of reports that a filter of violations amounts to, as far as it does."""
+    if listing.noun != "violations" or flags.names:
+        return ""
+    from kubectl_kpolicy.cluster.violations import CHOSEN_BY
+    from kubectl_kpolicy.filter import FilterError
+    from kubectl_kpolicy.filter.build import required
+
+    try:
+        words = required(flags.where, listing)
+    except FilterError:
+        # One that cannot be read is refused where it is used.
+        return ""
+    return ",".join(f"results.{name}={words[name]}" for name in CHOSEN_BY if name in words)
 
 
 def _replayed(name: str) -> Read:

@@ -6,13 +6,14 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from controllers.kube.client import PAGE
-from controllers.kube.errors import KubeError, NotFound
+from controllers.kube.errors import Invalid, KubeError, NotFound
 from controllers.kube.kinds import CONFIG_MAPS, Discovery, Kind
 from engine.record import record, replace
 
 from . import celkinds
 from .cache import ClusterCache, Problem, Trouble
 from .resources import JOURNAL, RESOURCES, TTL_OBJECTS, Resource, problem_of
+from .violations import SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,13 +31,15 @@ _ANY = Kind("", "v1", "kinds", "Kind")
 class Scope:
     """What is read: one namespace or all (empty), objects with labels, and the journal `namespace/name` if there is one.
 
-    `chunk` is how many objects one answer of the server holds, 0 for all of them.
+    `chunk` is how many objects one answer of the server holds, 0 for all of them. `results` is a field selector of reports, for
+    servers that can choose them by what they say.
     """
 
     namespace: str = ""
     labels: str = ""
     journal: str = ""
     chunk: int = PAGE
+    results: str = ""
 
 
 async def fetch(
@@ -86,6 +89,13 @@ async def _fetch_cel(
 
 async def _listed(client: Client, resource: Resource, scope: Scope) -> Sequence[Object]:
     """Return all objects of a resource, so many at a time as was asked for; raises KubeError."""
+    if scope.results and resource.name in SOURCES:
+        chosen = replace(resource, fields=scope.results)
+        try:
+            return await _listed(client, chosen, replace(scope, results=""))
+        except Invalid:
+            # Custom resources are not chosen by what they say; all of them are read then.
+            pass
     place = scope.namespace if resource.kind.namespaced else ""
     if scope.chunk == PAGE:
         page = await client.list_all(

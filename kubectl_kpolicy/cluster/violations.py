@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from .cache import ClusterCache
 
 SOURCES = ("reports", "clusterreports", "openreports", "clusteropenreports")
+CHOSEN_BY = ("policy", "result", "severity", "category", "source")
+"""Columns of results by which a report store chooses reports."""
+
 FAILURES = frozenset({"fail", "warn", "error"})
 _BEGINNING = "validation error: "
 

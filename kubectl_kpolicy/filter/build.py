@@ -38,6 +38,7 @@ _STRETCH: Final = 3
 """By how much a fuzzy match may be longer than what was asked for."""
 
 _MOMENTS: Final = (Shape.AGE, Shape.LEFT, Shape.TIME)
+_WORDS: Final = (Shape.TEXT, Shape.STATE, Shape.SEVERITY)
 _AWAY: Final[Mapping[Shape, Callable[[datetime, datetime], timedelta]]] = {
     Shape.AGE: lambda one, now: now - one,
     Shape.LEFT: lambda one, now: one - now,
@@ -65,6 +66,26 @@ def compile_filter(text: str, listing: Listing) -> Filter:
         return Filter("", lambda _row, _now: True)
     node = reading.read(text)
     return Filter(text.strip(), _test(node, listing), _asks_for_labels(node))
+
+
+def required(text: str, listing: Listing) -> dict[str, str]:
+    """Return the words that every row which a filter keeps has in some columns, by their ids; raises FilterError.
+
+    Only what is asked for as one whole word in small letters counts: for a server that compares letter by letter.
+    """
+    if not text.strip():
+        return {}
+    node = reading.read(text)
+    parts = node.parts if isinstance(node, Joined) and node.operator == "and" else (node,)
+    found = {}
+    for one in parts:
+        column = listing.column(one.name) if isinstance(one, Predicate) else None
+        if column is None or not isinstance(one, Predicate) or one.operator not in ("=", ":"):
+            continue
+        is_word = one.value and one.value == one.value.lower() and "," not in one.value
+        if column.shape in _WORDS and is_word and not wildcard.has_wildcard(one.value):
+            found[column.id] = one.value
+    return found
 
 
 def _asks_for_labels(node: Node) -> bool:
