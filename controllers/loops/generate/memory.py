@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 NAME: Final = "kpolicy-generate-rules"
 _KEY: Final = "rules"
+MOST: Final = 1_000_000
+"""What a ConfigMap holds. INVARIANT: what is not remembered is still carried out, so that no tenant's rules stop all others."""
 _log = logging.getLogger(__name__)
 
 Place = tuple[str, str]
@@ -152,6 +154,9 @@ class Memory:
     async def _write(self) -> None:
         text = _text(self._rules)
         if text == (self._written or "[]"):
+            return
+        if len(text) > MOST:
+            _log.warning("what rules make is more than can be remembered: %d bytes", len(text))
             return
         client, namespace = self._context.client, self._context.namespace
         try:

@@ -9,6 +9,7 @@ import pytest
 
 from controllers.kube import Forbidden, Unreachable
 from controllers.kube.kinds import CONFIG_MAPS, SECRETS, UPDATE_REQUESTS
+from controllers.loops.generate import memory
 from controllers.loops.generate.policies import PolicyWatch
 from controllers.loops.generate.watching import SyncWatch
 from controllers.loops.requests.consumer import Consumer
@@ -687,6 +688,20 @@ def test_copies_outlive_their_rule_and_go_with_their_policy(leads):
                 leading(made)
             await made.rest()
             assert made.stored(SECRETS, "pull", "dev") is None
+
+    asyncio.run(play())
+
+
+def test_what_is_too_much_to_be_remembered_is_carried_out_all_the_same(monkeypatch):
+    monkeypatch.setattr(memory, "MOST", 10)
+
+    async def play():
+        async with scene(cluster_policy("p", rule())) as made:
+            leading(made)
+            await made.request(namespace("dev"))
+            await made.rest()
+            assert made.stored(CONFIG_MAPS, "quota", "dev") is not None
+            assert made.stored(CONFIG_MAPS, memory.NAME, "kyverno") is None
 
     asyncio.run(play())
 
