@@ -17,7 +17,7 @@ help:
 	@echo "make node    the image on a real node: installed, used, disturbed while it is used, and removed (takes root)"
 	@echo "make proofs  what is promised of codes, grants, exceptions and records, tried on a real API server; takes a while"
 	@echo "make nightly what takes hours: whole proofs, 10,000 histories, histories on a real API server, mutants, fuzzing, deeper interleavings"
-	@echo "make check   lint, format, types, layers, sizes"
+	@echo "make check   lint, format, types, layers, sizes, the documentation as a site"
 	@echo "make bench   speed and memory, as ratios to a yardstick"
 	@echo "make dist    what is released, into dist/: wheels, archive and manifest for krew, lists of parts"
 	@echo "make screenshots  the pictures of the README, from the recording beside them"

@@ -19,6 +19,7 @@ CHECKS = {
     "types": [str(BIN / "mypy")],
     "layers": LAYERS,
     "layers of the sandbox": LAYERS,
+    "docs": [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"],
     "contracts": [sys.executable, "-m", "pytest", "tests/contracts"],
 }
 FOLDERS = {"layers of the sandbox": ROOT / "controllers" / "sandbox"}

@@ -36,4 +36,4 @@ def said_of(reasons: list[str]) -> str:
     lacking = sum(bool(PUBLISHED.search(one)) for one in reasons)
     if not lacking:
         return "no test was skipped for want of ../shared"
-    return f"{lacking} tests were skipped: they read published files, in ../shared or where KPOLICY_SHARED says (see README.md)"
+    return f"{lacking} tests were skipped: they read published files, in ../shared or where KPOLICY_SHARED says (see docs/testing.md)"
