@@ -65,6 +65,7 @@ class ApplyRequest:
     output: str = ""
     table: bool = False
     detailed_results: bool = False
+    diff: bool = False
     explain: bool = False
     policy_report: bool = False
     output_format: str = "yaml"
@@ -78,6 +79,23 @@ class ApplyRequest:
     warn_exit_code: int = 0
     warn_no_pass: bool = False
     continue_on_error: bool = False
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Everything that is read: files, folders, addresses."""
+        single = tuple(filter(None, (self.values_file, self.userinfo, self.context_file)))
+        many = (
+            self.policies,
+            self.resources,
+            self.target_resources,
+            self.exceptions,
+            self.json_payload,
+            self.http_payload,
+            self.envoy_payload,
+            self.parameter_resources,
+            self.crd_paths,
+        )
+        return (*(path for paths in many for path in paths), *single)
 
     @property
     def has_files(self) -> bool:

@@ -76,6 +76,44 @@ def _generates_by_cel(answer: PolicyAnswer) -> bool:
     return answer.type is RuleType.GENERATION and answer.policy.kind not in CLASSIC
 
 
+class Differences:
+    """What policies change, as unified differences of YAML: each policy against what the one before it left."""
+
+    def __init__(self) -> None:
+        self._object: Object | None = None
+        self._left: Object | None = None
+
+    def text(self, answer: PolicyAnswer) -> str:
+        """Return what one answer changes, makes and changes elsewhere; the answers on an object come one after the other."""
+        if answer.object is not self._object:
+            self._object = self._left = answer.object
+        text = ""
+        for what, obj in changed_objects(answer):
+            if what == "mutated":
+                text += difference(self._left, obj, answer.policy.name)
+                self._left = obj
+            else:
+                text += difference(None, obj, answer.policy.name)
+        for result in answer.results:
+            for target in result.targets if result.status is Status.PASS else ():
+                text += difference(target.before, target.after, answer.policy.name)
+        return text
+
+
+def difference(before: Object | None, after: Object, policy: str) -> str:
+    """Return how an object differs from what it was, None for one that was not there; empty where it does not."""
+    from difflib import unified_diff  # here: few runs print differences
+
+    from engine.lang.yaml.write import GO, write
+
+    place = resource_path(after)
+    old = [] if before is None else write(before, GO, sort=True).splitlines()
+    new = write(after, GO, sort=True).splitlines()
+    of = "/dev/null" if before is None else place
+    lines = unified_diff(old, new, of, f"{place} after {policy}", lineterm="")
+    return "".join(f"{line}\n" for line in lines)
+
+
 def answer_text(answer: PolicyAnswer, *, audit_warn: bool = False) -> str:
     """Return what is said of one policy on one object: skipped and failed mutation, and failed rules, numbered."""
     place = resource_path(answer.object)
@@ -101,11 +139,20 @@ def answer_text(answer: PolicyAnswer, *, audit_warn: bool = False) -> str:
 class Narrator:
     """Writes the text as results come in; failures stand after everything that was changed or made."""
 
-    def __init__(self, out: TextIO, *, audit_warn: bool, bare: bool, quiet_changes: bool) -> None:
+    def __init__(
+        self,
+        out: TextIO,
+        *,
+        audit_warn: bool,
+        bare: bool,
+        quiet_changes: bool,
+        differences: Differences | None = None,
+    ) -> None:
         self._out = out
         self._audit_warn = audit_warn
         self._bare = bare
         self._quiet_changes = quiet_changes
+        self._differences = differences
         self._later: list[str] = []
 
     def add(self, answers: Sequence[PolicyAnswer]) -> None:
@@ -115,7 +162,9 @@ class Narrator:
                 answer.type is RuleType.VALIDATION
             ):
                 continue
-            if not self._quiet_changes:
+            if self._differences is not None:
+                self._out.write(self._differences.text(answer))
+            elif not self._quiet_changes:
                 self._out.write(changed_text(answer, bare=self._bare))
             if said := answer_text(answer, audit_warn=self._audit_warn):
                 self._later.append(said)

@@ -18,7 +18,7 @@ from .boxes import Brush
 from .destination import Destination, exceptions_for
 from .inputs import ApplyInputs, ApplyRequest, load_inputs
 from .names import reference
-from .narration import Narrator, changed_objects, header, invalid_policies
+from .narration import Differences, Narrator, changed_objects, header, invalid_policies
 from .processor import Processor
 from .rows import Outcome, rows_of
 from .verdicts import Counts
@@ -169,6 +169,7 @@ class _Session:
             audit_warn=flags.audit_warn,
             bare=flags.stdin,
             quiet_changes=self._destination is not None,
+            differences=Differences() if flags.diff else None,
         )
 
     def _take(self, answers: Sequence[PolicyAnswer], narrator: Narrator | None) -> None:

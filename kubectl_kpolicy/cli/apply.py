@@ -79,7 +79,11 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
         help="table, wide, json, yaml, name, junit, sarif, github or markdown; or where to write changed objects")  # fmt: skip
     add("-t", "--table", action="store_true", help="show results in a table")
     add("--detailed-results", action="store_true", help="show messages in the table")
+    add("--diff", action="store_true", help="show what policies change as a unified difference")
     add("--explain", action="store_true", help="print the steps of every rule")
+    add(
+        "-w", "--watch", action="store_true", help="run again whenever a file that is named changes"
+    )
     add("-p", "--policy-report", action="store_true", help="print a policy report")
     add(
         "--output-format",
@@ -146,8 +150,19 @@ def run(args: argparse.Namespace) -> int:
     """Apply the policies, print the results, return the exit code."""
     from kubectl_kpolicy.session.collector import collector_off
 
+    if args.diff and (args.output or args.table or args.policy_report or args.generate_exceptions):
+        print("error: --diff stands in place of other outputs", file=sys.stderr)
+        print("help: leave out -o, -t, -p and --generate-exceptions", file=sys.stderr)
+        return 2
     with collector_off():
         from kubectl_kpolicy.apply.inputs import ApplyRequest
         from kubectl_kpolicy.apply.session import run_command
 
-        return run_command(request_of(ApplyRequest, args), sys.stdout, sys.stderr)
+        request = request_of(ApplyRequest, args)
+        if not args.watch:
+            return run_command(request, sys.stdout, sys.stderr)
+        from kubectl_kpolicy.session.rerunning import rerun
+
+        return rerun(
+            lambda: run_command(request, sys.stdout, sys.stderr), request.named, sys.stderr
+        )

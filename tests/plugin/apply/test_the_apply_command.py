@@ -15,6 +15,7 @@ from engine.lang import yaml
 from kubectl_kpolicy import cli, entry
 from kubectl_kpolicy.entry import main
 from kubectl_kpolicy.output.findings import Finding, github_lines
+from kubectl_kpolicy.session import rerunning
 
 REQUIRE = """
 apiVersion: kyverno.io/v1
@@ -560,3 +561,74 @@ def test_a_locale_without_the_letters_of_a_name_gets_escapes(files):
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (1, "")
     assert r"\u691c\u7d22" in done.stdout
+
+
+MUTATE = """
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: mark}
+spec:
+  rules:
+  - name: mark
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate: {patchStrategicMerge: {data: {marked: "yes"}}}
+  - name: companion
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    generate: {apiVersion: v1, kind: Secret, name: companion, namespace: shop, data: {stringData: {a: b}}}
+"""
+MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: shop}\ndata: {a: b}\n"
+
+
+def test_a_difference_shows_what_each_policy_changes_and_makes(files, capsys):
+    second = (
+        MUTATE.replace("name: mark}", "name: again}")
+        .replace('marked: "yes"', 'marked: "no"')
+        .split("  - name: companion")[0]
+    )
+    files(mark=MUTATE + "---" + second, settings=MAP)
+    code, out, _ = _apply(capsys, "mark.yaml", "-r", "settings.yaml", "--diff")
+    assert code == 0
+    lines = out.splitlines()
+    assert "--- shop/ConfigMap/settings" in lines
+    assert "+++ shop/ConfigMap/settings after mark" in lines
+    assert [line for line in lines if "marked" in line] == [
+        '+  marked: "yes"',
+        '-  marked: "yes"',
+        '+  marked: "no"',
+    ]
+    assert "--- /dev/null" in lines
+    assert "+++ shop/Secret/companion after mark" in lines
+    assert "+  a: b" in lines
+    assert "kind: ConfigMap" not in lines
+
+
+def test_a_difference_stands_in_place_of_other_outputs(files, capsys):
+    files(mark=MUTATE, settings=MAP)
+    code, out, err = _apply(capsys, "mark.yaml", "-r", "settings.yaml", "--diff", "-o", "json")
+    assert (code, out) == (2, "")
+    assert "--diff stands in place of other outputs" in err
+
+
+def test_a_watch_runs_again_after_each_change_and_survives_what_cannot_be_read(
+    files, capsys, monkeypatch
+):
+    folder = files(mark=MUTATE, settings=MAP)
+    texts = ["kind: [", MAP.replace("a: b", "a: changed")]
+
+    def pause(_seconds):
+        if not texts:
+            raise KeyboardInterrupt
+        (folder / "settings.yaml").write_text(texts.pop(0))
+
+    monkeypatch.setattr(rerunning.rerun, "__kwdefaults__", {"pause": pause})
+    code, out, err = _apply(capsys, "mark.yaml", "-r", "settings.yaml", "--diff", "--watch")
+    assert code == 130
+    assert out.count("shop/ConfigMap/settings after mark") == 2
+    assert err.count("changed: settings.yaml") == 2
+    assert "error: settings.yaml" in err
+
+
+def test_what_cannot_be_watched_is_refused(files, capsys):
+    code, _, err = _apply(capsys, "-", "--watch")
+    assert code == 2
+    assert "--watch needs files or folders" in err
