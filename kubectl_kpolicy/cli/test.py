@@ -50,6 +50,15 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     add("-b", "--git-branch", default="", metavar="NAME", help="branch of git addresses")
     add("--resolve-values", action="store_true",
         help="read `{{ … }}` in values as expressions, too, as Kyverno does")  # fmt: skip
+    add(
+        "-j",
+        "--jobs",
+        type=int,
+        default=0,
+        metavar="N",
+        help="processes to run in (one for each processor); the order of the output stays",
+    )
+    add("-w", "--watch", action="store_true", help="run again whenever a file changes")
     add("--registry", action="store_true", help="ask image registries, as docker is logged in")
     parser.set_defaults(run=run)
 
@@ -58,4 +67,9 @@ def run(args: argparse.Namespace) -> int:
     """Run the tests, print the results, return the exit code."""
     from kubectl_kpolicy.testing.session import TestRequest, run_command
 
-    return run_command(request_of(TestRequest, args), sys.stdout, sys.stderr)
+    request = request_of(TestRequest, args)
+    if not args.watch:
+        return run_command(request, sys.stdout, sys.stderr)
+    from kubectl_kpolicy.session.rerunning import rerun
+
+    return rerun(lambda: run_command(request, sys.stdout, sys.stderr), request.paths, sys.stderr)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from engine.errors import EngineError, Location
-from engine.record import record, replace
+from engine.record import record
 from kubectl_kpolicy.apply.boxes import PLAIN, Brush, boxed, plain
 from kubectl_kpolicy.apply.inputs import ApplyRequest
 from kubectl_kpolicy.apply.session import asking
@@ -21,10 +21,10 @@ from kubectl_kpolicy.output.table import Column, Table
 from kubectl_kpolicy.session.collector import collector_off
 from kubectl_kpolicy.session.sources import ADDRESSES
 
-from .format import Declared
-from .loading import Bench, Broken, find_cases, load_case
-from .run import parse_selector, run_case
-from .verdict import EXCLUDED, OK, missing_row
+from .loading import Broken, find_cases
+from .parallel import Bar, Way, jobs_for, outcomes
+from .run import parse_selector
+from .verdict import EXCLUDED, OK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.apply.outside import Outside
 
     from .format import TestCase
+    from .parallel import Ran
     from .run import Selector
     from .verdict import Row
 
@@ -54,6 +55,7 @@ class TestRequest:
     git_branch: str = ""
     resolve_values: bool = False
     registry: bool = False
+    jobs: int = 0
 
 
 def run_command(flags: TestRequest, out: TextIO, err: TextIO) -> int:
@@ -83,19 +85,27 @@ class _Session:
         self._tables = flags.output == "table"
         self._rows: list[Row] = []
         self._broken = 0
-        self._cases = 0
 
     def run(self) -> int:
+        cases: list[TestCase] = []
         for case in find_cases(map(Path, self._places()), self._flags.file_name):
             if isinstance(case, Broken):
                 self._broken += 1
                 report(case.error, err=self._err)
             else:
-                self._cases += 1
-                self._run_case(case)
+                cases.append(case)
+        flags = self._flags
+        way = Way(self._now, self._selector, flags.resolve_values, self._outside)
+        bar = Bar(self._err, len(cases), quiet=flags.quiet)
+        ran = outcomes(cases, way, jobs_for(len(cases), flags.jobs, way))
+        for case, one in zip(cases, ran, strict=True):
+            bar.clear()
+            self._take(case, one)
+            bar.step()
+        bar.clear()
         self._show()
-        if not self._cases and self._flags.require_tests:
-            raise EngineError("no test was found", help=f"tests are called {self._flags.file_name}")
+        if not cases and flags.require_tests:
+            raise EngineError("no test was found", help=f"tests are called {flags.file_name}")
         return 1 if self._broken or any(self._failed(row) for row in self._rows) else 0
 
     def _places(self) -> list[str]:
@@ -109,51 +119,20 @@ class _Session:
     def _failed(self, row: Row) -> bool:
         return (row.strict if self._flags.strict else row.verdict) != OK
 
-    def _run_case(self, case: TestCase) -> None:
-        file = case.place
-        told = [f"Loading test {case.name} ( {file} ) ..."]
-        try:
-            bench = load_case(case)
-            bench = replace(bench, world=replace(bench.world, outside=self._outside))
-            told += self._introduced(bench)
-            rows = run_case(
-                bench,
-                now=self._now,
-                file=file,
-                selector=self._selector,
-                resolve_values=self._flags.resolve_values,
-            )
-        except EngineError as error:
-            report(error, err=self._err)
-            rows = _unreadable(case, file, error)
-            self._broken += not rows
-        self._rows += rows
-        shown = [row for row in rows if self._failed(row)] if self._flags.fail_only else rows
+    def _take(self, case: TestCase, ran: Ran) -> None:
+        """Show what became of a case."""
+        self._err.write(ran.words)
+        self._broken += not ran.is_read and not ran.rows
+        self._rows += ran.rows
+        shown = (
+            [row for row in ran.rows if self._failed(row)] if self._flags.fail_only else ran.rows
+        )
         if shown or not (self._flags.fail_only or self._flags.quiet):
-            self._say(*told)
+            self._say(f"Loading test {case.name} ( {case.place} ) ...")
+            if not self._flags.quiet:
+                self._say(*_steps(ran))
         if self._tables and shown:
             self._say("", self._table(shown), "")
-
-    def _introduced(self, bench: Bench) -> list[str]:
-        """Report what of a test's policies is passed over, and return what is told about its run."""
-        if not self._tables:
-            return []
-        for problem in bench.loaded.problems:
-            report(problem, err=self._err)
-        if self._flags.quiet:
-            return []
-        policies, objects = len(bench.loaded.policies), len(bench.objects)
-        return [
-            "  Loading values/variables ...",
-            "  Loading policies ...",
-            "  Loading resources ...",
-            "  Loading exceptions ...",
-            (
-                f"  Applying {policies} {'policy' if policies == 1 else 'policies'} to {objects} "
-                f"{'resource' if objects == 1 else 'resources'} with {len(bench.loaded.exceptions)} exceptions ..."
-            ),
-            "  Checking results ...",
-        ]
 
     def _say(self, *lines: str) -> None:
         if self._tables:
@@ -182,13 +161,21 @@ class _Session:
             self._say("Aggregated Failed Test Cases : ", self._table(failed))
 
 
-def _unreadable(case: TestCase, file: str, error: EngineError) -> list[Row]:
-    """Make the rows of a test whose files cannot be read: every one is a miss."""
-    return [
-        missing_row(file, expected, declared, expected.operation, "Error", str(error))
-        for expected in case.expectations
-        for declared in expected.resources or (Declared("", ""),)
-    ]
+def _steps(ran: Ran) -> tuple[str, ...]:
+    """Return what is told about a run in upstream's words; nothing where its files could not be read."""
+    if not ran.is_read:
+        return ()
+    return (
+        "  Loading values/variables ...",
+        "  Loading policies ...",
+        "  Loading resources ...",
+        "  Loading exceptions ...",
+        (
+            f"  Applying {ran.policies} {'policy' if ran.policies == 1 else 'policies'} to {ran.objects} "
+            f"{'resource' if ran.objects == 1 else 'resources'} with {ran.exceptions} exceptions ..."
+        ),
+        "  Checking results ...",
+    )
 
 
 # The outcome of a test run as text: Kyverno's table and summary, JSON, YAML, Markdown, JUnit.

@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+import io
 import json
+import re
+import warnings
 import xml.etree.ElementTree as ET
+from datetime import UTC, datetime
 
 import pytest
 
 from engine.lang import yaml
+from engine.record import replace
 from kubectl_kpolicy.entry import main
+from kubectl_kpolicy.testing.parallel import Bar, Way, jobs_for
+from kubectl_kpolicy.testing.run import Selector
 
 POLICY = """
 apiVersion: kyverno.io/v1
@@ -318,3 +325,68 @@ def test_documents_of_one_file_are_told_apart(suite, capsys, tmp_path):
         "kyverno-test.yaml",
         "kyverno-test.yaml#1",
     ]
+
+
+def _many(tmp_path, suite, count):
+    suite(GOOD)
+    for number in range(count):
+        folder = tmp_path / f"case-{number:02}"
+        folder.mkdir()
+        for name in ("policy.yaml", "pods.yaml"):
+            (folder / name).write_text((tmp_path / name).read_text())
+        head = HEAD.replace("name: t}", f"name: t{number}}}")
+        wrong = BAD.replace("result: fail", "result: pass") if number % 3 else GOOD
+        (folder / "kyverno-test.yaml").write_text(f"{head}results: [{wrong}]\n")
+    (tmp_path / "case-01" / "pods.yaml").unlink()
+    (tmp_path / "kyverno-test.yaml").unlink()
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_several_processes_say_the_same_in_the_same_order(suite, capsys, tmp_path, output):
+    _many(tmp_path, suite, 7)
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # of newer Pythons, where a test runner has threads
+        told = [_run(capsys, str(tmp_path), "-o", output, "-j", jobs) for jobs in ("1", "3")]
+    assert told[0] == told[1]
+    code, out, err = told[0]
+    assert code == 1
+    assert re.findall(r"case-\d+", out)[:1] == ["case-00"]
+    assert "case-01" in err
+
+
+def test_processes_are_started_where_they_are_worth_it():
+    way = Way(datetime.now(UTC), Selector())
+    assert [jobs_for(count, 0, way) for count in (0, 1, 15)] == [1, 1, 1]
+    assert jobs_for(5, 3, way) == 3
+    assert jobs_for(2, 8, way) == 2
+    assert jobs_for(1000, 0, way) >= 1
+    assert jobs_for(1000, 8, replace(way, outside=object())) == 1
+
+
+class _Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_bar_tells_on_a_terminal_how_far_it_is_and_leaves_nothing_behind():
+    terminal = _Terminal()
+    bar = Bar(terminal, 2, quiet=False)
+    bar.step()
+    bar.clear()
+    bar.step()
+    bar.clear()
+    assert terminal.getvalue() == f"\r[{'#' * 15}{'-' * 15}] 1/2\r\x1b[K\r[{'#' * 30}] 2/2\r\x1b[K"
+
+
+@pytest.mark.parametrize(
+    ("stream", "total", "quiet"),
+    [(io.StringIO, 2, False), (_Terminal, 1, False), (_Terminal, 2, True)],
+)
+def test_there_is_no_bar_in_a_pipe_for_one_case_or_quietly(stream, total, quiet):
+    into = stream()
+    bar = Bar(into, total, quiet=quiet)
+    bar.step()
+    bar.clear()
+    assert into.getvalue() == ""
