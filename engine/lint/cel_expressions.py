@@ -49,8 +49,8 @@ def check_expression(
         if name not in names and name not in TYPES:
             text_of = f"undeclared reference to '{name}' (in container '')"
             yield _failed(path, source, _place_of(program, name), text_of)
-    for text_of in misspelt(_selected(program), ("request", "object", "oldObject")):
-        yield warning(path, text_of)
+    for one in misspelt(_selected(program), ("request", "object", "oldObject")):
+        yield warning(path, one.message, one.fix)
     if variables is not None:
         for name, at in sorted(read_variables(program).items()):
             if name not in variables:

@@ -60,8 +60,8 @@ def _check_loader(name: str, loader: Block, at: str) -> Iterator[Finding]:
             yield error(at, f"failed to parse JMESPath {path}: {problem.message}")
             return
         if name == "variable" and loader.get("value") is None:
-            for text in misspelt_in_jmespath(path):
-                yield warning(f"{at}.variable.jmesPath", text)
+            for one in misspelt_in_jmespath(path):
+                yield warning(f"{at}.variable.jmesPath", one.message, one.fix)
 
 
 def _check_variable(variable: Block, at: str) -> Iterator[Finding]:

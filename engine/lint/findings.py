@@ -17,7 +17,7 @@ Severity = Literal["error", "warning"]
 class Finding:
     """One thing that is wrong (`error`: the document is refused) or doubtful (`warning`) at a path of the document.
 
-    `help` says what to do where that is known; `is_sentence` says that the text begins with the message and not with the path, where scripts look for upstream's words.
+    `help` says what to do where that is known, `fix` which text stands there and which was meant; `is_sentence` says that the text begins with the message and not with the path, where scripts look for upstream's words.
     """
 
     severity: Severity
@@ -25,6 +25,7 @@ class Finding:
     path: str = ""
     is_sentence: bool = False
     help: str = ""
+    fix: tuple[str, str] | None = None
 
     def __str__(self) -> str:
         return (
@@ -32,14 +33,14 @@ class Finding:
         )
 
 
-def error(path: str, message: str, advice: str = "") -> Finding:
+def error(path: str, message: str, advice: str = "", fix: tuple[str, str] | None = None) -> Finding:
     """Make a finding for which the document is refused."""
-    return Finding("error", message, path, help=advice)
+    return Finding("error", message, path, help=advice, fix=fix)
 
 
-def warning(path: str, message: str) -> Finding:
+def warning(path: str, message: str, fix: tuple[str, str] | None = None) -> Finding:
     """Make a finding that people should see and that refuses nothing."""
-    return Finding("warning", message, path)
+    return Finding("warning", message, path, fix=fix)
 
 
 def sentence(path: str, message: str) -> Finding:

@@ -119,7 +119,7 @@ def _check_timeout(value: object, path: str) -> Iterator[Finding]:
 def _check_spelling(action: object, path: str) -> Iterator[Finding]:
     if action in ("audit", "enforce"):
         text = f"the action `{action}` in lower case is deprecated, use `{str(action).title()}`"
-        yield warning(path, text)
+        yield warning(path, text, (str(action), str(action).title()))
 
 
 def _check_names(policy: Policy) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from engine.lang.jmes.parser import parse
+from engine.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -52,21 +53,29 @@ _RIGHT_SEES_ANOTHER: Final = frozenset(
 """Nodes whose first child alone is evaluated on what the whole expression is evaluated on."""
 
 
-def misspelt_in_jmespath(expression: str) -> Iterator[str]:
-    """Yield what is misspelt in an expression on a rule's variables, a text each. Raises ExpressionError for one that cannot be read."""
+@record
+class Misspelling:
+    """A field that is not there: what to say, and the path as it is written and as it was meant, None where that is not known."""
+
+    message: str
+    fix: tuple[str, str] | None = None
+
+
+def misspelt_in_jmespath(expression: str) -> Iterator[Misspelling]:
+    """Yield what is misspelt in an expression on a rule's variables. Raises ExpressionError for one that cannot be read."""
     yield from misspelt(_paths_of_tree(parse(expression)), ("request",))
 
 
-def misspelt(paths: Iterable[tuple[str, ...]], roots: tuple[str, ...]) -> Iterator[str]:
-    """Yield what is misspelt in rows of field names that begin with one of the roots, a text each."""
-    told: set[str] = set()
+def misspelt(paths: Iterable[tuple[str, ...]], roots: tuple[str, ...]) -> Iterator[Misspelling]:
+    """Yield what is misspelt in rows of field names that begin with one of the roots, each once."""
+    told: set[Misspelling] = set()
     for path in paths:
-        if path and path[0] in roots and (text := _fault(path)) and text not in told:
-            told.add(text)
-            yield text
+        if path and path[0] in roots and (found := _fault(path)) and found not in told:
+            told.add(found)
+            yield found
 
 
-def _fault(path: tuple[str, ...]) -> str:
+def _fault(path: tuple[str, ...]) -> Misspelling | None:
     for length in range(1, len(path)):
         above, name = path[:length], path[length]
         known = _FIELDS.get(above)
@@ -74,9 +83,13 @@ def _fault(path: tuple[str, ...]) -> str:
             known = frozenset(("metadata",))
         if known is not None and name not in known:
             near = nearest(name, known)
-            advice = f"; did you mean `{'.'.join((*above, near))}`?" if near else ""
-            return f"`{'.'.join(above)}` has no field `{name}`{advice}"
-    return ""
+            place = ".".join(above)
+            text = f"`{place}` has no field `{name}`"
+            if not near:
+                return Misspelling(text)
+            meant = f"{place}.{near}"
+            return Misspelling(f"{text}; did you mean `{meant}`?", (f"{place}.{name}", meant))
+    return None
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

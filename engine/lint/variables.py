@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from engine.model import Json, Policy, Rule
 
+    from .spelling import Misspelling
+
 _REQUESTER = ("serviceAccountName", "serviceAccountNamespace")
 _ROOTS = ("element", "elementIndex", "@", "images", "image")
 _FUNCTION = r"([a-z_0-9]+\()[^{}]"
@@ -53,10 +55,12 @@ def check_variables(rule: Rule, path: str, policy: Policy) -> Iterator[Finding]:
         yield from _check_element(found, path)
         if why := _unresolvable(found, allowed):
             text = f"{_PREFIX}variable substitution failed for rule {rule.name}: {why}"
-            yield error(f"{path}{_dotted(found.path)}", text, allowed.advice(found.text))
+            fix = allowed.meant(found.text)
+            advice = f"did you mean `{fix[1]}`?" if fix else ""
+            yield error(f"{path}{_dotted(found.path)}", text, advice, fix)
         else:
-            for text in _misspelt(found.text):
-                yield warning(f"{path}{_dotted(found.path)}", text)
+            for one in _misspelt(found.text):
+                yield warning(f"{path}{_dotted(found.path)}", one.message, one.fix)
 
 
 class _Allowed:
@@ -81,18 +85,18 @@ class _Allowed:
         """Tell whether an expression mentions a known root or starts with the name of a context entry."""
         return bool(self._is_known(expression)) or any(test(expression) for test in self._tests)
 
-    def advice(self, text: str) -> str:
-        """Return which known name the first unknown one of a text is close to, as a question; empty where there is none."""
+    def meant(self, text: str) -> tuple[str, str] | None:
+        """Return the first unknown name of a text and the known one that it is close to, None where there is none."""
         for variable in template.variables_in(text):
             expression = template.expression_of(variable)
             name = _NAME.match(expression)
             if name and not self.allows(expression.replace('"', "")):
                 near = nearest(name[0], self._names)
-                return f"did you mean `{near}`?" if near else ""
-        return ""
+                return (name[0], near) if near else None
+        return None
 
 
-def _misspelt(text: str) -> Iterator[str]:
+def _misspelt(text: str) -> Iterator[Misspelling]:
     """Yield what is misspelt in the innermost variables of a text that can be read."""
     for variable in template.variables_in(text):
         yield from misspelt_in_jmespath(template.expression_of(variable))

@@ -241,7 +241,7 @@ class _Place:
 
 
 _ELSEWHERE = {
-    "fix": f"`{PROGRAM} lint PATH` says with file and line what to mend in policies and test files",
+    "fix": f"`{PROGRAM} lint --fix PATH` mends what has one meaning, and says the rest with file and line",
     "migrate": "`kubectl get KIND -A -o json | kubectl replace -f -` stores objects in the newest version",
     "docs": f"`{PROGRAM} spec` describes every command and flag, `{PROGRAM} COMMAND --help` one",
     "oci": "fetch the artifact with `oras pull`, then name its folder: policies are read from files, folders, git and the web",

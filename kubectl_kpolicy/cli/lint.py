@@ -35,6 +35,7 @@ class Line:
     path: str
     message: str
     help: str = ""
+    fix: tuple[str, str] | None = None
 
     @property
     def place(self) -> str:
@@ -59,6 +60,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="format of the output",
     )
     parser.add_argument(
+        "--fix",
+        action="store_true",
+        help="write what has one meaning into the files: misspelt fields and variables, actions in lower case",
+    )
+    parser.add_argument(
         "--validate",
         choices=("strict", "warn", "ignore"),
         default="strict",
@@ -72,6 +78,7 @@ def run(args: argparse.Namespace) -> int:
 
     found: list[Line] = []
     checked = 0
+    mended = _mend(args.paths, args.validate) if args.fix else 0
     for path in args.paths:
         count, lines = _check_path(path, args.validate)
         checked += count
@@ -83,8 +90,19 @@ def run(args: argparse.Namespace) -> int:
         return ExitCode.USAGE
     _write(found, args)
     if not args.quiet:
-        print(_summary(checked, errors, len(found) - errors), file=sys.stderr)
+        gone = f"{mended} mended, " if args.fix else ""
+        print(gone + _summary(checked, errors, len(found) - errors), file=sys.stderr)
     return ExitCode.FAILED if errors else ExitCode.DONE
+
+
+def _mend(paths: Sequence[str], mode: str) -> int:
+    """Mend what has one meaning in the files of paths on this machine; return how many findings are gone."""
+    from kubectl_kpolicy.session.sources import ADDRESSES, STDIN, files_at
+
+    from .fixing import fix_file
+
+    local = [path for path in paths if path != STDIN and not path.startswith(ADDRESSES)]
+    return sum(fix_file(file, mode) for path in local for file in files_at(path))
 
 
 def _check_path(path: str, mode: str) -> tuple[int, list[Line]]:
@@ -100,7 +118,7 @@ def _check_path(path: str, mode: str) -> tuple[int, list[Line]]:
         at = error.at
         file = (at.file or path).replace(local, path)
         return 0, [Line(file, at.line, "error", "", "", error.message, error.help)]
-    ours = [item for item in documents if _is_ours(item.value)]
+    ours = [item for item in documents if is_ours(item.value)]
     found = [line for item in ours for line in check_document(item, mode)]
     if local == path:
         return len(ours), found
@@ -118,7 +136,8 @@ def _brought(path: str) -> str:
     return localised([path])[0]
 
 
-def _is_ours(value: Any) -> bool:
+def is_ours(value: Any) -> bool:
+    """Tell whether a document is a policy, an exception or a clean-up policy of any kind."""
     from engine.model.kinds import CLASSIC_GROUP, kind_of
 
     if not isinstance(value, dict):
@@ -153,7 +172,8 @@ def check_document(document: Document, mode: str = "strict") -> Iterator[Line]:
             continue
         severity = "warning" if is_unknown and mode == "warn" else "error"
         advice = f"did you mean `{problem.nearest}`?" if problem.nearest else ""
-        yield _line(document, severity, problem.path, problem.message, advice)
+        fix = (str(problem.path[-1]), problem.nearest) if problem.nearest else None
+        yield _line(document, severity, problem.path, problem.message, advice, fix)
     if broken:
         return
     try:
@@ -162,7 +182,7 @@ def check_document(document: Document, mode: str = "strict") -> Iterator[Line]:
         yield _line(document, "error", (), error.message, error.help)
         return
     for item in findings:
-        yield _line(document, item.severity, _steps(item.path), item.message, item.help)
+        yield _line(document, item.severity, _steps(item.path), item.message, item.help, item.fix)
 
 
 def _lint(doc: dict[str, Any], at: Any) -> Iterable[Any]:
@@ -197,7 +217,12 @@ def _steps(path: str) -> tuple[str | int, ...]:
 
 
 def _line(
-    document: Document, severity: str, path: Sequence[str | int], message: str, advice: str = ""
+    document: Document,
+    severity: str,
+    path: Sequence[str | int],
+    message: str,
+    advice: str = "",
+    fix: tuple[str, str] | None = None,
 ) -> Line:
     from engine.parse import path_text
 
@@ -211,6 +236,7 @@ def _line(
         path=path_text(tuple(path)),
         message=message,
         help=advice,
+        fix=fix,
     )
 
 
@@ -219,9 +245,9 @@ def _write(found: Sequence[Line], args: argparse.Namespace) -> None:
 
     match args.output:
         case "json":
-            sys.stdout.write(json_text({"findings": [asdict(line) for line in found]}))
+            sys.stdout.write(json_text({"findings": [_shown(line) for line in found]}))
         case "yaml":
-            sys.stdout.write(yaml_text({"findings": [asdict(line) for line in found]}))
+            sys.stdout.write(yaml_text({"findings": [_shown(line) for line in found]}))
         case "sarif":
             from kubectl_kpolicy.output.findings import sarif_log
 
@@ -232,6 +258,11 @@ def _write(found: Sequence[Line], args: argparse.Namespace) -> None:
             sys.stdout.write(github_lines(_findings(found)))
         case _:
             _write_table(found, args.color)
+
+
+def _shown(line: Line) -> dict[str, Any]:
+    """Return a finding as data, in which `help` says what to write."""
+    return {name: value for name, value in asdict(line).items() if name != "fix"}
 
 
 def _write_table(found: Sequence[Line], color: str) -> None:

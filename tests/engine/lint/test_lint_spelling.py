@@ -57,7 +57,7 @@ from engine.parse import parse_policy
     ],
 )
 def test_a_field_that_no_request_has_is_told_with_the_one_that_was_meant(expression, told):
-    assert list(misspelt_in_jmespath(expression)) == [told]
+    assert [one.message for one in misspelt_in_jmespath(expression)] == [told]
 
 
 @pytest.mark.parametrize(
