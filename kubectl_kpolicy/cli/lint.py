@@ -65,6 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write what has one meaning into the files: misspelt fields and variables, actions in lower case",
     )
     parser.add_argument(
+        "--allow-empty",
+        action="store_true",
+        help="files without anything to check are no mistake, as hooks need it",
+    )
+    parser.add_argument(
         "--validate",
         choices=("strict", "warn", "ignore"),
         default="strict",
@@ -84,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         checked += count
         found += lines
     errors = sum(line.severity == "error" for line in found)
-    if not checked and not errors:
+    if not checked and not errors and not args.allow_empty:
         print("error: no policies, exceptions or cleanup policies found", file=sys.stderr)
         print("help: name files or folders that hold some", file=sys.stderr)
         return ExitCode.USAGE
