@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import re
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING
-
-from engine.errors import DocumentError
-from engine.lang import yaml
-from kubectl_kpolicy.session.sources import expand
-
-from .lint import check_document, is_ours
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from .lint import Line
+    Find = Callable[[str], list["Mistake"] | None]
+
+
+class Mistake(NamedTuple):
+    """One finding: the line of the text, what tells it from others, and what is written and was meant where that is known."""
+
+    line: int
+    what: tuple[str, str, str]
+    fix: tuple[str, str] | None
+
 
 _SURE = 0.8
 """How alike a misspelt name and the one that was meant must be."""
@@ -28,49 +31,48 @@ _REACH = 40
 """Lines below the one of a finding in which the text that it is about is looked for."""
 
 
-def fix_file(path: Path, mode: str = "strict") -> int:
+def fix_file(path: Path, find: Find) -> int:
     """Mend a file and return how many findings are gone; a file that cannot be read is left as it is."""
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError):
         return 0
-    mended, count = fixed(text, mode)
+    mended, count = fixed(text, find)
     if count:
         path.write_text(mended)
     return count
 
 
-def fixed(text: str, mode: str = "strict") -> tuple[str, int]:
-    """Return a text of YAML with what could be mended, and how many findings are gone."""
-    found = _findings(text, mode) or []
+def fixed(text: str, find: Find) -> tuple[str, int]:
+    """Return a text of YAML with what could be mended, and how many findings are gone.
+
+    `find` returns what is found in a text, None where it cannot be read, as with a field that stands there twice.
+    """
+    found = find(text) or []
     count = 0
-    while (better := _better(text, found, mode)) is not None:
+    while (better := _better(text, found, find)) is not None:
         count += len(found) - len(better[1])
         text, found = better
     return text, count
 
 
-def _better(text: str, found: list[Line], mode: str) -> tuple[str, list[Line]] | None:
+def _better(text: str, found: list[Mistake], find: Find) -> tuple[str, list[Mistake]] | None:
     """Return the text with one finding less and what is still found, None where nothing helps."""
-    known = {_what(one) for one in found}
+    known = {one.what for one in found}
     for line in found:
         if line.fix is None or not _is_sure(*line.fix):
             continue
         for candidate in _edits(text, line.line, *line.fix):
-            left = _findings(candidate, mode)
+            left = find(candidate)
             if left is None:
                 continue
-            if len(left) < len(found) and {_what(one) for one in left} <= known:
+            if len(left) < len(found) and {one.what for one in left} <= known:
                 return candidate, left
     return None
 
 
 def _is_sure(written: str, meant: str) -> bool:
     return SequenceMatcher(None, written.lower(), meant.lower()).ratio() >= _SURE
-
-
-def _what(line: Line) -> tuple[str, str, str]:
-    return line.object, line.path, line.message
 
 
 def _edits(text: str, line: int, written: str, meant: str) -> Iterator[str]:
@@ -81,12 +83,3 @@ def _edits(text: str, line: int, written: str, meant: str) -> Iterator[str]:
     for place in re.finditer(rf"(?<![\w.]){re.escape(written)}(?!\w)", text[start:end]):
         at = start + place.start()
         yield text[:at] + meant + text[at + len(written) :]
-
-
-def _findings(text: str, mode: str) -> list[Line] | None:
-    """Return what is found in a text, None where it cannot be read, as with a field that stands there twice."""
-    try:
-        documents = list(expand(yaml.load_all(text, strict=mode == "strict")))
-    except DocumentError:
-        return None
-    return [line for one in documents if is_ours(one.value) for line in check_document(one, mode)]

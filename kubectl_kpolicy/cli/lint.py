@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from engine.record import record, replace
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from engine.lang.yaml import Document
     from kubectl_kpolicy.output.findings import Finding
+
+    from .fixing import Mistake
 
 HELP = "check policies for mistakes before a cluster sees them"
 _STEP = re.compile(r"[^.\[\]]+|\[[0-9]+\]")
@@ -107,7 +110,25 @@ def _mend(paths: Sequence[str], mode: str) -> int:
     from .fixing import fix_file
 
     local = [path for path in paths if path != STDIN and not path.startswith(ADDRESSES)]
-    return sum(fix_file(file, mode) for path in local for file in files_at(path))
+    find = partial(mistakes_in, mode=mode)
+    return sum(fix_file(file, find) for path in local for file in files_at(path))
+
+
+def mistakes_in(text: str, mode: str = "strict") -> list[Mistake] | None:
+    """Return the findings about the documents of a text, None where it cannot be read."""
+    from engine.errors import DocumentError
+    from engine.lang import yaml
+    from kubectl_kpolicy.session.sources import expand
+
+    from .fixing import Mistake
+
+    try:
+        documents = list(expand(yaml.load_all(text, strict=mode == "strict")))
+    except DocumentError:
+        return None
+    ours = [one for one in documents if _is_ours(one.value)]
+    found = [line for one in ours for line in check_document(one, mode)]
+    return [Mistake(one.line, (one.object, one.path, one.message), one.fix) for one in found]
 
 
 def _check_path(path: str, mode: str) -> tuple[int, list[Line]]:
@@ -123,7 +144,7 @@ def _check_path(path: str, mode: str) -> tuple[int, list[Line]]:
         at = error.at
         file = (at.file or path).replace(local, path)
         return 0, [Line(file, at.line, "error", "", "", error.message, error.help)]
-    ours = [item for item in documents if is_ours(item.value)]
+    ours = [item for item in documents if _is_ours(item.value)]
     found = [line for item in ours for line in check_document(item, mode)]
     if local == path:
         return len(ours), found
@@ -141,8 +162,7 @@ def _brought(path: str) -> str:
     return localised([path])[0]
 
 
-def is_ours(value: Any) -> bool:
-    """Tell whether a document is a policy, an exception or a clean-up policy of any kind."""
+def _is_ours(value: Any) -> bool:
     from engine.model.kinds import CLASSIC_GROUP, kind_of
 
     if not isinstance(value, dict):

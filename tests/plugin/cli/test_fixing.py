@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_kpolicy.cli.fixing import fixed
+from kubectl_kpolicy.cli.lint import mistakes_in
 from kubectl_kpolicy.entry import main
 
 WRONG = """\
@@ -28,7 +29,7 @@ spec:
 
 
 def test_what_has_one_meaning_is_written_and_the_rest_is_kept():
-    assert fixed(WRONG) == (
+    assert fixed(WRONG, mistakes_in) == (
         WRONG.replace("failureAction: enforce", "failureAction: Enforce")
         .replace("mesage:", "message:")
         .replace("request.objct", "request.object")
@@ -50,12 +51,12 @@ def test_what_has_one_meaning_is_written_and_the_rest_is_kept():
     ],
 )
 def test_what_nobody_can_know_is_left_as_it_is(text):
-    assert fixed(text) == (text, 0)
+    assert fixed(text, mistakes_in) == (text, 0)
 
 
 def test_a_field_that_is_there_already_is_not_written_twice():
     text = WRONG.replace("      mesage:", "      message: x\n      mesage:")
-    mended, _ = fixed(text)
+    mended, _ = fixed(text, mistakes_in)
     assert "mesage:" in mended
 
 
