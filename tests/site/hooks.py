@@ -25,6 +25,17 @@ MADE = {"reference/commands.md": reference.commands, "reference/kinds.md": refer
 _LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)#\s]+)")
 
 
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Give pages of docs/ that the navigation does not name a place at its end, so that none is out of reach."""
+    named = str(config.nav)
+    more = sorted(
+        path.name for path in (ROOT / "docs").glob("*.md") if f"'{path.name}'" not in named
+    )
+    if more and config.nav is not None:
+        config.nav.append({"More": more})
+    return config
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add what is not in docs/: made pages, pages of the root, pictures."""
     for name, make in MADE.items():
