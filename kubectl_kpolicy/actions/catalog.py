@@ -138,6 +138,8 @@ GLOBAL = (
     _looks("export", "Export", "Write the rows that are shown to a file: JSON lines, CSV, Markdown.", "ctrl+s", command=_LIST + " -o csv", handler="details.export"),
     _looks("log", "Command log", "The command lines behind what you did here, to copy.", "~", handler="details.show_log"),
     _looks("maximize", "Maximize", "Give the whole screen to the table, or back.", "m", handler="lists.maximize"),
+    _looks("details-wider", "Wider details", "Give the details beside the list more of the width; the mouse drags their left edge.", "+", handler="lists.resize", given=(5,)),
+    _looks("details-narrower", "Narrower details", "Give the list more of the width.", "_", handler="lists.resize", given=(-5,)),
     _looks("header", "Header", "Show or hide the header.", "ctrl+e", handler="lists.toggle_header"),
     _looks("theme", "Theme", "Choose colours; two pairs are for colour-blind eyes.", "T", command="kubectl kpolicy tui {screen} --theme NAME", handler="lists.themes"),
     _looks("jump", "Jump", "Go to a part of the screen by a letter.", "ctrl+o", handler="jump.jump"),

@@ -23,7 +23,7 @@ def print_rows(flags: ListRequest, rows: Sequence[Row], listing: Listing, now: d
     """Print rows; that there is nothing is said on standard error, so that standard output holds data only."""
     from kubectl_kpolicy.output.color import wanted
     from kubectl_kpolicy.output.formats import write_list
-    from kubectl_kpolicy.output.listings import table_of, write_rows
+    from kubectl_kpolicy.output.listings import is_read_whole, table_of, write_rows
     from kubectl_kpolicy.output.paths import columns, jsonpath
     from kubectl_kpolicy.output.structured import list_of
     from kubectl_kpolicy.output.table import Column, Table
@@ -41,7 +41,8 @@ def print_rows(flags: ListRequest, rows: Sequence[Row], listing: Listing, now: d
     elif form in ("jsonl", "csv"):
         write_rows(out, rows, listing, form, now)
     elif rows or form not in ("table", "wide"):
-        table = table_of(rows, named_first(listing), now, labels=flags.show_labels)
+        is_whole = is_read_whole(out, form)
+        table = table_of(rows, named_first(listing), now, labels=flags.show_labels, is_whole=is_whole)  # fmt: skip
         color = wanted(flags.color, out)
         write_list(out, objects, table, form, heads=not flags.no_headers, color=color)
     if not rows and form in ("table", "wide") and not flags.quiet:

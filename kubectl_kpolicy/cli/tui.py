@@ -78,6 +78,7 @@ def settings_of(asked: ConsoleRequest) -> dict[str, Any]:
         "ascii": asked.ascii or config.tui("ascii"),
         "screen": _screen(asked.screen or config.tui("screen")),
         "where": asked.where,
+        "detail": config.tui("detail"),
         "color": config.context(context, "color"),
         "favourites": tuple(config.context(context, "favourites")),
         "keymap": config.keymap(),

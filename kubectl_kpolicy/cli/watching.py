@@ -121,7 +121,7 @@ def _print_documents(flags: ListRequest, found: Sequence[tuple[str, Row]]) -> No
 def _print_events(flags: ListRequest, found: Sequence[tuple[str, Row]], listing: Listing, now: datetime) -> None:  # fmt: skip
     from engine.record import replace
     from kubectl_kpolicy.output.color import wanted
-    from kubectl_kpolicy.output.listings import table_of
+    from kubectl_kpolicy.output.listings import is_read_whole, table_of
     from kubectl_kpolicy.output.rows import Column
 
     from .printing import named_first
@@ -129,7 +129,8 @@ def _print_events(flags: ListRequest, found: Sequence[tuple[str, Row]], listing:
     shown = named_first(listing)
     with_event = replace(shown, columns=(Column("event", "EVENT"), *shown.columns))
     rows = [replace(row, cells={**row.cells, "event": event}) for event, row in found]
-    table = table_of(rows, with_event, now, labels=flags.show_labels)
+    is_whole = is_read_whole(sys.stdout, flags.output)
+    table = table_of(rows, with_event, now, labels=flags.show_labels, is_whole=is_whole)
     color = wanted(flags.color, sys.stdout)
     sys.stdout.write(
         table.text(wide=flags.output == "wide", heads=not flags.no_headers, color=color)

@@ -128,7 +128,7 @@ LISTING = Listing(
     title="Codes",
     aliases=("o", "otp", "code"),
     columns=(
-        Column("id", "ID", most=14),
+        Column("id", "ID", most=32),
         Column("state", "STATE", Shape.STATE),
         Column("left", "LEFT", Shape.LEFT, since="issued"),
         Column("user", "FOR-USER", most=24, aliases=("for",)),

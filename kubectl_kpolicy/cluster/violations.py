@@ -30,7 +30,7 @@ CHOSEN_BY = ("policy", "result", "severity", "category", "source")
 """Columns of results by which a report store chooses reports."""
 
 FAILURES = frozenset({"fail", "warn", "error"})
-_BEGINNING = "validation error: "
+_BEGINNINGS = ("validation error: ", "validation failure: ")
 
 
 def all_rows(world: ClusterCache, _now: datetime | None = None) -> Sequence[Row]:
@@ -147,7 +147,9 @@ def _object(
 
 def brief_message(row: Row, _now: datetime) -> str:
     """Return a message without the words with which the engine begins nearly every one of them."""
-    return row.text("message").removeprefix(_BEGINNING)
+    text = row.text("message")
+    head = next((one for one in _BEGINNINGS if text.startswith(one)), "")
+    return text.removeprefix(head)
 
 
 def is_failure(row: Row) -> bool:

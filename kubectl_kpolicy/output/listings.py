@@ -26,21 +26,36 @@ _ROLES = {"fail": "bad", "error": "bad", "critical": "bad", "high": "bad", "warn
 
 
 def table_of(
-    rows: Sequence[Row], listing: Listing, now: datetime, *, labels: bool = False
+    rows: Sequence[Row],
+    listing: Listing,
+    now: datetime,
+    *,
+    labels: bool = False,
+    is_whole: bool = True,
 ) -> Table:
-    """Return rows as a table for people, wide columns marked as such, with labels as the last one if asked for."""
+    """Return rows as a table for people, wide columns marked as such, with labels as the last one if asked for.
+
+    Running text is cut unless the table `is_whole`.
+    """
     heads = [Column(one.head, one.wide, roles=_ROLES) for one in listing.columns]
     table = Table([*heads, Column("LABELS")] if labels else heads)
     for row in rows:
-        cells = [_short(one, row, now) for one in listing.columns]
+        cells = [_cell(one, row, now, is_whole=is_whole) for one in listing.columns]
         table.add(*(cell or "-" for cell in cells), *([_labels(row)] if labels else []))
     return table
 
 
-def _short(column: Shown, row: Row, now: datetime) -> str:
-    """Return a cell; running text is cut, because a table is no place for it."""
-    text = cell_text(column, row.cells.get(column.id), now)
-    return f"{text[:_LONGEST]}…" if column.grows and len(text) > _LONGEST else text
+def is_read_whole(out: TextIO, form: str) -> bool:
+    """Tell whether a table may be as wide as it gets: where `-o wide` asks for it, and where no terminal breaks its lines."""
+    return form == "wide" or not out.isatty()
+
+
+def _cell(column: Shown, row: Row, now: datetime, *, is_whole: bool) -> str:
+    """Return a cell as lists show it; running text is cut where a terminal would break it into many lines."""
+    value = row.cells.get(column.id)
+    text = column.brief(row, now) if column.brief else cell_text(column, value, now)
+    is_cut = column.grows and not is_whole and len(text) > _LONGEST
+    return f"{text[:_LONGEST]}…" if is_cut else text
 
 
 def _labels(row: Row) -> str:

@@ -39,9 +39,9 @@ class Shape(StrEnum):
 class Column:
     """One column: `id` is its name in filters, `head` its title.
 
-    `most` bounds its width in cells (0: none), `grows` gives it what is left over, `narrow` keeps it on screens below 100 columns.
-    `brief` gives what a list on a screen shows of a row in place of the cell, which stays whole everywhere else. `since` names the
-    cell that holds when a countdown began.
+    `most` bounds its width in cells where there is too little room for all (0: it gives way like others), `grows` gives it what
+    is left over, `narrow` keeps it on screens below 100 columns. `brief` gives what lists for people show of a row in place of the
+    cell, which stays whole in details and in data. `since` names the cell that holds when a countdown began.
     """
 
     id: str

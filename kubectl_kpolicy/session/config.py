@@ -34,6 +34,7 @@ SETTINGS: Final[dict[str, dict[str, tuple[type, Any, str]]]] = {
     "tui": {
         "theme": (str, "dark", f"colours: {', '.join(THEMES)}; cvd for colour-blind eyes"),
         "screen": (str, "violations", "the screen that opens first"),
+        "detail": (int, 35, "the part of the width that details take beside a list, in percent"),
         "ascii": (bool, False, "plain ASCII instead of symbols, for fonts that lack them"),
     },
     "context": {
@@ -131,11 +132,20 @@ def load_config(environment: Mapping[str, str] = os.environ) -> Config:
     for name, value in environment.items():
         table, double, key = name.removeprefix("KPOLICY_").lower().partition("__")
         if name.startswith("KPOLICY_") and double and key in SETTINGS.get(table, {}):
-            typed = (
-                value.lower() in ("1", "true", "yes") if SETTINGS[table][key][0] is bool else value
-            )
+            typed = _typed(name, value, SETTINGS[table][key][0])
             values[table] = {**values.get(table, {}), key: typed}
     return Config(values, str(path) if path.exists() else "")
+
+
+def _typed(name: str, value: str, kind: type) -> Any:
+    """Return the value of an environment variable as what its key holds; raises EngineError."""
+    if kind is bool:
+        return value.lower() in ("1", "true", "yes")
+    if kind is not int:
+        return value
+    if not value.isdecimal():
+        raise EngineError(f"`{name}` is {_article(int)}, not `{value}`")
+    return int(value)
 
 
 def save_view(name: str, text: str, environment: Mapping[str, str] = os.environ) -> Path:
@@ -224,13 +234,15 @@ def _in_table(content: Any, known: Mapping[str, tuple[type, Any, str]], table: s
     for key, value in content.items():
         if key not in known:
             found.append((f"unknown key `{key}` in `{table}`", key, _near(key, list(known))))
-        elif not isinstance(value, known[key][0]):
+        elif not isinstance(value, known[key][0]) or (isinstance(value, bool) and known[key][0] is not bool):  # fmt: skip
             found.append((f"`{key}` in `{table}` is {_article(known[key][0])}", key, known[key][2]))
     return found
 
 
 def _article(kind: type) -> str:
-    return {str: "a text", bool: "true or false", list: "a list of texts"}[kind]
+    return {str: "a text", bool: "true or false", int: "a whole number", list: "a list of texts"}[
+        kind
+    ]
 
 
 def _near(word: str, words: list[str]) -> str:

@@ -12,7 +12,7 @@ from engine.record import record
 from kubectl_kpolicy.output.fields import part, word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from controllers.kube import Client
 
@@ -86,3 +86,33 @@ async def _may(client: Client, right: Right, namespace: str) -> bool | None:
     except KubeError:
         return None
     return bool(status.get("allowed"))
+
+
+class KnownRights:
+    """What somebody may do as far as the server said so: everywhere, and in those namespaces that were asked about.
+
+    `ask` asks for one namespace; without it only what holds everywhere is known.
+    """
+
+    def __init__(self, everywhere: Mapping[Right, bool] | None = None) -> None:
+        self.everywhere: dict[Right, bool] = dict(everywhere or {})
+        self.ask: Callable[[str], Awaitable[Mapping[Right, bool]]] | None = None
+        self._by_place: dict[str, Mapping[Right, bool]] = {}
+
+    def __repr__(self) -> str:
+        return f"<KnownRights {len(self.everywhere)} in {len(self._by_place)} namespaces>"
+
+    def at(self, place: str) -> Mapping[Right, bool]:
+        """Return what may be done in a namespace: what may not be done everywhere may be allowed there."""
+        if self.ask is None or not place:
+            return self.everywhere
+        given = {right: True for right, allowed in self.everywhere.items() if allowed}
+        return {**self._by_place.get(place, {}), **given}
+
+    async def learn(self, place: str) -> bool:
+        """Ask about a namespace unless that was done before; tell whether something was learnt."""
+        if self.ask is None or not place or place in self._by_place:
+            return False
+        self._by_place[place] = {}
+        self._by_place[place] = await self.ask(place)
+        return True

@@ -15,15 +15,13 @@ from kubectl_kpolicy.actions.catalog import registry
 from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.actions.registry import refusal
 from kubectl_kpolicy.actions.screens import LISTINGS, SCREENS
-from kubectl_kpolicy.cluster import charts, pulse
-from kubectl_kpolicy.cluster.details import sections
-from kubectl_kpolicy.cluster.knowledge import known
+from kubectl_kpolicy.cluster import charts
 from kubectl_kpolicy.grants.form import GrantForm
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.fields import word
-from kubectl_kpolicy.session.identity import Identity
+from kubectl_kpolicy.session.identity import Identity, KnownRights
 
-from .chrome import footer_keys, header_parts
+from . import chrome
 from .command_line import Everything
 from .commands import is_told, line_of
 from .explaining import ExplainView
@@ -33,15 +31,14 @@ from .handlers.jump import open_door
 from .handlers.navigation import History, Place
 from .modals.reveal import Secret
 from .themes import THEMES, AsciiLines, theme_name
-from .views import ListView, Pace
+from .views import ListView, Pace, list_view
 from .widgets.detail import Detail
 from .widgets.entry import Entry
 from .widgets.frame import Crumbs, Footer, Header
-from .widgets.gauges import Board, PulseView
+from .widgets.gauges import PulseView
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
-    from datetime import datetime
 
     from textual import events
     from textual.app import ComposeResult
@@ -57,7 +54,6 @@ if TYPE_CHECKING:
     from .settings import Settings
     from .widgets.table import PolicyTable
 
-_WIDE = 140
 _SHORTEST_CRUMB, _READ = 16, 8
 _TICK, _FLUSH, _SLOW_TICK, _REST = 1.0, 0.1, 15, 0.1
 _SAMPLED = 600
@@ -92,9 +88,7 @@ class Console(App[str]):
         self.codes: CodeDesk | None = None
         self.contexts: Callable[[], Sequence[str]] = tuple
         self.past: Sequence[charts.Sample] = settings.past
-        self.rights: dict[Right, bool] = dict(rights or {})
-        self.rights_by_place: dict[str, Mapping[Right, bool]] = {}
-        self.ask_rights: Callable[[str], Coroutine[None, None, Mapping[Right, bool]]] | None = None
+        self.rights = KnownRights(rights)
         self.read_only = settings.read_only
         self.history = History()
         self.command_log: list[str] = []
@@ -125,7 +119,7 @@ class Console(App[str]):
             with Container(id="views"):
                 yield PulseView(marks="ascii" if self.settings.ascii else "glyph")
                 yield ExplainView()
-            yield Detail(id="detail")
+            yield Detail(self.settings.detail)
         yield Static(id="message", markup=False)
         yield Entry(id="line", compact=True, select_on_focus=False)
         yield Footer(id="footer", markup=False)
@@ -191,7 +185,7 @@ class Console(App[str]):
         """Open a screen, with a filter where one is given."""
         places = self.query_one("#views", Container)
         if screen in LISTINGS and screen not in self.views:
-            self.views[screen] = self._new_view(screen)
+            self.views[screen] = list_view(screen, self.settings, self.source.now())
             places.mount(self.views[screen])
         self.current = screen
         for place in places.children:
@@ -204,26 +198,6 @@ class Console(App[str]):
         self.said = ("", "")
         self.call_after_refresh(self.draw)
         self.call_after_refresh(self._focus)
-
-    def open_view(self, name: str) -> None:
-        """Open a saved view: a screen with its filter; raises FilterError for one that does not fit."""
-        screen, _, where = self.settings.views.get(name, "").partition(":")
-        if screen.strip() not in LISTINGS:
-            known = ", ".join(self.settings.views) or "none"
-            self.say(f"there is no view `{name}`; there are: {known}", "yellow")
-            return
-        self.go(screen.strip(), where.strip())
-        chosen = self.settings.columns.get(f"view {name}")
-        if self.view is not None and chosen:
-            self.view.state.columns = chosen
-
-    def _new_view(self, screen: str) -> ListView:
-        made = ListView(LISTINGS[screen], self.source.now(), marks="ascii" if self.settings.ascii else "glyph")  # fmt: skip
-        made.state.namespace = self.settings.namespace
-        made.state.columns = self.settings.columns.get(screen, ())
-        if screen == "violations":
-            made.state.known = self.settings.seen
-        return made
 
     def _focus(self) -> None:
         # A dialog may have come meanwhile, and has its own.
@@ -246,63 +220,29 @@ class Console(App[str]):
                 # A table loses the focus while it has no rows to show, and cannot take it before it is mounted.
                 self.call_after_refresh(self._focus)
         elif self.current == "pulse":
-            self.query_one(PulseView).put(self._board(now))
+            self.query_one(PulseView).put(chrome.board(self, now))
         self._dirty = False
         self.draw_frame()
         if not self._began:
             self._began = True
             self.call_after_refresh(self._begin)
 
-    def _board(self, now: datetime) -> Board:
-        """Return what Pulse shows; numbers of before are those of earlier sittings."""
-        world = self.source.world
-        return Board(
-            pulse.gauges(world, now),
-            charts.by_hour_and_severity(world, now),
-            charts.heat_map(world),
-            charts.compliance(world),
-            known(world, LISTINGS["violations"]),
-            self.past,
-            now,
-        )
-
     def draw_frame(self) -> None:
         """Draw header, crumbs, details and footer."""
-        self._draw_header()
-        self._draw_line()
+        chrome.draw_header(self)
+        chrome.draw_line(self)
         self._draw_detail()
 
-    def _draw_header(self) -> None:
-        settings = self.settings
-        self.set_class(settings.is_production, "-production")
-        self.query_one(Header).show(header_parts(self), color=settings.color)
-
-    def _draw_line(self) -> None:
-        """Draw what follows the cursor at once: crumbs, message and footer."""
-        self._draw_crumbs()
-        row = self.row
-        self.query_one(Detail).set_class(row is not None, "-on")
-        if row is not None:
-            self.query_one("#message", Static).update(row.text("message") or row.text("detail") or row.text("reason"))  # fmt: skip
-        marked = len(self.view.state.marks) if self.view is not None else 0
-        self.query_one(Footer).show(footer_keys(self), marked)
-
     def _draw_detail(self) -> None:
-        """Draw the details of the row, where there is room for them."""
+        """Draw the details of the row, and ask what may be done with it."""
         self._detail_timer = None
-        row = self.row if self._is_up else None
-        if row is not None and self.ask_rights is not None:
-            self.run_worker(self._learn_rights(row.text("namespace")), exit_on_error=False)
-        if row is not None and self.view is not None and self.size.width >= _WIDE:
-            found = sections(row, self.view.state.listing, self.source.world, self.source.now())
-            self.query_one(Detail).show(found)
+        if self._is_up and self.row is not None:
+            self.run_worker(self._learn_rights(self.row.text("namespace")), exit_on_error=False)
+            chrome.draw_detail(self, self.row)
 
-    def _draw_crumbs(self) -> None:
-        row = self.row
-        way = [self.current]
-        if row is not None:
-            way += [row.text("policy"), row.text("resource") or row.text("name")]
-        self.query_one(Crumbs).show(way, *self.said)
+    async def _learn_rights(self, place: str) -> None:
+        if await self.rights.learn(place):
+            chrome.draw_line(self)
 
     @property
     def _is_up(self) -> bool:
@@ -339,7 +279,7 @@ class Console(App[str]):
             self._dirty = True
         if self.view is not None:
             self.view.tick(self.source.now())
-        self._draw_header()
+        chrome.draw_header(self)
 
     def sample(self) -> None:
         """Keep the numbers of now, so that Pulse can tell how they change."""
@@ -363,7 +303,7 @@ class Console(App[str]):
         if cell_len(text) > self.size.width - _SHORTEST_CRUMB:
             self.notify(plain(text), markup=False, timeout=_READ)
         self.said = (text, role)
-        self._draw_crumbs()
+        chrome.draw_crumbs(self)
 
     # Keys and actions.
 
@@ -397,21 +337,8 @@ class Console(App[str]):
         on_heading = action.id == "open" and self.table is not None and self.table.line is not None
         has_row = self.row is not None or on_heading or self.current in ("pulse", "explain")
         kind = word(self.row.object, "kind") if self.row is not None else ""
-        return refusal(action, read_only=self.read_only, rights=self._rights_here(), has_row=has_row, kind=kind)  # fmt: skip
-
-    def _rights_here(self) -> Mapping[Right, bool]:
-        """Return what may be done with the row: what may not be done everywhere may be allowed in its namespace."""
         place = self.row.text("namespace") if self.row is not None else ""
-        if self.ask_rights is None or not place:
-            return self.rights
-        everywhere = {right: True for right, allowed in self.rights.items() if allowed}
-        return {**self.rights_by_place.get(place, {}), **everywhere}
-
-    async def _learn_rights(self, place: str) -> None:
-        if self.ask_rights is not None and place and place not in self.rights_by_place:
-            self.rights_by_place[place] = {}
-            self.rights_by_place[place] = await self.ask_rights(place)
-            self._draw_line()
+        return refusal(action, read_only=self.read_only, rights=self.rights.at(place), has_row=has_row, kind=kind)  # fmt: skip
 
     async def perform(self, action: Action) -> None:
         """Do an action, or say why not; what it does as a command line goes into the log."""
@@ -442,7 +369,7 @@ class Console(App[str]):
 
     def on_policy_table_moved(self) -> None:
         """Follow the cursor: at once with what is cheap, with the details when it rests."""
-        self._draw_line()
+        chrome.draw_line(self)
         if self._detail_timer is None:
             self._detail_timer = self.set_timer(_REST, self._draw_detail)
 

@@ -1,28 +1,88 @@
-"""What header and footer say: who looks at which cluster, whether it can be believed, what ends next, which keys there are."""
+"""The frame around the screens, and what it says: who looks at which cluster, whether it can be believed, what ends next, which keys there are."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubectl_kpolicy.cluster import pulse
+from textual.widgets import Static
+
+from kubectl_kpolicy.actions.screens import LISTINGS
+from kubectl_kpolicy.cluster import charts, pulse
 from kubectl_kpolicy.cluster.cache import Trouble
+from kubectl_kpolicy.cluster.details import sections
 from kubectl_kpolicy.cluster.grants import waiting_for
+from kubectl_kpolicy.cluster.knowledge import known
 from kubectl_kpolicy.cluster.recording import ReplaySource
 from kubectl_kpolicy.output import time_format
 
-from .widgets.frame import Part
+from .widgets.detail import Detail
+from .widgets.frame import Crumbs, Footer, Header, Part
+from .widgets.gauges import Board
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from kubectl_kpolicy.cluster.cache import ClusterCache
+    from kubectl_kpolicy.output.rows import Row
 
     from .app import Console
+
+WIDE = 140
+"""Columns from which on details stand beside the list."""
 
 _SCRUBBER = 9
 _SKEW = 5.0
 """Seconds between two clocks that nobody has to know of."""
 _WATCHED = ("reports", "clusterpolicies", "exceptions")
+
+
+def board(app: Console, now: datetime) -> Board:
+    """Return what Pulse shows; numbers of before are those of earlier sittings."""
+    world = app.source.world
+    return Board(
+        pulse.gauges(world, now),
+        charts.by_hour_and_severity(world, now),
+        charts.heat_map(world),
+        charts.compliance(world),
+        known(world, LISTINGS["violations"]),
+        app.past,
+        now,
+    )
+
+
+def draw_header(app: Console) -> None:
+    """Draw the header."""
+    settings = app.settings
+    app.set_class(settings.is_production, "-production")
+    app.query_one(Header).show(header_parts(app), color=settings.color)
+
+
+def draw_line(app: Console) -> None:
+    """Draw what follows the cursor at once: crumbs, message and footer."""
+    draw_crumbs(app)
+    row = app.row
+    app.query_one(Detail).set_class(row is not None, "-on")
+    if row is not None:
+        app.query_one("#message", Static).update(row.text("message") or row.text("detail") or row.text("reason"))  # fmt: skip
+    marked = len(app.view.state.marks) if app.view is not None else 0
+    app.query_one(Footer).show(footer_keys(app), marked)
+
+
+def draw_detail(app: Console, row: Row) -> None:
+    """Draw the details of a row, where there is room for them."""
+    if app.view is not None and app.size.width >= WIDE:
+        found = sections(row, app.view.state.listing, app.source.world, app.source.now())
+        app.query_one(Detail).show(found)
+
+
+def draw_crumbs(app: Console) -> None:
+    """Draw the way here, and what was said last."""
+    row = app.row
+    way = [app.current]
+    if row is not None:
+        way += [row.text("policy"), row.text("resource") or row.text("name")]
+    app.query_one(Crumbs).show(way, *app.said)
 
 
 def header_parts(app: Console) -> list[Part]:

@@ -11,6 +11,8 @@ from textual.command import DiscoveryHit, Hit, Hits, Provider
 from engine.record import record
 from kubectl_kpolicy.actions.screens import LISTINGS, SCREENS, listing_named
 
+from .handlers.navigation import open_view
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -83,7 +85,7 @@ class Everything(Provider):
         for screen in SCREENS:
             yield f"Go to {screen}", "Open this screen.", partial(app.go, screen)
         for name, text in app.settings.views.items():
-            yield f"View {name}", text, partial(app.open_view, name)
+            yield f"View {name}", text, partial(open_view, app, name)
 
     async def discover(self) -> Hits:
         """Offer everything before anything was typed."""

@@ -17,7 +17,9 @@ class Settings:
     """Everything that flags and the configuration decide.
 
     `keymap` are keys by action id, `views` are saved filters by name (`noun: filter`), `favourites` are namespaces 1 to 9,
-    `columns` the columns chosen by screen or view, `color` that of the header, `past` the numbers of earlier sittings.
+    `columns` the columns chosen by screen or view, `color` that of the header,
+    `detail` the part of the width that details take beside a list, in percent,
+    `past` the numbers of earlier sittings.
     """
 
     context: str = ""
@@ -34,5 +36,6 @@ class Settings:
     views: MutableMapping[str, str] = field(default_factory=dict)
     columns: MutableMapping[str, tuple[str, ...]] = field(default_factory=dict)
     color: str = ""
+    detail: int = 35
     seen: frozenset[str] | None = None
     past: Sequence[Sample] = ()

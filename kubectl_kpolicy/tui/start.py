@@ -178,8 +178,8 @@ def _identifying(console: Console, client: Any) -> Any:
         console.looks_as(me)
         _connect(console, client, me)
         rights = {right for action in ALL for right in action.rights}
-        console.rights = await rights_of(client, rights, console.settings.namespace)
-        console.ask_rights = partial(rights_of, client, rights)
+        console.rights.everywhere = await rights_of(client, rights, console.settings.namespace)
+        console.rights.ask = partial(rights_of, client, rights)
         console.draw_frame()
 
     return identify

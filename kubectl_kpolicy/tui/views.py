@@ -10,6 +10,7 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from engine.record import record
+from kubectl_kpolicy.actions.screens import LISTINGS
 from kubectl_kpolicy.cluster.knowledge import Sight, known
 from kubectl_kpolicy.cluster.lanes import has_lanes
 from kubectl_kpolicy.cluster.resources import RESOURCES
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.output.rows import Listing
 
+    from .settings import Settings
     from .state import Shown
 
 
@@ -139,6 +141,16 @@ class ListView(Vertical):
                 names.append(column.head + ("↓" if name.startswith("-") else "↑"))
         group = f"  by {self.state.group}" if self.state.group else ""
         return _escaped(f"sort {' '.join(names)}{group}") if names else ""
+
+
+def list_view(screen: str, settings: Settings, now: datetime) -> ListView:
+    """Return a list screen as settings have it."""
+    made = ListView(LISTINGS[screen], now, marks="ascii" if settings.ascii else "glyph")  # fmt: skip
+    made.state.namespace = settings.namespace
+    made.state.columns = settings.columns.get(screen, ())
+    if screen == "violations":
+        made.state.known = settings.seen
+    return made
 
 
 def _words(found: Standing) -> Text:

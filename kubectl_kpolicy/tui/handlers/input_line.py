@@ -18,7 +18,7 @@ from kubectl_kpolicy.tui.themes import theme_name
 from . import choices
 from .changes import sentence
 from .details import explain_object
-from .navigation import set_namespace
+from .navigation import open_view, set_namespace
 
 if TYPE_CHECKING:
     from textual.events import Key
@@ -140,7 +140,7 @@ async def _run(app: Console, verb: str, word: str, rest: str) -> None:
         case "theme":
             app.theme = theme_name(word)
         case "view":
-            app.open_view(word)
+            open_view(app, word)
         case "write":
             unlock(app)
         case "readonly":

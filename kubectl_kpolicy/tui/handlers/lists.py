@@ -8,6 +8,7 @@ from engine.errors import EngineError
 from kubectl_kpolicy.output.rows import Shape
 from kubectl_kpolicy.tui.modals.picker import Choice, Picker
 from kubectl_kpolicy.tui.themes import SHORT, theme_name
+from kubectl_kpolicy.tui.widgets.detail import Detail
 
 if TYPE_CHECKING:
     from kubectl_kpolicy.tui.app import Console
@@ -122,6 +123,13 @@ def maximize(app: Console) -> None:
         detail.styles.clear_rule("display")
     if app.table is not None:
         app.call_after_refresh(app.table.measure)
+
+
+def resize(by: int, app: Console) -> None:
+    """Give the details a wider or narrower part of the screen."""
+    pane = app.query_one(Detail)
+    pane.take(pane.share + by)
+    app.say(f"details take {pane.share} % of the width")
 
 
 def toggle_header(app: Console) -> None:

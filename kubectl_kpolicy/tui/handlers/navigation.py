@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.record import record
-from kubectl_kpolicy.actions.screens import SCREENS
+from kubectl_kpolicy.actions.screens import LISTINGS, SCREENS
 from kubectl_kpolicy.tui.widgets.gauges import PulseView
 
 if TYPE_CHECKING:
@@ -76,6 +76,19 @@ def last(app: Console) -> None:
     place = app.history.before()
     if place is not None:
         app.go(place.screen)
+
+
+def open_view(app: Console, name: str) -> None:
+    """Open a saved view: a screen with its filter; raises FilterError for one that does not fit."""
+    screen, _, where = app.settings.views.get(name, "").partition(":")
+    if screen.strip() not in LISTINGS:
+        known = ", ".join(app.settings.views) or "none"
+        app.say(f"there is no view `{name}`; there are: {known}", "yellow")
+        return
+    app.go(screen.strip(), where.strip())
+    chosen = app.settings.columns.get(f"view {name}")
+    if app.view is not None and chosen:
+        app.view.state.columns = chosen
 
 
 def set_namespace(app: Console, namespace: str) -> None:

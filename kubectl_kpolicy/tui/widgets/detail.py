@@ -13,13 +13,46 @@ from kubectl_kpolicy.output.cells import plain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from textual import events
     from textual.app import ComposeResult
 
     from kubectl_kpolicy.cluster.details import Section
 
 
+_NARROWEST, _WIDEST = 15, 75
+
+
 class Detail(VerticalScroll, can_focus=False):
-    """The pane to the right of a list."""
+    """The pane to the right of a list; `share` is its part of the width in percent, which its left edge changes when it is dragged."""
+
+    def __init__(self, share: int = 35) -> None:
+        super().__init__(id="detail")
+        self._is_dragged = False
+        self.take(share)
+
+    share: int
+
+    def take(self, share: int) -> None:
+        """Take another part of the width, within what leaves both panes readable."""
+        self.share = max(_NARROWEST, min(share, _WIDEST))
+        self.styles.width = f"{self.share}%"
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Begin to drag at the left edge."""
+        if event.x == 0:
+            self._is_dragged = True
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Follow the mouse with the left edge."""
+        if self._is_dragged:
+            width = self.app.size.width
+            self.take(round(100 * (width - event.screen_x) / width))
+
+    def on_mouse_up(self) -> None:
+        """End dragging."""
+        self._is_dragged = False
+        self.release_mouse()
 
     def compose(self) -> ComposeResult:
         """Make the one text in it."""

@@ -20,6 +20,8 @@ from kubectl_kpolicy.output.cells import cell_role, cell_text, drained, plain, s
 from kubectl_kpolicy.output.rows import Shape
 from kubectl_kpolicy.tui.state import Heading
 
+from .widths import GAP, LONGEST, columns_for, shared
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
@@ -30,12 +32,8 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.tui.state import ListState
 
 _SAMPLE = 200
-_GAP = 2
-_NARROW = 100
 _ROOMY = 84
 """Cells from which on a countdown has its draining bar beside it."""
-_GROWING = 24
-_FAIR, _LEAST = 18, 14
 _ROLES = ("error", "warning", "success", "accent", "muted", "alarm")
 
 
@@ -99,7 +97,7 @@ class PolicyTable(ScrollView, can_focus=True):
     def measure(self) -> None:
         """Find the widths of columns anew, from what is in the first lines and the room there is."""
         self._widths = self._measured()
-        width = sum(width + _GAP for _, width in self._widths)
+        width = sum(width + GAP for _, width in self._widths)
         self.virtual_size = Size(width, len(self.lines) + 1)
         self.refresh()
 
@@ -173,29 +171,34 @@ class PolicyTable(ScrollView, can_focus=True):
 
     @property
     def columns(self) -> list[Column]:
-        """The columns that are shown: all, those that somebody chose, or those that fit the width."""
+        """The columns that are shown: all, those that somebody chose, or those that there is room for."""
         columns = self.state.listing.columns
         if self.state.columns and not self.state.wide:
             return [one for one in columns if one.id in self.state.columns]
         if self.state.wide:
             return list(columns)
-        narrow = self.size.width < _NARROW
-        return [one for one in columns if not one.wide and (one.narrow or not narrow)]
+        rows = self._sample()
+        return columns_for(columns, self._room, lambda one: self._natural(one, rows))
+
+    @property
+    def _room(self) -> int:
+        """The cells that columns may share; one is kept for the bar to scroll by."""
+        return self.size.width - 1
+
+    def _sample(self) -> list[Row]:
+        return [one for one in self.lines[:_SAMPLE] if not isinstance(one, Heading)]
 
     def _measured(self) -> list[tuple[Column, int]]:
-        columns = self.columns
-        rows = [one for one in self.lines[:_SAMPLE] if not isinstance(one, Heading)]
-        found = [(column, self._natural(column, rows)) for column in columns]
-        spare = self.size.width - 1 - sum(width + _GAP for _, width in found)
-        return _fitted(found, max(spare, 0) if self.state.wide else spare)
+        rows = self._sample()
+        found = [(column, self._natural(column, rows)) for column in self.columns]
+        needed = sum(width + GAP for _, width in found)
+        return shared(found, max(self._room, needed) if self.state.wide else self._room)
 
     def _natural(self, column: Column, rows: Sequence[Row]) -> int:
-        texts = (self._text(column, row) for row in rows)
-        width = max([cell_len(text) for text in texts], default=0)
-        most = column.most or (_GROWING if column.grows else width)
-        width = min(width, most)
+        """Return how many cells a column needs to show its head and those rows whole."""
+        width = max([cell_len(self._text(column, row)) for row in rows], default=0)
         head = cell_len(column.head) + (1 if self._arrow(column) else 0)
-        return max(head, width)
+        return max(head, min(width, LONGEST))
 
     def _text(self, column: Column, row: Row, now: datetime | None = None) -> str:
         at = now or self.now
@@ -246,7 +249,7 @@ class PolicyTable(ScrollView, can_focus=True):
         segments = [Segment("  ", style)]
         for column, width in self._widths:
             text = column.head + self._arrow(column)
-            segments.append(Segment(_sized(text, width, column) + " " * _GAP, style))
+            segments.append(Segment(_sized(text, width, column) + " " * GAP, style))
         return Strip(segments)
 
     def _line(self, index: int) -> Strip:
@@ -271,7 +274,7 @@ class PolicyTable(ScrollView, can_focus=True):
             role = role_of(column, row, self.now)
             style = base + self._style(role) if role in _ROLES and keeps_colour else base
             segments.append(Segment(_sized(self._text(column, row), width, column), style))
-            segments.append(Segment(" " * _GAP, base))
+            segments.append(Segment(" " * GAP, base))
         return Strip(segments)
 
     # What the mouse and the window do.
@@ -303,11 +306,11 @@ class PolicyTable(ScrollView, can_focus=True):
     def _sort_at(self, x: int) -> None:
         left = 2
         for column, width in self._widths:
-            if left <= x < left + width + _GAP:
+            if left <= x < left + width + GAP:
                 self.state.sort_by(column.id)
                 self.post_message(self.Sorted())
                 return
-            left += width + _GAP
+            left += width + GAP
 
     class Sorted(Message):
         """Somebody asked for another order."""
@@ -333,31 +336,6 @@ def _same(one: Row | Heading, other: Row | Heading) -> bool:
         both = isinstance(one, Heading) and isinstance(other, Heading)
         return both and getattr(one, "value", "") == getattr(other, "value", "")
     return one.key == other.key
-
-
-def _fitted(found: list[tuple[Column, int]], spare: int) -> list[tuple[Column, int]]:
-    """Give spare cells to the columns that grow; where cells are missing, take them from the widest texts, of those that grow last."""
-    growing = [index for index, (column, _) in enumerate(found) if column.grows]
-    made = list(found)
-    if spare > 0 and growing:
-        for index in growing:
-            column, width = made[index]
-            made[index] = (column, width + spare // len(growing))
-        return made
-    spare = _shrunk(made, spare, least=_FAIR, growing=_GROWING)
-    _shrunk(made, spare, least=_LEAST, growing=_LEAST)
-    return made
-
-
-def _shrunk(made: list[tuple[Column, int]], spare: int, *, least: int, growing: int) -> int:
-    """Take missing cells from the widest texts down to a least width each; return how many are missing still."""
-    floors = [growing if column.grows else least for column, _ in made]
-    texts = [at for at, (column, _) in enumerate(made) if column.shape is Shape.TEXT]
-    while spare < 0 and (wide := [at for at in texts if made[at][1] > floors[at]]):
-        index = max(wide, key=lambda at: made[at][1])
-        made[index] = (made[index][0], made[index][1] - 1)
-        spare += 1
-    return spare
 
 
 def _sized(text: str, width: int, column: Column) -> str:

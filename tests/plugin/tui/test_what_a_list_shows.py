@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from tests.plugin.scene import report, result, world
+from typing import TYPE_CHECKING
 
-from .stage import console, lines_of, on_stage
+import pytest
+from rich.cells import cell_len
+
+from kubectl_kpolicy.actions.screens import LISTINGS
+from kubectl_kpolicy.cluster.recording import ReplaySource, read_recording
+from kubectl_kpolicy.output.rows import Column
+from kubectl_kpolicy.tui.widgets.detail import Detail
+from kubectl_kpolicy.tui.widgets.widths import GAP, columns_for, shared
+from tests.plugin.scene import report, result, world
+from tests.screenshots.screens import RECORDING
+
+from .stage import console, drawn, lines_of, on_stage, press
+
+if TYPE_CHECKING:
+    from kubectl_kpolicy.tui.app import Console
+    from kubectl_kpolicy.tui.widgets.table import PolicyTable
 
 ROOT = "validation error: Containers do not run as root. rule non-root failed at path /spec/"
 NORMAL = (120, 34)
@@ -46,3 +61,101 @@ def test_names_give_way_to_a_message_down_to_a_width_that_still_tells_them_apart
         assert 18 < widths["message"] <= 24
 
     on_stage(look, console(world(of_pods(1))), size=NORMAL)
+
+
+def recorded(screen: str) -> Console:
+    source = ReplaySource(read_recording(RECORDING))
+    return console(source=source, screen=screen, user="bob")
+
+
+def cut_though_there_is_room(table: PolicyTable) -> list[str]:
+    """Return cells that are cut although the table has blanks to give: behind its last column, or beside what is shorter."""
+    rows = table._sample()
+    needed = {column.id: table._natural(column, rows) for column, _ in table._widths}
+    width = sum(width + GAP for _, width in table._widths)
+    spare = (
+        table._room - width + sum(max(0, width - needed[one.id]) for one, width in table._widths)
+    )
+    cut = [
+        table._text(column, row)
+        for column, width in table._widths
+        for row in rows
+        if cell_len(table._text(column, row)) > width
+    ]
+    return cut if spare > 0 else []
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 40), (200, 50)])
+def test_no_cell_of_the_furnished_demo_is_cut_that_would_fit(size: tuple[int, int]) -> None:
+    async def look(app, _pilot) -> None:
+        for screen in LISTINGS:
+            app.go(screen)
+            await drawn(app)
+            assert app.table.lines, screen
+            assert not cut_though_there_is_room(app.table), screen
+
+    on_stage(look, recorded("violations"), size=size)
+
+
+def test_on_a_very_large_screen_every_name_and_message_of_a_violation_stands_whole() -> None:
+    async def look(app, _pilot) -> None:
+        await drawn(app)
+        shown = {column.id for column, _ in app.table._widths}
+        assert {"severity", "namespace", "resource", "policy", "rule", "message", "age"} <= shown
+        rows = app.table._sample()
+        for column, width in app.table._widths:
+            if column.id != "message":
+                assert width >= app.table._natural(column, rows), column.id
+
+    on_stage(look, recorded("violations"), size=(200, 50))
+
+
+def test_details_take_a_third_of_the_width_until_keys_or_the_mouse_give_them_more() -> None:
+    async def look(app, pilot) -> None:
+        pane = app.query_one(Detail)
+        assert pane.region.width == 49
+        await press(pilot, "_", "_")
+        assert (pane.share, app.table.size.width) == (25, 140 - 35 - 2)
+        await press(pilot, *"++++")
+        assert pane.share == 45
+        await pilot.mouse_down(Detail, offset=(0, 5))
+        await pilot.hover(offset=(70, 10))
+        await pilot.mouse_up(offset=(70, 10))
+        assert pane.share == 50
+        await press(pilot, *"++++++++")
+        assert pane.share == 75
+
+    on_stage(look, console(), size=(140, 40))
+
+
+def column(name: str, **more: object) -> Column:
+    return Column(name, name.upper(), **more)
+
+
+def test_columns_that_fit_whole_are_added_and_those_that_do_not_are_left_out() -> None:
+    columns = (
+        column("a"),
+        column("b", narrow=False),
+        column("text", narrow=False, grows=True),
+        column("c", wide=True),
+    )
+    natural = {"a": 20, "b": 40, "text": 90, "c": 10}
+
+    def chosen(room: int) -> str:
+        return " ".join(one.id for one in columns_for(columns, room, lambda one: natural[one.id]))
+
+    assert chosen(60) == "a text"
+    assert chosen(70) == "a b"
+    assert chosen(99) == "a b text"
+    assert chosen(120) == "a b text"
+    assert chosen(190) == "a b text c"
+
+
+def test_running_text_gives_way_before_names_do() -> None:
+    found = [(column("name", most=40), 30), (column("text", grows=True), 80)]
+
+    assert [width for _, width in shared(found, 100)] == [30, 66]
+    assert [width for _, width in shared(found, 58)] == [30, 24]
+    assert [width for _, width in shared(found, 54)] == [30, 20]
+    assert [width for _, width in shared(found, 50)] == [22, 24]
+    assert [width for _, width in shared(found, 140)] == [30, 106]

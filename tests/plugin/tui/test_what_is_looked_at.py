@@ -21,6 +21,7 @@ from kubectl_kpolicy.session.kept import columns_path, load_columns, save_column
 from kubectl_kpolicy.tui import start
 from kubectl_kpolicy.tui.command_line import understand
 from kubectl_kpolicy.tui.handlers.input_line import meant
+from kubectl_kpolicy.tui.handlers.navigation import open_view
 from kubectl_kpolicy.tui.start import ConsoleRequest, elsewhere
 from tests.plugin.scene import NOW, report, result, world
 
@@ -356,7 +357,7 @@ def test_a_saved_view_has_columns_of_its_own(home) -> None:
     views = {"mine": "violations: sev>=high"}
 
     async def choose(app, pilot) -> None:
-        app.open_view("mine")
+        open_view(app, "mine")
         await settled(app)
         await press(pilot, "C", "j", "j", "space", "enter")
         app.go("grants")
