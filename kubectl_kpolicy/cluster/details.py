@@ -99,14 +99,19 @@ def policy_of(row: Row, world: ClusterCache) -> Object | None:
 
 
 def _of_rule(row: Row, world: ClusterCache) -> Iterator[Section]:
-    rule = row.text("rule")
-    policy = policy_of(row, world) if rule else None
-    if policy is None:
-        return
+    policy = policy_of(row, world) if row.text("rule") else None
+    rule = rule_of(policy, row.text("rule")) if policy is not None else None
+    if rule is not None:
+        yield Section("rule", tuple(yaml_text(rule).splitlines()))
+
+
+def rule_of(policy: Object, name: str) -> Object | None:
+    """Return the rule of a policy that has a name, or from which the rule of that name was made for the controllers of Pods."""
     for one in items(policy, "spec", "rules"):
-        if rule in (word(one, "name"), f"autogen-{word(one, 'name')}", f"autogen-cronjob-{word(one, 'name')}"):  # fmt: skip
-            yield Section("rule", tuple(yaml_text(one).splitlines()))
-            return
+        own = word(one, "name")
+        if name in (own, f"autogen-{own}", f"autogen-cronjob-{own}"):
+            return one
+    return None
 
 
 def hint(row: Row, world: ClusterCache) -> str:

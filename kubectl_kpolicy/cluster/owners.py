@@ -65,8 +65,7 @@ class Owners:
         uid, found = word(resource, "uid"), resource
         for _ in range(_LONGEST_CHAIN):
             obj = self._by_uid.get(uid)
-            owners = items(obj or {}, "metadata", "ownerReferences")
-            owner = next((one for one in owners if one.get("controller")), owners[0] if owners else None)  # fmt: skip
+            owner = _controller(obj or {})
             if owner is None:
                 break
             uid, found = word(owner, "uid"), owner
@@ -96,6 +95,30 @@ class Owners:
             obj = {**row.object, "metadata": metadata, "owner": owner}
             made.append(replace(row, cells={**row.cells, "owner": owner}, object=obj))
         return made
+
+
+async def chain(client: Client, obj: Object) -> list[str]:
+    """Return `Kind/name` of the owners of an object, from the outermost to itself; one that may not be read ends the way up."""
+    found, names = obj, [f"{word(obj, 'kind')}/{word(obj, 'metadata', 'name')}"]
+    place = word(obj, "metadata", "namespace")
+    discovery = Discovery(client)
+    try:
+        await discovery.refresh()
+        while len(names) < _LONGEST_CHAIN and (owner := _controller(found)) is not None:
+            names.insert(0, f"{word(owner, 'kind')}/{word(owner, 'name')}")
+            kind = discovery.find(*_kind(owner))
+            if kind is None:
+                break
+            found = await client.get(kind, word(owner, "name"), place if kind.namespaced else "")
+    except KubeError:
+        pass
+    return names
+
+
+def _controller(obj: Object) -> Object | None:
+    """Return the reference to the owner that controls an object, else to its first one."""
+    owners = items(obj, "metadata", "ownerReferences")
+    return next((one for one in owners if one.get("controller")), owners[0] if owners else None)
 
 
 def _kind(reference: Object) -> tuple[str, str]:

@@ -145,7 +145,7 @@ def _object(
     }
 
 
-def brief_message(row: Row, _now: datetime) -> str:
+def brief_message(row: Row, _now: datetime | None = None) -> str:
     """Return a message without the words with which the engine begins nearly every one of them."""
     text = row.text("message")
     head = next((one for one in _BEGINNINGS if text.startswith(one)), "")

@@ -13,7 +13,7 @@ from kubectl_kpolicy.cluster import explaining, violations
 from kubectl_kpolicy.cluster.details import hint, sections
 from kubectl_kpolicy.cluster.knowledge import known
 from kubectl_kpolicy.cluster.policies import LISTING as POLICIES
-from kubectl_kpolicy.cluster.subject import object_named, place_in_rows
+from kubectl_kpolicy.cluster.subject import place_in_rows
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.explanation import Reason
 from kubectl_kpolicy.output.fields import word
@@ -28,6 +28,7 @@ from kubectl_kpolicy.tui.widgets.frame import key_name
 from kubectl_kpolicy.tui.widgets.gauges import PulseView
 
 from .changes import sentence
+from .objects import fetched, title_of
 
 if TYPE_CHECKING:
     from kubectl_kpolicy.tui.app import Console
@@ -54,19 +55,7 @@ def describe(app: Console) -> None:
     """Show all values of the row."""
     if app.row is not None and app.view is not None:
         found = sections(app.row, app.view.state.listing, app.source.world, app.source.now())
-        app.push_screen(TextWindow(_title(app), text_of(found)))
-
-
-def _title(app: Console) -> str:
-    row = app.row
-    name = (row.text("resource") or row.text("name") or row.key) if row is not None else app.current
-    return plain(name).replace("[", r"\[")
-
-
-def show_yaml(app: Console) -> None:
-    """Show the object as YAML."""
-    if app.row is not None:
-        app.push_screen(TextWindow(_title(app), _harmless(yaml_text(app.row.object))))
+        app.push_screen(TextWindow(title_of(app), text_of(found)))
 
 
 def _harmless(text: str) -> str:
@@ -99,7 +88,7 @@ async def explain_object(app: Console, namespace: str, resource: str) -> None:
     world, now = app.source.world, app.source.now()
     place = namespace or app.settings.namespace
     try:
-        obj = await _fetched(app, place, resource)
+        obj = await fetched(app, place, resource)
         if obj is None:
             place, resource, found = _told(app, place, resource)
         else:
@@ -140,24 +129,6 @@ async def _asked(app: Console, obj: dict[str, object]) -> list[Reason]:
         await lookups.close()
 
 
-async def _fetched(app: Console, namespace: str, resource: str) -> dict[str, object] | None:
-    """Return the object from the cluster; None in a recording, or where it is gone or may not be read but reports tell of it.
-
-    Raises EngineError.
-    """
-    from kubectl_kpolicy.cluster.sources import LiveSource
-
-    if not isinstance(app.source, LiveSource):
-        return None
-    try:
-        return await object_named(app.source.client, namespace, resource)
-    except EngineError as error:
-        if place_in_rows(violations.all_rows(app.source.world), namespace, resource) is None:
-            raise
-        app.say(error.message, "yellow")
-        return None
-
-
 def show_help(app: Console) -> None:
     """Keys and words of this screen."""
     text = Text()
@@ -188,7 +159,7 @@ def menu(app: Console) -> None:
         if action is not None:
             await app.perform(action)
 
-    app.push_screen(Picker(f"Actions: {_title(app)}", choices), chosen)
+    app.push_screen(Picker(f"Actions: {title_of(app)}", choices), chosen)
 
 
 def show_log(app: Console) -> None:
