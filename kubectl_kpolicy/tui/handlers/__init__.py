@@ -20,6 +20,13 @@ def handle(app: Console, action: Action) -> Awaitable[Any] | None:
     return function_of("changes.ask")(action, app)
 
 
+async def call(handler: str, *given: Any) -> None:
+    """Do what a handler does that may take a while, without loading its module before."""
+    result = function_of(handler)(*given)
+    if result is not None:
+        await result
+
+
 @cache
 def function_of(handler: str) -> Callable[..., Awaitable[Any] | None]:
     """Return the function that `module.function` names; its module is loaded when it is first wanted."""

@@ -15,9 +15,8 @@ from kubectl_kpolicy.output.time_format import absolute, instant, length_of, spa
 from kubectl_kpolicy.tui.command_line import understand
 from kubectl_kpolicy.tui.themes import theme_name
 
-from . import choices
+from . import call, choices
 from .changes import sentence
-from .details import explain_object
 from .navigation import open_view, set_namespace
 
 if TYPE_CHECKING:
@@ -148,7 +147,7 @@ async def _run(app: Console, verb: str, word: str, rest: str) -> None:
         case "explain" if not word.strip():
             app.go("explain")
         case "explain":
-            await explain_object(app, *subject_of(word))
+            await call("details.explain_object", app, *subject_of(word))
         case _:
             _choose(app, verb, word)
 
