@@ -41,6 +41,8 @@ def _view(args: argparse.Namespace) -> int:
             table.add(f"{table_name}.{key}" if table_name == "tui" else f"context.NAME.{key}", str(value), text)  # fmt: skip
     for name, where in config.views().items():
         table.add(f"views.{name}", where, "saved view")
+    for name, line in config.aliases().items():
+        table.add(f"aliases.{name}", line, "word of the console's command line")
     for name, keys_of in config.keymap().items():
         table.add(f"keymap.{name}", ", ".join(keys_of), "keys of an action")
     sys.stdout.write(table.text())

@@ -82,6 +82,7 @@ def settings_of(asked: ConsoleRequest) -> dict[str, Any]:
         "color": config.context(context, "color"),
         "favourites": tuple(config.context(context, "favourites")),
         "keymap": config.keymap(),
+        "aliases": config.aliases(),
         "views": config.views(),
     }
 

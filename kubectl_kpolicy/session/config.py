@@ -47,7 +47,7 @@ SETTINGS: Final[dict[str, dict[str, tuple[type, Any, str]]]] = {
 }  # fmt: skip
 """Keys by table: type, default and what they are for."""
 
-_OPEN: Final = {"views": str, "keymap": (str, list)}
+_OPEN: Final = {"aliases": str, "views": str, "keymap": (str, list)}
 PRODUCTION: Final = ("prod", "live")
 """What the name of a context holds when it is taken for production without a word in the configuration."""
 
@@ -64,6 +64,9 @@ favourites = ["payments", "search"]
 
 [views]
 mine = "violations: sev>=high ns=payments"
+
+[aliases]
+crit = "violations sev=critical"
 
 [keymap]
 # request = ["r"]
@@ -107,6 +110,10 @@ class Config:
     def views(self) -> dict[str, str]:
         """Return saved filters by name."""
         return dict(self.values.get("views", {}))
+
+    def aliases(self) -> dict[str, str]:
+        """Return words of the console's command line, each with the line that it stands for."""
+        return dict(self.values.get("aliases", {}))
 
     def keymap(self) -> dict[str, list[str]]:
         """Return keys by action id."""

@@ -45,6 +45,34 @@ def save_columns(
     return True
 
 
+# Lines that were given after `:`, for the next sitting. They hold names of objects and people, so nobody else may read them.
+
+
+def lines_path(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the file they are kept in."""
+    return columns_path(environment).with_name("lines.json")
+
+
+def load_lines(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """Return the lines; none where nothing can be read."""
+    try:
+        found = orjson.loads(lines_path(environment).read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return []
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+
+
+def save_lines(lines: Sequence[str], environment: Mapping[str, str] = os.environ) -> None:
+    """Keep the lines; a place that cannot be written to is no reason to complain at the end."""
+    path = lines_path(environment)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        path.write_bytes(orjson.dumps(list(lines)))
+    except OSError:
+        return
+
+
 # What was there when the console was closed last, by context, so that it can say what is new. Only keys of rows are kept.
 
 _MOST = 200_000

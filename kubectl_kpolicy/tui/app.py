@@ -24,12 +24,13 @@ from kubectl_kpolicy.session.identity import Identity, KnownRights
 from . import chrome
 from .command_line import Everything
 from .commands import is_told, line_of
+from .completing import CommandHistory
 from .explaining import ExplainView
 from .handlers import handle
 from .handlers.input_line import Form, changed, done, follow_labels, typed
 from .handlers.jump import open_door
 from .handlers.navigation import History, Place
-from .modals.reveal import Secret
+from .modals.reveal import pictured
 from .themes import THEMES, AsciiLines, theme_name
 from .views import ListView, Pace, list_view
 from .widgets.detail import Detail
@@ -92,6 +93,7 @@ class Console(App[str]):
         self.read_only = settings.read_only
         self.history = History()
         self.command_log: list[str] = []
+        self.lines = CommandHistory()
         self.explained: Row | None = None
         self.current = settings.screen if settings.screen in SCREENS else "violations"
         self.said: tuple[str, str] = ("", "")
@@ -288,15 +290,8 @@ class Console(App[str]):
 
     def export_screenshot(self, *, title: str | None = None, simplify: bool = False) -> str:
         """Return a picture of the screen; codes are dots in it, whatever the screen shows."""
-        secrets = list(self.screen.query(Secret))
-        for secret in secrets:
-            secret.is_pictured = True
-            secret.refresh(layout=False)
-        picture = super().export_screenshot(title=title, simplify=simplify)
-        for secret in secrets:
-            secret.is_pictured = False
-            secret.refresh(layout=False)
-        return picture
+        with pictured(self.screen):
+            return super().export_screenshot(title=title, simplify=simplify)
 
     def say(self, text: str, role: str = "") -> None:
         """Show a sentence beside the crumbs until something else is said; a long one as a note over the screen."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
@@ -14,12 +15,25 @@ from kubectl_kpolicy.actions.screens import LISTINGS, SCREENS, listing_named
 from .handlers.navigation import open_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from .app import Console
 
 _EXTRA = {"q": "quit", "q!": "quit", "quit": "quit", "exit": "quit", "help": "help", "h": "help"}
-_VERBS = ("ns", "view", "theme", "write", "readonly", "ctx", "explain", "at", "save")
+COMMAND_WORDS = {
+    "ns": "a namespace, or all",
+    "view": "a saved view",
+    "theme": "colours",
+    "write": "unlock changes for 15 minutes",
+    "readonly": "lock changes",
+    "ctx": "another context of the kubeconfig",
+    "explain": "why policies decide so about KIND/NAME",
+    "at": "an instant of a recording",
+    "save": "keep what is shown as a view",
+}
+"""The words of the command line that are no screens, with what follows or happens."""
+
+VERBS = tuple(COMMAND_WORDS)
 
 
 @record
@@ -32,19 +46,21 @@ class Command:
     problem: str = ""
 
 
-def understand(line: str) -> Command:
-    """Return what a line means."""
+def understand(line: str, aliases: Mapping[str, str] = MappingProxyType({})) -> Command:
+    """Return what a line means; `aliases` are words of somebody's own, each for the beginning of a line."""
     first, _, rest = line.strip().partition(" ")
+    if first in aliases:
+        first, _, rest = f"{aliases[first].removeprefix(':')} {rest}".strip().partition(" ")
     name = first.lower()
     if name in _EXTRA:
         return Command(_EXTRA[name])
-    if name in _VERBS:
+    if name in VERBS:
         return Command(name, rest.strip())
     if name == "pulse":
         return Command("go", "pulse")
     listing = listing_named(name)
     if listing is None:
-        return Command("", name, problem=_unknown(name))
+        return Command("", name, problem=_unknown(name, aliases))
     return Command("go", listing.noun, _filter(rest.strip()))
 
 
@@ -57,8 +73,8 @@ def _filter(rest: str) -> str:
     return rest
 
 
-def _unknown(name: str) -> str:
-    words = [*_VERBS, *_EXTRA, *SCREENS, *(alias for one in LISTINGS.values() for alias in one.aliases)]  # fmt: skip
+def _unknown(name: str, aliases: Iterable[str]) -> str:
+    words = [*aliases, *VERBS, *_EXTRA, *SCREENS, *(alias for one in LISTINGS.values() for alias in one.aliases)]  # fmt: skip
     near = get_close_matches(name, words, 1)
     return f"`{name}` is no screen" + (f"; did you mean `{near[0]}`?" if near else "; ? lists them")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Settings:
     """Everything that flags and the configuration decide.
 
-    `keymap` are keys by action id, `views` are saved filters by name (`noun: filter`), `favourites` are namespaces 1 to 9,
+    `keymap` are keys by action id, `aliases` are words of the command line, `views` are saved filters by name (`noun: filter`), `favourites` are namespaces 1 to 9,
     `columns` the columns chosen by screen or view, `color` that of the header,
     `detail` the part of the width that details take beside a list, in percent,
     `past` the numbers of earlier sittings.
@@ -33,6 +33,7 @@ class Settings:
     where: str = ""
     favourites: Sequence[str] = ()
     keymap: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
     views: MutableMapping[str, str] = field(default_factory=dict)
     columns: MutableMapping[str, tuple[str, ...]] = field(default_factory=dict)
     color: str = ""

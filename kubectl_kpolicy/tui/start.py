@@ -23,9 +23,10 @@ from kubectl_kpolicy.cluster.violations import all_rows
 from kubectl_kpolicy.grants.form import GrantForm
 from kubectl_kpolicy.output.time_format import instant
 from kubectl_kpolicy.session.cluster import ClusterFlags, access_of
-from kubectl_kpolicy.session.kept import load_columns, load_seen, save_seen
+from kubectl_kpolicy.session.kept import load_columns, load_lines, load_seen, save_lines, save_seen
 
 from .app import Console
+from .completing import CommandHistory
 from .serving import end_with_server, is_served
 from .settings import Settings
 
@@ -123,6 +124,7 @@ async def _run(flags: ConsoleRequest, settings: Settings) -> tuple[str, str] | N
         settings, seen=load_seen(settings.context), past=load_samples(settings.context)
     )
     console = Console(source, settings, doer=ActionExecutor(client, source.now, world=source.world))
+    console.lines = CommandHistory(load_lines())
     console.identify = _identifying(console, client)
     console.contexts = partial(_contexts, flags)
     with ExitStack() as stack:
@@ -132,6 +134,7 @@ async def _run(flags: ConsoleRequest, settings: Settings) -> tuple[str, str] | N
             chosen = await console.run_async()
         finally:
             await client.close()
+    save_lines(console.lines.lines)
     save_seen(settings.context, (row.key for row in all_rows(source.world)))
     console.sample()
     save_samples(settings.context, console.past)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from engine.errors import EngineError
 from kubectl_kpolicy.actions.registry import Danger
 from kubectl_kpolicy.cluster import explaining, violations
@@ -19,7 +17,9 @@ from kubectl_kpolicy.output.explanation import Reason
 from kubectl_kpolicy.output.fields import word
 from kubectl_kpolicy.output.structured import yaml_text
 from kubectl_kpolicy.output.time_format import absolute
+from kubectl_kpolicy.tui.command_line import COMMAND_WORDS
 from kubectl_kpolicy.tui.explaining import ExplainView
+from kubectl_kpolicy.tui.modals.help import HelpEntry, HelpWindow
 from kubectl_kpolicy.tui.modals.picker import Choice, Picker
 from kubectl_kpolicy.tui.modals.texts import TextWindow
 from kubectl_kpolicy.tui.state import Heading
@@ -131,18 +131,17 @@ async def _asked(app: Console, obj: dict[str, object]) -> list[Reason]:
 
 def show_help(app: Console) -> None:
     """Keys and words of this screen."""
-    text = Text()
-    for title, actions in (
-        (f"on {app.current}", [one for one in app.registry.on(app.current) if one.screens]),
-        ("everywhere", [one for one in app.registry.on(app.current) if not one.screens]),
-    ):
-        text.append(f"\n{title}\n", "bold")
-        for action in actions:
-            keys = " ".join(key_name(key) for key in app.registry.keys(action))
-            danger = _DANGERS[action.danger]
-            text.append(f"{keys:>12}  ", "bold")
-            text.append(f"{action.title}: {action.help}" + (f" ({danger})" if danger else "") + "\n")  # fmt: skip
-    app.push_screen(TextWindow(f"Help: {app.current}", text))
+    found = []
+    for action in app.registry.on(app.current):
+        keys = " ".join(key_name(key) for key in app.registry.keys(action))
+        danger = _DANGERS[action.danger]
+        text = action.help + (f" ({danger})" if danger else "")
+        found.append(HelpEntry(keys, action.title, text, f"on {app.current}" if action.screens else "everywhere"))  # fmt: skip
+    found += [
+        HelpEntry(f":{word}", text, "", "command line") for word, text in COMMAND_WORDS.items()
+    ]
+    found += [HelpEntry(f":{name}", plain(line), "", "command line") for name, line in app.settings.aliases.items()]  # fmt: skip
+    app.push_screen(HelpWindow(f"Help: {app.current}", found))
 
 
 def menu(app: Console) -> None:

@@ -13,7 +13,9 @@ from kubectl_kpolicy.cluster.subject import subject_of
 from kubectl_kpolicy.filter import FilterError
 from kubectl_kpolicy.output.time_format import absolute, instant, length_of, span
 from kubectl_kpolicy.tui.command_line import understand
+from kubectl_kpolicy.tui.completing import completions, line_text, said_of, suggestion
 from kubectl_kpolicy.tui.themes import theme_name
+from kubectl_kpolicy.tui.widgets.entry import Entry
 
 from . import call, choices
 from .changes import sentence
@@ -29,11 +31,18 @@ if TYPE_CHECKING:
 UNLOCKED_FOR = 15 * 60
 
 
+_ASKS = {
+    "/": "text, /regex/, !not, sev>=high, age<1h",
+    ":": "screen, ns NAME, ctx NAME, view NAME, save NAME, theme NAME, at TIME, write; tab completes, ↑ goes back",
+}
+
+
 def _open(app: Console, mark: str, text: str = "") -> None:
     line = app.query_one("#line", Input)
     line.add_class("-open")
-    line.placeholder = "text, /regex/, !not, sev>=high, age<1h" if mark == "/" else "screen, ns NAME, ctx NAME, view NAME, save NAME, theme NAME, at TIME, write"  # fmt: skip
+    line.placeholder = _ASKS[mark]
     line.value = mark + text
+    app.lines.rest()
     app.screen.set_focus(line)
     line.action_end()
 
@@ -96,11 +105,52 @@ async def typed(app: Console, field: Input, event: Key) -> bool:
             app.screen.entered(field)
     elif event.is_printable and event.character:
         field.insert_text_at_cursor(event.character)
+        _suggest(app, field)
     elif event.key in edits:
         getattr(field, f"action_{edits[event.key]}")()
+        _suggest(app, field)
     else:
-        return False
+        return _recalled(app, field, event.key)
     return True
+
+
+def _suggest(app: Console, field: Input) -> None:
+    """Show behind the cursor what the line is likely to become; the arrow to the right takes it."""
+    text = line_text(field.value)
+    if text is None or not isinstance(field, Entry):
+        return
+    app.lines.rest()
+    found = suggestion(app, text)
+    field.suggest(f":{found}" if found else "")
+
+
+def _recalled(app: Console, field: Input, key: str) -> bool:
+    """Complete the line, or go back and forth in the lines before; tell whether the key meant that."""
+    text = line_text(field.value)
+    if text is None or key not in ("tab", "shift+tab", "up", "down"):
+        return False
+    if key in ("up", "down"):
+        found = app.lines.step(-1 if key == "up" else 1, text)
+    else:
+        found = _completed(app, text, 1 if key == "tab" else -1)
+    if found is not None:
+        field.value = f":{found}"
+        field.action_end()
+    return True
+
+
+def _completed(app: Console, text: str, by: int) -> str | None:
+    """Return the line with its last word completed; pressed again, with the next completion. None where nothing fits."""
+    before, index = app.lines.offered
+    if not (before and text == before[index]):
+        before, index = completions(app, text), -1 if by > 0 else 0
+    if not before:
+        app.say(f"nothing begins with `{text.rpartition(' ')[2]}`", "yellow")
+        return None
+    index = (index + by) % len(before)
+    app.lines.offered = (before, index)
+    app.say(said_of(before, index) if len(before) > 1 else "")
+    return before[index]
 
 
 async def done(app: Console) -> None:
@@ -111,12 +161,13 @@ async def done(app: Console) -> None:
         close_line(app)
         return
     close_line(app)
+    app.lines.add(text.removeprefix(":"))
     await run_line(app, text.removeprefix(":"))
 
 
 async def run_line(app: Console, text: str) -> None:
     """Do what a command line says; what cannot be understood is said."""
-    command = understand(text)
+    command = understand(text, app.settings.aliases)
     if command.problem:
         app.say(command.problem, "yellow")
         return

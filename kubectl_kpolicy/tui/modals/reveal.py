@@ -5,15 +5,18 @@ The code is drawn by a widget that draws dots whenever the console makes a pictu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from textual.app import ComposeResult
 
 SHOWN_FOR = 5
@@ -45,6 +48,23 @@ class Secret(Widget):
     def forget(self) -> None:
         """Keep nothing."""
         self._text = ""
+
+
+@contextmanager
+def pictured(shown: Screen[Any]) -> Iterator[None]:
+    """Let every secret on a screen draw dots while a picture of it is made."""
+    secrets = list(shown.query(Secret))
+    _picture(secrets, is_pictured=True)
+    try:
+        yield
+    finally:
+        _picture(secrets, is_pictured=False)
+
+
+def _picture(secrets: Iterable[Secret], *, is_pictured: bool) -> None:
+    for secret in secrets:
+        secret.is_pictured = is_pictured
+        secret.refresh(layout=False)
 
 
 class Reveal(ModalScreen[bool]):

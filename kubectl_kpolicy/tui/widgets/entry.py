@@ -11,6 +11,10 @@ _UNSEEN = "\N{REPLACEMENT CHARACTER}"
 class Entry(Input):
     """Textual's field draws its value as it is, control characters included; this one draws a sign in place of each of them."""
 
+    def suggest(self, value: str) -> None:
+        """Show behind the cursor how the value may go on, until it changes; the arrow to the right takes it."""
+        self._suggestion = value
+
     @property
     def _value(self) -> Text:
         """Return what is drawn, one character for each of the value, so that the cursor stays where it belongs."""

@@ -24,10 +24,12 @@ from .stage import (
     console,
     drawn,
     key_event,
+    lines_of,
     on_stage,
     press,
     settled,
     text_of,
+    window_of,
 )
 
 
@@ -199,11 +201,35 @@ def test_explaining_shows_policy_rule_and_exceptions() -> None:
 
 def test_help_lists_every_key_of_the_screen() -> None:
     async def look(app, _pilot) -> None:
-        text = app.screen._text.plain
+        text = text_of(app)
         for action in app.registry.on("violations"):
             assert action.title in text
 
+    on_stage(look, keys=("question_mark",), size=(140, 120))
+
+
+def test_help_has_two_columns_and_keeps_what_has_all_typed_words() -> None:
+    async def look(app, pilot) -> None:
+        assert any("Request" in line and "Sort by" in line for line in lines_of(app))
+        await press(pilot, *"sort newest")
+        found = window_of(app)
+        assert "Sort by the" not in found
+        assert "newest first" in found
+        await press(pilot, *"zz")
+        assert "nothing here has `sort newestzz`" in window_of(app)
+        await press(pilot, "escape")
+        assert not app.screen.query(".window")
+
     on_stage(look, keys=("question_mark",))
+
+
+def test_help_tells_the_words_of_the_command_line_and_those_of_ones_own() -> None:
+    async def look(app, pilot) -> None:
+        await press(pilot, *"command line")
+        assert ":readonly" in window_of(app)
+        assert "violations sev=critical" in window_of(app)
+
+    on_stage(look, console(aliases={"crit": "violations sev=critical"}), keys=("question_mark",))
 
 
 @pytest.mark.parametrize("screen", SCREENS)

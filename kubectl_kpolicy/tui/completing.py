@@ -1,0 +1,136 @@
+"""What a line after `:` may go on with: words of commands, what there is for each to name, and lines that were given before.
+
+Knows no widgets. A line is completed word by word (`completions`); what is suggested behind the cursor is the last line that began
+so, or else the first completion.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubectl_kpolicy.actions.screens import LISTINGS, SCREENS, listing_named
+
+from .command_line import VERBS
+from .themes import SHORT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .app import Console
+
+_MOST = 200
+_PLACES = 500
+_RECENT = 100
+
+
+class CommandHistory:
+    """The lines that were given after `:`, the last one at the end, each once."""
+
+    def __init__(self, lines: Iterable[str] = ()) -> None:
+        self.lines: list[str] = list(lines)[-_MOST:]
+        self.offered: tuple[list[str], int] = ([], 0)
+        """The completions that the line has gone through, and which of them stands there."""
+        self._at: int | None = None
+        self._typed = ""
+
+    def __repr__(self) -> str:
+        return f"<CommandHistory {len(self.lines)}>"
+
+    def add(self, line: str) -> None:
+        """Note a line; the next look back begins behind it."""
+        text = line.strip()
+        if text:
+            self.lines = [*(one for one in self.lines if one != text), text][-_MOST:]
+        self.rest()
+
+    def rest(self) -> None:
+        """Begin anew with the next look back."""
+        self._at = None
+
+    def step(self, by: int, typed: str) -> str | None:
+        """Return the line before (-1) or after (1) that begins as what was typed; None where there is none further."""
+        if self._at is None:
+            self._at, self._typed = len(self.lines), typed
+        at = self._at + by
+        while 0 <= at < len(self.lines):
+            if self.lines[at].startswith(self._typed):
+                self._at = at
+                return self.lines[at]
+            at += by
+        if by > 0 and self._at < len(self.lines):
+            self._at = len(self.lines)
+            return self._typed
+        return None
+
+    def last(self, typed: str) -> str:
+        """Return the last line that begins as what was typed and goes on, empty for none."""
+        return next((one for one in reversed(self.lines) if one.startswith(typed) and one != typed), "")  # fmt: skip
+
+
+def suggestion(app: Console, line: str) -> str:
+    """Return the whole line that is likely meant, empty where nothing was typed or nothing fits."""
+    if not line.strip():
+        return ""
+    found = app.lines.last(line) or next(iter(completions(app, line)), "")
+    return found if found != line else ""
+
+
+def completions(app: Console, line: str) -> list[str]:
+    """Return the lines that one more word makes of this one, the most likely first."""
+    head, space, word = line.rpartition(" ")
+    words = _seconds(app, head.strip()) if space else _firsts(app)
+    lowered = word.lower()
+    return [f"{head}{space}{one}" for one in dict.fromkeys(words) if one.lower().startswith(lowered)]  # fmt: skip
+
+
+def _firsts(app: Console) -> list[str]:
+    aliases = (alias for one in LISTINGS.values() for alias in one.aliases)
+    return [*SCREENS, *app.settings.aliases, *VERBS, "help", "quit", *aliases]
+
+
+def _seconds(app: Console, verb: str) -> Sequence[str]:
+    """Return what may stand behind a verb or a screen; nothing behind more than that."""
+    match verb:
+        case "ns":
+            return ["all", *namespaces_seen(app)]
+        case "ctx":
+            return app.contexts()
+        case "view":
+            return list(app.settings.views)
+        case "theme":
+            return list(SHORT)
+        case "at":
+            return ["start", "end"]
+        case "explain":
+            return _objects(app)
+    return namespaces_seen(app) if listing_named(verb) is not None else ()
+
+
+def namespaces_seen(app: Console) -> list[str]:
+    """Return the favourites, and the namespaces that rows of the screens so far are in."""
+    world, now = app.source.world, app.source.now()
+    rows = (row for view in app.views.values() for row in view.state.rows(world, now))
+    found = {row.text("namespace") for row in rows} - {""}
+    return [*app.settings.favourites, *sorted(found - set(app.settings.favourites))]
+
+
+def _objects(app: Console) -> list[str]:
+    """Return the objects that reports tell of, as `:explain` takes them."""
+    from kubectl_kpolicy.cluster.violations import rows_by_object
+
+    places = list(rows_by_object(app.source.world))[:_PLACES]
+    return ["/".join(filter(None, place)) for place in places]
+
+
+# What the line does with it: a suggestion behind the cursor, tab for the next completion, arrows for lines before and after.
+
+
+def line_text(value: str) -> str | None:
+    """Return what stands after `:` in the line, None where it is no command."""
+    return value[1:] if value.startswith(":") else None
+
+
+def said_of(choices: Sequence[str], index: int) -> str:
+    """Return the last words of completions, the one that was taken in brackets, as a sentence for the frame."""
+    words = [one.rpartition(" ")[2] for one in choices[:_RECENT]]
+    return "  ".join(f"[{one}]" if at == index else one for at, one in enumerate(words))
