@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 _AT = re.compile(r"rule [^\s\[\]]+(?:\[(?P<index>\d+)\])? failed at path (?P<path>/\S*)")
 _PLAIN_KEY = re.compile(r"\{\{\s*request\.object\.([\w.]+)\s*(?:\|\|[^}]*)?\}\}")
 _SEEN = re.compile(r"\b(?:object|variables\.object)\.([A-Za-z_][\w.]*\w)")
-_WRAPPINGS = {"autogen-cronjob-": ("spec", "jobTemplate", "spec", "template"), "autogen-": ("spec", "template")}  # fmt: skip
+_WRAPPINGS = {
+    "autogen-cronjob-": ("spec", "jobTemplate", "spec", "template"),
+    "autogen-": ("spec", "template"),
+}
 _LONGEST = 120
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -52,7 +55,10 @@ class Objection:
 
 def objections(obj: Object, world: ClusterCache) -> list[Objection]:
     """Return what the failing results about an object object to, as far as a place in it can be told."""
-    place = word(obj, "metadata", "namespace"), f"{word(obj, 'kind')}/{word(obj, 'metadata', 'name')}"  # fmt: skip
+    place = (
+        word(obj, "metadata", "namespace"),
+        f"{word(obj, 'kind')}/{word(obj, 'metadata', 'name')}",
+    )
     found: dict[tuple[Path, str], Objection] = {}
     for row in rows_by_object(world).get(place, ()):
         if is_failure(row):
@@ -167,14 +173,21 @@ def _seen(obj: Object, path: Path) -> tuple[Path, Any]:
 
 def shown_object(obj: Object) -> Object:
     """Return an object as it is shown: without who manages which field, and with the values of a Secret hidden."""
-    metadata = {key: value for key, value in part(obj, "metadata").items() if key != "managedFields"}  # fmt: skip
+    metadata = {
+        key: value for key, value in part(obj, "metadata").items() if key != "managedFields"
+    }
     if _APPLIED in part(metadata, "annotations"):
-        metadata["annotations"] = {key: value for key, value in metadata["annotations"].items() if key != _APPLIED}  # fmt: skip
+        metadata["annotations"] = {
+            key: value for key, value in metadata["annotations"].items() if key != _APPLIED
+        }
     made = {**obj, "metadata": metadata}
     if obj.get("kind") == "Secret":
         for name in ("data", "stringData"):
             if name in obj:
-                made[name] = {key: f"(hidden, {len(str(value))} characters)" for key, value in part(obj, name).items()}  # fmt: skip
+                made[name] = {
+                    key: f"(hidden, {len(str(value))} characters)"
+                    for key, value in part(obj, name).items()
+                }
     return made
 
 

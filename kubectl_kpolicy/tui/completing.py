@@ -64,7 +64,9 @@ class CommandHistory:
 
     def last(self, typed: str) -> str:
         """Return the last line that begins as what was typed and goes on, empty for none."""
-        return next((one for one in reversed(self.lines) if one.startswith(typed) and one != typed), "")  # fmt: skip
+        return next(
+            (one for one in reversed(self.lines) if one.startswith(typed) and one != typed), ""
+        )
 
 
 def suggestion(app: Console, line: str) -> str:
@@ -80,7 +82,9 @@ def completions(app: Console, line: str) -> list[str]:
     head, space, word = line.rpartition(" ")
     words = _seconds(app, head.strip()) if space else _firsts(app)
     lowered = word.lower()
-    return [f"{head}{space}{one}" for one in dict.fromkeys(words) if one.lower().startswith(lowered)]  # fmt: skip
+    return [
+        f"{head}{space}{one}" for one in dict.fromkeys(words) if one.lower().startswith(lowered)
+    ]
 
 
 def _firsts(app: Console) -> list[str]:

@@ -100,7 +100,10 @@ def columns(entries: Sequence[HelpEntry], *, told: bool) -> Table:
     table = Table.grid(expand=True, padding=(0, 1))
     table.add_column(ratio=1)
     table.add_column(ratio=1)
-    table.add_row(_column(entries[:half], "", told=told), _column(entries[half:], _heading(entries[:half]), told=told))  # fmt: skip
+    table.add_row(
+        _column(entries[:half], "", told=told),
+        _column(entries[half:], _heading(entries[:half]), told=told),
+    )
     return table
 
 

@@ -18,10 +18,19 @@ def value(app) -> str:
 
 @pytest.mark.parametrize(
     ("line", "first"),
-    [("gr", "grants"), ("exc", "exceptions"), ("ns pay", "ns payments"), ("theme cvd-l", "theme cvd-light"), ("view mi", "view mine"),
-     ("ctx pr", "ctx prod-eu"), ("explain payments/Dep", "explain payments/Deployment/web"), ("v led", "v ledger"), ("at st", "at start"),
-     ("cri", "crit")],
-)  # fmt: skip
+    [
+        ("gr", "grants"),
+        ("exc", "exceptions"),
+        ("ns pay", "ns payments"),
+        ("theme cvd-l", "theme cvd-light"),
+        ("view mi", "view mine"),
+        ("ctx pr", "ctx prod-eu"),
+        ("explain payments/Dep", "explain payments/Deployment/web"),
+        ("v led", "v ledger"),
+        ("at st", "at start"),
+        ("cri", "crit"),
+    ],
+)
 def test_a_word_is_completed_by_what_there_is_for_it_to_name(line: str, first: str) -> None:
     async def look(app, _pilot) -> None:
         app.contexts = lambda: ["prod-eu", "test"]

@@ -29,13 +29,21 @@ def rule(name: str, **validate: Any) -> dict[str, Any]:
 
 def pod(**spec: Any) -> dict[str, Any]:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1", "controller": True}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {**meta("web", "payments"), "managedFields": [{}], "ownerReferences": [owner]},
-            "spec": {"hostPID": True, "containers": [{"name": "a", "image": "a:1"}], **spec}}  # fmt: skip
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**meta("web", "payments"), "managedFields": [{}], "ownerReferences": [owner]},
+        "spec": {"hostPID": True, "containers": [{"name": "a", "image": "a:1"}], **spec},
+    }
 
 
 def replica_set() -> dict[str, Any]:
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "controller": True}
-    return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {**meta("web-1", "payments"), "ownerReferences": [owner]}}  # fmt: skip
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {**meta("web-1", "payments"), "ownerReferences": [owner]},
+    }
 
 
 def there() -> ClusterCache:
@@ -44,7 +52,12 @@ def there() -> ClusterCache:
         result("policy-team", "team", "pass", "low", "fine"),
     )
     wanted = {"spec": {"=(hostPID)": False}}
-    return world({"reports": [report("Pod", "web", "payments", *found)], "clusterpolicies": [rule("host-pid", pattern=wanted)]})  # fmt: skip
+    return world(
+        {
+            "reports": [report("Pod", "web", "payments", *found)],
+            "clusterpolicies": [rule("host-pid", pattern=wanted)],
+        }
+    )
 
 
 class Live(Stage, LiveSource):
@@ -56,7 +69,9 @@ class Live(Stage, LiveSource):
 def marks(obj: dict[str, Any], message: str, name: str, **validate: Any) -> dict[str, str]:
     """Return the objections to an object by the line that they stand at."""
     own = name.removeprefix("autogen-")
-    found = report(obj["kind"], "web", "payments", result(f"policy-{own}", name, "fail", "high", message))  # fmt: skip
+    found = report(
+        obj["kind"], "web", "payments", result(f"policy-{own}", name, "fail", "high", message)
+    )
     cache = world({"reports": [found], "clusterpolicies": [rule(own, **validate)]})
     return {line.strip(): mark for line, mark in marked(obj, objections(obj, cache)) if mark}
 
@@ -93,8 +108,12 @@ def test_an_object_that_is_gone_or_not_recorded_is_said_to_be_so() -> None:
 def test_what_is_missing_is_marked_where_it_would_stand_and_rules_for_controllers_are_understood() -> (
     None
 ):
-    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta("web", "payments"),
-                  "spec": {"template": {"spec": {"containers": [{"name": "a"}]}}}}  # fmt: skip
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": meta("web", "payments"),
+        "spec": {"template": {"spec": {"containers": [{"name": "a"}]}}},
+    }
     pattern = {"spec": {"containers": [{"securityContext": {"runAsNonRoot": True}}]}}
 
     found = marks(deployment, NON_ROOT, "autogen-non-root", pattern=pattern)
@@ -105,17 +124,28 @@ def test_what_is_missing_is_marked_where_it_would_stand_and_rules_for_controller
 
 
 def test_conditions_that_deny_and_expressions_mark_the_paths_that_they_look_at() -> None:
-    condition = {"key": "{{ request.object.spec.hostPID || `false` }}", "operator": "Equals", "value": True}  # fmt: skip
+    condition = {
+        "key": "{{ request.object.spec.hostPID || `false` }}",
+        "operator": "Equals",
+        "value": True,
+    }
     denied = marks(pod(), "no", "deny", deny={"conditions": {"any": [condition]}})
     expressions = [{"expression": "object.spec.hostPID == false", "message": "no"}]
     said = marks(pod(), "no", "cel", cel={"expressions": expressions})
 
     assert denied == {"hostPID: true": "<- policy-deny/deny: want not Equals true, got true"}
-    assert said == {"hostPID: true": "<- policy-cel/cel: want object.spec.hostPID == false, got true"}  # fmt: skip
+    assert said == {
+        "hostPID: true": "<- policy-cel/cel: want object.spec.hostPID == false, got true"
+    }
 
 
 def test_values_of_a_secret_are_never_shown() -> None:
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta("s", "a"), "data": {"key": "c2VjcmV0"}}  # fmt: skip
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": meta("s", "a"),
+        "data": {"key": "c2VjcmV0"},
+    }
     secret["metadata"]["annotations"] = {
         "kubectl.kubernetes.io/last-applied-configuration": "c2VjcmV0"
     }

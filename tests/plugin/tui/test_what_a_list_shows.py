@@ -27,7 +27,11 @@ NORMAL = (120, 34)
 
 def of_pods(count: int) -> dict:
     found = (result("require-run-as-nonroot", "autogen-run-as-non-root", "fail", "critical", ROOT),)
-    return {"reports": [report("Pod", f"web-with-a-long-name-{n}", "payments", *found) for n in range(count)]}  # fmt: skip
+    return {
+        "reports": [
+            report("Pod", f"web-with-a-long-name-{n}", "payments", *found) for n in range(count)
+        ]
+    }
 
 
 def test_a_message_begins_in_the_list_with_what_is_wrong_and_stands_whole_below_it() -> None:
