@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.lang.gotext import compact_json
 from engine.lang.pattern.anchors import parse_key
+from engine.lang.yaml import load_all
 from engine.record import record
 from kubectl_kpolicy.output.cells import mark_of, plain
 from kubectl_kpolicy.output.fields import items, part, word
@@ -194,26 +195,12 @@ def shown_object(obj: Object) -> Object:
 def marked(obj: Object, found: Sequence[Objection]) -> Iterator[tuple[str, str]]:
     """Yield the lines of an object as YAML, each with the objections to it, empty for none."""
     text = yaml_text(obj)
+    read = load_all(text)[0]
     marks: dict[int, list[str]] = {}
     for one in found:
-        marks.setdefault(_line(text, one.path), []).append(str(one))
-    for number, line in enumerate(text.splitlines()):
+        marks.setdefault(read.line_of(one.path), []).append(str(one))
+    for number, line in enumerate(text.splitlines(), 1):
         yield plain(line), "; ".join(marks.get(number, ()))
-
-
-def _line(text: str, path: Path) -> int:
-    """Return the line at which what a path leads to begins; that of its key where it has one."""
-    import yaml
-
-    node, line = yaml.compose(text, Loader=yaml.CSafeLoader), 0
-    for step in path:
-        if isinstance(node, yaml.MappingNode):
-            key, node = next(pair for pair in node.value if pair[0].value == str(step))
-            line = key.start_mark.line
-        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int):
-            node = node.value[step]
-            line = node.start_mark.line
-    return line
 
 
 # Who owns the object, and which policies speak of it, as trees in comments above it.
