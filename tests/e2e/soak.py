@@ -175,7 +175,10 @@ class Soak:
         self.seen.done["admissions"] += 1
         if is_bad and not said:
             self.seen.wrong.append("a bad Pod was let in")
-        elif bool(said) is not is_bad or (is_bad and "no host PID" not in said):
+        elif is_bad and "no host PID" not in said:
+            # refused, though nobody could be asked
+            self.seen.problems[said[:120]] += 1
+        elif bool(said) is not is_bad:
             self.seen.wrong.append(f"{'bad' if is_bad else 'good'}: {said[:200]}")
 
     async def _becomes(self, obj: dict[str, Any], *, refused: bool, what: str) -> None:
