@@ -83,7 +83,7 @@ class LoopContext:
     @property
     def policies(self) -> Mapping[str, Policy]:
         """The policies in force now, by key."""
-        return {key: one.policy for key, one in self.snapshot.compiled.items()}
+        return self.snapshot.by_key
 
     def inputs(self, seed: str, now: datetime | None = None) -> Inputs:
         """Return the inputs of an evaluation whose chance follows from `seed`."""

@@ -8,6 +8,7 @@ its content; a changed policy that does not compile leaves its last working form
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from controllers.store.exceptions import (
@@ -30,7 +31,7 @@ from engine.exceptions import CompiledException, compile_exception
 from engine.grants.cause import granted_by
 from engine.model.policy import CEL_KEY
 
-from .webhook_routes import WebhookRoutes, build_routes
+from .webhook_routes import Sorting, WebhookRoutes, build_routes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from engine.model.policy import CelException
 
     Compiled = CompiledException | CompiledCelException
+    _Named = dict[str | tuple[str, str], dict[str, tuple[str, Compiled]]]
+    """Exceptions with their digests by their own names, by the key of a policy or its name and kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class BrokenException:
     references: frozenset[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Snapshot:
     """All policies of one instant.
 
@@ -81,7 +84,12 @@ class Snapshot:
         """The policies that are in force, by key."""
         return tuple(self.compiled[key].policy for key in sorted(self.compiled))
 
-    @property
+    @cached_property
+    def by_key(self) -> Mapping[str, Policy]:
+        """The policies that are in force, by what tells each from all others."""
+        return {key: one.policy for key, one in self.compiled.items()}
+
+    @cached_property
     def exceptions_by_key(self) -> dict[str, PolicyException | CelException]:
         """The exceptions that count, of both groups."""
         found: dict[str, PolicyException | CelException] = {
@@ -111,6 +119,7 @@ class PolicyCache:
         self._known: dict[str, _Known] = {}
         self._native: set[str] = set()
         self._narrowed: dict[str, tuple[CompiledPolicy, CompiledPolicy]] = {}
+        self._sorting = Sorting()
         self._snapshot = Snapshot()
         self._is_stale = False
 
@@ -169,8 +178,9 @@ class PolicyCache:
             for key, (digest, one) in sorted(self._exceptions.items())
             if not isinstance(one, BrokenException) and self._rules.counts(one.exception.namespace)
         }
+        named = _by_name(exceptions)
         for key in self._objects:
-            self._known[key] = self._compile(key, exceptions)
+            self._known[key] = self._compile(key, named)
         compiled = {
             key: known.compiled
             for key, known in sorted(self._known.items())
@@ -184,7 +194,9 @@ class PolicyCache:
             key: known.error for key, known in self._known.items() if known.error is not None
         }
         return Snapshot(
-            routes=build_routes(judged.values(), force_ignore=self._force_ignore),
+            routes=build_routes(
+                judged.values(), force_ignore=self._force_ignore, sorting=self._sorting
+            ),
             compiled=compiled,
             judged=judged,
             problems=problems,
@@ -208,11 +220,9 @@ class PolicyCache:
         self._narrowed[key] = (compiled, narrowed)
         return narrowed
 
-    def _compile(self, key: str, exceptions: Mapping[str, tuple[str, Compiled]]) -> _Known:
+    def _compile(self, key: str, named: _Named) -> _Known:
         digest, obj = self._objects[key]
-        naming = {
-            name: (of, one) for name, (of, one) in exceptions.items() if _names(one, key, obj)
-        }
+        naming = named.get(_reference(obj) if is_cel(obj) else key, {})
         signature = (digest, *(f"{name}={of}" for name, (of, _) in naming.items()))
         known = self._known.get(key)
         if known is not None and known.signature == signature:
@@ -238,12 +248,18 @@ def _of_cel(exceptions: Iterable[Compiled]) -> tuple[CompiledCelException, ...]:
     return tuple(one for one in exceptions if not isinstance(one, CompiledException))
 
 
-def _names(exception: Compiled, key: str, obj: Object) -> bool:
-    """Tell whether an exception is written for a policy: by key, or by name and kind (rows X-02, X-22b)."""
-    if isinstance(exception, CompiledException):
-        return key in exception.rules
-    wanted = (str(obj["metadata"]["name"]), str(obj.get("kind")))
-    return is_cel(obj) and wanted in exception.exception.references
+def _by_name(exceptions: Mapping[str, tuple[str, Compiled]]) -> _Named:
+    """Return exceptions by what they name policies by: key, or name and kind (rows X-02, X-22b)."""
+    found: _Named = {}
+    for name, (digest, one) in exceptions.items():
+        names = one.rules if isinstance(one, CompiledException) else one.exception.references
+        for named in names:
+            found.setdefault(named, {})[name] = (digest, one)
+    return found
+
+
+def _reference(obj: Object) -> tuple[str, str]:
+    return str(obj["metadata"]["name"]), str(obj.get("kind"))
 
 
 def _compiled_policy(obj: Object, exceptions: tuple[Compiled, ...]) -> CompiledPolicy:

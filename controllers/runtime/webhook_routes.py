@@ -15,7 +15,7 @@ from engine.model import RuleType
 from engine.model.kinds import BY_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from engine.evaluate.rules import CompiledRule
     from engine.model import Policy
@@ -85,40 +85,100 @@ class WebhookRoutes(dict[str, WebhookRoute]):
         fails = any(self.failure_policy(one.policy) == FAIL for one in policies)
         if len(self._named) >= _MOST_NAMED:
             self._named.clear()
-        found = self._named[lane] = build_route(FAIL if fails else IGNORE, policies)
+        found = self._named[lane] = build_route(FAIL if fails else IGNORE, map(_sorted, policies))
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """One policy by when it is asked: narrowed to the rules of each set of a route, None where it has none of them."""
+
+    compiled: CompiledPolicy
+    mutate: CompiledPolicy | None
+    blocking: CompiledPolicy | None
+    audit: CompiledPolicy | None
+    triggers: CompiledPolicy | None
+
+
+class Sorting:
+    """Sorts policies, each once: a change of one policy leaves the others as they were sorted."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Sorted] = {}
+        self._routes: Mapping[str, WebhookRoute] = {}
+
+    def succeed(self, routes: Mapping[str, WebhookRoute]) -> None:
+        """Let routes know what those before them had worked out, as far as it still holds."""
+        for name, route in routes.items():
+            if (before := self._routes.get(name)) is not None:
+                route.mutate.carry_over(before.mutate)
+                route.blocking.carry_over(before.blocking)
+                route.audit.carry_over(before.audit)
+                route.triggers.carry_over(before.triggers)
+        self._routes = routes
+
+    def sort(self, policies: Iterable[CompiledPolicy]) -> list[Sorted]:
+        """Return policies sorted, and forget all that are not among them."""
+        known = self._known
+        found = [known.get(id(one)) or _sorted(one) for one in policies]
+        # what is kept holds its policy, so that no other one can have its id
+        self._known = {id(one.compiled): one for one in found}
+        return found
+
+
+def _sorted(compiled: CompiledPolicy) -> Sorted:
+    verdicts = _narrowed(compiled, is_verdict)
+    is_blocking = verdicts is not None and answers_at_once(compiled)
+    return Sorted(
+        compiled,
+        mutate=_narrowed(_with_preparations(compiled), changes_object),
+        blocking=verdicts if is_blocking else None,
+        audit=None if is_blocking else verdicts,
+        triggers=_narrowed(compiled, is_trigger),
+    )
+
+
 def build_routes(
-    compiled: Iterable[CompiledPolicy], *, force_ignore: bool = False
+    compiled: Iterable[CompiledPolicy],
+    *,
+    force_ignore: bool = False,
+    sorting: Sorting | None = None,
 ) -> WebhookRoutes:
     """Sort policies into routes by path; policies that are not for admission are left out (row A-17).
 
     The routes `fail`, `ignore` and `all` (of the plain path, which fails) are always there. Order is by policy key, which
-    upstream leaves to chance (row W-13).
+    upstream leaves to chance (row W-13). `sorting` remembers what the routes before came to.
     """
-    sorted_in: dict[str, list[CompiledPolicy]] = {"fail": [], "ignore": [], "all": []}
+    sorted_in: dict[str, list[Sorted]] = {"fail": [], "ignore": [], "all": []}
     by_identity = sorted(compiled, key=lambda item: item.policy.identity)
     admitting = [one for one in by_identity if one.policy.admission]
     routes = WebhookRoutes(admitting, force_ignore=force_ignore)
-    for one in admitting:
-        lane = lane_name(one.policy, routes.failure_policy(one.policy))
+    sorting = sorting or Sorting()
+    for one in sorting.sort(admitting):
+        policy = one.compiled.policy
+        lane = lane_name(policy, routes.failure_policy(policy))
         sorted_in.setdefault(lane, []).append(one)
         sorted_in["all"].append(one)
     for name, policies in sorted_in.items():
         routes[name] = build_route(failure_policy_of(name), policies)
+    sorting.succeed(routes)
     return routes
 
 
-def build_route(failure_policy: str, policies: list[CompiledPolicy]) -> WebhookRoute:
+def build_route(failure_policy: str, policies: Iterable[Sorted]) -> WebhookRoute:
     """Make the route of some policies."""
+    listed = list(policies)
     return WebhookRoute(
         failure_policy,
-        mutate=PolicySet(_only(map(_with_preparations, policies), changes_object)),
-        blocking=PolicySet(_only(filter(answers_at_once, policies), is_verdict)),
-        audit=PolicySet(_only((p for p in policies if not answers_at_once(p)), is_verdict)),
-        triggers=PolicySet(_only(policies, is_trigger)),
+        mutate=_set(one.mutate for one in listed),
+        blocking=_set(one.blocking for one in listed),
+        audit=_set(one.audit for one in listed),
+        triggers=_set(one.triggers for one in listed),
     )
+
+
+def _set(policies: Iterable[CompiledPolicy | None]) -> PolicySet:
+    return PolicySet(tuple(one for one in policies if one is not None))
 
 
 def is_mutate_existing(rule: CompiledRule) -> bool:
@@ -175,14 +235,15 @@ def _actions(compiled: CompiledPolicy) -> Iterator[str]:
             yield str((entry or {}).get("failureAction") or "")
 
 
-def _only(
-    policies: Iterable[CompiledPolicy], wanted: Callable[[CompiledRule], bool]
-) -> tuple[CompiledPolicy, ...]:
-    narrowed = (
-        CompiledPolicy(one.policy, tuple(rule for rule in one.rules if wanted(rule)))
-        for one in policies
-    )
-    return tuple(one for one in narrowed if one.rules)
+def _narrowed(
+    compiled: CompiledPolicy, wanted: Callable[[CompiledRule], bool]
+) -> CompiledPolicy | None:
+    """Return a policy with some of its rules only, None where it has none of them."""
+    rules = tuple(rule for rule in compiled.rules if wanted(rule))
+    if not rules:
+        return None
+    is_whole = len(rules) == len(compiled.rules) and not compiled.for_requests
+    return compiled if is_whole else CompiledPolicy(compiled.policy, rules)
 
 
 def cel_path(kind: PolicyKind, stage: str, names: Iterable[str]) -> str:

@@ -175,16 +175,18 @@ class Timing:
 
     def measure(self, asked: Sample) -> None:
         """Ask policies one by one and count their times."""
+        by_policy: dict[str, list[RuleResult]] = {}
+        for result in asked.results:
+            by_policy.setdefault(result.policy, []).append(result)
         seconds: dict[str, float] = {}
         for group in asked.policies.for_kind(asked.review.kind):
             for policy in group.policies:
+                if policy.policy.key not in by_policy:
+                    continue
                 took = self._seconds(policy, asked, group.type)
                 if took is not None:
                     key = policy.policy.key
                     seconds[key] = seconds.get(key, 0.0) + took
-        by_policy: dict[str, list[RuleResult]] = {}
-        for result in asked.results:
-            by_policy.setdefault(result.policy, []).append(result)
         waiting = sum(key not in seconds for key in by_policy)
         for key, results in by_policy.items():
             took = seconds[key] if key in seconds else asked.waited / waiting

@@ -109,16 +109,9 @@ def _speaks_of(policies: Sequence[GrantPolicy], result: RuleResult, namespace: s
 
 
 def _rule_of(route: WebhookRoute, result: RuleResult) -> Rule | None:
-    return next(
-        (
-            compiled.rule
-            for policy in route.blocking.policies
-            if policy.policy.identity == result.identity
-            for compiled in policy.rules
-            if compiled.rule.name == result.rule
-        ),
-        None,
-    )
+    policy = route.blocking.find(result.identity)
+    rules = policy.rules if policy is not None else ()
+    return next((one.rule for one in rules if one.rule.name == result.rule), None)
 
 
 def _failed(result: RuleResult, forgiven: Forgiven) -> RuleResult:

@@ -16,10 +16,10 @@ from engine.mutate.operations import diff
 from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from controllers.runtime.webhook_routes import WebhookRoute
-    from engine.evaluate import PolicySet
+    from engine.evaluate import CompiledPolicy, PolicySet
     from engine.model import Json, Object, Review, RuleResult
 
 _FINE = frozenset({Status.PASS, Status.SKIP})
@@ -54,7 +54,7 @@ def rule_on_validation(
     """
     if all(result.status in _FINE for result in results):
         return NOTHING_WRONG
-    enforcing = _enforcing(route.blocking, review)
+    enforcing = _enforcing(route.blocking, review, results)
     if any(_blocks(result, route.failure_policy, enforcing) for result in results):
         return Ruling(denial=_denial(route, review, results, enforcing))
     return Ruling(warnings=_warnings(route.blocking, results))
@@ -96,7 +96,7 @@ def blocking(
     route: WebhookRoute, review: Review, results: Sequence[RuleResult]
 ) -> list[RuleResult]:
     """Return the results of a validating webhook that refuse the request."""
-    enforcing = _enforcing(route.blocking, review)
+    enforcing = _enforcing(route.blocking, review, results)
     return [one for one in results if _blocks(one, route.failure_policy, enforcing)]
 
 
@@ -127,18 +127,28 @@ def _is_pinning(result: RuleResult) -> bool:
     return result.rule == PINNING and result.is_of_cel
 
 
-def _enforcing(policies: PolicySet, review: Review) -> frozenset[str]:
-    """Return the keys of policies of which some rule enforces for this object."""
+def _enforcing(
+    policies: PolicySet, review: Review, results: Sequence[RuleResult]
+) -> frozenset[str]:
+    """Return the keys of policies that say something and of which some rule enforces for this object."""
     return frozenset(
         compiled.policy.identity
-        for compiled in policies.policies
+        for compiled in _saying(policies, results)
         if any(rule.enforces(review) for rule in compiled.rules)
     )
 
 
 def _warnings(policies: PolicySet, results: Sequence[RuleResult]) -> tuple[str, ...]:
-    wanted = {one.policy.identity for one in policies.policies if one.policy.emit_warning}
+    wanted = {one.policy.identity for one in _saying(policies, results) if one.policy.emit_warning}
     return tuple(warnings_of(result for result in results if result.identity in wanted))
+
+
+def _saying(policies: PolicySet, results: Sequence[RuleResult]) -> Iterator[CompiledPolicy]:
+    """Yield the policies whose results are neither pass nor skip: nothing is refused or said for any other."""
+    for identity in {result.identity for result in results if result.status not in _FINE}:
+        compiled = policies.find(identity)
+        if compiled is not None:
+            yield compiled
 
 
 def _operations(review: Review, patched: Object) -> Sequence[Mapping[str, Json]]:

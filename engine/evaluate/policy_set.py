@@ -13,8 +13,17 @@ from engine.exceptions import CompiledException, compile_exception
 from engine.model import PolicyException, RuleType
 from engine.record import record
 
-from .plans import Part, alike, alike_by_resource, make_plan
-from .rules import CompiledPolicy, compile_rule
+from .plans import (
+    MANY,
+    Part,
+    alike,
+    alike_by_resource,
+    make_plan,
+    narrowed_to_place,
+    size_of,
+    with_marks,
+)
+from .rules import CompiledPolicy, CompiledRule, compile_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,7 +63,17 @@ class PolicySet:
     `for_kind` gives those that can concern a kind at all; it remembers its answers, which only narrows a search.
     """
 
-    __slots__ = ("_alike", "_by_kind", "_plans", "policies", "problems")
+    __slots__ = (
+        "_alike",
+        "_by_identity",
+        "_by_kind",
+        "_held",
+        "_index",
+        "_placed",
+        "_plans",
+        "policies",
+        "problems",
+    )
 
     def __init__(
         self, policies: tuple[CompiledPolicy, ...] = (), problems: tuple[Problem, ...] = ()
@@ -65,6 +84,37 @@ class PolicySet:
         self._alike = alike_by_resource if names_resources else alike
         self._by_kind: dict[str, tuple[Group, ...]] = {}
         self._plans: dict[tuple[str, ...], tuple[Part, ...]] = {}
+        self._placed: dict[tuple[str, ...], tuple[Part, ...]] = {}
+        self._held = 0
+        self._index: tuple[dict[str, list[int]], list[int]] | None = None
+        self._by_identity: dict[str, CompiledPolicy] | None = None
+
+    def carry_over(self, before: PolicySet) -> None:
+        """Take over what was worked out before for kinds that no policy concerns which came, went or changed."""
+        own, others = ({id(one): one for one in of.policies} for of in (self, before))
+        changed = [(own.get(key) or others[key]) for key in own.keys() ^ others.keys()]
+        if self._alike is not before._alike:
+            return
+        kinds: set[str] = set()
+        for rule in (rule for policy in changed for rule in policy.rules):
+            if rule.matcher.kinds is None:
+                return
+            kinds |= rule.matcher.kinds
+        self._by_kind = {kind: it for kind, it in before._by_kind.items() if kind not in kinds}
+        self._plans = {sort: it for sort, it in before._plans.items() if sort[0] not in kinds}
+        self._placed = {place: it for place, it in before._placed.items() if place[0] not in kinds}
+        self._held = before._held
+
+    @property
+    def is_large(self) -> bool:
+        """Whether there are so many policies that plans are made for places, too."""
+        return len(self.policies) > MANY
+
+    def find(self, identity: str) -> CompiledPolicy | None:
+        """Return a policy by what tells it from all others."""
+        if self._by_identity is None:
+            self._by_identity = {one.policy.identity: one for one in self.policies}
+        return self._by_identity.get(identity)
 
     @classmethod
     def compile(
@@ -98,9 +148,7 @@ class PolicySet:
         """
         found = self._by_kind.get(kind)
         if found is None:
-            found = tuple(
-                group for type_ in IN_ORDER if (group := self._group(kind, type_)).policies
-            )
+            found = self._groups(kind)
             if len(self._by_kind) < MAX_REMEMBERED:
                 self._by_kind[kind] = found
         return found
@@ -108,6 +156,13 @@ class PolicySet:
     def plan(self, review: Review) -> tuple[Part, ...]:
         """Return what is asked of a review, part by part in the order of evaluation; remembered like `for_kind`."""
         known = self._alike(review)
+        if not self.is_large:
+            return self._plans.get(known) or self._of_sort(known, review)
+        place = (*known, review.namespace, repr(review.namespace_labels))
+        found = self._placed.get(place)
+        return self._in_place(known, place, review) if found is None else found
+
+    def _of_sort(self, known: tuple[str, ...], review: Review) -> tuple[Part, ...]:
         found = self._plans.get(known)
         if found is None:
             found = make_plan(self.for_kind(review.kind), review)
@@ -115,13 +170,65 @@ class PolicySet:
                 self._plans[known] = found
         return found
 
-    def _group(self, kind: str, rule_type: RuleType) -> Group:
-        narrowed = (_narrowed(item, kind, rule_type) for item in self.policies)
-        return Group(rule_type, tuple(item for item in narrowed if item.rules))
+    def _in_place(
+        self, known: tuple[str, ...], place: tuple[str, ...], review: Review
+    ) -> tuple[Part, ...]:
+        """Plan what is asked of reviews of a sort in a namespace; all such plans together hold so many steps at most."""
+        of_sort = self._of_sort(known, review)
+        narrowed = narrowed_to_place(of_sort, review)
+        if narrowed is of_sort:
+            found = self._placed.get(known) or with_marks(of_sort)
+            self._placed[known] = found
+        else:
+            found = with_marks(narrowed)
+        size = 1 if narrowed is of_sort else size_of(found) + 1
+        if self._held + size > MOST_STEPS:
+            self._placed.clear()
+            self._held = 0
+        self._held += size
+        self._placed[place] = found
+        return found
+
+    def _groups(self, kind: str) -> tuple[Group, ...]:
+        found: dict[RuleType, list[CompiledPolicy]] = {type_: [] for type_ in IN_ORDER}
+        for policy in self._concerning(kind):
+            for type_, rules in _rules_for(policy, kind).items():
+                is_whole = len(rules) == len(policy.rules) and not policy.for_requests
+                found[type_].append(
+                    policy if is_whole else CompiledPolicy(policy.policy, tuple(rules))
+                )
+        return tuple(Group(type_, tuple(those)) for type_, those in found.items() if those)
+
+    def _concerning(self, kind: str) -> Iterable[CompiledPolicy]:
+        """Return the policies of which some rule can match a kind, in their order."""
+        if self._index is None:
+            self._index = _by_kinds(self.policies)
+        named, of_any = self._index
+        return (self.policies[number] for number in sorted((*named.get(kind, ()), *of_any)))
 
 
 MAX_REMEMBERED = 4096
 """Kinds that one set remembers; kinds come from requests, so their number must be bounded."""
+
+MOST_STEPS = 200_000
+"""Steps in all plans for places that one set remembers; places come from requests, too."""
+
+
+def _by_kinds(policies: tuple[CompiledPolicy, ...]) -> tuple[dict[str, list[int]], list[int]]:
+    """Return the numbers of policies by the kinds that their rules name, and of those that can match any."""
+    named: dict[str, list[int]] = {}
+    of_any: list[int] = []
+    for number, policy in enumerate(policies):
+        kinds: set[str] = set()
+        for rule in policy.rules:
+            if rule.matcher.kinds is None:
+                of_any.append(number)
+                break
+            kinds |= rule.matcher.kinds
+        else:
+            for kind in kinds:
+                named.setdefault(kind, []).append(number)
+    return named, of_any
 
 
 def _compiled(
@@ -166,10 +273,10 @@ def compile_policy(
         raise
 
 
-def _narrowed(compiled: CompiledPolicy, kind: str, rule_type: RuleType) -> CompiledPolicy:
-    rules = tuple(
-        rule
-        for rule in compiled.rules
-        if rule.type is rule_type and (rule.matcher.kinds is None or kind in rule.matcher.kinds)
-    )
-    return CompiledPolicy(compiled.policy, rules)
+def _rules_for(compiled: CompiledPolicy, kind: str) -> dict[RuleType, list[CompiledRule]]:
+    """Return the rules of a policy that can match a kind, by type."""
+    found: dict[RuleType, list[CompiledRule]] = {}
+    for rule in compiled.rules:
+        if rule.matcher.kinds is None or kind in rule.matcher.kinds:
+            found.setdefault(rule.type, []).append(rule)
+    return found

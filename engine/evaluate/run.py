@@ -18,6 +18,7 @@ from engine.record import replace
 from .answers import LOST
 from .inputs import Inputs, dotted_path
 from .lookups import HostLookup, Lookup, LookupNeeded
+from .plans import CHANGING, Marked
 from .policy_set import IN_ORDER
 from .rules import CompiledRule, run_rule
 from .state import State, Trace
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from .quick import Quick
     from .rules import CompiledPolicy
 
-_CHANGING = (RuleType.MUTATION, RuleType.IMAGE_VERIFY)
 _APPLIED = frozenset({Status.PASS, Status.FAIL, Status.ERROR})
 
 
@@ -93,10 +93,10 @@ class _Run:
 
     def part(self, part: Part) -> None:
         """Ask the rules of one part of a plan."""
-        is_changing = part.type in _CHANGING
+        is_changing = part.type in CHANGING
         failed: Policy | None = None
         for stops_early, steps in part.stretches:
-            for step in steps:
+            for step in steps.of(self._review) if isinstance(steps, Marked) else steps:
                 if step.rule.policy is failed:
                     continue
                 if step.applies is not None and not step.applies(self._review):
@@ -168,7 +168,7 @@ class _Run:
         except LookupNeeded as needed:
             self.evaluation.missing.extend(needed.lookups)
             return ()
-        if rule.type in _CHANGING:
+        if rule.type in CHANGING:
             self._take_over(results)
         return results
 

@@ -14,6 +14,7 @@ from engine.record import record
 
 from .combine import every
 from .kinds import compile_kinds, parse_kind, plain_kinds
+from .marks import fewest, marks_of_names, marks_of_selector
 from .selectors import compile_selector, some_pair
 from .shapes import mapping, sequence, text, texts
 
@@ -23,8 +24,15 @@ if TYPE_CHECKING:
     from engine.model import Block, Json, Review, UserInfo
 
     from .combine import Test
+    from .marks import Marks
 
     UserTest = Callable[[UserInfo], bool]
+
+
+OF_SORT = frozenset({"kinds", "operations"})
+"""The checks that come to the same for all reviews of one kind, version, subresource and operation."""
+OF_PLACE = OF_SORT | {"namespaces", "namespaceSelector"}
+"""Those that do where the namespace and its labels are the same, too."""
 
 
 class Use(Enum):
@@ -41,19 +49,32 @@ class Filter:
     """One compiled entry.
 
     `checks` are (attribute, test) pairs, `test` is all of them in one, `kinds` the names it can match at most (None:
-    any), `is_empty` says that the entry asked for nothing at all.
+    any), `is_empty` says that the entry asked for nothing at all; of `marks` an object must bear one.
     """
 
     checks: tuple[tuple[str, Test], ...]
     test: Test
     kinds: frozenset[str] | None
     is_empty: bool
+    marks: Marks = None
 
     def mismatch(self, review: Review) -> str:
         """Name the first attribute that does not fit, empty when all fit."""
         if self.is_empty:
             return "nothing is asked for"
         return next((name for name, test in self.checks if not test(review)), "")
+
+    def settled(self, review: Review, known: frozenset[str]) -> bool | None:
+        """Return what the entry says by checks that are known, None where others decide; one that asks for nothing matches nothing."""
+        if self.is_empty:
+            return False
+        is_open = False
+        for name, test in self.checks:
+            if name not in known:
+                is_open = True
+            elif not test(review):
+                return False
+        return None if is_open else True
 
 
 def compile_filter(entry: Json, use: Use) -> Filter:
@@ -74,6 +95,18 @@ def compile_filter(entry: Json, use: Use) -> Filter:
         test=every([test for _name, test in checks]),
         kinds=plain_kinds(kinds) if kinds else None,
         is_empty=not (has_resources or users),
+        marks=_marks(resources),
+    )
+
+
+def _marks(resources: Block) -> Marks:
+    """Return the marks that an entry asks of an object."""
+    return fewest(
+        (
+            marks_of_names(filter(None, (resources.get("name"),))),
+            marks_of_names(texts(resources.get("names"), "names")),
+            marks_of_selector(resources.get("selector")),
+        )
     )
 
 

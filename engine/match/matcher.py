@@ -12,7 +12,8 @@ from engine.reach import GUARDED_GROUPS
 from engine.record import record
 
 from .combine import every, never, some
-from .filters import Filter, Use, compile_filter
+from .filters import OF_PLACE, OF_SORT, Filter, Use, compile_filter
+from .marks import either, fewest
 from .shapes import sequence
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from engine.model import Block, Review
 
     from .combine import Test
+    from .marks import Marks
 
 
 @record
@@ -31,6 +33,21 @@ class Group:
     filters: tuple[Filter, ...]
     test: Test
     kinds: frozenset[str] | None
+
+    @property
+    def marks(self) -> Marks:
+        """The marks of which an object bears one where it matches."""
+        asked = (entry.marks for entry in self.filters if not entry.is_empty)
+        return either(asked) if self.joined_by == "any" else fewest(asked)
+
+    def settled(self, review: Review, known: frozenset[str]) -> bool | None:
+        """Return what the block says by checks that are known, None where others decide."""
+        if self.test is never:
+            return False
+        answers = [entry.settled(review, known) for entry in self.filters]
+        if self.joined_by == "any":
+            return any(answers) or (None if None in answers else False)
+        return False if False in answers else (None if None in answers else True)
 
     def reasons(self, review: Review) -> str:
         """Say of every entry that does not fit which attribute it is."""
@@ -58,6 +75,32 @@ class Matcher:
     included: Group
     excluded: Group
     policy_namespace: str = ""
+
+    def is_within(self, review: Review) -> bool:
+        """Tell whether an object is in the reach of the policy: that of a namespace reaches what is in it (row A-25)."""
+        own = self.policy_namespace
+        return not own or (review.namespace == own and review.group not in GUARDED_GROUPS)
+
+    @property
+    def marks(self) -> Marks:
+        """The marks of which an object bears one where the rule applies."""
+        return self.included.marks
+
+    def settled(self, review: Review, *, in_place: bool) -> bool | None:
+        """Return what is said to all reviews of a sort, or of a sort in a namespace; None where that differs."""
+        known = OF_SORT
+        if in_place:
+            # a Namespace is told apart by its own name
+            known = OF_PLACE - {"namespaces"} if review.kind == "Namespace" else OF_PLACE
+        included = self.included.settled(review, known)
+        if included is False:
+            return False
+        if self.policy_namespace and not (in_place and self.is_within(review)):
+            return False if in_place else None
+        excluded = self.excluded.settled(review, known)
+        if excluded:
+            return False
+        return True if included and excluded is False else None
 
     def refusal(self, review: Review) -> str | None:
         """Return why the rule does not apply, None when it does."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from . import cel_cost, console_cost, engine_cost, process_cost, subjects, webhook_cost
+from . import cel_cost, console_cost, engine_cost, growth_cost, process_cost, subjects, webhook_cost
 
 ENGINE_GATES = {
     "16 Pod Security policies, bytes to results": 12.0,
@@ -49,6 +49,9 @@ LIKE = {
 }
 """By server: another one, and how many times its cost it may have; without policies in CEL they cost the same, and the rest is room for a busy host."""
 
+GROWTH_GATE = 1.3
+"""How many times the cost of a review with few policies one with the most may have, of which one concerns its object."""
+
 WEBHOOK_MEMORY = 90.0
 PODS_GATE = 1.2
 MEMORY_GATE = 150.0
@@ -56,7 +59,7 @@ MEMORY_GATE = 150.0
 
 def main() -> int:
     """Run everything, print it, and return 1 when a ratio is over its gate."""
-    over = [*_engine(), *_cel(), *_webhook(), *_processes(), *_console()]
+    over = [*_engine(), *_cel(), *_growth(), *_webhook(), *_processes(), *_console()]
     for text in over:
         print(f"over its gate: {text}", file=sys.stderr)
     return 1 if over else 0
@@ -97,6 +100,35 @@ def _cel() -> list[str]:
     return over + (
         [f"a CEL expression holds {cost.memory:.1f} KiB"] if cost.memory > CEL_MEMORY else []
     )
+
+
+def _growth() -> list[str]:
+    few, most = growth_cost.FEW, growth_cost.MOST
+    print(
+        f"\none review, {few} and {most:,} policies told apart by … (processor time; beside it the first review)"
+    )
+    over = []
+    for name, shape in growth_cost.SHAPES.items():
+        found = growth_cost.latency(shape, (few, most))
+        (base, _), (value, first) = found[few], found[most]
+        _line(
+            name,
+            f"{base * 1e6:6.0f} {value * 1e6:6.0f} µs {first * 1e3:6.1f} ms",
+            value / base,
+            GROWTH_GATE,
+        )
+        if value / base > GROWTH_GATE:
+            over.append(f"{most:,} policies by {name}: {value / base:.2f} x {few}")
+    for name in ("labels", "CEL, labels"):
+        shape = growth_cost.SHAPES[name]
+        compiling, changing, after = growth_cost.change(shape, most)
+        print(
+            f"  {most:,} by {name}: compiled in {compiling:.1f} s, a change {changing * 1e3:.0f} ms and {after * 1e3:.0f} ms with the review after it"
+        )
+        print(
+            f"  {growth_cost.MANY:,} by {name}: {growth_cost.held(shape, growth_cost.MANY):.1f} MiB"
+        )
+    return over
 
 
 def _webhook() -> list[str]:

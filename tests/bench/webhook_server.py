@@ -64,7 +64,7 @@ def policies(kind: str) -> list[dict[str, Any]]:
         mutation = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}  # fmt: skip
         return [_in_cel("MutatingPolicy", {"mutations": [mutation]})]
     if kind == "16 validate":
-        return [_enforced(document.value) for path in subjects.STANDARDS for document in load_all(path.read_text())]  # fmt: skip
+        return [enforced(document.value) for path in subjects.STANDARDS for document in load_all(path.read_text())]  # fmt: skip
     rule: dict[str, Any] = {"name": "r", "match": {"any": [{"resources": {"kinds": ["Pod"]}}]}}
     if kind == "nothing matches":
         rule["match"]["any"][0]["resources"]["namespaces"] = ["elsewhere"]
@@ -76,7 +76,7 @@ def policies(kind: str) -> list[dict[str, Any]]:
             "pattern": {"metadata": {"labels": {_LABEL: "?*"}}},
         }
     made = {"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "p"}, "spec": {"rules": [rule]}}  # fmt: skip
-    return [_enforced(made)]
+    return [enforced(made)]
 
 
 def _in_cel(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def _in_cel(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _enforced(policy: dict[str, Any]) -> dict[str, Any]:
+def enforced(policy: dict[str, Any]) -> dict[str, Any]:
     rules = [
         {**rule, "validate": {**rule["validate"], "failureAction": "Enforce"}}
         if "validate" in rule
@@ -101,7 +101,7 @@ def _enforced(policy: dict[str, Any]) -> dict[str, Any]:
 _KINDS = {kind.kind: kind for kind in (CLUSTER_POLICIES, *CEL_POLICIES)}
 
 
-class _NobodyToAsk:
+class NobodyToAsk:
     def confirm(self, findings: Any) -> None:
         pass
 
@@ -120,7 +120,7 @@ async def _webhook(kind: str, certificates: Certificates) -> tuple[int, Any]:
         cache.listed(one)
     assert not cache.policies.snapshot.problems
     runtime = Runtime(
-        client, clock, cache, metrics, _NobodyToAsk(), Informers(client), BackgroundQueue(metrics),
+        client, clock, cache, metrics, NobodyToAsk(), Informers(client), BackgroundQueue(metrics),
         b"k" * 32, options=Options(host="127.0.0.1", port=0),
     )  # fmt: skip
     runtime.background_queue.start()

@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.match import compile_selector
+from engine.match.marks import marks_of_selector
 from engine.reach import GUARDED_GROUPS
 from engine.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from engine.match.marks import Marks
     from engine.model import Block, Json, Review
 
     Test = Callable[[Review], bool]
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 ANY = "*"
 _OF_SORT = frozenset({"evaluation.mode", "resourceRules", "excludeResourceRules"})
 """The tests that ask what sort of object a review is of."""
+_OF_OBJECT = _OF_SORT | {"objectSelector"}
+"""The tests that ask for more of an object than where it is, at least where resource rules name objects."""
 
 
 @record
@@ -29,13 +33,27 @@ class Constraints:
     """Compiled match constraints, to be asked as the matcher of a rule is.
 
     `kinds` is always open: a request says its resource, and no table knows every kind's. `is_decided` says that they come to
-    the same for all reviews of one sort: nothing else of an object is asked for.
+    the same for all reviews of one sort: nothing else of an object is asked for. `of_sort` and `of_place` are the names of tests
+    that come to the same for all reviews of a sort, and of a sort in a namespace; of `marks` an object must bear one.
     """
 
     applies: Test
     tests: tuple[tuple[str, Test], ...]
     kinds: frozenset[str] | None = None
     is_decided: bool = False
+    of_sort: frozenset[str] = frozenset()
+    of_place: frozenset[str] = frozenset()
+    marks: Marks = None
+
+    def settled(self, review: Review, *, in_place: bool) -> bool | None:
+        """Return what is said to all reviews of a sort, or of a sort in a namespace; None where that differs."""
+        if self.is_decided:
+            return self.applies(review)
+        # a Namespace is selected by its own labels
+        known = self.of_place if in_place and not _is_namespace(review) else self.of_sort
+        return (
+            False if any(name in known and not test(review) for name, test in self.tests) else None
+        )
 
     def refusal(self, review: Review) -> str | None:
         """Return the part of the constraints that keeps a review out, None when all let it in."""
@@ -72,8 +90,16 @@ def compile_constraints(
     asked = tests[1:] if rules else tests
     is_decided = not namespace and {name for name, _ in tests} <= _OF_SORT
     named = (*rules, *(block.get("excludeResourceRules") or ()))
-    is_decided = is_decided and all(_is_open(rule) for rule in named)
-    return Constraints(_every(asked), tuple(tests), is_decided=is_decided)
+    are_open = all(_is_open(rule) for rule in named)
+    of_sort = frozenset(name for name, _ in tests if are_open and name in _OF_SORT)
+    return Constraints(
+        _every(asked),
+        tuple(tests),
+        is_decided=is_decided and are_open,
+        of_sort=of_sort,
+        of_place=of_sort | {name for name, _ in tests if name not in _OF_OBJECT},
+        marks=marks_of_selector(block.get("objectSelector")),
+    )
 
 
 def compile_payload_constraints(mode: str) -> Constraints:
