@@ -1,19 +1,21 @@
 """The console script `kubectl-kpolicy`: find the command, read its flags, run it, turn what happens into an exit code.
 
-Everybody's first contact and in every pipeline's inner loop, so it imports only `sys`, `os` and `argparse`; a command's module is
-imported when that command was chosen. kubectl passes on words after the plugin's name only, hence global flags are understood
+Everybody's first contact and in every pipeline's inner loop, so it imports only what a bare interpreter has; `argparse` and a command's
+module are imported when that command was chosen. kubectl passes on words after the plugin's name only, hence global flags are understood
 before and after the command.
 """
 
 from __future__ import annotations
 
 import codecs
+import gc
 import os
 import sys
-from typing import TYPE_CHECKING
 
 from . import cli
 
+# `typing` is not loaded to print a version or the help
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -27,6 +29,11 @@ _LINES = dict.fromkeys("┌┐└┘├┤┬┴┼╭╮╰╯╔╗╚╝", "+
     "●": "*",
     "▌": "|",
 }
+_OBJECTS = 20_000
+"""New objects after which Python looks for garbage among them."""
+_ASKING_FOR_HELP = ([], ["-h"], ["--help"])
+_ASKING_FOR_VERSION = (["version"], ["--version"])
+"""What is answered before any flag is read."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,15 +84,18 @@ def _plain(words: Sequence[str]) -> list[str]:
 
 def _run(words: list[str]) -> int:
     """Read global flags, then hand over to the command."""
-    first = _first_word(words)
-    top = cli.Parser(
-        cli.PROGRAM,
-        usage="%(prog)s COMMAND [flags]",
-        description=cli.DESCRIPTION,
-        epilog=cli.overview(),
-    )
-    cli.add_global_flags(top)
-    top.add_argument("--version", action="store_true", help="print the version")
+    if words in _ASKING_FOR_HELP:
+        sys.stdout.write(cli.help_text())
+        return 0
+    if words in _ASKING_FOR_VERSION:
+        from .cli.version import show
+
+        return show()
+    # what is loaded and read at first stays: looking through it for garbage every few hundred objects is for nothing
+    gc.set_threshold(_OBJECTS, 20, 20)
+    from .cli.parsing import top_parser
+
+    top, first = top_parser(), _first_word(words)
     known = top.parse_args(words[:first])
     if first < len(words):
         return cli.dispatch(words[first], words[first + 1 :], known)

@@ -1,21 +1,23 @@
 """The commands: which there are, one line about each, and how one is imported, given its flags and run.
 
-The table stands here in words so that `--help` and completion need no command's module. A module of a command offers
+The table stands here in words so that `--help` and completion need no command's module, nor `argparse`, which lays out the help of
+every command but takes longer to load than this text to print. A module of a command offers
 `HELP` (or `SUMMARY`), `add_arguments(parser)` and `run(args) -> int`; one that makes its own parser offers
 `add_parser(subparsers)` instead, for commands with verbs of their own.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn
 
+# `typing` is not loaded to print a version or this help
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import argparse
+    from collections.abc import Iterator, Sequence
     from types import ModuleType
+    from typing import NoReturn
 
 PROGRAM = "kubectl kpolicy"
 DESCRIPTION = (
@@ -53,79 +55,20 @@ COMMANDS = {
     "version": "print the version",
     "completion": "print a completion script for a shell",
 }
-_HELPS = ("-h", "--help")
 GLOBAL_FLAGS = ("--color", "--help", "--non-interactive", "--quiet", "--verbose")
-_GO_SWITCHES = (
-    "--add_dir_header",
-    "--alsologtostderr",
-    "--logtostderr",
-    "--one_output",
-    "--skip_headers",
-    "--skip_log_headers",
-)
-_GO_VALUES = (
-    "--log_backtrace_at",
-    "--log_dir",
-    "--log_file",
-    "--log_file_max_size",
-    "--stderrthreshold",
-    "--vmodule",
-)
-"""Flags of Go's logging, which each of upstream's commands has: read, and without effect."""
+COLORS = ("auto", "always", "never")
+OPTIONS = (("-h, --help", "show this help message and exit"), ("--version", "print the version"))
+EVERYWHERE = {
+    "--color": "colours; NO_COLOR is honoured",
+    "-v, --verbose": "say more on standard error",
+    "-q, --quiet": "say nothing but results and errors",
+    "--non-interactive": "ask nothing: fail where something would have to be typed",
+}
+"""The flags of every command, as they are written, and what they do."""
+_COLUMN, _FEWEST = 24, 11
 
 
-_SWITCHES = {"true": True, "1": True, "t": True, "false": False, "0": False, "f": False}
-
-
-class Parser(argparse.ArgumentParser):
-    """An argument parser that reports a mistake in two lines and exits with 2; flags cannot be shortened."""
-
-    def __init__(self, prog: str = PROGRAM, **options: Any) -> None:
-        options.setdefault("formatter_class", _formatter)
-        options["conflict_handler"] = "resolve"
-        super().__init__(prog, allow_abbrev=False, **options)
-
-    usual = ""
-    """The verb that is meant where none is given; empty for commands without verbs."""
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse words, the usual verb put in front where the first word is none."""
-        words = sys.argv[1:] if args is None else list(args)
-        if self.usual and not (words and (words[0] in _HELPS or words[0] in self._verbs())):
-            words.insert(0, self.usual)
-        return super().parse_known_args(self._switched(words), namespace)
-
-    def _switched(self, words: list[str]) -> list[str]:
-        """Return words with switches as Go's programs take them: `--table=true` is `--table`, `--table=false` nothing."""
-        made: list[str] = []
-        for word in words:
-            name, equals, value = word.partition("=")
-            action = self._option_string_actions.get(name) if equals else None
-            if action is not None and action.nargs == 0 and value.lower() in _SWITCHES:
-                made += [name] if _SWITCHES[value.lower()] else []
-            else:
-                made.append(word)
-        return made
-
-    def _verbs(self) -> set[str]:
-        return {
-            name
-            for action in self._actions
-            if isinstance(action, argparse._SubParsersAction)  # noqa: SLF001 - argparse names it nowhere else
-            for name in action.choices
-        }
-
-    def error(self, message: str) -> NoReturn:
-        """Print what is wrong and where help is, and exit with 2."""
-        self.exit(2, f"error: {message}\nhelp: see `{self.prog} --help`\n")
-
-
-def _formatter(prog: str) -> argparse.HelpFormatter:
-    """Return what lays out help; argparse makes one for each flag, and would load `shutil` to learn the width."""
-    return argparse.RawDescriptionHelpFormatter(prog, width=_columns() - 2)
-
-
-def _columns() -> int:
+def columns() -> int:
     """Return the width of the terminal, as `shutil.get_terminal_size` finds it."""
     said = os.environ.get("COLUMNS", "")
     if said.isdecimal() and int(said):
@@ -134,6 +77,54 @@ def _columns() -> int:
         return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]  # None raises AttributeError
     except (AttributeError, ValueError, OSError):
         return 80
+
+
+def help_text() -> str:
+    """Return the program's help, laid out as `argparse` lays out that of the commands."""
+    flags = [
+        (f"{flag} {{{','.join(COLORS)}}}" if flag == "--color" else flag, text)
+        for flag, text in EVERYWHERE.items()
+    ]
+    return "\n".join(
+        [
+            f"usage: {PROGRAM} COMMAND [flags]",
+            "",
+            DESCRIPTION,
+            "",
+            "options:",
+            *(line for flag, text in OPTIONS for line in _flag(flag, text)),
+            "",
+            "flags of every command:",
+            *(line for flag, text in flags for line in _flag(flag, text)),
+            "",
+            f"{overview()}\n",
+        ]
+    )
+
+
+def _flag(flag: str, text: str) -> Iterator[str]:
+    """Yield the lines about a flag: beside it where there is room, else below."""
+    width = columns() - 2
+    column = min(_COLUMN, max(width - 20, 4))
+    lines = list(_wrapped(text, max(width - column, _FEWEST)))
+    head = f"  {flag}"
+    if len(head) + 2 > column:
+        yield head
+        head = ""
+    for line in lines:
+        yield f"{head:<{column}}{line}"
+        head = ""
+
+
+def _wrapped(text: str, width: int) -> Iterator[str]:
+    line = ""
+    for word in text.split():
+        if line and len(line) + 1 + len(word) > width:
+            yield line
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    yield line
 
 
 def overview() -> str:
@@ -150,45 +141,11 @@ def overview() -> str:
     )
 
 
-def add_global_flags(parser: argparse.ArgumentParser, *, again: bool = False) -> None:
-    """Add the flags every command has; `again` leaves values that were given before the command in place."""
+def parser_of(name: str) -> tuple[argparse.ArgumentParser, ModuleType]:
+    """Return a command's parser with all its flags, and its module."""
+    from . import parsing
 
-    def default(value: Any) -> Any:
-        return argparse.SUPPRESS if again else value
-
-    group = parser.add_argument_group("flags of every command")
-    group.add_argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default=default("auto"),
-        help="colours; NO_COLOR is honoured",
-    )
-    group.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        default=default(value=False),
-        help="say more on standard error",
-    )
-    group.add_argument(
-        "-q",
-        "--quiet",
-        action="store_true",
-        default=default(value=False),
-        help="say nothing but results and errors",
-    )
-    group.add_argument(
-        "--non-interactive",
-        action="store_true",
-        default=default(value=False),
-        help="ask nothing: fail where something would have to be typed",
-    )
-    for flag in _GO_SWITCHES:
-        group.add_argument(
-            flag, action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
-        )
-    for flag in _GO_VALUES:
-        group.add_argument(flag, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    return parsing.parser_of(name)
 
 
 def dispatch(name: str, words: Sequence[str], known: argparse.Namespace) -> int:
@@ -206,38 +163,6 @@ def _is_screen(name: str) -> bool:
     from kubectl_kpolicy.actions.screens import own_command
 
     return own_command(name) is not None
-
-
-def parser_of(name: str) -> tuple[argparse.ArgumentParser, ModuleType]:
-    """Return a command's parser with all its flags, and its module."""
-    text = COMMANDS.get(name, f"list {name}")
-    of_command = name.replace("-", "_") if name in COMMANDS else "verbs"
-    module = import_module(f".{of_command}", __name__)
-    parser: argparse.ArgumentParser = Parser(
-        f"{PROGRAM} {name}", description=f"{text[0].upper()}{text[1:]}."
-    )
-    add_global_flags(parser, again=True)
-    if name not in COMMANDS:
-        module.add_verbs(_Place(parser), name)
-    elif hasattr(module, "add_arguments"):
-        module.add_arguments(parser)
-    else:
-        module.add_parser(_Place(parser))
-    return parser, module
-
-
-class _Place:
-    """Stands where argparse's subparsers would: hands out the command's parser, with the words about it filled in."""
-
-    def __init__(self, parser: argparse.ArgumentParser) -> None:
-        self.parser = parser
-
-    def add_parser(self, _name: str, **words: Any) -> argparse.ArgumentParser:
-        """Return the parser; of the keywords, those that are texts about the command count."""
-        for word in ("description", "epilog", "usage", "formatter_class"):
-            if word in words:
-                setattr(self.parser, word, words[word])
-        return self.parser
 
 
 _ELSEWHERE = {

@@ -21,7 +21,7 @@ EXAMPLES = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add a parser for each kind of file; the flags are upstream's."""
-    from . import add_global_flags
+    from .parsing import add_global_flags
 
     parser.epilog = f"example: kubectl kpolicy {EXAMPLES['exception']}"
     kinds = parser.add_subparsers(title="files", dest="file", metavar="FILE", required=True)

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import add_global_flags
+from .parsing import add_global_flags
 
 if TYPE_CHECKING:
     import argparse

@@ -13,7 +13,7 @@ def add_verbs(
     parser: argparse.ArgumentParser, words: Mapping[str, str], examples: Mapping[str, str]
 ) -> dict[str, argparse.ArgumentParser]:
     """Add a verb for each of `words` and return their parsers by name; the example of `query` also stands for the command."""
-    from . import add_global_flags
+    from .parsing import add_global_flags
 
     parser.epilog = f"example: kubectl kpolicy {examples['query']}"
     verbs = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)

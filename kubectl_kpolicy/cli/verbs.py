@@ -28,7 +28,7 @@ class Verbs:
         self, name: str, text: str, run: Callable[[argparse.Namespace], int], *, cluster: bool = True
     ) -> argparse.ArgumentParser:  # fmt: skip
         """Add a verb and return its parser, for flags of its own."""
-        from . import add_global_flags
+        from .parsing import add_global_flags
 
         parser: argparse.ArgumentParser = self._sub.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")  # fmt: skip
         add_global_flags(parser, again=True)

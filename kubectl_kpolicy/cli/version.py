@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
 
+# `typing` is not loaded to print a version
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from typing import Any
 
     from controllers.kube import Access, Client
 
@@ -37,6 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_cluster_flags(parser)
 
 
+def show() -> int:
+    """Print this program's version."""
+    print(f"Client Version: v{VERSION}")
+    return 0
+
+
 def run(args: argparse.Namespace) -> int:
     """Print the version, and that of the cluster and its engine where they can be had; a cluster that is away is no failure."""
     client = {
@@ -48,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     if getattr(args, "all", False) and not args.client:
         given |= _of_cluster(args)
     if getattr(args, "output", "text") == "text":
-        print(f"Client Version: v{VERSION}")
+        show()
         if "serverVersion" in given:
             print(f"Server Version: {given['serverVersion'].get('gitVersion')}")
         if "engine" in given:

@@ -15,8 +15,8 @@ ENGINE_GATES = {
     "one simple rule, review decoded": 0.5,
 }
 PROCESS_GATES = {
-    "kpolicy version": 6.0,
-    "kpolicy --help": 6.0,
+    "kpolicy version": 1.7,
+    "kpolicy --help": 1.7,
     "apply, 19 policy files x 1 Pod": 10.0,
 }
 CONSOLE_GATES = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import subprocess
 import sys
 import tomllib
 import types
@@ -12,7 +14,7 @@ import pytest
 
 from engine.errors import EngineError, Location
 from kubectl_kpolicy import cli, entry
-from kubectl_kpolicy.cli import version
+from kubectl_kpolicy.cli import parsing, version
 from kubectl_kpolicy.output.diagnostics import ExitCode
 
 ROOT = Path(__file__).parents[3]
@@ -41,6 +43,28 @@ def test_help_lists_every_command_under_kubectls_name(capsys) -> None:
     printed = capsys.readouterr().out
     assert printed.startswith("usage: kubectl kpolicy COMMAND")
     assert all(f"\n  {name} " in printed for name in cli.COMMANDS)
+
+
+@pytest.mark.parametrize("columns", [20, 57, 80, 200])
+def test_the_programs_help_is_laid_out_as_that_of_commands(monkeypatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    top = parsing.top_parser()
+    laid_out = argparse.ArgumentParser.format_help(top)
+    *_, options, of_all, commands = cli.help_text().split("\n\n", 4)
+    assert options in laid_out
+    assert of_all in laid_out
+    assert laid_out.endswith(commands)
+    assert laid_out.startswith(cli.help_text().partition("\n")[0])
+
+
+@pytest.mark.parametrize("word", ["version", "--version", "--help"])
+def test_nothing_is_loaded_to_print_the_version_or_the_help(word: str) -> None:
+    code = f"import sys; before = {{*sys.modules}}; sys.argv[1:] = [{word!r}]; from kubectl_kpolicy.entry import main; main(); print(*{{*sys.modules}} - before)"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    loaded = {one for one in done.stdout.split("\n")[-2].split() if "kpolicy" not in one}
+    assert loaded.isdisjoint({"argparse", "collections", "enum", "functools", "re", "typing"})
 
 
 def test_no_words_at_all_print_the_help(capsys) -> None:

@@ -1,0 +1,187 @@
+"""How words become arguments: the parser of the program, those of its commands, and the flags that all of them have.
+
+Apart from the table of the commands, because `argparse` is loaded for a command only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from . import (
+    COLORS,
+    COMMANDS,
+    DESCRIPTION,
+    EVERYWHERE,
+    OPTIONS,
+    PROGRAM,
+    columns,
+    help_text,
+    overview,
+)
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+_HELPS = ("-h", "--help")
+_GO_SWITCHES = (
+    "--add_dir_header",
+    "--alsologtostderr",
+    "--logtostderr",
+    "--one_output",
+    "--skip_headers",
+    "--skip_log_headers",
+)
+_GO_VALUES = (
+    "--log_backtrace_at",
+    "--log_dir",
+    "--log_file",
+    "--log_file_max_size",
+    "--stderrthreshold",
+    "--vmodule",
+)
+"""Flags of Go's logging, which each of upstream's commands has: read, and without effect."""
+
+
+_SWITCHES = {"true": True, "1": True, "t": True, "false": False, "0": False, "f": False}
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that reports a mistake in two lines and exits with 2; flags cannot be shortened."""
+
+    def __init__(self, prog: str = PROGRAM, **options: Any) -> None:
+        options.setdefault("formatter_class", _formatter)
+        options["conflict_handler"] = "resolve"
+        super().__init__(prog, allow_abbrev=False, **options)
+
+    usual = ""
+    """The verb that is meant where none is given; empty for commands without verbs."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse words, the usual verb put in front where the first word is none."""
+        words = sys.argv[1:] if args is None else list(args)
+        if self.usual and not (words and (words[0] in _HELPS or words[0] in self._verbs())):
+            words.insert(0, self.usual)
+        return super().parse_known_args(self._switched(words), namespace)
+
+    def _switched(self, words: list[str]) -> list[str]:
+        """Return words with switches as Go's programs take them: `--table=true` is `--table`, `--table=false` nothing."""
+        made: list[str] = []
+        for word in words:
+            name, equals, value = word.partition("=")
+            action = self._option_string_actions.get(name) if equals else None
+            if action is not None and action.nargs == 0 and value.lower() in _SWITCHES:
+                made += [name] if _SWITCHES[value.lower()] else []
+            else:
+                made.append(word)
+        return made
+
+    def _verbs(self) -> set[str]:
+        return {
+            name
+            for action in self._actions
+            if isinstance(action, argparse._SubParsersAction)  # noqa: SLF001 - argparse names it nowhere else
+            for name in action.choices
+        }
+
+    def error(self, message: str) -> NoReturn:
+        """Print what is wrong and where help is, and exit with 2."""
+        self.exit(2, f"error: {message}\nhelp: see `{self.prog} --help`\n")
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """Return what lays out help; argparse makes one for each flag, and would load `shutil` to learn the width."""
+    return argparse.RawDescriptionHelpFormatter(prog, width=columns() - 2)
+
+
+class TopParser(Parser):
+    """The parser of what stands before a command; its help is printed without one, too."""
+
+    def format_help(self) -> str:
+        """Return the program's help."""
+        return help_text()
+
+
+def top_parser() -> TopParser:
+    """Return the parser of the flags before a command."""
+    top = TopParser(
+        PROGRAM, usage="%(prog)s COMMAND [flags]", description=DESCRIPTION, epilog=overview()
+    )
+    add_global_flags(top)
+    top.add_argument("--version", action="store_true", help=dict(OPTIONS)["--version"])
+    return top
+
+
+def add_global_flags(parser: argparse.ArgumentParser, *, again: bool = False) -> None:
+    """Add the flags every command has; `again` leaves values that were given before the command in place."""
+
+    def default(value: Any) -> Any:
+        return argparse.SUPPRESS if again else value
+
+    group = parser.add_argument_group("flags of every command")
+    group.add_argument(
+        "--color",
+        choices=COLORS,
+        default=default("auto"),
+        help=EVERYWHERE["--color"],
+    )
+    group.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        default=default(value=False),
+        help=EVERYWHERE["-v, --verbose"],
+    )
+    group.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        default=default(value=False),
+        help=EVERYWHERE["-q, --quiet"],
+    )
+    group.add_argument(
+        "--non-interactive",
+        action="store_true",
+        default=default(value=False),
+        help=EVERYWHERE["--non-interactive"],
+    )
+    for flag in _GO_SWITCHES:
+        group.add_argument(
+            flag, action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
+        )
+    for flag in _GO_VALUES:
+        group.add_argument(flag, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+
+
+def parser_of(name: str) -> tuple[argparse.ArgumentParser, ModuleType]:
+    """Return a command's parser with all its flags, and its module."""
+    text = COMMANDS.get(name, f"list {name}")
+    of_command = name.replace("-", "_") if name in COMMANDS else "verbs"
+    module = import_module(f".{of_command}", __package__)
+    parser: argparse.ArgumentParser = Parser(
+        f"{PROGRAM} {name}", description=f"{text[0].upper()}{text[1:]}."
+    )
+    add_global_flags(parser, again=True)
+    if name not in COMMANDS:
+        module.add_verbs(_Place(parser), name)
+    elif hasattr(module, "add_arguments"):
+        module.add_arguments(parser)
+    else:
+        module.add_parser(_Place(parser))
+    return parser, module
+
+
+class _Place:
+    """Stands where argparse's subparsers would: hands out the command's parser, with the words about it filled in."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self.parser = parser
+
+    def add_parser(self, _name: str, **words: Any) -> argparse.ArgumentParser:
+        """Return the parser; of the keywords, those that are texts about the command count."""
+        for word in ("description", "epilog", "usage", "formatter_class"):
+            if word in words:
+                setattr(self.parser, word, words[word])
+        return self.parser
