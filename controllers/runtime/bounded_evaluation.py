@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 from weakref import WeakKeyDictionary
@@ -85,7 +84,8 @@ class BoundedEvaluator:
             if left <= FLOOR:
                 raise over(review)
         if policies.is_large:
-            _plan(policies, review)
+            # worked out for all reviews of its sort and not on the account of one, and remembered
+            policies.plan(review)
         try:
             found = piece.run(evaluate, policies, review, inputs, types=types)
         except SliceOver:
@@ -173,12 +173,6 @@ class BoundedEvaluator:
         """Return the evaluation, in place or from a child; raises LimitError as these do."""
         found = self.attempt(policies, review, inputs, types)
         return found if found is not None else await self.finish(policies, review, inputs, types)
-
-
-def _plan(policies: PolicySet, review: Review) -> None:
-    """Have a large set remember what it asks of such reviews: that is worked out for all of them, not on the account of one."""
-    with suppress(SliceOver):
-        Slice(READING_SLICE).run(policies.plan, review)
 
 
 def _evaluated(

@@ -16,7 +16,7 @@ from engine.reach import GUARDED_GROUPS
 from engine.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from engine.match.marks import Mark
     from engine.model import Review
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .rules import CompiledPolicy, CompiledRule
 
     Sort = tuple[str, ...]
+    Stretch = tuple[bool, "tuple[Step, ...] | Marked"]
+    """Steps, and whether asking them ends with the first that applies (row A-11)."""
 
 CHANGING = (RuleType.MUTATION, RuleType.IMAGE_VERIFY)
 """The types of rules that change the object under review."""
@@ -48,41 +50,36 @@ class Part:
     """The rules of one type, in stretches of which each stops early or not (row A-11)."""
 
     type: RuleType
-    stretches: tuple[tuple[bool, tuple[Step, ...] | Marked], ...]
+    stretches: tuple[Stretch, ...]
 
 
 class Marked:
-    """Many steps in their order, of which those are found that can concern an object by the marks that it bears."""
+    """Many steps in their order, of which those are found that can concern an object by the marks that it bears.
 
-    __slots__ = ("_always", "_by_mark")
+    `always` are those that ask for no mark, by their number.
+    """
 
-    def __init__(self, steps: Iterable[Step]) -> None:
-        self._always: dict[int, Step] = {}
-        self._by_mark: dict[Mark, list[tuple[int, Step]]] = {}
-        for number, step in enumerate(steps):
-            marks = None if step.applies is None else step.rule.matcher.marks
-            if marks is None:
-                self._always[number] = step
-            for mark in marks or ():
-                self._by_mark.setdefault(mark, []).append((number, step))
+    __slots__ = ("_by_mark", "always")
 
-    def __len__(self) -> int:
-        return len(self._always) + len(self._by_mark)
+    def __init__(
+        self, always: Mapping[int, Step], by_mark: Mapping[Mark, list[tuple[int, Step]]]
+    ) -> None:
+        self.always, self._by_mark = always, by_mark
 
-    @property
-    def is_of_use(self) -> bool:
-        """Whether steps are found by marks at all."""
-        return bool(self._by_mark)
+    def with_others(self, always: Mapping[int, Step]) -> Marked:
+        """Return the same with other steps that ask for no mark."""
+        return Marked(always, self._by_mark)
 
     def of(self, review: Review) -> Iterable[Step]:
         """Return the steps that can concern the object of a review, in their order."""
-        known, found = self._by_mark, None
+        known = self._by_mark
+        found: dict[int, Step] | None = None
         for mark in borne(review):
             if mark in known:
-                found = self._always.copy() if found is None else found
+                found = {**self.always} if found is None else found
                 found.update(known[mark])
         if found is None:
-            return self._always.values()
+            return self.always.values()
         return [found[number] for number in sorted(found)]
 
 
@@ -128,7 +125,10 @@ def _is_guarded(rule: CompiledRule, review: Review) -> bool:
 
 
 def narrowed_to_place(plan: tuple[Part, ...], review: Review) -> tuple[Part, ...]:
-    """Return a plan without the steps that concern no review in the namespace of this one; the same one where all may."""
+    """Return a plan without the steps that concern no review in the namespace of this one; the same one where all may.
+
+    Steps that ask for marks stay: they are found by these.
+    """
     parts = tuple(_part_in_place(part, review) for part in plan)
     if all(one is other for one, other in zip(parts, plan, strict=True)):
         return plan
@@ -142,23 +142,26 @@ def _part_in_place(part: Part, review: Review) -> Part:
     pairs = zip(stretches, part.stretches, strict=True)
     if all(one[1] is other[1] for one, other in pairs):
         return part
-    return Part(part.type, tuple(one for one in stretches if one[1]))
+    return Part(part.type, tuple(one for one in stretches if isinstance(one[1], Marked) or one[1]))
 
 
 def _steps_in_place(steps: tuple[Step, ...] | Marked, review: Review) -> tuple[Step, ...] | Marked:
-    if isinstance(steps, Marked):
+    given = steps.always if isinstance(steps, Marked) else dict(enumerate(steps))
+    kept = {
+        number: found
+        for number, step in given.items()
+        if (found := _step_in_place(step, review)) is not None
+    }
+    if len(kept) == len(given) and all(kept[number] is step for number, step in given.items()):
         return steps
-    kept = []
-    for step in steps:
-        answer = None if step.applies is None else step.rule.matcher.settled(review, in_place=True)
-        if answer:
-            kept.append(Step(step.rule, None, step.quick))
-        elif answer is None:
-            kept.append(step)
-    is_same = len(kept) == len(steps) and all(
-        one is two for one, two in zip(kept, steps, strict=True)
-    )
-    return steps if is_same else tuple(kept)
+    return steps.with_others(kept) if isinstance(steps, Marked) else tuple(kept.values())
+
+
+def _step_in_place(step: Step, review: Review) -> Step | None:
+    answer = None if step.applies is None else step.rule.matcher.settled(review, in_place=True)
+    if answer is None:
+        return step
+    return Step(step.rule, None, step.quick) if answer else None
 
 
 def with_marks(plan: tuple[Part, ...]) -> tuple[Part, ...]:
@@ -169,16 +172,25 @@ def with_marks(plan: tuple[Part, ...]) -> tuple[Part, ...]:
     )
 
 
-def _marked(
-    stretch: tuple[bool, tuple[Step, ...] | Marked],
-) -> tuple[bool, tuple[Step, ...] | Marked]:
+def _marked(stretch: Stretch) -> Stretch:
     stops_early, steps = stretch
     if isinstance(steps, Marked) or len(steps) < MANY:
         return stretch
-    made = Marked(steps)
-    return (stops_early, made) if made.is_of_use else stretch
+    always: dict[int, Step] = {}
+    by_mark: dict[Mark, list[tuple[int, Step]]] = {}
+    for number, step in enumerate(steps):
+        marks = None if step.applies is None else step.rule.matcher.marks
+        if marks is None:
+            always[number] = step
+        for mark in marks or ():
+            by_mark.setdefault(mark, []).append((number, step))
+    return (stops_early, Marked(always, by_mark)) if by_mark else stretch
 
 
 def size_of(plan: tuple[Part, ...]) -> int:
-    """Return how many steps a plan holds."""
-    return sum(len(steps) for part in plan for _, steps in part.stretches)
+    """Return how many steps a plan holds of its own: those that ask for marks are shared by all places."""
+    return sum(
+        len(steps.always if isinstance(steps, Marked) else steps)
+        for part in plan
+        for _, steps in part.stretches
+    )

@@ -166,6 +166,8 @@ class PolicySet:
         found = self._plans.get(known)
         if found is None:
             found = make_plan(self.for_kind(review.kind), review)
+            if self.is_large:
+                found = with_marks(found)
             if len(self._plans) < MAX_REMEMBERED:
                 self._plans[known] = found
         return found
@@ -175,13 +177,8 @@ class PolicySet:
     ) -> tuple[Part, ...]:
         """Plan what is asked of reviews of a sort in a namespace; all such plans together hold so many steps at most."""
         of_sort = self._of_sort(known, review)
-        narrowed = narrowed_to_place(of_sort, review)
-        if narrowed is of_sort:
-            found = self._placed.get(known) or with_marks(of_sort)
-            self._placed[known] = found
-        else:
-            found = with_marks(narrowed)
-        size = 1 if narrowed is of_sort else size_of(found) + 1
+        found = narrowed_to_place(of_sort, review)
+        size = 1 if found is of_sort else size_of(found) + 1
         if self._held + size > MOST_STEPS:
             self._placed.clear()
             self._held = 0

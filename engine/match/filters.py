@@ -106,6 +106,8 @@ def _marks(resources: Block) -> Marks:
             marks_of_names(filter(None, (resources.get("name"),))),
             marks_of_names(texts(resources.get("names"), "names")),
             marks_of_selector(resources.get("selector")),
+            marks_of_names(texts(resources.get("namespaces"), "namespaces"), "namespace"),
+            marks_of_selector(resources.get("namespaceSelector"), "space"),
         )
     )
 

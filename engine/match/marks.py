@@ -11,38 +11,47 @@ from typing import TYPE_CHECKING
 from engine.lang import wildcard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
-    from engine.model import Block, Json, Review
+    from engine.model import Json, Review
 
     Mark = tuple[str, ...]
     Marks = frozenset[Mark] | None
     """Of these an object bears at least one; None where that is open."""
 
 
-def marks_of_names(names: Iterable[str]) -> Marks:
-    """Return the marks of objects that bear one of some names; wildcards leave it open, and so do no names at all."""
+UNPLACED: Mark = ("unplaced",)
+"""What objects bear that are in no namespace, and Namespaces."""
+
+
+def marks_of_names(names: Iterable[str], word: str = "name") -> Marks:
+    """Return the marks of what bears one of some names; wildcards leave it open, and so do no names at all.
+
+    `word` tells names of objects from those of their namespaces.
+    """
     listed = tuple(names)
     if not listed or any(map(wildcard.has_wildcard, listed)):
         return None
-    return frozenset(("name", one) for one in listed)
+    return frozenset((word, one) for one in listed)
 
 
-def marks_of_selector(selector: Json) -> Marks:
-    """Return the marks of objects with labels that a selector asks for; of several parts, the one that leaves fewest."""
+def marks_of_selector(selector: Json, word: str = "label") -> Marks:
+    """Return the marks of what bears labels that a selector asks for; of several parts, the one that leaves fewest.
+
+    `word` tells labels of objects from those of their namespaces.
+    """
     block = selector if isinstance(selector, dict) else {}
-    found: Marks = None
-    for key, value in (block.get("matchLabels") or {}).items():
-        if not (wildcard.has_wildcard(key) or wildcard.has_wildcard(value)):
-            return frozenset({("label", key, value)})
+    found: list[Marks] = [
+        frozenset({(word, key, value)})
+        for key, value in (block.get("matchLabels") or {}).items()
+        if not (wildcard.has_wildcard(key) or wildcard.has_wildcard(value))
+    ]
     for one in block.get("matchExpressions") or ():
         if one.get("operator") == "In" and one.get("values"):
-            found = fewest(
-                (found, frozenset(("label", one.get("key"), value) for value in one["values"]))
-            )
+            found.append(frozenset((word, one.get("key"), value) for value in one["values"]))
         elif one.get("operator") == "Exists":
-            found = fewest((found, frozenset({("label", one.get("key"))})))
-    return found
+            found.append(frozenset({(word, one.get("key"))}))
+    return fewest(found)
 
 
 def fewest(given: Iterable[Marks]) -> Marks:
@@ -61,18 +70,23 @@ def either(given: Iterable[Marks]) -> Marks:
 
 
 def borne(review: Review) -> Iterator[Mark]:
-    """Yield the marks that the object of a review bears, as it was before included."""
+    """Yield the marks that the object of a review bears, as it was before included, and its namespace."""
     yield ("name", review.name)
-    yield from _labels(review.metadata)
+    yield ("namespace", review.namespace)
+    if review.kind == "Namespace":
+        yield ("namespace", review.name)
+    if review.kind == "Namespace" or not review.namespace:
+        yield UNPLACED
+    yield from _labels(review.namespace_labels, "space")
+    yield from _labels(review.metadata.get("labels"))
     if review.old_object is not None and review.object is not None:
         metadata = review.old_object.get("metadata")
-        yield from _labels(metadata if isinstance(metadata, dict) else {})
+        yield from _labels(metadata.get("labels") if isinstance(metadata, dict) else None)
 
 
-def _labels(metadata: Mapping[str, Json] | Block) -> Iterator[Mark]:
-    labels = metadata.get("labels")
+def _labels(labels: Json, word: str = "label") -> Iterator[Mark]:
     if isinstance(labels, dict):
         for key, value in labels.items():
-            yield ("label", key)
+            yield (word, key)
             if isinstance(value, str):
-                yield ("label", key, value)
+                yield (word, key, value)

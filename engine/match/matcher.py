@@ -13,7 +13,7 @@ from engine.record import record
 
 from .combine import every, never, some
 from .filters import OF_PLACE, OF_SORT, Filter, Use, compile_filter
-from .marks import either, fewest
+from .marks import either, fewest, marks_of_names
 from .shapes import sequence
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ class Matcher:
     @property
     def marks(self) -> Marks:
         """The marks of which an object bears one where the rule applies."""
-        return self.included.marks
+        own = self.policy_namespace
+        return fewest((self.included.marks, marks_of_names((own,) if own else (), "namespace")))
 
     def settled(self, review: Review, *, in_place: bool) -> bool | None:
         """Return what is said to all reviews of a sort, or of a sort in a namespace; None where that differs."""

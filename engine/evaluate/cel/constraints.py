@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.match import compile_selector
-from engine.match.marks import marks_of_selector
+from engine.match.marks import UNPLACED, fewest, marks_of_names, marks_of_selector
 from engine.reach import GUARDED_GROUPS
 from engine.record import record
 
@@ -98,8 +98,20 @@ def compile_constraints(
         is_decided=is_decided and are_open,
         of_sort=of_sort,
         of_place=of_sort | {name for name, _ in tests if name not in _OF_OBJECT},
-        marks=marks_of_selector(block.get("objectSelector")),
+        marks=fewest(
+            (
+                marks_of_selector(block.get("objectSelector")),
+                _marks_of_namespaces(block.get("namespaceSelector")),
+                marks_of_names((namespace,) if namespace else (), "namespace"),
+            )
+        ),
     )
+
+
+def _marks_of_namespaces(selector: Json) -> Marks:
+    """Return the marks of objects in namespaces that are selected; those in none are selected always, or by labels of their own."""
+    found = marks_of_selector(selector, "space")
+    return None if found is None else found | {UNPLACED}
 
 
 def compile_payload_constraints(mode: str) -> Constraints:
