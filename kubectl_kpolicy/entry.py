@@ -31,8 +31,8 @@ _LINES = dict.fromkeys("┌┐└┘├┤┬┴┼╭╮╰╯╔╗╚╝", "+
 }
 _OBJECTS = 20_000
 """New objects after which Python looks for garbage among them."""
-_ASKING_FOR_HELP = ([], ["-h"], ["--help"])
-_ASKING_FOR_VERSION = (["version"], ["--version"])
+_ASKING_FOR_HELP: tuple[list[str], ...] = ([], ["-h"], ["--help"])
+_ASKING_FOR_VERSION: tuple[list[str], ...] = (["version"], ["--version"])
 """What is answered before any flag is read."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from engine.lang import rfc3339
@@ -33,13 +33,15 @@ _LONGEST_INSTANCE = 128
 _SAME_FOR = 600.0
 _MOST_REMEMBERED = 4096
 _PER_SECOND, _BURST = 50.0, 200.0
+_COUNTED_PER_SECOND, _COUNTED_BURST = 5.0, 50.0
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
     """One thing to say about an object (an object reference: apiVersion, kind, namespace, name, uid).
 
-    `controller` is the reporting one (row E-01), `action` what was done (row E-02), `annotations` what our own tools read.
+    `controller` is the reporting one (row E-01), `action` what was done (row E-02), `annotations` what our own tools read, and
+    `latest` more of it that is told of the last of several notes that are counted together, and does not tell them apart.
     """
 
     about: tuple[str, str, str, str, str]
@@ -49,6 +51,31 @@ class Note:
     type: str = "Warning"
     controller: str = "kyverno-admission"
     annotations: tuple[tuple[str, str], ...] = ()
+    latest: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+
+
+@dataclass(slots=True)
+class _Again:
+    """A note that was written or waits to be, and how often it was taken since."""
+
+    note: Note
+    times: int = 1
+
+
+class _Pace:
+    """Lets so many through each second, and so many at once after a pause."""
+
+    def __init__(self, clock: Clock, per_second: float, burst: float) -> None:
+        self._clock, self._per_second, self._burst = clock, per_second, burst
+        self._left, self._at = burst, clock.monotonic()
+
+    async def turn(self) -> None:
+        """Return when the next one may go."""
+        now = self._clock.monotonic()
+        self._left = min(self._burst, self._left + (now - self._at) * self._per_second) - 1
+        self._at = now
+        if self._left < 0:
+            await self._clock.sleep(-self._left / self._per_second)
 
 
 def reference(obj: Object) -> tuple[str, str, str, str, str]:
@@ -93,6 +120,9 @@ class Recorder:
         self._suffix = suffix
         self._on_drop = on_drop
         self._queue: deque[tuple[Note, Object, bool]] = deque()
+        self._queued: set[Note] = set()
+        self._again: dict[Note, _Again] = {}
+        self._repeated = asyncio.Event()
         self._written: OrderedDict[Note, tuple[float, str, str, int]] = OrderedDict()
         self._arrived = asyncio.Event()
         self._idle = asyncio.Event()
@@ -107,39 +137,68 @@ class Recorder:
         """Queue a note; it is dropped when there is no room and no policy waits for it."""
         if not note.about[3]:
             return
+        if (again := self._again.get(note)) is not None:
+            again.note, again.times = note, again.times + 1
+            return
         event = self._event(note)
         is_kept = self.must_keep(event)
         if len(self._queue) >= self._most and not is_kept:
             self._drop(note)
             return
-        self._queue.append((note, event, is_kept))
         self._idle.clear()
+        if not is_kept and self._counts_equal:
+            if note in self._queued or self._known(note) is not None:
+                self._again[note] = _Again(note)
+                self._repeated.set()
+                return
+            self._queued.add(note)
+        self._queue.append((note, event, is_kept))
         self._arrived.set()
 
     async def run(self) -> None:
         """Write notes until cancelled."""
-        tokens, filled_at = _BURST, self._clock.monotonic()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._write_new())
+            group.create_task(self._write_counts())
+
+    async def _write_new(self) -> None:
+        pace = _Pace(self._clock, _PER_SECOND, _BURST)
         while True:
             await self._arrived.wait()
             while self._queue:
-                now = self._clock.monotonic()
-                tokens = min(_BURST, tokens + (now - filled_at) * _PER_SECOND) - 1
-                filled_at = now
-                if tokens < 0:
-                    await self._clock.sleep(-tokens / _PER_SECOND)
-                await self._write(*self._queue.popleft())
+                await pace.turn()
+                note, event, is_kept = self._queue.popleft()
+                await self._write(note, event, is_kept)
+                self._queued.discard(note)
             self._arrived.clear()
+            self._repeated.set()
+            self._rest()
+
+    async def _write_counts(self) -> None:
+        """Write how often notes were taken again; those that are taken meanwhile go along with it."""
+        pace = _Pace(self._clock, _COUNTED_PER_SECOND, _COUNTED_BURST)
+        while True:
+            await self._repeated.wait()
+            self._repeated.clear()
+            for note in [one for one in self._again if one not in self._queued]:
+                await pace.turn()
+                again = self._again.pop(note)
+                await self._write(again.note, self._event(again.note), False, again.times)
+            self._rest()
+
+    def _rest(self) -> None:
+        if not (self._queue or self._again):
             self._idle.set()
 
     async def drained(self) -> None:
         """Return when everything that was recorded has been written or given up."""
         await self._idle.wait()
 
-    async def _write(self, note: Note, event: Object, is_kept: bool) -> None:
+    async def _write(self, note: Note, event: Object, is_kept: bool, times: int = 1) -> None:
         try:
-            if is_kept or not self._counts_equal or not await self._counted(note):
-                made = await self._client.create(EVENTS, event)
-                self._remember(note, made)
+            if is_kept or not self._counts_equal or not await self._counted(note, times):
+                made = await self._client.create(EVENTS, {**event, "count": times})
+                self._remember(note, made, times)
             self._backoff.reset()
         except AlreadyExists:
             return
@@ -154,27 +213,35 @@ class Recorder:
         self.dropped += 1
         self._on_drop(note.reason)
 
-    async def _counted(self, note: Note) -> bool:
-        """Count a note on the Event that says the same; False when there is none."""
+    def _known(self, note: Note) -> tuple[float, str, str, int] | None:
+        """Return where a note was written lately, and how often it was counted."""
         known = self._written.get(note)
-        now = self._clock.monotonic()
-        if known is None or now - known[0] >= _SAME_FOR:
+        is_old = known is None or self._clock.monotonic() - known[0] >= _SAME_FOR
+        return None if is_old else known
+
+    async def _counted(self, note: Note, times: int) -> bool:
+        """Count a note on the Event that says the same; False when there is none."""
+        known = self._known(note)
+        if known is None:
             return False
         first, namespace, name, count = known
-        stamp = rfc3339.write(self._clock.now())
+        change: Object = {
+            "count": count + times,
+            "lastTimestamp": rfc3339.write(self._clock.now()),
+        }
+        if note.latest:
+            change["metadata"] = {"annotations": dict(note.latest)}
         try:
-            await self._client.patch(
-                EVENTS, name, namespace, {"count": count + 1, "lastTimestamp": stamp}
-            )
+            await self._client.patch(EVENTS, name, namespace, change)
         except NotFound:
             return False
-        self._written[note] = (first, namespace, name, count + 1)
+        self._written[note] = (first, namespace, name, count + times)
         return True
 
-    def _remember(self, note: Note, made: Object) -> None:
+    def _remember(self, note: Note, made: Object, times: int) -> None:
         metadata: dict[str, Any] = made.get("metadata") or {}
         place = (str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
-        self._written[note] = (self._clock.monotonic(), *place, 1)
+        self._written[note] = (self._clock.monotonic(), *place, times)
         self._written.move_to_end(note)
         if len(self._written) > _MOST_REMEMBERED:
             self._written.popitem(last=False)
@@ -186,8 +253,8 @@ class Recorder:
         involved = {"apiVersion": api_version, "kind": kind, "name": name}
         involved |= {key: text for key, text in (("namespace", namespace), ("uid", uid)) if text}
         metadata: Object = {"namespace": namespace or "default", "name": self._name(name)}
-        if note.annotations:
-            metadata["annotations"] = dict(note.annotations)
+        if note.annotations or note.latest:
+            metadata["annotations"] = dict((*note.annotations, *note.latest))
         return {
             "apiVersion": "v1",
             "kind": "Event",

@@ -68,4 +68,5 @@ def _written(note: Note) -> Written:
         type=note.type,
         controller=note.source,
         annotations=note.annotations,
+        latest=note.latest,
     )

@@ -62,6 +62,7 @@ class Note:
     message: str
     source: str
     annotations: tuple[tuple[str, str], ...] = ()
+    latest: tuple[tuple[str, str], ...] = ()
 
     @property
     def type(self) -> str:
@@ -167,7 +168,7 @@ def notes_of(
         missed = [one for one in group if one.status in (Status.FAIL, Status.ERROR)]
         for result in missed:
             found = violation(policy, review, result, blocked=blocked, source=source)
-            yield replace(found, annotations=marks(result)) if blocked else found
+            yield _marked(found, marks(result)) if blocked else found
             if about:
                 yield violation_on_object(about, policy, result, source)
         for result in group:
@@ -175,6 +176,13 @@ def notes_of(
                 yield from excepted(policy, review, result, exceptions, source)
         if successes and not missed and (applied := _applied(policy, review, group, source)):
             yield applied
+
+
+def _marked(note: Note, marks: Marks) -> Note:
+    """Return a note with annotations; who tries the same again is denied the same, whatever the request is called."""
+    apart = tuple(one for one in marks if one[0] not in _OF_ONE_REQUEST)
+    latest = tuple(one for one in marks if one[0] in _OF_ONE_REQUEST)
+    return replace(note, annotations=apart, latest=latest)
 
 
 def _by_policy(results: Iterable[RuleResult]) -> dict[str, list[RuleResult]]:
@@ -309,6 +317,7 @@ def _reason(result: RuleResult) -> str:
 OBJECT_UID: Final = "kpolicy.io/object-uid"
 """The UID of the object; of a creation that was denied, the one that it would have had."""
 
+_OF_ONE_REQUEST: Final = frozenset({OBJECT_UID, vocabulary.REQUEST_UID})
 _LONGEST: Final = 512
 
 Marks = tuple[tuple[str, str], ...]

@@ -17,6 +17,7 @@ from controllers.runtime.metrics import MOST_SERIES, bucket_of
 from controllers.runtime.slices import Slice, SliceOver
 from controllers.runtime.tracing import current_span
 from engine.evaluate import PolicySet, evaluate
+from engine.model import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -94,7 +95,8 @@ class Counting:
     def results(self, review: Review, results: Sequence[RuleResult]) -> None:
         """Count what rules said."""
         place = place_of(review)
-        usual = (*place, results[0].type) if results else place
+        # what is refused and what passes take turns, so that both are remembered
+        usual = (*place, results[0].type, _first_wrong(results)) if results else place
         known = self._results.get(usual)
         if known is not None and known[0] == results:
             for amount in known[1]:
@@ -128,6 +130,11 @@ class Counting:
 def served_at(stage: Stage, lane_name: str) -> str:
     """Return the path of a webhook as figures, logs and traces name it, without the secret part that it may have."""
     return f"/{stage}/{lane_name}"
+
+
+def _first_wrong(results: Sequence[RuleResult]) -> str:
+    """Return the policy of the first result that does not pass, empty where all do."""
+    return next((one.policy for one in results if one.status is not Status.PASS), "")
 
 
 # How long policies take, for Prometheus (`kyverno_policy_execution_duration_seconds`, row W-40): measured on a sample.

@@ -52,12 +52,13 @@ def rule_on_validation(
 
     A rule that enforces and fails blocks; so does an error in a policy of which some rule enforces, where the route fails.
     """
-    if all(result.status in _FINE for result in results):
+    wrong = [result for result in results if result.status not in _FINE]
+    if not wrong:
         return NOTHING_WRONG
-    enforcing = _enforcing(route.blocking, review, results)
-    if any(_blocks(result, route.failure_policy, enforcing) for result in results):
-        return Ruling(denial=_denial(route, review, results, enforcing))
-    return Ruling(warnings=_warnings(route.blocking, results))
+    enforcing = _enforcing(route.blocking, review, wrong)
+    if any(_blocks(result, route.failure_policy, enforcing) for result in wrong):
+        return Ruling(denial=_denial(route, review, wrong, enforcing))
+    return Ruling(warnings=_warnings(route.blocking, wrong))
 
 
 def rule_on_mutation(
@@ -84,7 +85,7 @@ def rule_on_mutation(
 def _denial(
     route: WebhookRoute, review: Review, results: Sequence[RuleResult], enforcing: frozenset[str]
 ) -> str:
-    """Return the text of a denial."""
+    """Return the text of a denial by the results that are neither pass nor skip."""
     of_cel = [one for one in results if one.is_of_cel]
     failures = failures_of([one for one in results if not one.is_of_cel], enforcing)
     parts = [blocked_message(review, failures)] if failures else []
@@ -96,8 +97,9 @@ def blocking(
     route: WebhookRoute, review: Review, results: Sequence[RuleResult]
 ) -> list[RuleResult]:
     """Return the results of a validating webhook that refuse the request."""
-    enforcing = _enforcing(route.blocking, review, results)
-    return [one for one in results if _blocks(one, route.failure_policy, enforcing)]
+    wrong = [one for one in results if one.status not in _FINE]
+    enforcing = _enforcing(route.blocking, review, wrong)
+    return [one for one in wrong if _blocks(one, route.failure_policy, enforcing)]
 
 
 def _blocks(result: RuleResult, failure_policy: str, enforcing: frozenset[str]) -> bool:

@@ -1,4 +1,5 @@
 import asyncio
+from dataclasses import replace
 
 from controllers.kube import Forbidden, Unreachable
 from controllers.kube.clock import ManualClock, settle
@@ -185,5 +186,25 @@ def test_equal_notes_are_written_one_by_one_where_nothing_is_counted():
             scene.recorder.record(note())
             await scene.recorder.drained()
             assert [event["count"] for event in scene.events] == [1, 1]
+
+    run(scenario())
+
+
+def test_notes_of_a_flood_that_say_the_same_are_written_together_with_the_latest():
+    async def scenario():
+        async with Scene() as scene:
+            for number in range(400):
+                said = replace(note(f"{number % 2}"), latest=(("request", str(number)),))
+                scene.recorder.record(said)
+            await scene.recorder.drained()
+            assert [event["count"] for event in scene.events] == [200, 200]
+            assert [event["metadata"]["annotations"]["request"] for event in scene.events] == [
+                "398",
+                "399",
+            ]
+            assert scene.recorder.dropped == 0
+            assert (
+                len([call for call in scene.client.calls if call.verb in ("create", "patch")]) == 4
+            )
 
     run(scenario())
