@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CLIENT = "client"
-_MODULES = {"controllers": "our loops", "controllers.worker": "our webhook"}
+_MODULES = {
+    "controllers": "our loops",
+    "controllers.worker": "our webhook",
+    "tests.bench.webhook_server": "no-op",
+}
 
 
 def spent() -> Counter[str]:

@@ -1,6 +1,6 @@
 """`python -m tests.bench.pod_creation [FLAGS OF THE ENGINE]`: Pods created through a real kube-apiserver, without policies and with 16 of them.
 
-Everything shares the machine's cores: etcd, API server, controller manager, engine and the client with its 8 connections. Beside
+The limit is a webhook that answers without looking: what a call takes from the API server no engine gives back. Everything shares the machine's cores: etcd, API server, controller manager, engine and the client with its 8 connections. Beside
 the rate stands the processor time of one creation, that of all these processes together, which other work on the host does not
 change: where the cores are full, the rate follows from it. What they spend at rest is taken off. Reports that were not written during the rush are waited for, and
 what they cost stands in a line of its own.
@@ -12,9 +12,11 @@ import asyncio
 import json
 import ssl
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +32,7 @@ from .webhook_server import policies
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tests.e2e.tiers import Tier
 
@@ -38,7 +40,13 @@ CONNECTIONS = 8
 WARM_UP, SECONDS, ROUNDS = 1.0, 4.0, 3
 PATIENCE = 60.0
 NAMESPACE = "default"
-KINDS = ("no webhook", "16 Pod Security policies")
+KINDS = ("no webhook", "a webhook that only allows", "16 Pod Security policies")
+NONE, NO_OP, POLICIES = KINDS
+_NO_OP = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingWebhookConfiguration",
+    "metadata": {"name": "no-op"},
+}
 LATER = "their reports, after the rush"
 MOST_LOST = 0.2
 LONGEST = 300.0
@@ -72,13 +80,13 @@ def main(*flags: str) -> int:
         tiers.real_tier(Path(folder), programs) as tier,
     ):
         engine.install(tier)
-        with engine.engine(tier, *flags):
+        with engine.engine(tier, *flags), _no_op() as webhook:
             for _ in range(ROUNDS):
                 for kind in KINDS:
-                    _settle(tier, with_policies=kind != KINDS[0])
+                    _settle(tier, kind, webhook)
                     found[kind].append(_rush(tier))
                     _line(kind, found[kind][-1])
-                    if kind != KINDS[0] and _reports_are_written(flags):
+                    if kind == POLICIES and _reports_are_written(flags):
                         found[LATER].append(_reports(tier))
                         _line(LATER, found[LATER][-1])
                     _clear(tier)
@@ -92,10 +100,45 @@ def _verdict(found: dict[str, list[Round]]) -> int:
         _line(kind, one)
         print(f"    ms: {_listed(one.costs, 1e3)}")
         print(f"    requests of ours: {_listed(one.requests, 1.0) or 'none'}")
-    free, judged = (middle[kind] for kind in KINDS)
+    free, asked_at_all, judged = (middle[kind] for kind in KINDS)
     lost = 1 - free.cost / judged.cost
     print(f"lost: {1 - judged.rate / free.rate:.0%} of the rate, {lost:.0%} by processor time")
+    rate, cost = judged.rate / asked_at_all.rate, asked_at_all.cost / judged.cost
+    print(f"of the webhook that only allows: {rate:.2f} x the rate, {cost:.2f} x by processor time")
     return int(lost > MOST_LOST)
+
+
+@contextmanager
+def _no_op() -> Iterator[dict[str, Any]]:
+    """Run a webhook that only allows; yields the configuration that has it asked about Pods."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.bench.webhook_server", "no-op"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        port, bundle = process.stdout.readline().split()
+        place = {"url": f"https://127.0.0.1:{port}/validate/fail", "caBundle": bundle}
+        rule = {
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "operations": ["CREATE"],
+            "resources": ["pods"],
+        }
+        webhook = {
+            "name": "no-op.kpolicy.io",
+            "clientConfig": place,
+            "rules": [rule],
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+        yield {**_NO_OP, "webhooks": [webhook]}
+    finally:
+        process.stdin.close()
+        process.wait(20)
 
 
 def _middle(rounds: Sequence[Round]) -> Round:
@@ -171,18 +214,28 @@ def _clear(tier: Tier) -> None:
         time.sleep(0.5)
 
 
-def _settle(tier: Tier, *, with_policies: bool) -> None:
-    """Install or remove the policies, and wait until the API server goes by that."""
-    items = policies("16 validate")
-    document = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-    if with_policies:
-        tier.kubectl("apply", "-f", "-", given=document)
-    else:
-        tier.kubectl("delete", "--ignore-not-found", "-f", "-", given=document)
+def _settle(tier: Tier, kind: str, webhook: dict[str, Any]) -> None:
+    """Have the API server ask whom a kind of round asks and nobody else, and wait until it does."""
+    items = {POLICIES: policies("16 validate"), NO_OP: [webhook]}
     bad = _pod()
     bad["spec"]["hostPID"] = True
+    for documents in items.values():
+        _delete(tier, documents)
+        _wait(tier, bad, refused=False)
+    if kind in items:
+        document = json.dumps({"apiVersion": "v1", "kind": "List", "items": items[kind]})
+        tier.kubectl("apply", "-f", "-", given=document)
+        _wait(tier, bad, refused=True)
+
+
+def _delete(tier: Tier, items: list[dict[str, Any]]) -> None:
+    document = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    tier.kubectl("delete", "--ignore-not-found", "-f", "-", given=document)
+
+
+def _wait(tier: Tier, bad: dict[str, Any], *, refused: bool) -> None:
     end = time.monotonic() + PATIENCE
-    while bool(said := _refusal(tier, bad)) is not with_policies:
+    while bool(said := _refusal(tier, bad)) is not refused:
         if time.monotonic() > end:
             raise TimeoutError(f"the API server does not go by the policies: {said}")
         time.sleep(0.2)

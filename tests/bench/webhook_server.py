@@ -1,12 +1,14 @@
 """`python -m tests.bench.webhook_server KIND`: a webhook server on one core, for the benchmark to send reviews to.
 
-`decode` only decodes and allows, on the same server: the yardstick. The others are the webhook with policies of one kind.
-Prints its port, then answers until its input ends; `/memory` is its peak memory in KiB.
+`decode` only decodes and allows, on the same server: the yardstick; `no-op` does not even decode and refuses what `REFUSED` stands
+in, so that one can see that it is asked. The others are the webhook with policies of one kind. Prints its port (and for `no-op`
+whom to trust), then answers until its input ends, and then its peak memory in KiB.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
 import sys
 from datetime import UTC, datetime
@@ -142,6 +144,23 @@ async def _decoding(certificates: Certificates) -> tuple[int, Any]:
     return server.port, server
 
 
+REFUSED = b'"hostPID":true'
+_UID = b'"uid":"'
+
+
+async def _answering(certificates: Certificates) -> tuple[int, Any]:
+    async def review(_rest: str, body: bytes, _budget: float) -> bytes:
+        # the first UID of a review is that of its request
+        uid = body.partition(_UID)[2].partition(b'"')[0].decode()
+        return envelope.denied(uid, "refused") if REFUSED in body else envelope.allowed(uid)
+
+    server = WebhookServer(
+        Routes({"validate": review}), host="127.0.0.1", tls=ServerTls(certificates.leaf).context
+    )
+    await server.start()
+    return server.port, server
+
+
 def _peak() -> int:
     with open("/proc/self/status") as status:  # noqa: PTH123 - one line of a file that is none
         return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
@@ -150,16 +169,18 @@ def _peak() -> int:
 async def main(kind: str) -> None:
     """Serve until standard input ends, then print the peak memory."""
     certificates = first_certificates(["127.0.0.1"], datetime.now(UTC))
-    if kind == "decode":
-        port, _held = await _decoding(certificates)
-    else:
-        port, _held = await _webhook(kind, certificates)
+    simple = {"decode": _decoding, "no-op": _answering}
+    port, _held = (
+        await simple[kind](certificates) if kind in simple else await _webhook(kind, certificates)
+    )
     settle_memory()
-    print(port, flush=True)
+    trusted = [base64.b64encode(certificates.bundle).decode()] if kind == "no-op" else []
+    print(port, *trusted, flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     print(_peak(), flush=True)
 
 
 if __name__ == "__main__":
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    if sys.argv[1] != "no-op":
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     asyncio.run(main(sys.argv[1]))
