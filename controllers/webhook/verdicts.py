@@ -6,6 +6,7 @@ Pure: results in, ruling out. Which results may block is decided here and nowher
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from controllers.runtime.webhook_routes import FAIL
@@ -189,10 +190,16 @@ def blocked_message(review: Review, failures: Mapping[str, Mapping[str, str]]) -
         "",
     ]
     for policy in sorted(failures):
-        lines.append(f"{GO.key(policy)}:")
+        lines.append(f"{_key(policy)}:")
         rules = failures[policy]
-        lines += [f"  {GO.key(rule)}: {GO.text(rules[rule], 4)}" for rule in sorted(rules)]
+        lines += [f"  {_key(rule)}: {GO.text(rules[rule], 4)}" for rule in sorted(rules)]
     return "\n".join(lines) + "\n"
+
+
+@lru_cache(maxsize=4096)
+def _key(name: str) -> str:
+    """Return the name of a policy or rule as a key of the text; the same few are written again and again."""
+    return GO.key(name)
 
 
 def failures_of(

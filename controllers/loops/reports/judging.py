@@ -34,15 +34,17 @@ from engine.model import RuleType, Status
 from engine.native import MUTATING
 from engine.record import replace
 
-from .writer import pairs_in_force, write_rows
+from .writer import write_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from controllers.loops.context import LoopContext
     from controllers.store.reports import Row
     from engine.evaluate import CompiledPolicy, Inputs
-    from engine.model import Object, Policy, Review, RuleResult
+    from engine.model import Json, Object, Policy, Review, RuleResult
+
+    from .writer import InForce
 
 _CHECKS = (RuleType.IMAGE_VERIFY, RuleType.VALIDATION)
 _CHANGES = (RuleType.MUTATION,)
@@ -50,49 +52,56 @@ _NOT_APPLIED = "mutation is not applied"
 _APPLIED = "mutation is successfully applied"
 
 
+class Judges:
+    """Some policies that objects are judged by, with what is the same for each object."""
+
+    def __init__(self, policies: Iterable[CompiledPolicy]) -> None:
+        self.set = PolicySet(tuple(policies))
+        self.policies = {one.policy.identity: one.policy for one in self.set.policies}
+        self.rules = _rules(self.set.policies)
+        self.has_conditions = any(map(_conditions, self.policies.values()))
+
+
 async def judge(
-    context: LoopContext,
-    obj: Object,
-    policies: PolicySet,
-    natives: Mapping[str, CompiledPolicy],
-    *,
-    is_new: bool = False,
+    context: LoopContext, obj: Object, judges: Judges, known: InForce, *, is_new: bool = False
 ) -> None:
     """Judge an object by some policies and bring its report up to date; raises EngineError.
 
-    `natives` are the native policies that are reported about. Of an object that `is_new` there is no report to read first.
+    `known` are the rules that reports may speak of. Of an object that `is_new` there is no report to read first.
     """
     review = await context.review(obj)
     inputs = context.inputs(f"scan/{obj['metadata'].get('uid')}")
     results: list[RuleResult] = []
-    asked = _asked(policies, review, inputs)
+    asked = _asked(judges, review, inputs)
     for types in (_CHECKS, _CHANGES):
         found = await evaluate_with(context.resolver, asked, review, inputs, types=types)
         results += [_as_stored(one, obj) for one in found.results if not _is_passed_over(one)]
     count_scanned(context.metrics, review, results)
-    judges = {one.policy.identity: one.policy for one in policies.policies}
-    rows = rows_of(results, judges, inputs.now)
+    rows = rows_of(results, judges.policies, inputs.now)
     new = await write_rows(
         context.client,
         context.options.report_kinds,
         obj,
         rows,
-        judged=_judged(policies.policies, results),
-        known=pairs_in_force(context.snapshot, natives),
+        judged=judges.rules - _unchanged(results),
+        known=known,
         is_new=is_new,
     )
-    announce(context, _notes(context, review, results, judges, new))
+    announce(context, _notes(context, review, results, judges.policies, new))
 
 
-def _asked(policies: PolicySet, review: Review, inputs: Inputs) -> PolicySet:
+def _asked(judges: Judges, review: Review, inputs: Inputs) -> PolicySet:
     """Return the policies whose match conditions, which the API server tests of requests, hold for an object (row W-03)."""
+    policies = judges.set
+    if not judges.has_conditions:
+        return policies
     kept = tuple(one for one in policies.policies if _conditions_hold(one.policy, review, inputs))
     return policies if len(kept) == len(policies.policies) else PolicySet(kept)
 
 
 def _conditions_hold(policy: Policy, review: Review, inputs: Inputs) -> bool:
     """Tell whether match conditions of a classic policy hold; what they ask of a request, which there is none of, they do not."""
-    conditions = () if is_of_cel(policy) else match_conditions(policy)
+    conditions = _conditions(policy)
     if not conditions:
         return True
     try:
@@ -100,6 +109,10 @@ def _conditions_hold(policy: Policy, review: Review, inputs: Inputs) -> bool:
         return unmet(named, Bindings(review, inputs, {})) is None
     except EngineError:
         return False
+
+
+def _conditions(policy: Policy) -> Sequence[Mapping[str, Json]]:
+    return () if is_of_cel(policy) else match_conditions(policy)
 
 
 def _is_passed_over(result: RuleResult) -> bool:
@@ -123,18 +136,21 @@ def _as_stored(result: RuleResult, obj: Object) -> RuleResult:
     return result
 
 
-def _judged(
-    policies: Iterable[CompiledPolicy], results: Iterable[RuleResult]
-) -> frozenset[tuple[str, str]]:
-    """Return the rules whose earlier rows are out of date."""
-    unchanged = {(one.identity, one.rule) for one in results if one.message == NOTHING_TO_CHANGE}
-    asked = {
+def _unchanged(results: Iterable[RuleResult]) -> frozenset[tuple[str, str]]:
+    """Return the rules whose earlier rows stay true."""
+    return frozenset(
+        (one.identity, one.rule) for one in results if one.message == NOTHING_TO_CHANGE
+    )
+
+
+def _rules(policies: Iterable[CompiledPolicy]) -> frozenset[tuple[str, str]]:
+    """Return the rules whose earlier rows are out of date once they were asked."""
+    return frozenset(
         (one.policy.identity, name)
         for one in policies
         for rule in one.rules
         for name in (rule.rule.name, *(ANSWER_NAMES if is_of_cel(one.policy) else ()))
-    }
-    return frozenset(asked - unchanged)
+    )
 
 
 def _notes(

@@ -2,16 +2,19 @@
 
 A report costs an API server more than the creation of the object it is about, and nobody waits for it as somebody waits
 for the creation. So in a rush reports stand back, and catch up when it is over; a rush that does not end gets them all the same.
+However much there is to judge, this process takes no more than its budget of processor time: a leader that begins anew leaves
+the machine to others.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from controllers.kube import Clock
 
@@ -30,15 +33,26 @@ LATE_SHARE: Final = 0.5
 LEAST: Final = 0.025
 """Seconds that a piece of work counts at least: a server goes on with it after it has answered."""
 
+BUDGET: Final = 0.5
+"""Seconds of processor time that this process may take in a second while there is work on reports."""
+
+SAVED: Final = 5.0
+"""Seconds of processor time that it may take at once after it took less."""
+
 _MEMORY = 1.0
 _STEP = 0.25
 
 
 class Pace:
-    """Lets work on reports begin. `created` is told of every new object, `turn` is waited for before each piece of work."""
+    """Lets work on reports begin. `created` is told of every new object, `turn` is waited for before each piece of work.
 
-    def __init__(self, clock: Clock) -> None:
+    `spent` tells the seconds of processor time of this process.
+    """
+
+    def __init__(self, clock: Clock, spent: Callable[[], float] = time.process_time) -> None:
         self._clock = clock
+        self._spent = spent
+        self._left, self._left_at, self._spent_then = SAVED, clock.monotonic(), spent()
         self._level, self._level_at = 0.0, clock.monotonic()
         self._rush_since: float | None = None
         self._next_at = 0.0
@@ -75,12 +89,21 @@ class Pace:
     def _pause(self) -> float:
         """Return how long to wait before looking again; in a rush one piece of work is done at a time."""
         now = self._clock.monotonic()
+        owed = self._owed(now)
         if self.rate < RUSH:
             self._rush_since = None
-            return 0.0
+            return owed
         if self._rush_since is None:
             self._rush_since = now
-        return _STEP if self._under_way else self._next_at - now
+        return _STEP if self._under_way else max(self._next_at - now, owed)
+
+    def _owed(self, now: float) -> float:
+        """Return how long it takes until this process has processor time left again."""
+        spent = self._spent()
+        gained, taken = (now - self._left_at) * BUDGET, spent - self._spent_then
+        self._left = min(SAVED, self._left + gained - taken)
+        self._left_at, self._spent_then = now, spent
+        return max(0.0, -self._left / BUDGET)
 
     def _share(self, now: float) -> float:
         since = self._rush_since

@@ -15,7 +15,7 @@ from controllers.store.reports import pair_of
 from engine.lang import rfc3339
 
 from .pace import Pace
-from .writer import pairs_in_force, write_rows
+from .writer import KnownPairs, write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,6 +39,7 @@ class PendingReports:
         self._context = context
         self._waiting: dict[Place, _Waiting] = {}
         self._pace = Pace(context.clock)
+        self._known = KnownPairs()
         self.queue: WorkQueue[Place] = WorkQueue(clock=context.clock, least=0.5, most=60.0)
 
     def add(self, about: Mapping[str, str], rows: Sequence[Row], at: datetime) -> None:
@@ -90,7 +91,7 @@ class PendingReports:
             return
         rows = [row for row, uid, at in taken.values() if _is_about(obj, uid, at)]
         if rows:
-            known = pairs_in_force(context.snapshot)
+            known = self._known.of(context.snapshot)
             kinds = context.options.report_kinds
             await write_rows(context.client, kinds, obj, rows, known=known)
         self._forget(place, taken)

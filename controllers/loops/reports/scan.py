@@ -24,12 +24,13 @@ from controllers.runtime.webhook_routes import is_trigger
 from controllers.store.namespaces import labels_of
 from controllers.store.reports import UNREPORTED_KINDS
 from engine.errors import EngineError
-from engine.evaluate import CompiledPolicy, PolicySet
+from engine.evaluate import CompiledPolicy
 from engine.model import RuleType
 from engine.model.kinds import BY_NAME, CEL_GROUP
 
-from .judging import judge
+from .judging import Judges, judge
 from .pace import Pace
+from .writer import KnownPairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from controllers.runtime.cluster_cache import Change as WorldChange
     from controllers.runtime.policy_cache import Snapshot
     from engine.model import Object
+
+    _Policies = Mapping[str, CompiledPolicy]
 
 _OWN_GROUPS = frozenset({"wgpolicyk8s.io", "reports.kyverno.io", "openreports.io"})
 _SHARES = 4
@@ -61,7 +64,7 @@ class _Due:
     """An object that is to be judged, by which policies, and what is remembered of it then."""
 
     object: Object
-    policies: PolicySet
+    judges: Judges
     seen: _Seen
 
 
@@ -75,7 +78,9 @@ class BackgroundScan:
         self._changes: WorkQueue[str] = WorkQueue(clock=context.clock, least=1.0, most=60.0)
         self._stores: dict[Kind, tuple[Store, Callable[[], None]]] = {}
         self._policies: dict[Kind, Mapping[str, CompiledPolicy]] = {}
-        self._sets: dict[Kind, PolicySet] = {}
+        self._judges: dict[Kind, Judges] = {}
+        self._changed: dict[tuple[int, int], tuple[_Policies, _Policies, Judges | None]] = {}
+        self._known = KnownPairs()
         self._pace = Pace(context.clock)
         self._gathering: Gathering[_Place] = Gathering(
             context.clock, context.options.scan_delay, self.queue.add
@@ -145,7 +150,8 @@ class BackgroundScan:
             if before is not None and _are_same(before, policies):
                 continue
             self._policies[kind] = policies
-            self._sets[kind] = PolicySet(tuple(policies.values()))
+            self._judges[kind] = Judges(policies.values())
+            self._changed.clear()
             if kind not in self._stores:
                 self._acquire(kind)
                 continue
@@ -189,7 +195,7 @@ class BackgroundScan:
         store, stop = self._stores.pop(kind)
         stop()
         self._policies.pop(kind, None)
-        self._sets.pop(kind, None)
+        self._judges.pop(kind, None)
         for obj in store:
             self._forget(obj)
         await self._context.informers.release(kind)
@@ -233,7 +239,8 @@ class BackgroundScan:
         self.judged += 1
         shown = {"apiVersion": kind.api_version, "kind": kind.kind, **due.object}
         is_first = is_new and self._writes_alone
-        await judge(self._context, shown, due.policies, self._natives.compiled, is_new=is_first)
+        known = self._known.of(self._context.snapshot, self._natives.compiled)
+        await judge(self._context, shown, due.judges, known, is_new=is_first)
         self._seen[uid] = due.seen
 
     def _stored(self, place: _Place) -> Object | None:
@@ -249,13 +256,22 @@ class BackgroundScan:
         now = _Seen(_digest(obj), policies, self._context.clock.monotonic())
         before = self._seen.get(_uid(obj))
         if before is None or before.digest != now.digest or self._is_old(before):
-            return _Due(obj, self._sets[kind], now)
+            return _Due(obj, self._judges[kind], now)
         if before.policies is policies:
             return None
-        if changed := _changed(before.policies, policies):
-            return _Due(obj, PolicySet(tuple(changed)), now)
+        if (judges := self._judges_again(before.policies, policies)) is not None:
+            return _Due(obj, judges, now)
         self._seen[_uid(obj)] = now
         return None
+
+    def _judges_again(self, before: _Policies, now: _Policies) -> Judges | None:
+        """Return the policies that objects have to be judged by again; the same ones for all that were judged by the same."""
+        place = (id(before), id(now))
+        if place not in self._changed:
+            changed = _changed(before, now)
+            # both are held, so that no others can have their ids
+            self._changed[place] = (before, now, Judges(changed) if changed else None)
+        return self._changed[place][2]
 
     def _is_old(self, seen: _Seen) -> bool:
         passed = self._context.clock.monotonic() - seen.at

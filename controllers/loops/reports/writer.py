@@ -39,10 +39,23 @@ class InForce:
         return pair in self.pairs or (is_native and not self.knows_natives)
 
 
-def pairs_in_force(
-    snapshot: Snapshot, natives: Mapping[str, CompiledPolicy] | None = None
-) -> InForce:
-    """Return the (policy, rule) pairs that reports may speak of; rows of others are out of date (row R-07)."""
+class KnownPairs:
+    """The pairs in force, worked out once for each state of the policies: they are asked for with every report."""
+
+    def __init__(self) -> None:
+        self._of: tuple[Snapshot | None, Mapping[str, CompiledPolicy] | None] = (None, None)
+        self._pairs = InForce(frozenset())
+
+    def of(
+        self, snapshot: Snapshot, natives: Mapping[str, CompiledPolicy] | None = None
+    ) -> InForce:
+        """Return the (policy, rule) pairs that reports may speak of; rows of others are out of date (row R-07)."""
+        if self._of[0] is not snapshot or self._of[1] is not natives:
+            self._of, self._pairs = (snapshot, natives), _pairs_in_force(snapshot, natives)
+        return self._pairs
+
+
+def _pairs_in_force(snapshot: Snapshot, natives: Mapping[str, CompiledPolicy] | None) -> InForce:
     every = (*snapshot.judged.values(), *(natives or {}).values())
     return InForce(
         frozenset(

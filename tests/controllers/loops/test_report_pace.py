@@ -73,6 +73,29 @@ def test_a_rush_without_end_gets_its_reports_all_the_same():
     assert (long - short) * 0.05 > 0.3 * 20
 
 
+def test_however_much_there_is_to_judge_no_more_processor_time_is_taken_than_the_budget():
+    async def spending(seconds: float) -> float:
+        clock, spent = ManualClock(), 0.0
+        one = Pace(clock, lambda: spent)
+
+        async def work() -> None:
+            nonlocal spent
+            while True:
+                async with one.turn():
+                    spent += 0.1
+                    await clock.sleep(0.001)
+
+        task = asyncio.create_task(work())
+        for _ in range(int(seconds * 10)):
+            await clock.advance(0.1)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return spent
+
+    spent = asyncio.run(spending(40))
+    assert pace.SAVED < spent <= pace.SAVED + 41 * pace.BUDGET
+
+
 def test_what_gathers_is_handed_on_once_when_it_first_was_due():
     async def play():
         clock, found = ManualClock(), []
