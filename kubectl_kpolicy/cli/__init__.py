@@ -1,144 +1,24 @@
-"""The commands: which there are, one line about each, and how one is imported, given its flags and run.
+"""The commands: how one is imported, given its flags and run; which there are stands in `kubectl_kpolicy.commands`.
 
-The table stands here in words so that `--help` and completion need no command's module, nor `argparse`, which lays out the help of
-every command but takes longer to load than this text to print. A module of a command offers
-`HELP` (or `SUMMARY`), `add_arguments(parser)` and `run(args) -> int`; one that makes its own parser offers
+A module of a command offers `HELP` (or `SUMMARY`), `add_arguments(parser)` and `run(args) -> int`; one that makes its own parser offers
 `add_parser(subparsers)` instead, for commands with verbs of their own.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 
-# `typing` is not loaded to print a version or this help
+from kubectl_kpolicy.commands import COMMANDS, GLOBAL_FLAGS, PROGRAM, help_text
+
+# `typing` is not loaded to print a version or the help
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from types import ModuleType
     from typing import NoReturn
 
-PROGRAM = "kubectl kpolicy"
-DESCRIPTION = (
-    "Kyverno's classic policies: on files, in a cluster, and in a console for the work around them."
-)
-COMMANDS = {
-    "apply": "apply policies to resources and print what they decide",
-    "test": "run test files (kyverno-test.yaml) below the given paths",
-    "lint": "check policies for mistakes before a cluster sees them",
-    "check": "check files against policies and exceptions, those of a cluster by default",
-    "explain": "show why a policy decides as it does for an object",
-    "jp": "try JMESPath expressions with the functions policies have",
-    "cel": "try CEL expressions with the functions policies have",
-    "create": "print a new exception, test, values or user-info file",
-    "sign": "sign manifests",
-    "verify": "verify the signatures of manifests",
-    "install": "print what runs kpolicy in a cluster, for kubectl apply",
-    "uninstall": "remove what install brought, webhooks first",
-    "break-glass": "take kpolicy's own webhooks out of the way, so that a cluster works again",
-    "tui": "the console: violations, grants, codes, clean-ups and audit in a terminal",
-    "status": "how things stand, in a few numbers",
-    "violations": "what fails which policy, and what was denied",
-    "policies": "which policies are in force, and how their results count",
-    "exceptions": "who is let through until when, and what is wrong with that",
-    "grant": "time-boxed exceptions: ask, approve, extend, end, list",
-    "otp": "one-time codes: issue, list, make void, redeem",
-    "cleanup": "what will be deleted when; preview, postpone, skip, pause",
-    "audit": "who did what: read, check and export the records",
-    "report": "violations, grants or compliance as a file for others",
-    "whoami": "who you are to the cluster, and what you may do",
-    "doctor": "check everything that policies, grants and the console rest on",
-    "config": "the configuration file: view, locate, validate, init",
-    "spec": "commands, flags and exit codes for machines",
-    "sandbox": "an API server of your own on this machine, to try policies in",
-    "version": "print the version",
-    "completion": "print a completion script for a shell",
-}
-GLOBAL_FLAGS = ("--color", "--help", "--non-interactive", "--quiet", "--verbose")
-COLORS = ("auto", "always", "never")
-OPTIONS = (("-h, --help", "show this help message and exit"), ("--version", "print the version"))
-EVERYWHERE = {
-    "--color": "colours; NO_COLOR is honoured",
-    "-v, --verbose": "say more on standard error",
-    "-q, --quiet": "say nothing but results and errors",
-    "--non-interactive": "ask nothing: fail where something would have to be typed",
-}
-"""The flags of every command, as they are written, and what they do."""
-_COLUMN, _FEWEST = 24, 11
-
-
-def columns() -> int:
-    """Return the width of the terminal, as `shutil.get_terminal_size` finds it."""
-    said = os.environ.get("COLUMNS", "")
-    if said.isdecimal() and int(said):
-        return int(said)
-    try:
-        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]  # None raises AttributeError
-    except (AttributeError, ValueError, OSError):
-        return 80
-
-
-def help_text() -> str:
-    """Return the program's help, laid out as `argparse` lays out that of the commands."""
-    flags = [
-        (f"{flag} {{{','.join(COLORS)}}}" if flag == "--color" else flag, text)
-        for flag, text in EVERYWHERE.items()
-    ]
-    return "\n".join(
-        [
-            f"usage: {PROGRAM} COMMAND [flags]",
-            "",
-            DESCRIPTION,
-            "",
-            "options:",
-            *(line for flag, text in OPTIONS for line in _flag(flag, text)),
-            "",
-            "flags of every command:",
-            *(line for flag, text in flags for line in _flag(flag, text)),
-            "",
-            f"{overview()}\n",
-        ]
-    )
-
-
-def _flag(flag: str, text: str) -> Iterator[str]:
-    """Yield the lines about a flag: beside it where there is room, else below."""
-    width = columns() - 2
-    column = min(_COLUMN, max(width - 20, 4))
-    lines = list(_wrapped(text, max(width - column, _FEWEST)))
-    head = f"  {flag}"
-    if len(head) + 2 > column:
-        yield head
-        head = ""
-    for line in lines:
-        yield f"{head:<{column}}{line}"
-        head = ""
-
-
-def _wrapped(text: str, width: int) -> Iterator[str]:
-    line = ""
-    for word in text.split():
-        if line and len(line) + 1 + len(word) > width:
-            yield line
-            line = word
-        else:
-            line = f"{line} {word}" if line else word
-    yield line
-
-
-def overview() -> str:
-    """Return the list of commands for the program's help."""
-    width = max(map(len, COMMANDS))
-    rows = [f"  {name:{width}}  {text}" for name, text in COMMANDS.items()]
-    return "\n".join(
-        [
-            "commands:",
-            *rows,
-            "",
-            f"`{PROGRAM} COMMAND --help` shows a command's flags and an example.",
-        ]
-    )
+__all__ = ["COMMANDS", "GLOBAL_FLAGS", "PROGRAM", "dispatch", "help_text", "parser_of"]
 
 
 def parser_of(name: str) -> tuple[argparse.ArgumentParser, ModuleType]:

@@ -10,7 +10,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import (
+from kubectl_kpolicy.commands import (
     COLORS,
     COMMANDS,
     DESCRIPTION,

@@ -221,7 +221,7 @@ def _settle(tier: Tier, kind: str, webhook: dict[str, Any]) -> None:
     bad["spec"]["hostPID"] = True
     for documents in items.values():
         _delete(tier, documents)
-        _wait(tier, bad, refused=False)
+    _wait(tier, bad, refused=False)
     if kind in items:
         document = json.dumps({"apiVersion": "v1", "kind": "List", "items": items[kind]})
         tier.kubectl("apply", "-f", "-", given=document)
