@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import pytest
 
 ROOT = Path(__file__).parents[3]
-SETTINGS = {"KPOLICY_CONFIG", "KPOLICY_SANDBOX_DIR"}
-"""What people set; the settings of the configuration follow their keys and are not listed."""
+SETTINGS = {"KPOLICY_CONFIG", "KPOLICY_SANDBOX_DIR", "KPOLICY_REPORTS_DSN"}
+"""What people set, and what a Secret says of a database; the settings of the configuration follow their keys and are not listed."""
 
 
 def test_the_environment_sets_no_command_s_clock(monkeypatch: pytest.MonkeyPatch) -> None:
