@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 REMEMBERED: Final = 10.0
 """Seconds after which the API server is asked again."""
+REMEMBERED_NONE: Final = 1.0
+"""The same where there was none: who makes the first one tries next what it is for."""
 _log = logging.getLogger(__name__)
 
 
@@ -42,7 +44,8 @@ class GrantPolicies:
     async def current(self) -> tuple[GrantPolicy, ...]:
         """Return the grant policies, none where the server has no such kind; raises KubeError."""
         now = self._clock.now()
-        if self._read_at is None or not 0 <= (now - self._read_at).total_seconds() < REMEMBERED:
+        longest = REMEMBERED if self._policies else REMEMBERED_NONE
+        if self._read_at is None or not 0 <= (now - self._read_at).total_seconds() < longest:
             self._policies = await self._read()
             self._read_at = now
         return self._policies

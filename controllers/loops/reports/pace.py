@@ -76,7 +76,7 @@ class Pace:
     async def turn(self) -> AsyncIterator[None]:
         """Wait until a piece of work may begin, which is the body of the block."""
         while (pause := self._pause()) > 0:
-            await self._clock.sleep(min(pause, _STEP))
+            await self._clock.sleep(min(max(pause, LEAST), _STEP))
         began = self._clock.monotonic()
         self._under_way += 1
         try:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from controllers.kube import Unreachable
-from controllers.kube.kinds import NAMESPACES
+from controllers.kube.kinds import GRANT_POLICIES, NAMESPACES
 from controllers.webhook.caller import Caller, current_caller
 from controllers.webhook.one_time_codes import LOCKED, NOT_ACCEPTED
 from controllers.webhook.reviewing import Reviewer
@@ -333,6 +333,20 @@ def test_a_code_fits_whatever_name_is_drawn_and_no_name_that_is_given():
         code = await made.offered(drawn("web-abcde"))
         assert not (await made.ask(with_code(code, obj=drawn("other"))))["allowed"]
         assert (await made.ask(with_code(code, obj=drawn("web-fghij"))))["allowed"]
+
+    run(play)
+
+
+def test_the_first_grant_policy_counts_within_a_second():
+    async def play(made: Gate) -> None:
+        policies = made.stage.client.stored(GRANT_POLICIES)
+        for one in policies:
+            made.stage.client.take(GRANT_POLICIES, one["metadata"]["name"])
+        assert not CODE.search(message(await made.ask(pod())))
+        for one in policies:
+            made.stage.client.put(one)
+        await made.stage.client.clock.advance(1)
+        assert await made.offered()
 
     run(play)
 

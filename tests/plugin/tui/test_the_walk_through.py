@@ -126,7 +126,7 @@ def ask(alice: Terminal, *, in_pages: bool) -> None:
     alice.press("ctrl+j")
     alice.until("requested: web-run-as-nonroot")
     told(alice, "g")
-    alice.until(r"pending +\S+ +payments +run-as-nonroot\S* +Deployment/web")
+    alice.until(r"pending +(?:\S+ )?\S+ +payments +run-as-nonroot\S* +Deployment/web")
 
 
 def approve(bob: Terminal) -> None:
@@ -142,7 +142,7 @@ def approve(bob: Terminal) -> None:
 
 def count_down_and_end(place: Path, alice: Terminal) -> None:
     alice.press("/", *"Deployment/web", "enter")
-    before = alice.until(r"active +(00:59:\d\d) +payments")[1]
+    before = alice.until(r"active +(?:\S+ )?(00:5[89]:\d\d) +payments")[1]
     alice.gone(before)
     told(alice, "v")
     alice.until(r"Violations \(0 of")
