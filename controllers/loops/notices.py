@@ -1,7 +1,8 @@
 """Tells people what happens to grants and codes: an Event on the object, and a signed notice to an address of their choice.
 
-The address is in the Secret `kpolicy-notify` (`url`, `key`, optionally `ca`); without it there are Events only. A notice is sent
-at least once while this process leads; its id tells one that came twice. Never a code.
+The address is in the Secret `kpolicy-notify` (`url`, `key`, optionally `ca` and `format`); without it there are Events only. A notice
+is sent at least once while this process leads; its id tells one that came twice. Never a code, and never a link that decides: a
+request comes with the command that approves it, which asks who types it.
 """
 
 from __future__ import annotations
@@ -80,8 +81,8 @@ class Notices:
             if self._tries[key] > MOST_TRIES:
                 _log.warning("a notice about %s could not be sent", told["reason"])
             else:
-                body = orjson.dumps(told)
-                headers = signed(body, told["time"], key, target.key)
+                body = orjson.dumps(BODIES[target.format](told))
+                headers = signed(body, told["time"], key, target.key) if target.key else {}
                 await self._context.post(target.url, headers, body, target.authorities)
         self._forget(key)
 
@@ -100,28 +101,38 @@ class Notices:
 class Target:
     """Where notices go, and what they are signed with."""
 
-    __slots__ = ("authorities", "key", "url")
+    __slots__ = ("authorities", "format", "key", "url")
 
-    def __init__(self, url: str, key: bytes, authorities: str) -> None:
-        self.url, self.key, self.authorities = url, key, authorities
+    def __init__(self, url: str, key: bytes, authorities: str, form: str = "generic") -> None:
+        self.url, self.key, self.authorities, self.format = url, key, authorities, form
 
     def __repr__(self) -> str:
         return "<Target>"
 
 
 def target_in(secret: Object) -> Target | None:
-    """Return where notices go by a Secret, None where it names no https address with a key that is long enough."""
+    """Return where notices go by a Secret, None where it names no https address with a key that is long enough.
+
+    Chats check no signature: their address is the secret, and they need no key.
+    """
     data = secret.get("data") or {}
     try:
-        url, key, authorities = (
-            base64.b64decode(data.get(name) or "", validate=True) for name in ("url", "key", "ca")
+        url, key, authorities, form = (
+            base64.b64decode(data.get(name) or "", validate=True)
+            for name in ("url", "key", "ca", "format")
         )
-        address = url.decode().strip()
-        if address.startswith("https://") and len(key) >= SHORTEST_KEY:
-            return Target(address, key, authorities.decode())
+        address, named = url.decode().strip(), form.decode().strip() or "generic"
+        is_signed = len(key) >= SHORTEST_KEY or (not key and named != "generic")
+        if address.startswith("https://") and is_signed and named in BODIES:
+            return Target(address, key, authorities.decode(), named)
     except (binascii.Error, TypeError, ValueError):
         pass
-    _log.warning("the Secret `%s` names no https address with a key of %d bytes", SECRET_NAME, SHORTEST_KEY)  # fmt: skip
+    _log.warning(
+        "the Secret `%s` names no https address with a key of %d bytes, or a format that is none of %s",
+        SECRET_NAME,
+        SHORTEST_KEY,
+        ", ".join(BODIES),
+    )
     return None
 
 
@@ -133,6 +144,58 @@ def signed(body: bytes, at: str, key_id: str, key: bytes) -> dict[str, str]:
         "X-Kpolicy-Time": at,
         "X-Kpolicy-Signature": f"v1={mac}",
     }
+
+
+def _lines(told: Object) -> list[str]:
+    """Return what a chat shows: the sentence, and for what waits the command by which an approver decides."""
+    about = told["object"]
+    lines = [_printable(str(told["message"]))]
+    if told.get("state") == "pending":
+        lines.append(
+            _printable(
+                f"kubectl kpolicy grant approve {about['name']} -n {about['namespace']} --comment WHY"
+            )
+        )
+    return lines
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def _slack(told: Object) -> Object:
+    """Return an incoming webhook's body; texts of requesters are no markup, so that they neither link nor call anybody."""
+    lines = _lines(told)
+    blocks = [
+        {"type": "section", "text": {"type": "plain_text", "text": line[:3000], "emoji": False}}
+        for line in lines
+    ]
+    escaped = lines[0].replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return {"text": escaped, "blocks": blocks}
+
+
+def _teams(told: Object) -> Object:
+    """Return the body of a Teams workflow's webhook: a card of runs of text, which know no markup."""
+    body = [
+        {
+            "type": "RichTextBlock",
+            "inlines": [
+                {"type": "TextRun", "text": line, **({"fontType": "Monospace"} if number else {})}
+            ],
+        }
+        for number, line in enumerate(_lines(told))
+    ]
+    card = {"type": "AdaptiveCard", "version": "1.4", "body": body}
+    content = {"contentType": "application/vnd.microsoft.card.adaptive", "content": card}
+    return {"type": "message", "attachments": [content]}
+
+
+def _as_it_is(told: Object) -> Object:
+    return told
+
+
+BODIES: Final = {"generic": _as_it_is, "slack": _slack, "teams": _teams}
+"""How a notice is written, by the Secret's `format`."""
 
 
 def _failed(_: str, error: Exception) -> None:

@@ -123,6 +123,11 @@ class Registry:
         given = self._keys.get(action.id)
         return action.keys if given is None else tuple(given)
 
+    def key_of(self, name: str) -> str:
+        """Return the first key of an action, empty where it has none."""
+        action = self.get(name)
+        return next(iter(self.keys(action)), "") if action is not None else ""
+
     def get(self, name: str) -> Action | None:
         """Return an action by its id."""
         return self._actions.get(name)

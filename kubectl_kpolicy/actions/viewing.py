@@ -19,6 +19,7 @@ def _looks(name: str, title: str, text: str, key: str, command: str = _HERE, **m
 VIEWING = (
     _looks("filter-build", "Build filter", "Put a filter together from columns, comparisons and values that are there.", "=",
            "kubectl kpolicy <list>[ --where {filter}]", handler="choices.build_filter"),
+    _looks("notice", "Go to notice", "Go where the newest notice leads: a decision, an end, a request, a new critical failure.", ";", handler="notices.go_to_notice"),
     _looks("columns", "Columns", "Choose which columns this screen shows; kept for the next time.", "C", handler="choices.columns"),
     _looks("context", "Context", "Choose another context of the kubeconfig, as :ctx does.", "ctrl+g", f"{_HERE} --context {{context}}", handler="choices.contexts"),
     _looks("namespaces", "Namespaces", "Choose a namespace among those that have rows, as :ns does.", "ctrl+n", f"{_HERE} -n {{namespace}}", handler="choices.namespaces"),

@@ -76,6 +76,7 @@ def settings_of(asked: ConsoleRequest) -> dict[str, Any]:
         "is_production": config.is_production(context),
         "theme": asked.theme or config.tui("theme"),
         "ascii": asked.ascii or config.tui("ascii"),
+        "notices": config.tui("notices"),
         "screen": _screen(asked.screen or config.tui("screen")),
         "where": asked.where,
         "detail": config.tui("detail"),

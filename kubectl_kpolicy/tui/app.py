@@ -30,6 +30,7 @@ from .handlers import handle
 from .handlers.input_line import Form, changed, done, follow_labels, typed
 from .handlers.jump import open_door
 from .handlers.navigation import History, Place
+from .handlers.notices import NoticeLine
 from .modals.reveal import pictured
 from .themes import THEMES, AsciiLines, theme_name
 from .views import ListView, Pace, list_view
@@ -123,6 +124,8 @@ class Console(App[str]):
                 yield ExplainView()
             yield Detail(self.settings.detail)
         yield Static(id="message", markup=False)
+        marks = "ascii" if self.settings.ascii else "glyph"
+        yield NoticeLine(marks=marks, key=self.registry.key_of("notice"))
         yield Entry(id="line", compact=True, select_on_focus=False)
         yield Footer(id="footer", markup=False)
 
@@ -281,6 +284,8 @@ class Console(App[str]):
             self._dirty = True
         if self.view is not None:
             self.view.tick(self.source.now())
+        if self.settings.notices:
+            self.query_one(NoticeLine).look(self.source.world, self.source.now())
         chrome.draw_header(self)
 
     def sample(self) -> None:

@@ -19,7 +19,8 @@ class Settings:
     `keymap` are keys by action id, `aliases` are words of the command line, `views` are saved filters by name (`noun: filter`), `favourites` are namespaces 1 to 9,
     `columns` the columns chosen by screen or view, `color` that of the header,
     `detail` the part of the width that details take beside a list, in percent,
-    `past` the numbers of earlier sittings.
+    `past` the numbers of earlier sittings,
+    `notices` whether a line tells what has happened.
     """
 
     context: str = ""
@@ -40,3 +41,4 @@ class Settings:
     detail: int = 35
     seen: frozenset[str] | None = None
     past: Sequence[Sample] = ()
+    notices: bool = True

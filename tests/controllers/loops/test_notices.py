@@ -37,8 +37,11 @@ def grant(length: str = "4h", *decisions: dict[str, str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def secret(url: str = "https://hooks.example/kpolicy", key: bytes = SIGNING) -> dict[str, Any]:
-    data = {"url": base64.b64encode(url.encode()).decode(), "key": base64.b64encode(key).decode()}
+def secret(
+    url: str = "https://hooks.example/kpolicy", key: bytes = SIGNING, form: str = ""
+) -> dict[str, Any]:
+    texts = {"url": url.encode(), "key": key, **({"format": form.encode()} if form else {})}
+    data = {name: base64.b64encode(text).decode() for name, text in texts.items()}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "kpolicy-notify", "namespace": "kyverno"}, "data": data}  # fmt: skip
 
 
@@ -179,6 +182,40 @@ def test_a_target_without_tls_or_key_gets_nothing(obj: Any):
 def test_a_target_shows_neither_address_nor_key():
     found = target_in(secret())
     assert repr(found) == "<Target>"
+
+
+@pytest.mark.parametrize("form", ["slack", "teams"])
+def test_a_chat_gets_the_sentence_and_the_command_that_approves_but_no_link_and_no_markup(form):
+    receiver = Receiver()
+    made = grant()
+    made["spec"]["target"]["name"] = "web"
+    made["spec"]["policy"] = "<!channel>"
+
+    async def play(scene: Scene) -> None:
+        await scene.rest(1)
+
+    run(play, POLICY, made, secret(key=b"", form=form), receiver=receiver)
+
+    (_, headers, body), *_ = receiver.got
+    text = body.decode()
+    assert headers == {}
+    assert "kubectl kpolicy grant approve web -n shop --comment WHY" in text
+    assert "http" not in text.replace("https://hooks", "http")
+    if form == "slack":
+        assert "<" not in orjson.loads(body)["text"]
+        assert {one["text"]["type"] for one in orjson.loads(body)["blocks"]} == {"plain_text"}
+    else:
+        card = orjson.loads(body)["attachments"][0]["content"]
+        assert {one["type"] for one in card["body"]} == {"RichTextBlock"}
+
+
+@pytest.mark.parametrize(
+    ("key", "form", "is_known"),
+    [(SIGNING, "", True), (b"", "", False), (b"", "generic", False), (b"", "slack", True),
+     (SIGNING, "teams", True), (b"short", "slack", False), (SIGNING, "mail", False)],
+)  # fmt: skip
+def test_only_chats_need_no_key_and_only_known_formats_are_sent(key, form, is_known):
+    assert (target_in(secret(key=key, form=form)) is not None) is is_known
 
 
 def test_gauges_show_the_grants_that_are_there():

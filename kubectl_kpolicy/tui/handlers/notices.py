@@ -1,0 +1,89 @@
+"""Notices on the screen: a line above the footer, with a key that leads to where one can act; it goes by itself after a minute."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual.widgets import Static
+
+from kubectl_kpolicy.cluster.news import SOURCES, Notice, Watch
+from kubectl_kpolicy.output.cells import mark_of, plain
+from kubectl_kpolicy.tui.modals.picker import Choice, Picker
+from kubectl_kpolicy.tui.widgets.frame import key_name
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from kubectl_kpolicy.cluster.cache import ClusterCache
+    from kubectl_kpolicy.tui.app import Console
+
+_STAYS, _AGAIN, _MOST = 60.0, 15.0, 50
+
+
+class NoticeLine(Static):
+    """The newest notice that nobody answered yet, and how many there are."""
+
+    def __init__(self, *, marks: str, key: str) -> None:
+        super().__init__(id="notice", markup=False)
+        self.display = False
+        self.told: list[tuple[datetime, Notice]] = []
+        self._unread = 0
+        self._watch = Watch()
+        self._marks = marks
+        self._key = key
+        self._version = -1
+        self._looked: datetime | None = None
+
+    def look(self, world: ClusterCache, now: datetime) -> None:
+        """Look for news where something has changed or time has passed, and let old ones go."""
+        version = world.version(*SOURCES)
+        waited = self._looked is None or (now - self._looked).total_seconds() >= _AGAIN
+        if version != self._version or waited:
+            self._version, self._looked = version, now
+            news = self._watch.news(world, now)
+            if news:
+                self.told = [*self.told, *((now, one) for one in news)][-_MOST:]
+                self._unread += len(news)
+                self._show()
+        if self._unread and (now - self.told[-1][0]).total_seconds() >= _STAYS:
+            self.dismiss()
+
+    def dismiss(self) -> None:
+        """Take the line away; the notices stay to be listed."""
+        self._unread = 0
+        self.display = False
+
+    def _show(self) -> None:
+        notice = self.told[-1][1]
+        mark = mark_of(notice.state)
+        text = Text(no_wrap=True, overflow="ellipsis", end="")
+        text.append(f" {key_name(self._key)} ", "bold")
+        text.append(f"{self._unread} notices  " if self._unread > 1 else "")
+        text.append(f"{mark.ascii if self._marks == 'ascii' else mark.glyph} ", "bold")
+        text.append(plain(notice.text))
+        for role in ("error", "warning", "success"):
+            self.set_class(mark.role == role, f"-{role}")
+        self.update(text)
+        self.display = True
+
+
+def go_to_notice(app: Console) -> None:
+    """Go where the notice leads; with several, choose one."""
+    line = app.query_one(NoticeLine)
+    line.dismiss()
+    if not line.told:
+        app.say("no notice yet: decisions, ends and new critical failures show here")
+        return
+
+    def chosen(number: str | None) -> None:
+        if number is not None:
+            notice = line.told[int(number)][1]
+            app.go(notice.screen, notice.where)
+
+    if len(line.told) == 1:
+        chosen("0")
+        return
+    newest = reversed(list(enumerate(line.told)))
+    choices = [Choice(str(number), plain(one.text), f"{at:%H:%M}") for number, (at, one) in newest]
+    app.push_screen(Picker("Notices", choices), chosen)
