@@ -77,6 +77,7 @@ def settings_of(asked: ConsoleRequest) -> dict[str, Any]:
         "theme": asked.theme or config.tui("theme"),
         "ascii": asked.ascii or config.tui("ascii"),
         "notices": config.tui("notices"),
+        "motion": config.tui("motion"),
         "screen": _screen(asked.screen or config.tui("screen")),
         "where": asked.where,
         "detail": config.tui("detail"),

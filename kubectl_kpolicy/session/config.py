@@ -35,6 +35,7 @@ SETTINGS: Final[dict[str, dict[str, tuple[type, Any, str]]]] = {
         "theme": (str, "dark", f"colours: {', '.join(THEMES)}; cvd for colour-blind eyes"),
         "screen": (str, "violations", "the screen that opens first"),
         "detail": (int, 35, "the part of the width that details take beside a list, in percent"),
+        "motion": (bool, True, "changed rows flash and ended ones fade; off, too, with TEXTUAL_ANIMATIONS=none"),
         "notices": (bool, True, "a line that tells of decisions, ends and new critical failures"),
         "ascii": (bool, False, "plain ASCII instead of symbols, for fonts that lack them"),
     },

@@ -190,7 +190,9 @@ class Console(App[str]):
         """Open a screen, with a filter where one is given."""
         places = self.query_one("#views", Container)
         if screen in LISTINGS and screen not in self.views:
-            self.views[screen] = list_view(screen, self.settings, self.source.now())
+            made = list_view(screen, self.settings, self.source.now())
+            made.table.flashes.is_on = self.settings.motion and self.animation_level != "none"
+            self.views[screen] = made
             places.mount(self.views[screen])
         self.current = screen
         for place in places.children:

@@ -20,7 +20,7 @@ class Settings:
     `columns` the columns chosen by screen or view, `color` that of the header,
     `detail` the part of the width that details take beside a list, in percent,
     `past` the numbers of earlier sittings,
-    `notices` whether a line tells what has happened.
+    `notices` whether a line tells what has happened, `motion` whether changed rows flash and ended ones fade.
     """
 
     context: str = ""
@@ -42,3 +42,4 @@ class Settings:
     seen: frozenset[str] | None = None
     past: Sequence[Sample] = ()
     notices: bool = True
+    motion: bool = True

@@ -20,6 +20,7 @@ from kubectl_kpolicy.output.cells import cell_role, cell_text, drained, plain, s
 from kubectl_kpolicy.output.rows import Shape
 from kubectl_kpolicy.tui.state import Heading
 
+from .flashes import SIGN, Flashes, is_over
 from .widths import GAP, LONGEST, columns_for, shared
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class PolicyTable(ScrollView, can_focus=True):
         self.is_stale = False
         self.lines: Sequence[Row | Heading] = ()
         self.index = 0
+        self.flashes = Flashes()
         self._marks = marks
         self._widths: list[tuple[Column, int]] = []
         self._styles_by_name: dict[str, Style] = {}
@@ -91,6 +93,8 @@ class PolicyTable(ScrollView, can_focus=True):
         before = self.line
         self.lines, self.now = lines, now
         self.index = self._place_of(before)
+        top = int(self.scroll_offset.y)
+        self.flashes.look(lines[top : top + self.page() + 1], now)
         self.measure()
         self._moved()
 
@@ -105,7 +109,9 @@ class PolicyTable(ScrollView, can_focus=True):
         """Draw those lines on the screen anew whose ages and countdowns read otherwise than before."""
         before, self.now = self.now, now
         timed = [column for column, _ in self._widths if column.shape in (Shape.AGE, Shape.LEFT)]
-        top = int(self.scroll_offset.y)
+        top, past = int(self.scroll_offset.y), self.flashes.past(now)
+        if past:
+            self.refresh()
         for y, line in enumerate(self.lines[top : top + self.page() + 1] if timed else ()):
             if not isinstance(line, Heading) and self._looks(line, timed, before) != self._looks(line, timed, now):  # fmt: skip
                 self.refresh(Region(0, y + 1, self.size.width, 1))
@@ -268,7 +274,12 @@ class PolicyTable(ScrollView, can_focus=True):
 
     def _row_strip(self, row: Row, base: Style, *, keeps_colour: bool) -> Strip:
         marked = row.key in self.state.marks
-        sign = "▌" if marked else " "
+        is_changed = self.flashes.is_changed(row, self.now)
+        sign = "▌" if marked else SIGN if is_changed else " "
+        if keeps_colour and is_changed:
+            base += Style(bold=True, reverse=True)
+        elif keeps_colour and self.flashes.is_on and is_over(row):
+            base += self._style("muted")
         segments = [Segment(f"{sign} ", base + self._style("mark"))]
         for column, width in self._widths:
             role = role_of(column, row, self.now)
