@@ -30,7 +30,6 @@ from .handlers import handle
 from .handlers.input_line import Form, changed, done, follow_labels, typed
 from .handlers.jump import open_door
 from .handlers.navigation import History, Place
-from .handlers.notices import NoticeLine
 from .modals.reveal import pictured
 from .themes import THEMES, AsciiLines, theme_name
 from .views import ListView, Pace, list_view
@@ -38,6 +37,7 @@ from .widgets.detail import Detail
 from .widgets.entry import Entry
 from .widgets.frame import Crumbs, Footer, Header
 from .widgets.gauges import PulseView
+from .widgets.notices import NoticeLine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 from engine.record import record
 from kubectl_kpolicy.actions.screens import LISTINGS, SCREENS
+from kubectl_kpolicy.output.cells import plain
+from kubectl_kpolicy.tui.modals.picker import Choice, Picker
 from kubectl_kpolicy.tui.widgets.gauges import PulseView
+from kubectl_kpolicy.tui.widgets.notices import NoticeLine
 
 if TYPE_CHECKING:
     from kubectl_kpolicy.tui.app import Console
@@ -107,6 +110,27 @@ def favourite(digit: int, app: Console) -> None:
         set_namespace(app, app.settings.favourites[digit - 1])
     else:
         app.say(f"there is no favourite {digit}; list some under `favourites` in the configuration", "yellow")  # fmt: skip
+
+
+def go_to_notice(app: Console) -> None:
+    """Go where the notice leads; with several, choose one."""
+    line = app.query_one(NoticeLine)
+    line.dismiss()
+    if not line.told:
+        app.say("no notice yet: decisions, ends and new critical failures show here")
+        return
+
+    def chosen(number: str | None) -> None:
+        if number is not None:
+            notice = line.told[int(number)][1]
+            app.go(notice.screen, notice.where)
+
+    if len(line.told) == 1:
+        chosen("0")
+        return
+    newest = reversed(list(enumerate(line.told)))
+    choices = [Choice(str(number), plain(one.text), f"{at:%H:%M}") for number, (at, one) in newest]
+    app.push_screen(Picker("Notices", choices), chosen)
 
 
 # Where one has been: screens with their filters, back and forth, and the one before this.

@@ -1,6 +1,6 @@
-"""Which rows on the screen have changed a moment ago, and which are over: what moves draws the eye, and nothing moves for long.
+"""Which rows on the screen have changed a moment ago, and which ended meanwhile: what moves draws the eye, and nothing moves for long.
 
-A changed row has a sign before it as well as another style, so that it is seen without colours; what is over stays dim.
+A changed row has a sign before it as well as another style, so that it is seen without colours; what has ended goes dim.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class Flashes:
         self.is_on = True
         self._seen: dict[str, Row] = {}
         self._since: dict[str, datetime] = {}
+        self._ended: set[str] = set()
 
     def __repr__(self) -> str:
         return f"<Flashes, {len(self._since)} rows>"
@@ -40,6 +41,8 @@ class Flashes:
             before = self._seen.get(key)
             if before is not None and before is not row and _told(before) != _told(row):
                 self._since[key] = now
+                if row.cells.get("state") in FINAL:
+                    self._ended.add(key)
         self._seen = shown
 
     def is_changed(self, row: Row, now: datetime) -> bool:
@@ -54,10 +57,9 @@ class Flashes:
             del self._since[key]
         return over
 
-
-def is_over(row: Row) -> bool:
-    """Tell whether what a row shows has ended."""
-    return row.cells.get("state") in FINAL
+    def has_ended(self, row: Row) -> bool:
+        """Tell whether what a row shows has ended before somebody's eyes."""
+        return row.key in self._ended
 
 
 def _told(row: Row) -> dict[str, Cell]:

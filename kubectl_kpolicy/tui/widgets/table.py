@@ -20,7 +20,7 @@ from kubectl_kpolicy.output.cells import cell_role, cell_text, drained, plain, s
 from kubectl_kpolicy.output.rows import Shape
 from kubectl_kpolicy.tui.state import Heading
 
-from .flashes import SIGN, Flashes, is_over
+from .flashes import SIGN, Flashes
 from .widths import GAP, LONGEST, columns_for, shared
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ class PolicyTable(ScrollView, can_focus=True):
         sign = "▌" if marked else SIGN if is_changed else " "
         if keeps_colour and is_changed:
             base += Style(bold=True, reverse=True)
-        elif keeps_colour and self.flashes.is_on and is_over(row):
+        elif keeps_colour and self.flashes.has_ended(row):
             base += self._style("muted")
         segments = [Segment(f"{sign} ", base + self._style("mark"))]
         for column, width in self._widths:

@@ -63,3 +63,20 @@ def test_nothing_flashes_or_fades_where_motion_is_off() -> None:
         assert not app.table.flashes.is_on
 
     on_stage(look, console(screen="grants", motion=False))
+
+
+def test_what_ends_while_somebody_looks_goes_dim_when_its_flash_is_over() -> None:
+    async def look(app, _pilot) -> None:
+        app.table.move_to(4)
+        ended = grant("web-nonroot", "revoked", "alice")
+        app.source.world.put("grants", ended)
+        await drawn(app)
+        row = next(one for one in app.table.lines if one.text("name") == "web-nonroot")
+        assert app.table.flashes.has_ended(row)
+        assert not any(
+            app.table.flashes.has_ended(one) for one in app.table.lines if one is not row
+        )
+        await after(app, seconds=4)
+        assert not app.table.flashes.is_changed(row, app.source.now())
+
+    on_stage(look, console(screen="grants"))

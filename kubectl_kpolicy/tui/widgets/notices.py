@@ -9,14 +9,13 @@ from textual.widgets import Static
 
 from kubectl_kpolicy.cluster.news import SOURCES, Notice, Watch
 from kubectl_kpolicy.output.cells import mark_of, plain
-from kubectl_kpolicy.tui.modals.picker import Choice, Picker
-from kubectl_kpolicy.tui.widgets.frame import key_name
+
+from .frame import key_name
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from kubectl_kpolicy.cluster.cache import ClusterCache
-    from kubectl_kpolicy.tui.app import Console
 
 _STAYS, _AGAIN, _MOST = 60.0, 15.0, 50
 
@@ -66,24 +65,3 @@ class NoticeLine(Static):
             self.set_class(mark.role == role, f"-{role}")
         self.update(text)
         self.display = True
-
-
-def go_to_notice(app: Console) -> None:
-    """Go where the notice leads; with several, choose one."""
-    line = app.query_one(NoticeLine)
-    line.dismiss()
-    if not line.told:
-        app.say("no notice yet: decisions, ends and new critical failures show here")
-        return
-
-    def chosen(number: str | None) -> None:
-        if number is not None:
-            notice = line.told[int(number)][1]
-            app.go(notice.screen, notice.where)
-
-    if len(line.told) == 1:
-        chosen("0")
-        return
-    newest = reversed(list(enumerate(line.told)))
-    choices = [Choice(str(number), plain(one.text), f"{at:%H:%M}") for number, (at, one) in newest]
-    app.push_screen(Picker("Notices", choices), chosen)
