@@ -95,7 +95,11 @@ class Terminal:
         self._lock = threading.Lock()
         self._process, self._side = pty.fork()
         if self._process == 0:
-            os.execvpe(command[0], command, {**environment, "TERM": "xterm-256color"})
+            # programs believe these before they ask the terminal, and workers of a test run have them
+            own = {
+                key: value for key, value in environment.items() if key not in ("COLUMNS", "LINES")
+            }
+            os.execvpe(command[0], command, {**own, "TERM": "xterm-256color"})
         fcntl.ioctl(self._side, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
