@@ -53,15 +53,25 @@ def may_label(spec: Block) -> bool:
 
 
 def _may_label(block: Block) -> bool:
-    is_patch = "jsonPatch" in block
-    text = (block.get("jsonPatch" if is_patch else "applyConfiguration") or {}).get("expression")
-    try:
-        tree = cel.compile(str(text or "").strip()).tree
-    except EngineError:
+    tree = _expression(block)
+    if tree is None:
         return True
     if any(map(_says_label, walk(tree))):
         return True
-    return _any_patch(tree, _patch_writes_label) if is_patch else _writes_label(tree, ())
+    return (
+        _any_patch(tree, _patch_writes_label) if "jsonPatch" in block else _writes_label(tree, ())
+    )
+
+
+def _expression(block: Block) -> Node | None:
+    """Return the tree of a mutation's expression, None where it cannot be read."""
+    text = (block.get("jsonPatch" if "jsonPatch" in block else "applyConfiguration") or {}).get(
+        "expression"
+    )
+    try:
+        return cel.compile(str(text or "").strip()).tree
+    except EngineError:
+        return None
 
 
 def is_about_metadata(spec: Block) -> bool:
@@ -70,13 +80,12 @@ def is_about_metadata(spec: Block) -> bool:
 
 
 def _may_leave_metadata(block: Block) -> bool:
-    is_patch = "jsonPatch" in block
-    text = (block.get("jsonPatch" if is_patch else "applyConfiguration") or {}).get("expression")
-    try:
-        tree = cel.compile(str(text or "").strip()).tree
-    except EngineError:
+    tree = _expression(block)
+    if tree is None:
         return True
-    return _any_patch(tree, _patch_leaves_metadata) if is_patch else _leaves_metadata(tree)
+    return (
+        _any_patch(tree, _patch_leaves_metadata) if "jsonPatch" in block else _leaves_metadata(tree)
+    )
 
 
 def _leaves_metadata(node: Node) -> bool:
