@@ -9,6 +9,7 @@ would take longer than the slice does not begin here.
 from __future__ import annotations
 
 import atexit
+import gc
 import signal
 import threading
 from contextlib import suppress
@@ -100,14 +101,20 @@ class _Timer:
         if current is None:
             return
         current.ticks += 1
-        # a module that is cut off while it is imported would have to be imported again; the next tick comes soon
-        if current.ticks >= current.most and not _is_importing(frame):
+        if current.ticks >= current.most and not _is_better_cut_later(frame):
             raise SliceOver
 
 
-def _is_importing(frame: FrameType | None) -> bool:
+def _is_better_cut_later(frame: FrameType | None) -> bool:
+    """Return whether the next tick, which comes soon, is a better moment to cut off what runs in `frame`.
+
+    A module that is cut off while it is imported would have to be imported again, and the interpreter drops what is raised in
+    `__del__` and in callbacks of its garbage collection.
+    """
+    tidying = {getattr(callback, "__code__", None) for callback in gc.callbacks}
     while frame is not None:
-        if frame.f_code.co_filename.startswith(_IMPORTS):
+        code = frame.f_code
+        if code.co_filename.startswith(_IMPORTS) or code.co_name == "__del__" or code in tidying:
             return True
         frame = frame.f_back
     return False
