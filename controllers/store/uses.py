@@ -155,12 +155,26 @@ def mac_of(name: str, spec: Object, key: bytes) -> str:
 
 
 def state_of(live: Object | None) -> str:
-    """Return what stands for the state of an object as people decide about it: a digest, `ABSENT` for none."""
+    """Return what stands for the state of an object as people decide about it: a digest, `ABSENT` for none.
+
+    The same content after a change and its opposite is another state, where the object shows that it was changed.
+    """
     if live is None:
         return ABSENT
     metadata = live.get("metadata") or {}
-    told = compact_json([body_digest(live), metadata.get("labels"), metadata.get("annotations")])
-    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+    # a status is written by programs all the time, so with one the version of the object says nothing about people
+    written = None if "status" in live else metadata.get("resourceVersion")
+    return _digest([content_of(live), metadata.get("generation") or written])
+
+
+def content_of(obj: Object) -> str:
+    """Return a digest of what people decide about in an object: its body, labels and annotations."""
+    metadata = obj.get("metadata") or {}
+    return _digest([body_digest(obj), metadata.get("labels"), metadata.get("annotations")])
+
+
+def _digest(parts: list[Any]) -> str:
+    return hashlib.sha256(compact_json(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def use_key(key: bytes) -> bytes:

@@ -149,9 +149,14 @@ def groups_of(request: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def target_of(review: Review, request: Mapping[str, Json]) -> Object:
-    """Return which object a request is about, for its use's record; its name may still be drawn by the API server."""
+    """Return which object a request is about, for its use's record; its name may still be drawn by the API server.
+
+    Of one that is there already it says in which version the request found it.
+    """
     obj = review.object or review.old_object or {}
+    found = ((review.old_object or {}).get("metadata") or {}).get("resourceVersion")
     return {
+        **({"resourceVersion": str(found)} if found else {}),
         "apiVersion": str(obj.get("apiVersion") or ""),
         "kind": str(obj.get("kind") or review.kind),
         "namespace": review.namespace,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube import NotFound
-from controllers.store.uses import ABSENT, state_of
+from controllers.store.uses import ABSENT, content_of, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,8 +32,9 @@ class Live:
         live = await self.of(request)
         if review.operation == "CREATE":
             return ABSENT if live is None else ""
-        state = state_of(live)
-        return "" if live is None or state == state_of(review.object) else state
+        if live is None or content_of(live) == content_of(review.object or {}):
+            return ""
+        return state_of(live)
 
     async def of(self, request: Mapping[str, Any]) -> Object | None:
         """Return the object that a request is about with the UID that it names, None where there is none; raises KubeError."""

@@ -2,7 +2,8 @@
 
 A use is written before its object is, and another webhook or a quota may still have refused the object. The use stays either
 way; its state says whether the object was stored, and where it was not the next denial offers another code. So an object that was
-seen once counts as stored, whatever its owner does with it afterwards: deleting it at once must not give him another code.
+seen once counts as stored, whatever its owner does with it afterwards: deleting it at once must not give him another code. One that
+was changed since the request found it, whoever did that, may have been what the request made of it, and gives no other code either.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 CONFIRM_AFTER: Final = timedelta(seconds=90)
 """When a request is over for sure: the API server gives up after 34 s, and objects may still come late (A9)."""
 CONFIRMED, NOT_PERSISTED, UNREADABLE = "Confirmed", "NotPersisted", "Unreadable"
+SUPERSEDED: Final = "Superseded"
+"""The object was changed since the request found it, so that nobody knows whether the request was stored before that."""
 _LOOK_AGAIN: Final = 1.0
 """About how many seconds lie between two looks for an object: one that is gone before it was seen counts as never stored."""
 _BUSY: Final = timedelta(seconds=40)
@@ -41,7 +44,7 @@ _BUSY: Final = timedelta(seconds=40)
 _SOON: Final = timedelta(seconds=3)
 _ORDER: Final = {"": 0, "issued": 1, "used": 2, "void": 3}
 """States of a code; it only ever goes on."""
-FINAL: Final = frozenset({CONFIRMED, NOT_PERSISTED, UNREADABLE})
+FINAL: Final = frozenset({CONFIRMED, NOT_PERSISTED, UNREADABLE, SUPERSEDED})
 _DEEDS: Final = {
     "CodeIssued": "gave out a one-time code for",
     "CodeUsed": "used a one-time code for",
@@ -173,11 +176,14 @@ class CodeLoop:
             return NOT_PERSISTED, "there is no such object"
         except Forbidden as error:
             return UNREADABLE, error.message
-        if (live.get("metadata") or {}).get("uid") != target.get("uid"):
+        metadata = live.get("metadata") or {}
+        if metadata.get("uid") != target.get("uid"):
             return NOT_PERSISTED, "the object of this name is another one"
-        if spec.get("operation") == "UPDATE" and body_digest(live) != spec.get("fingerprint"):
-            return NOT_PERSISTED, "the object does not have the content that the code was used for"
-        return CONFIRMED, ""
+        if spec.get("operation") != "UPDATE" or body_digest(live) == spec.get("fingerprint"):
+            return CONFIRMED, ""
+        if metadata.get("resourceVersion") != target.get("resourceVersion"):
+            return SUPERSEDED, "the object was changed since, and may have had the content before"
+        return NOT_PERSISTED, "the object does not have the content that the code was used for"
 
     async def _write_use(self, name: str, state: str, message: str, now: datetime) -> None:
         status = {"state": state, "confirmedAt": rfc3339.write(now), "message": message}  # fmt: skip
@@ -204,7 +210,7 @@ class CodeLoop:
 
 def _seconds_to_next_look(state: str, used: datetime, now: datetime) -> float:
     """Return when to look again for the object of a use: soon while its request may still be under way, then at the end."""
-    if state == NOT_PERSISTED and now < used + _BUSY:
+    if state in (NOT_PERSISTED, SUPERSEDED) and now < used + _BUSY:
         return _LOOK_AGAIN / 2 if now < used + _SOON else 2 * _LOOK_AGAIN
     return (used + CONFIRM_AFTER - now).total_seconds()
 

@@ -119,13 +119,14 @@ CODE_STATUS: Final = Shape(
         "voidedBy": _TEXT,
     }
 )
+_USED_FOR: Final = Shape({**_OBJECT.fields, "resourceVersion": _TEXT})
 USE: Final = Shape(
     {
         "user": _TEXT,
         "code": _TEXT,
         "operation": _TEXT,
         "binding": _BINDING,
-        "object": _OBJECT,
+        "object": _USED_FOR,
         "fingerprint": _TEXT,
         "grant": _TEXT,
         "grantUid": _TEXT,

@@ -21,10 +21,17 @@ KEY = b"s" * 32
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop", "uid": "u1"}, "spec": {"a": 1}}  # fmt: skip
 
 
+TARGET = {"apiVersion": "v1", "kind": "Pod", "namespace": "shop", "name": "web", "uid": "u1"}
+
+
+FIRST_VERSION = "1"
+AS_STORED = {**POD, "metadata": {**POD["metadata"], "generation": 1}}
+
+
 def use(name: str = "use-a", **spec: Any) -> dict[str, Any]:
     given = {
         "user": "ada", "code": "minted", "operation": "CREATE", "binding": {"policy": "team", "rules": ["r"]},
-        "object": {"apiVersion": "v1", "kind": "Pod", "namespace": "shop", "name": "web", "uid": "u1"},
+        "object": TARGET,
         "fingerprint": body_digest(POD), "usedAt": NOW.strftime("%Y-%m-%dT%H:%M:%SZ"), **spec,
     }  # fmt: skip
     return {"apiVersion": "kpolicy.io/v1alpha1", "kind": "CodeUse", "metadata": {"name": name, "namespace": "kyverno"}, "spec": given}  # fmt: skip
@@ -109,7 +116,10 @@ def test_what_is_not_seen_is_waited_for_until_the_request_is_over():
     [
         (None, {}),
         ({**POD, "metadata": {**POD["metadata"], "uid": "another"}}, {}),
-        ({**POD, "spec": {"a": 2}}, {"operation": "UPDATE"}),
+        (
+            {**POD, "spec": {"a": 2}},
+            {"operation": "UPDATE", "object": {**TARGET, "resourceVersion": FIRST_VERSION}},
+        ),
     ],
 )
 def test_a_use_whose_object_was_not_stored_ends_so_and_stays_used(live: Any, spec: Any):
@@ -119,6 +129,37 @@ def test_a_use_whose_object_was_not_stored_ends_so_and_stays_used(live: Any, spe
         assert len(made.stored(CODE_USES)) == 1
 
     run(play, *([live] if live else []), use(**spec))
+
+
+def at_version(version: str, content: int = 1) -> dict[str, Any]:
+    return {**POD, "metadata": {**POD["metadata"], "resourceVersion": version}, "spec": {"a": content}}  # fmt: skip
+
+
+def test_an_update_that_was_changed_back_before_anybody_looked_is_not_taken_for_one_that_never_was():
+    async def play(made: Scene) -> None:
+        changed = made.put(at_version("", 0))
+        made.put(at_version("", 1))
+        made.put(at_version("", 0))
+        target = {**use()["spec"]["object"], "resourceVersion": changed["metadata"]["resourceVersion"]}  # fmt: skip
+        made.put(use(operation="UPDATE", object=target))
+        await made.rest(91)
+        assert status(made)["state"] == "Superseded"
+        assert told(made)[-1] == ("confirm", "kpolicy", "Superseded")
+
+    run(play)
+
+
+def test_an_update_by_grant_that_nobody_proved_counts_although_it_was_changed_back_at_once():
+    async def play(made: Scene) -> None:
+        before = made.put(at_version("", 0))
+        made.put(at_version("", 1))
+        made.put(at_version("", 0))
+        made.put(reserved(state_of(before), operation="UPDATE", **BY_GRANT))
+        await made.rest(95)
+        assert [one[0] for one in told(made)][:1] == ["use"]
+        assert len(made.stored(CODE_USES)) == 1
+
+    run(play)
 
 
 def test_an_update_that_was_stored_is_confirmed():
@@ -240,7 +281,7 @@ def test_a_forged_update_of_an_object_that_stays_as_it_is_uses_nothing():
         await made.rest(95)
         assert (made.stored(CODE_USES), told(made)) == ([], [])
 
-    run(play, POD, reserved(state_of(POD), operation="UPDATE", **BY_GRANT))
+    run(play, POD, reserved(state_of(AS_STORED), operation="UPDATE", **BY_GRANT))
 
 
 @pytest.mark.parametrize("after", [{**POD, "spec": {"a": 2}}, None])
@@ -250,7 +291,7 @@ def test_an_update_that_was_seen_counts_whatever_became_of_its_object(after: Any
         await made.rest(2)
         assert [one[0] for one in told(made)] == ["use"]
 
-    run(play, POD, reserved(state_of(POD), operation="UPDATE", **BY_GRANT))
+    run(play, POD, reserved(state_of(AS_STORED), operation="UPDATE", **BY_GRANT))
 
 
 def test_a_claimed_code_whose_request_was_never_seen_stays_used():

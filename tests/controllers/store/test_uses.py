@@ -20,6 +20,16 @@ def test_the_state_of_an_object_is_what_people_decide_about():
         assert state_of({**POD, "metadata": {"name": "web", part: {"b": "2"}}}) != state_of(POD)
 
 
+def test_a_change_and_its_opposite_lead_to_another_state_but_what_programs_note_does_not():
+    def at(part, **metadata):
+        return state_of({"metadata": {"name": "web", **metadata}, "data": {"a": "1"}, **part})
+
+    assert at({}, resourceVersion="1") != at({}, resourceVersion="3")
+    assert at({"status": {}}, generation=1) != at({"status": {}}, generation=3)
+    assert at({"status": {}}, resourceVersion="1") == at({"status": {}}, resourceVersion="3")
+    assert at({}, resourceVersion="1", generation=1) == at({}, resourceVersion="3", generation=1)
+
+
 def test_labels_hold_no_names_and_are_short_enough_for_any():
     found = labels_of("oidc:somebody@example.com" * 20, "shop/no-host")
 
