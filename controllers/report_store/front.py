@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import web
 
 from controllers.kube import KubeError
+from controllers.webhook.connections import port_of
 
 from .api import Call, refusal
 from .changing import LARGEST
@@ -44,9 +45,7 @@ class Front:
     @property
     def port(self) -> int:
         """The port that is listened on."""
-        assert self._runner is not None
-        address: tuple[Any, ...] = self._runner.addresses[0]
-        return int(address[1])
+        return port_of(self._runner)
 
     async def start(self) -> None:
         """Begin to listen; raises OSError when the port cannot be had."""

@@ -42,6 +42,16 @@ class WebhookRoute:
     audit: PolicySet = field(default_factory=PolicySet)
     triggers: PolicySet = field(default_factory=PolicySet)
 
+    def concerns(self, stage: Stage, kind: str) -> bool:
+        """Tell whether any policy can concern a kind at a stage: most requests end here."""
+        if stage == "mutate":
+            return bool(self.mutate.for_kind(kind))
+        return bool(
+            self.blocking.for_kind(kind)
+            or self.audit.for_kind(kind)
+            or self.triggers.for_kind(kind)
+        )
+
 
 def lane_name(policy: Policy, failure_policy: str = "") -> str:
     """Return the end of the path that serves a policy: `fail`, `ignore`, `…/vpol` (the route of its kind) or `…/finegrained/name`."""

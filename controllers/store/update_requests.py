@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -169,7 +169,7 @@ def _body(update: UpdateRequest) -> Object:
             "userInfo": {
                 "roles": list(update.user.roles),
                 "clusterRoles": list(update.user.cluster_roles),
-                "userInfo": _user_block(update.user),
+                "userInfo": update.user.info,
             },
             "admissionRequestInfo": {
                 "admissionRequest": _bounded(update.request),
@@ -177,16 +177,6 @@ def _body(update: UpdateRequest) -> Object:
             },
         },
     }
-
-
-def _user_block(user: UserInfo) -> Object:
-    named: dict[str, Any] = {
-        "username": user.username,
-        "uid": user.uid,
-        "groups": list(user.groups),
-        "extra": dict(user.extra),
-    }
-    return {key: value for key, value in named.items() if value}
 
 
 def _bounded(request: Mapping[str, Json]) -> Object:

@@ -107,6 +107,13 @@ class Site(web.TCPSite):
         )
 
 
+def port_of(runner: web.ServerRunner | None) -> int:
+    """Return the port that a runner which was started listens on."""
+    assert runner is not None
+    address: tuple[Any, ...] = runner.addresses[0]
+    return int(address[1])
+
+
 def bound_buffers() -> None:
     """Let each connection of this process take less memory than asyncio gives it."""
     sslproto.SSLProtocol.max_size = _TLS_BUFFER

@@ -57,6 +57,9 @@ if TYPE_CHECKING:
     from .grant_usage import GrantUsage
     from .one_time_codes import OneTimeCodes
 
+    _Answer = tuple[bytes, bool]
+    """An AdmissionReview as bytes, and whether it lets the request through."""
+
 MARGIN = 0.5
 """Seconds kept back from the caller's time-out, so that our answer is there before it gives up."""
 
@@ -136,10 +139,10 @@ class Reviewer:
             answer = await self._decide(stage, lane_name, request, budget)
         except Overloaded:
             self._on_outage()
-            answer = self._refused("overload", envelope.denied(request["uid"], OVERLOADED))
+            answer = self._refused("overload", request, OVERLOADED)
         except TimeoutError:
-            text = f"the policies could not be evaluated within {budget:.1f} s"
-            answer = self._failed("deadline", self._failure_policy(lane_name), request, text)
+            late = f"the policies could not be evaluated within {budget:.1f} s"
+            answer = self._failed("deadline", self._failure_policy(lane_name), request, late)
         except EngineError as error:
             answer = self._failed("error", self._failure_policy(lane_name), request, error.message)
         except Exception:
@@ -147,9 +150,9 @@ class Reviewer:
             answer = self._failed(
                 "error", self._failure_policy(lane_name), request, "the policy engine failed"
             )
-        is_allowed = b'"allowed":true' in answer
+        text, is_allowed = answer
         self._counting.request(stage, lane_name, request, is_allowed, time.perf_counter() - began)
-        return answer
+        return text
 
     def _failure_policy(self, lane_name: str) -> str:
         """Return what becomes of a request that cannot be answered; for policies that are not known yet, that it fails."""
@@ -158,7 +161,7 @@ class Reviewer:
 
     async def _decide(
         self, stage: Stage, lane_name: str, request: Mapping[str, Json], budget: float
-    ) -> bytes:
+    ) -> _Answer:
         uid = request["uid"]
         if budget <= 0:
             raise Overloaded
@@ -171,10 +174,10 @@ class Reviewer:
         review = envelope.review_of_request(
             request, user, self._cache.parent_kind, labels or NO_LABELS
         )
-        if route is None or not _concerns(stage, route, review.kind):
-            return envelope.allowed(uid)
+        if route is None or not route.concerns(stage, review.kind):
+            return envelope.allowed(uid), True
         if is_filtered(self._cache, review, request):
-            return envelope.allowed(uid)
+            return envelope.allowed(uid), True
         if labels is None and review.kind != "Namespace":
             review = await self._with_labels(review, request["namespace"], budget)
         act = self._mutate if stage == "mutate" else self._validate
@@ -217,7 +220,7 @@ class Reviewer:
 
     async def _validate(
         self, route: WebhookRoute, review: Review, request: Mapping[str, Json], budget: float
-    ) -> bytes:
+    ) -> _Answer:
         inputs = self._inputs(request)
         found = await self._evaluated(route.blocking, review, inputs, budget)
         ruling, results = await self._ruled(route, review, request, inputs, found.results, budget)
@@ -274,7 +277,7 @@ class Reviewer:
 
     async def _mutate(
         self, route: WebhookRoute, review: Review, request: Mapping[str, Json], budget: float
-    ) -> bytes:
+    ) -> _Answer:
         inputs = self._inputs(request)
         policies = route.mutate
         if review.user.username in self._background_users:
@@ -287,13 +290,13 @@ class Reviewer:
             self._hand_over(review, results, verdict, None, inputs)
         return self._answer(request, ruling)
 
-    def _answer(self, request: Mapping[str, Json], ruling: Ruling) -> bytes:
+    def _answer(self, request: Mapping[str, Json], ruling: Ruling) -> _Answer:
         uid = request["uid"]
         if ruling.denial:
-            return envelope.denied(uid, f"{ruling.lead}{ruling.denial}{ruling.tail}")
+            return envelope.denied(uid, f"{ruling.lead}{ruling.denial}{ruling.tail}"), False
         if ruling.operations:
-            return envelope.patched(uid, ruling.operations, ruling.warnings)
-        return envelope.allowed(uid, ruling.warnings, ruling.audit)
+            return envelope.patched(uid, ruling.operations, ruling.warnings), True
+        return envelope.allowed(uid, ruling.warnings, ruling.audit), True
 
     def _inputs(self, request: Mapping[str, Json]) -> Inputs:
         seed = partial(seed_of, self._key, request["uid"])
@@ -357,17 +360,17 @@ class Reviewer:
 
     def _failed(
         self, reason: str, failure_policy: str, request: Mapping[str, Json], text: str
-    ) -> bytes:
+    ) -> _Answer:
         """Answer a request that could not be decided as its policies' failure policy says."""
         if reason in _OUTAGES:
             self._on_outage()
         if failure_policy == FAIL:
-            return self._refused(reason, envelope.denied(request["uid"], text))
-        return envelope.allowed(request["uid"], [f"policies were not evaluated: {text}"])
+            return self._refused(reason, request, text)
+        return envelope.allowed(request["uid"], [f"policies were not evaluated: {text}"]), True
 
-    def _refused(self, reason: str, answer: bytes) -> bytes:
+    def _refused(self, reason: str, request: Mapping[str, Json], text: str) -> _Answer:
         self._metrics.count("kpolicy_reviews_refused", (reason,))
-        return answer
+        return envelope.denied(request["uid"], text), False
 
 
 def budget_of(timeout: float) -> float:
@@ -392,13 +395,4 @@ def _verdict(
         request=request,
         triggers=triggers,
         is_proven=is_proven(),
-    )
-
-
-def _concerns(stage: Stage, route: WebhookRoute, kind: str) -> bool:
-    """Tell whether any policy of the route can concern a kind: most requests end here."""
-    if stage == "mutate":
-        return bool(route.mutate.for_kind(kind))
-    return bool(
-        route.blocking.for_kind(kind) or route.audit.for_kind(kind) or route.triggers.for_kind(kind)
     )

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, unquote
 
 from aiohttp import HttpVersion11, web
@@ -24,7 +24,7 @@ from engine.lang import duration
 
 from .bodies import SMALL_BODY, Bodies, BodyLimits, BodyRefused
 from .caller import Caller, current_caller
-from .connections import Connections, Site, bound_buffers
+from .connections import Connections, Site, bound_buffers, port_of
 from .reviewing import budget_of
 
 if TYPE_CHECKING:
@@ -100,9 +100,7 @@ class WebhookServer:
     @property
     def port(self) -> int:
         """The port that is listened on."""
-        assert self._runner is not None
-        address: tuple[Any, ...] = self._runner.addresses[0]
-        return int(address[1])
+        return port_of(self._runner)
 
     async def start(self) -> None:
         """Begin to listen; raises OSError when the port cannot be had."""

@@ -26,7 +26,7 @@ from .state import State, Trace
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from engine.model import Json, Object, Policy, UserInfo
+    from engine.model import Json, Object, Policy
 
     from .plans import Part
     from .policy_set import PolicySet
@@ -241,7 +241,7 @@ def request_of(review: Review) -> dict[str, Json]:
         made["oldObject"] = review.old_object
     made.setdefault("namespace", _namespace(review))
     if not review.user.is_empty:
-        made.setdefault("userInfo", _user_info(review.user))
+        made.setdefault("userInfo", review.user.info)
         if review.user.roles:
             made["roles"] = list(review.user.roles)
         if review.user.cluster_roles:
@@ -252,16 +252,6 @@ def request_of(review: Review) -> dict[str, Json]:
 def _namespace(review: Review) -> str:
     metadata = (review.object or {}).get("metadata")
     return str((metadata or {}).get("namespace") or "") if isinstance(metadata, dict) else ""
-
-
-def _user_info(user: UserInfo) -> dict[str, Json]:
-    known = {
-        "username": user.username,
-        "uid": user.uid,
-        "groups": list(user.groups),
-        "extra": dict(user.extra),
-    }
-    return {key: value for key, value in known.items() if value}
 
 
 def _add_service_account(data: dict[str, Json], username: str) -> None:

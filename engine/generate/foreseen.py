@@ -11,20 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EngineError
 from engine.lang import cel
-from engine.lang.cel.ast import (
-    Bind,
-    Call,
-    Chain,
-    Choice,
-    Comprehension,
-    Ident,
-    Index,
-    ListLiteral,
-    Literal,
-    MapLiteral,
-    Select,
-    walk,
-)
+from engine.lang.cel import ast
 from engine.model.result import ResourceEffect
 
 from .placeholders import MARK, documents_of, is_interpolated, sources_of
@@ -33,11 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from engine.lang.cel import Program
-    from engine.lang.cel.ast import Node
     from engine.model import Block, Json, Policy
 
-    Names = dict[str, list[tuple[Node, bool]]]
-    Read = Callable[[Node], Iterator[Block | None]]
+    Names = dict[str, list[tuple[ast.Node, bool]]]
+    Read = Callable[[ast.Node], Iterator[Block | None]]
 
 OPEN: Final = "{{ }}"
 """Stands for a value that is not known before there is a trigger; written as variables of classic rules are."""
@@ -141,12 +127,12 @@ def _opened(value: Json) -> Json:
     return OPEN if isinstance(value, str) and MARK in value else value
 
 
-def _applied(tree: Node, reader: _Reader, namespace: str) -> Iterator[Block | None]:
+def _applied(tree: ast.Node, reader: _Reader, namespace: str) -> Iterator[Block | None]:
     """Yield what every call of `generator.Apply` in an expression wants."""
-    for node in walk(tree):
-        if not (isinstance(node, Call) and node.name.lower() == "apply"):
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Call) and node.name.lower() == "apply"):
             continue
-        if not (isinstance(node.target, Ident) and node.target.name == "generator"):
+        if not (isinstance(node.target, ast.Ident) and node.target.name == "generator"):
             continue
         if len(node.arguments) > 1:
             place = reader.value(node.arguments[0])
@@ -157,14 +143,14 @@ def _applied(tree: Node, reader: _Reader, namespace: str) -> Iterator[Block | No
             yield None if value is None else {**value, "namespace": where}
 
 
-def _collect_names(tree: Node, names: Names) -> None:
+def _collect_names(tree: ast.Node, names: Names) -> None:
     """Collect what the local names of an expression stand for: a value, or (True) the elements of it."""
-    for node in walk(tree):
-        if isinstance(node, Comprehension):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Comprehension):
             names.setdefault(node.second or node.first, []).append((node.source, True))
             if node.second:
-                names.setdefault(node.first, []).append((Literal(None), False))
-        elif isinstance(node, Bind):
+                names.setdefault(node.first, []).append((ast.Literal(None), False))
+        elif isinstance(node, ast.Bind):
             names.setdefault(node.name, []).append((node.value, False))
 
 
@@ -189,7 +175,7 @@ def _block(obj: Mapping[str, Json], namespace: str = "") -> Block | None:
 class _Reader:
     """Reads trees as values, as far as they are written out."""
 
-    def __init__(self, variables: Mapping[str, Node], names: Names) -> None:
+    def __init__(self, variables: Mapping[str, ast.Node], names: Names) -> None:
         self._variables = variables
         self._names = names
         self._depth = 0
@@ -200,7 +186,7 @@ class _Reader:
         """Whether what is read is nested too deep, or goes on for too long, to be read on."""
         return self._depth >= _DEEPEST or self._steps >= _MOST_STEPS
 
-    def value(self, node: Node) -> Any:
+    def value(self, node: ast.Node) -> Any:
         """Return what a tree says, OPEN for what it does not say."""
         if self._is_lost:
             return OPEN
@@ -211,28 +197,28 @@ class _Reader:
         finally:
             self._depth -= 1
 
-    def _value(self, node: Node) -> Any:
+    def _value(self, node: ast.Node) -> Any:
         match self._bare(node):
-            case Literal(value=value):
+            case ast.Literal(value=value):
                 return value
-            case ListLiteral(items=items):
+            case ast.ListLiteral(items=items):
                 return [OPEN if is_optional else self.value(item) for item, is_optional in items]
-            case MapLiteral(entries=entries):
+            case ast.MapLiteral(entries=entries):
                 return {
                     OPEN if is_optional else self._key(key): self.value(value)
                     for key, value, is_optional in entries
                 }
         return OPEN
 
-    def _key(self, node: Node) -> str:
+    def _key(self, node: ast.Node) -> str:
         found = self.value(node)
         return found if isinstance(found, str) else OPEN
 
-    def elements(self, node: Node) -> Iterator[Block | None]:
+    def elements(self, node: ast.Node) -> Iterator[Block | None]:
         """Yield the objects in a list; None for those that cannot be read."""
         yield from self._deeper(self._elements, node)
 
-    def _deeper(self, read: Read, node: Node) -> Iterator[Block | None]:
+    def _deeper(self, read: Read, node: ast.Node) -> Iterator[Block | None]:
         if self._is_lost:
             yield None
             return
@@ -243,51 +229,51 @@ class _Reader:
         finally:
             self._depth -= 1
 
-    def _elements(self, node: Node) -> Iterator[Block | None]:
+    def _elements(self, node: ast.Node) -> Iterator[Block | None]:
         match node:
-            case ListLiteral(items=items):
+            case ast.ListLiteral(items=items):
                 for item, is_optional in items:
                     yield from [None] if is_optional else self._deeper(self._object, item)
-            case Choice(cases=cases, otherwise=otherwise):
+            case ast.Choice(cases=cases, otherwise=otherwise):
                 for one in (*(value for _, value in cases), otherwise):
                     yield from self.elements(one)
-            case Chain(first=first, rest=rest) if all(sign == "+" for sign, _, _ in rest):
+            case ast.Chain(first=first, rest=rest) if all(sign == "+" for sign, _, _ in rest):
                 for one in (first, *(part for _, part, _ in rest)):
                     yield from self.elements(one)
-            case Bind(kind="bind", body=inner) | Comprehension(kind="filter", source=inner):
+            case ast.Bind(kind="bind", body=inner) | ast.Comprehension(kind="filter", source=inner):
                 yield from self.elements(inner)
-            case Comprehension(kind="map", body=body):
+            case ast.Comprehension(kind="map", body=body):
                 yield from self._deeper(self._object, body)
-            case Select(operand=operand, field="items"):
+            case ast.Select(operand=operand, field="items"):
                 yield self._copy(self._bare(operand), "list")
-            case Ident(name=name) if name in self._names:
+            case ast.Ident(name=name) if name in self._names:
                 for source, is_element in self._names[name]:
                     yield from [None] if is_element else self.elements(source)
             case _:
                 yield None
 
-    def _object(self, node: Node) -> Iterator[Block | None]:
+    def _object(self, node: ast.Node) -> Iterator[Block | None]:
         match node:
-            case MapLiteral():
+            case ast.MapLiteral():
                 yield _block(self.value(node))
-            case Choice(cases=cases, otherwise=otherwise):
+            case ast.Choice(cases=cases, otherwise=otherwise):
                 for one in (*(value for _, value in cases), otherwise):
                     yield from self._deeper(self._object, one)
-            case Index(operand=operand):
+            case ast.Index(operand=operand):
                 yield from self.elements(operand)
-            case Ident(name=name) if name in self._names:
+            case ast.Ident(name=name) if name in self._names:
                 for source, is_element in self._names[name]:
                     yield from self._deeper(self._elements if is_element else self._object, source)
             case _:
                 yield self._copy(node, "get", "list")
 
-    def _bare(self, node: Node) -> Node:
+    def _bare(self, node: ast.Node) -> ast.Node:
         """Return what stands behind wrappers and variables of the policy."""
         for _ in range(_DEEPEST):
             match node:
-                case Call(target=None, name=name, arguments=[only]) if name in _WRAPPERS:
+                case ast.Call(target=None, name=name, arguments=[only]) if name in _WRAPPERS:
                     node = only
-                case Select(operand=Ident(name="variables"), field=name, test=False) if (
+                case ast.Select(operand=ast.Ident(name="variables"), field=name, test=False) if (
                     name in self._variables
                 ):
                     node = self._variables[name]
@@ -295,9 +281,9 @@ class _Reader:
                     return node
         return node
 
-    def _copy(self, node: Node, *verbs: str) -> Block | None:
+    def _copy(self, node: ast.Node, *verbs: str) -> Block | None:
         """Return what a call reads from the cluster, as a copy of it; None for anything else."""
-        if not (isinstance(node, Call) and isinstance(node.target, Ident)):
+        if not (isinstance(node, ast.Call) and isinstance(node.target, ast.Ident)):
             return None
         if node.target.name != "resource" or node.name.lower() not in verbs:
             return None

@@ -10,28 +10,12 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.lang import cel
-from engine.lang.cel.ast import (
-    Bind,
-    Call,
-    Chain,
-    Choice,
-    Comprehension,
-    Ident,
-    Index,
-    ListLiteral,
-    Literal,
-    Logic,
-    MapLiteral,
-    MessageLiteral,
-    Select,
-    Unary,
-)
+from engine.lang.cel import ast
 from engine.lang.cel.errors import place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from engine.lang.cel.ast import Node
     from engine.model import Block, Rule
 
     Shape = Mapping[str, Any] | None
@@ -149,7 +133,7 @@ class _Check:
             return None
         return self._of(tree, scope)
 
-    def _of(self, node: Node, scope: Scope) -> Shape:
+    def _of(self, node: ast.Node, scope: Scope) -> Shape:
         visit = _VISITS.get(type(node))
         return self._schemas.resolved(visit(self, node, scope)) if visit is not None else None
 
@@ -159,10 +143,10 @@ class _Check:
         mark = "." * (column - 1) + "^"
         self.found.append(f"ERROR: <input>:{line}:{column}: {message}; | {shown}; | {mark};")
 
-    def ident(self, node: Ident, scope: Scope) -> Shape:
+    def ident(self, node: ast.Ident, scope: Scope) -> Shape:
         return scope.get(node.name)
 
-    def select(self, node: Select, scope: Scope) -> Shape:
+    def select(self, node: ast.Select, scope: Scope) -> Shape:
         shape = self._of(node.operand, scope)
         if shape is None:
             return _BOOL if node.test else None
@@ -184,7 +168,7 @@ class _Check:
         self._fail(at, f"undefined field '{name}'")
         return None
 
-    def index(self, node: Index, scope: Scope) -> Shape:
+    def index(self, node: ast.Index, scope: Scope) -> Shape:
         shape = self._of(node.operand, scope)
         self._of(node.key, scope)
         if shape is None:
@@ -192,13 +176,13 @@ class _Check:
         more = shape.get("additionalProperties")
         return shape.get("items") or (more if isinstance(more, dict) else None)
 
-    def call(self, node: Call, scope: Scope) -> Shape:
+    def call(self, node: ast.Call, scope: Scope) -> Shape:
         target = self._of(node.target, scope) if node.target is not None else None
         for argument in node.arguments:
             self._of(argument, scope)
         return target if node.name in ("value", "orValue") else None
 
-    def chain(self, node: Chain, scope: Scope) -> Shape:
+    def chain(self, node: ast.Chain, scope: Scope) -> Shape:
         left = self._of(node.first, scope)
         for operator, part, at in node.rest:
             right = self._of(part, scope)
@@ -212,44 +196,44 @@ class _Check:
             left = _BOOL
         return left
 
-    def logic(self, node: Logic, scope: Scope) -> Shape:
+    def logic(self, node: ast.Logic, scope: Scope) -> Shape:
         for part in node.parts:
             self._of(part, scope)
         return _BOOL
 
-    def unary(self, node: Unary, scope: Scope) -> Shape:
+    def unary(self, node: ast.Unary, scope: Scope) -> Shape:
         shape = self._of(node.operand, scope)
         return _BOOL if node.operator == "!" else shape
 
-    def choice(self, node: Choice, scope: Scope) -> Shape:
+    def choice(self, node: ast.Choice, scope: Scope) -> Shape:
         values = [self._of(node.otherwise, scope)]
         for test, value in node.cases:
             self._of(test, scope)
             values.append(self._of(value, scope))
         return values[0] if all(value == values[0] for value in values) else None
 
-    def listed(self, node: ListLiteral, scope: Scope) -> Shape:
+    def listed(self, node: ast.ListLiteral, scope: Scope) -> Shape:
         for item, _ in node.items:
             self._of(item, scope)
         return None
 
-    def mapped(self, node: MapLiteral, scope: Scope) -> Shape:
+    def mapped(self, node: ast.MapLiteral, scope: Scope) -> Shape:
         for key, value, _ in node.entries:
             self._of(key, scope)
             self._of(value, scope)
         return None
 
-    def message(self, node: MessageLiteral, scope: Scope) -> Shape:
+    def message(self, node: ast.MessageLiteral, scope: Scope) -> Shape:
         for _, value, _, _ in node.entries:
             self._of(value, scope)
         return None
 
-    def literal(self, node: Literal, _: Scope) -> Shape:
+    def literal(self, node: ast.Literal, _: Scope) -> Shape:
         kinds = {str: "string", bool: "boolean", int: "integer", float: "number"}
         kind = kinds.get(type(node.value))
         return {"type": kind} if kind else None
 
-    def comprehension(self, node: Comprehension, scope: Scope) -> Shape:
+    def comprehension(self, node: ast.Comprehension, scope: Scope) -> Shape:
         shape = self._of(node.source, scope)
         inside = {**scope, **_elements(node, shape)}
         if node.filter is not None:
@@ -261,31 +245,31 @@ class _Check:
             return {"type": "array", "items": body} if body is not None else None
         return None
 
-    def bind(self, node: Bind, scope: Scope) -> Shape:
+    def bind(self, node: ast.Bind, scope: Scope) -> Shape:
         value = self._of(node.value, scope)
         body = self._of(node.body, {**scope, node.name: value})
         return None if node.kind == "optFlatMap" else body
 
 
 _VISITS: Final[dict[type, Callable[[_Check, Any, Any], Any]]] = {
-    Ident: _Check.ident,
-    Select: _Check.select,
-    Index: _Check.index,
-    Call: _Check.call,
-    Chain: _Check.chain,
-    Logic: _Check.logic,
-    Unary: _Check.unary,
-    Choice: _Check.choice,
-    ListLiteral: _Check.listed,
-    MapLiteral: _Check.mapped,
-    MessageLiteral: _Check.message,
-    Literal: _Check.literal,
-    Comprehension: _Check.comprehension,
-    Bind: _Check.bind,
+    ast.Ident: _Check.ident,
+    ast.Select: _Check.select,
+    ast.Index: _Check.index,
+    ast.Call: _Check.call,
+    ast.Chain: _Check.chain,
+    ast.Logic: _Check.logic,
+    ast.Unary: _Check.unary,
+    ast.Choice: _Check.choice,
+    ast.ListLiteral: _Check.listed,
+    ast.MapLiteral: _Check.mapped,
+    ast.MessageLiteral: _Check.message,
+    ast.Literal: _Check.literal,
+    ast.Comprehension: _Check.comprehension,
+    ast.Bind: _Check.bind,
 }
 
 
-def _elements(node: Comprehension, shape: Shape) -> dict[str, Shape]:
+def _elements(node: ast.Comprehension, shape: Shape) -> dict[str, Shape]:
     """Return the shapes of a comprehension's names: of a list its elements, of a map its keys."""
     more = (shape or {}).get("additionalProperties")
     element = (shape or {}).get("items") or (more if isinstance(more, dict) else None)

@@ -8,13 +8,12 @@ from engine.cleanup.schedule import parse_schedule
 from engine.errors import EngineError
 from engine.lang.wildcard import has_wildcard
 from engine.match import parse_kind
-from engine.model.resources import CLUSTER_SCOPED
 from engine.reach import Effect, Target, out_of_reach
 
 from .conditions import OPERATORS, check_conditions
 from .context import check_context
 from .findings import Finding, error, invalid
-from .matching import check_block, check_no_users, check_presence, entries
+from .matching import check_block, check_no_users, check_presence, check_scope, entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +35,9 @@ def _findings(policy: CleanupPolicy) -> Iterator[Finding]:
     for name, block in (("match", policy.match), ("exclude", policy.exclude)):
         yield from check_block(block, f"spec.{name}")
         yield from check_no_users(block, f"spec.{name}")
-        yield from _check_scope(policy, name)
+        if policy.kind == "CleanupPolicy":
+            for entry in entries(block, f"spec.{name}"):
+                yield from check_scope(entry)
     yield from _check_reach(policy)
     yield from check_context(
         policy.context,
@@ -45,21 +46,6 @@ def _findings(policy: CleanupPolicy) -> Iterator[Finding]:
         forbidden=("configMap", "imageRegistry"),
     )
     yield from check_conditions(policy.conditions, "spec.conditions", allowed=OPERATORS)
-
-
-def _check_scope(policy: CleanupPolicy, name: str) -> Iterator[Finding]:
-    """Keep a namespaced cleanup policy to its own namespace."""
-    if policy.kind != "CleanupPolicy":
-        return
-    block = policy.match if name == "match" else policy.exclude
-    for entry in entries(block, f"spec.{name}"):
-        if entry.resources.get("namespaces"):
-            text = "Forbidden: Filtering namespaces not allowed in namespaced policies"
-            yield error(f"{entry.path}.namespaces", text)
-        for kind in entry.resources.get("kinds") or ():
-            if parse_kind(kind).kind in CLUSTER_SCOPED:
-                text = f"Forbidden: cluster-scoped kind `{kind}` not allowed in namespaced policies"
-                yield error(f"{entry.path}.kinds", text)
 
 
 def _check_reach(policy: CleanupPolicy) -> Iterator[Finding]:

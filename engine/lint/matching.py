@@ -56,7 +56,8 @@ def check_matching(rule: Rule, path: str, policy: Policy) -> Iterator[Finding]:
     for entry in entries(rule.match, match):
         yield from _check_reach(entry, rule, policy)
     for entry in (*entries(rule.match, match), *entries(rule.exclude, exclude)):
-        yield from _check_scope(entry, policy)
+        if policy.kind == "Policy":
+            yield from check_scope(entry)
         yield from _check_background(entry, policy)
 
 
@@ -121,10 +122,8 @@ def _check_users(entry: Entry) -> Iterator[Finding]:
             yield invalid(f"{entry.path}.roles[{index}]", role, text)
 
 
-def _check_scope(entry: Entry, policy: Policy) -> Iterator[Finding]:
-    """Keep a namespaced Policy to its own namespace (row A-25)."""
-    if policy.kind != "Policy":
-        return
+def check_scope(entry: Entry) -> Iterator[Finding]:
+    """Keep a namespaced policy to its own namespace (row A-25)."""
     if entry.resources.get("namespaces"):
         text = "Forbidden: Filtering namespaces not allowed in namespaced policies"
         yield error(f"{entry.path}.namespaces", text)

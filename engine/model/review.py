@@ -31,6 +31,17 @@ class UserInfo:
         """Whether nothing is known of the requester; then filters by user are not tested (Kyverno, background mode)."""
         return not (self.username or self.groups or self.roles or self.cluster_roles or self.uid)
 
+    @property
+    def info(self) -> dict[str, Json]:
+        """The `userInfo` of a request, with what is known."""
+        known = {
+            "username": self.username,
+            "uid": self.uid,
+            "groups": list(self.groups),
+            "extra": dict(self.extra),
+        }
+        return {key: value for key, value in known.items() if value}
+
 
 NOBODY = UserInfo()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from controllers.kube import APPLY, AlreadyExists, Conflict, Forbidden, NotFound
+from controllers.kube.events import reference
 from controllers.loops.rules import synchronizes, uses_apply
 from controllers.store.cel_policies import is_of_cel
 from engine.errors import EvaluationError
@@ -36,13 +37,7 @@ Place = tuple[str, str, str, str]
 
 def place_of(obj: Object) -> Place:
     """Return apiVersion, kind, namespace and name of an object."""
-    metadata = obj.get("metadata") or {}
-    return (
-        str(obj.get("apiVersion") or ""),
-        str(obj.get("kind") or ""),
-        str(metadata.get("namespace") or ""),
-        str(metadata.get("name") or ""),
-    )
+    return reference(obj)[:4]
 
 
 class Downstreams:

@@ -49,6 +49,8 @@ UNPRIVILEGED_CONTAINER: Final = {
     "seccompProfile": {"type": "RuntimeDefault"},
 }
 """What the restricted profile asks of Pods and containers, and a root that nobody writes."""
+SCRATCH: Final = {"name": "scratch", "emptyDir": {"sizeLimit": "64Mi"}}
+"""The volume that every Pod of ours may write."""
 SELECTOR: Final = {
     "app.kubernetes.io/component": "admission-controller",
     "app.kubernetes.io/instance": "kyverno",
@@ -123,7 +125,7 @@ def _pod(choice: Choice) -> Object:
         "securityContext": {**UNPRIVILEGED_POD},
         "containers": [_container(choice)],
         "volumes": [
-            {"name": "scratch", "emptyDir": {"sizeLimit": "64Mi"}},
+            {**SCRATCH},
             {
                 "name": "client-ca",
                 "secret": {
@@ -191,18 +193,22 @@ def _container(choice: Choice) -> Object:
         ],
         # The pause lets every API server notice that this replica is going before it stops answering.
         "lifecycle": {"preStop": {"exec": {"command": ["/app/bin/python", "-c", _PAUSE]}}},
-        "livenessProbe": _probe("/health/liveness", initialDelaySeconds=15, periodSeconds=30),
-        "readinessProbe": _probe("/health/readiness", periodSeconds=5),
-        "startupProbe": _probe("/health/liveness", periodSeconds=3, failureThreshold=20),
+        "livenessProbe": probe("/health/liveness", initialDelaySeconds=15, periodSeconds=30),
+        "readinessProbe": probe("/health/readiness", periodSeconds=5),
+        "startupProbe": probe("/health/liveness", periodSeconds=3, failureThreshold=20),
+        **confined(choice, {"name": "client-ca", "mountPath": CLIENT_CA_FOLDER, "readOnly": True}),
+    }
+
+
+def confined(choice: Choice, *mounts: Object) -> Object:
+    """Return what every container of ours is kept to: its resources, no privileges, and nothing to write but `mounts` and scratch."""
+    return {
         "resources": {
             "requests": {"cpu": choice.cpu, "memory": choice.memory},
             "limits": {"memory": choice.memory_limit},
         },
         "securityContext": {**UNPRIVILEGED_CONTAINER},
-        "volumeMounts": [
-            {"name": "scratch", "mountPath": "/tmp"},  # noqa: S108 - inside the container
-            {"name": "client-ca", "mountPath": CLIENT_CA_FOLDER, "readOnly": True},
-        ],
+        "volumeMounts": [{"name": SCRATCH["name"], "mountPath": "/tmp"}, *mounts],  # noqa: S108 - inside the container
     }
 
 
@@ -213,7 +219,8 @@ def _from_field(name: str, path: str) -> Object:
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
-def _probe(path: str, **timing: int) -> Object:
+def probe(path: str, **timing: int) -> Object:
+    """Return how a container of ours is asked whether it is well; `timing` are further fields of a probe."""
     return {
         "httpGet": {"path": path, "port": "https", "scheme": "HTTPS"},
         "timeoutSeconds": 5,

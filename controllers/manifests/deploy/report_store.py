@@ -13,7 +13,7 @@ from controllers.manifests.rbac import GROUP
 from controllers.manifests.rbac.rules import rule
 from engine import vocabulary
 
-from . import UNPRIVILEGED_CONTAINER, UNPRIVILEGED_POD
+from . import SCRATCH, UNPRIVILEGED_POD, confined, probe
 
 if TYPE_CHECKING:
     from controllers.manifests.choice import Choice
@@ -127,7 +127,7 @@ def _pod(choice: Choice) -> Object:
         "serviceAccountName": NAME,
         "securityContext": {**UNPRIVILEGED_POD, "fsGroup": UNPRIVILEGED_POD["runAsGroup"]},
         "containers": [_container(choice)],
-        "volumes": [{"name": "scratch", "emptyDir": {"sizeLimit": "64Mi"}}],
+        "volumes": [{**SCRATCH}],
     }
     if choice.pull_secrets:
         made["imagePullSecrets"] = [{"name": one} for one in choice.pull_secrets]
@@ -154,23 +154,10 @@ def _container(choice: Choice) -> Object:
         "args": arguments(),
         "env": environment,
         "ports": [{"name": "https", "containerPort": PORT, "protocol": "TCP"}],
-        "livenessProbe": _probe("/livez", 30),
-        "readinessProbe": _probe("/readyz", 5),
-        "resources": {
-            "requests": {"cpu": choice.cpu, "memory": choice.memory},
-            "limits": {"memory": choice.memory_limit},
-        },
-        "securityContext": {**UNPRIVILEGED_CONTAINER},
-        "volumeMounts": [
-            {"name": "scratch", "mountPath": "/tmp"},  # noqa: S108 - inside the container
-            {"name": "reports", "mountPath": FOLDER},
-        ],
+        "livenessProbe": probe("/livez", periodSeconds=30),
+        "readinessProbe": probe("/readyz", periodSeconds=5),
+        **confined(choice, {"name": "reports", "mountPath": FOLDER}),
     }
-
-
-def _probe(path: str, seconds: int) -> Object:
-    asked = {"path": path, "port": "https", "scheme": "HTTPS"}
-    return {"httpGet": asked, "timeoutSeconds": 5, "periodSeconds": seconds}
 
 
 def _api_service(group: str, version: str, namespace: str) -> Object:

@@ -160,23 +160,12 @@ def request_of(bindings: Bindings) -> dict[str, Json]:
         "name": review.name,
         "namespace": review.namespace,
         "operation": review.operation,
-        "userInfo": _user_of(review),
+        "userInfo": review.user.info,
         "dryRun": review.dry_run,
         **review.request,
     }
     kept = {key: value for key, value in made.items() if value != "" or key in ("uid", "operation")}
     return {**kept, "object": review.object, "oldObject": review.old_object}
-
-
-def _user_of(review: Review) -> dict[str, Json]:
-    user = review.user
-    known = {
-        "username": user.username,
-        "uid": user.uid,
-        "groups": list(user.groups),
-        "extra": dict(user.extra),
-    }
-    return {key: value for key, value in known.items() if value}
 
 
 def namespace_of(bindings: Bindings) -> Json:

@@ -20,13 +20,13 @@ from engine.record import record, replace
 from .autogen import variants
 from .bindings import NAMES
 from .checks import checked, compile_checks
-from .constraints import any_of, compile_constraints, compile_payload_constraints
+from .constraints import compile_payload_constraints
 from .exceptions import naming
 from .expressions import compile_named, compile_variables, unmet
 from .imageattestors import compile_attestations, compile_attestors
 from .imageevidence import ImageBindings, access_of
 from .imageselection import compile_selection, pinned
-from .policy_rule import cel_rule
+from .policy_rule import cel_rule, specs_of, with_variants
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -76,10 +76,8 @@ def compile_image_validating(
     """Compile a policy into its rule, and one that pins digests where requests are changed; raises PolicyError."""
     spec = policy.raw["spec"]
     mode = (spec.get("evaluation") or {}).get("mode") or "Kubernetes"
-    compiled = tuple(_compiled(policy, spec, mode))
     own = naming(exceptions, policy)
-    first, others = compiled[0], {name: one for one in compiled[1:] for name in one.resources}
-    constraints = any_of(first.constraints, {key: one.constraints for key, one in others.items()})
+    first, others, constraints = with_variants(_compiled(policy, spec, mode))
 
     def fitting(state: State) -> _Compiled:
         return others.get(state.review.resource, first) if others else first
@@ -125,14 +123,7 @@ def _compiled(policy: Policy, spec: Block, mode: str) -> Iterator[_Compiled]:
     if mode != "Kubernetes":
         yield _one(policy, "", spec, compile_payload_constraints(mode), (), _OF_PAYLOADS)
         return
-    yield _one(policy, "", spec, _constraints(policy, spec))
-    for variant in variants(spec):
-        constraints = _constraints(policy, variant.spec)
-        yield _one(policy, variant.name, variant.spec, constraints, variant.resources)
-
-
-def _constraints(policy: Policy, spec: Block) -> Constraints:
-    return compile_constraints(spec.get("matchConstraints") or {}, namespace=policy.namespace)
+    yield from (_one(policy, *found) for found in specs_of(policy, spec))
 
 
 def _one(

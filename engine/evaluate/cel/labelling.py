@@ -12,23 +12,11 @@ from typing import TYPE_CHECKING, Final
 from engine.cleanup.ttl import TTL_LABEL
 from engine.errors import EngineError
 from engine.lang import cel
-from engine.lang.cel.ast import (
-    Bind,
-    Call,
-    Chain,
-    Choice,
-    Comprehension,
-    ListLiteral,
-    Literal,
-    MapLiteral,
-    MessageLiteral,
-    walk,
-)
+from engine.lang.cel import ast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from engine.lang.cel.ast import Node
     from engine.model import Block
 
     Path = tuple[str, ...]
@@ -56,14 +44,14 @@ def _may_label(block: Block) -> bool:
     tree = _expression(block)
     if tree is None:
         return True
-    if any(map(_says_label, walk(tree))):
+    if any(map(_says_label, ast.walk(tree))):
         return True
     return (
         _any_patch(tree, _patch_writes_label) if "jsonPatch" in block else _writes_label(tree, ())
     )
 
 
-def _expression(block: Block) -> Node | None:
+def _expression(block: Block) -> ast.Node | None:
     """Return the tree of a mutation's expression, None where it cannot be read."""
     text = (block.get("jsonPatch" if "jsonPatch" in block else "applyConfiguration") or {}).get(
         "expression"
@@ -88,23 +76,23 @@ def _may_leave_metadata(block: Block) -> bool:
     )
 
 
-def _leaves_metadata(node: Node) -> bool:
-    if isinstance(node, Choice):
+def _leaves_metadata(node: ast.Node) -> bool:
+    if isinstance(node, ast.Choice):
         return any(map(_leaves_metadata, _outcomes(node)))
-    if not isinstance(node, MessageLiteral):
+    if not isinstance(node, ast.MessageLiteral):
         return True
     return any(name != "metadata" for name, _ in _entries(node))
 
 
-def _patch_leaves_metadata(node: Node) -> bool:
+def _patch_leaves_metadata(node: ast.Node) -> bool:
     said = {name: value for name, value, _, _ in getattr(node, "entries", ())}
-    is_read = isinstance(node, MessageLiteral) and "path" in said
+    is_read = isinstance(node, ast.MessageLiteral) and "path" in said
     return not is_read or _pointer(said["path"])[:1] != ("metadata",)
 
 
-def _says_label(node: Node) -> bool:
+def _says_label(node: ast.Node) -> bool:
     """Tell whether a value that is written out has labels, wherever it is put, that are the label or not known."""
-    if not isinstance(node, MessageLiteral | MapLiteral):
+    if not isinstance(node, ast.MessageLiteral | ast.MapLiteral):
         return False
     entries = list(_entries(node))
     return any(key == TTL_LABEL for key, _ in entries) or any(
@@ -115,37 +103,37 @@ def _says_label(node: Node) -> bool:
     )
 
 
-def _writes_label(node: Node, path: Path) -> bool:
+def _writes_label(node: ast.Node, path: Path) -> bool:
     """Tell whether a value that stands at a path of the object may hold the label."""
     if path in _PLACES:
         return not all(key is not None and key != TTL_LABEL for key in _keys(node))
     if not any(place[: len(path)] == path for place in _PLACES):
         return False
     match node:
-        case MessageLiteral() | MapLiteral():
+        case ast.MessageLiteral() | ast.MapLiteral():
             return any(
                 key is None or _writes_label(value, (*path, key)) for key, value in _entries(node)
             )
-        case Choice():
+        case ast.Choice():
             return any(_writes_label(one, path) for one in _outcomes(node))
-        case Literal():
+        case ast.Literal():
             return False
         case _:
             return True
 
 
-def _keys(node: Node) -> Iterable[str | None]:
+def _keys(node: ast.Node) -> Iterable[str | None]:
     """Return the keys of a value of labels; None for what is not known."""
-    if isinstance(node, Choice):
+    if isinstance(node, ast.Choice):
         return chain.from_iterable(map(_keys, _outcomes(node)))
-    if isinstance(node, MessageLiteral | MapLiteral):
+    if isinstance(node, ast.MessageLiteral | ast.MapLiteral):
         return [key for key, _ in _entries(node)]
-    return () if isinstance(node, Literal) else (None,)
+    return () if isinstance(node, ast.Literal) else (None,)
 
 
-def _entries(node: MessageLiteral | MapLiteral) -> Iterator[tuple[str | None, Node]]:
+def _entries(node: ast.MessageLiteral | ast.MapLiteral) -> Iterator[tuple[str | None, ast.Node]]:
     """Yield the entries with a value that is written out; an optional one may be anything."""
-    if isinstance(node, MessageLiteral):
+    if isinstance(node, ast.MessageLiteral):
         for name, value, is_optional, _ in node.entries:
             yield name, _given(value) if is_optional else value
         return
@@ -153,44 +141,44 @@ def _entries(node: MessageLiteral | MapLiteral) -> Iterator[tuple[str | None, No
         yield _text(key), _given(value) if is_optional else value
 
 
-def _given(value: Node) -> Node:
+def _given(value: ast.Node) -> ast.Node:
     """Return what `optional.of(value)` holds; another optional is itself, which nobody can read."""
-    is_of = isinstance(value, Call) and value.name == "of" and len(value.arguments) == 1
-    return value.arguments[0] if isinstance(value, Call) and is_of else value
+    is_of = isinstance(value, ast.Call) and value.name == "of" and len(value.arguments) == 1
+    return value.arguments[0] if isinstance(value, ast.Call) and is_of else value
 
 
-def _outcomes(node: Choice) -> Iterator[Node]:
+def _outcomes(node: ast.Choice) -> Iterator[ast.Node]:
     yield from (value for _, value in node.cases)
     yield node.otherwise
 
 
-def _any_patch(node: Node, test: Callable[[Node], bool]) -> bool:
+def _any_patch(node: ast.Node, test: Callable[[ast.Node], bool]) -> bool:
     """Tell whether one of a list of JSON patches meets a test, or the list cannot be read."""
     match node:
-        case ListLiteral():
+        case ast.ListLiteral():
             return any(_any_outcome(item, test) for item, _ in node.items)
-        case Chain() if all(operator == "+" for operator, _, _ in node.rest):
+        case ast.Chain() if all(operator == "+" for operator, _, _ in node.rest):
             parts = (node.first, *(part for _, part, _ in node.rest))
             return any(_any_patch(part, test) for part in parts)
-        case Choice():
+        case ast.Choice():
             return any(_any_patch(one, test) for one in _outcomes(node))
-        case Comprehension() if node.kind == "map":
+        case ast.Comprehension() if node.kind == "map":
             return _any_outcome(node.body, test)
-        case Bind() if node.kind not in ("optMap", "optFlatMap"):
+        case ast.Bind() if node.kind not in ("optMap", "optFlatMap"):
             return _any_patch(node.body, test)
         case _:
             return True
 
 
-def _any_outcome(node: Node, test: Callable[[Node], bool]) -> bool:
-    if isinstance(node, Choice):
+def _any_outcome(node: ast.Node, test: Callable[[ast.Node], bool]) -> bool:
+    if isinstance(node, ast.Choice):
         return any(_any_outcome(one, test) for one in _outcomes(node))
     return test(node)
 
 
-def _patch_writes_label(node: Node) -> bool:
+def _patch_writes_label(node: ast.Node) -> bool:
     """Tell whether one JSON patch may write the label."""
-    if not isinstance(node, MessageLiteral) or any(
+    if not isinstance(node, ast.MessageLiteral) or any(
         is_optional for _, _, is_optional, _ in node.entries
     ):
         return True
@@ -213,11 +201,13 @@ def _patch_writes_label(node: Node) -> bool:
     return "value" not in said or _writes_label(said["value"], path)
 
 
-def _pointer(node: Node) -> Path:
+def _pointer(node: ast.Node) -> Path:
     """Return the parts of a JSON pointer; OPEN stands at the end for a part, and all after it, that is not known."""
     text = ""
     for part in (
-        (node.first, *(part for _, part, _ in node.rest)) if isinstance(node, Chain) else (node,)
+        (node.first, *(part for _, part, _ in node.rest))
+        if isinstance(node, ast.Chain)
+        else (node,)
     ):
         known = _text(part)
         if known is None:
@@ -227,15 +217,15 @@ def _pointer(node: Node) -> Path:
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:])
 
 
-def _text(node: Node) -> str | None:
+def _text(node: ast.Node) -> str | None:
     """Return the text that an expression always comes to, if that can be read."""
-    if isinstance(node, Literal):
+    if isinstance(node, ast.Literal):
         return node.value if isinstance(node.value, str) else None
-    if isinstance(node, Chain) and all(operator == "+" for operator, _, _ in node.rest):
+    if isinstance(node, ast.Chain) and all(operator == "+" for operator, _, _ in node.rest):
         parts = [_text(one) for one in (node.first, *(part for _, part, _ in node.rest))]
         return None if None in parts else "".join(part or "" for part in parts)
     if (
-        isinstance(node, Call)
+        isinstance(node, ast.Call)
         and node.name in ("jsonpatch.escapeKey", "escapeKey")
         and len(node.arguments) == 1
     ):

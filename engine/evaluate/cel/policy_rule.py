@@ -1,25 +1,66 @@
-"""The one rule that a policy written in CEL comes to."""
+"""The one rule that a policy written in CEL comes to, and the specs that autogen makes of one."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from engine.evaluate.rules import CompiledRule, finished
 from engine.evaluate.state import Asked
 from engine.model import Rule, RuleType
 
+from .autogen import variants
+from .constraints import Constraints, any_of, compile_constraints
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from engine.evaluate.answers import Answers
     from engine.evaluate.inputs import Inputs
     from engine.evaluate.quick import Quick
     from engine.evaluate.rules import Handler
-    from engine.model import Policy, Review, RuleResult
-
-    from .constraints import Constraints
+    from engine.model import Block, Policy, Review, RuleResult
 
     Answering = Callable[[Asked], Answers]
+
+
+class CompiledSpec(Protocol):
+    """One compiled spec of a policy: its own, or one that autogen made for `resources`."""
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The resources that it is for; none of the policy's own."""
+
+    @property
+    def constraints(self) -> Constraints:
+        """Which reviews it concerns."""
+
+
+_Spec = TypeVar("_Spec", bound=CompiledSpec)
+
+
+def specs_of(
+    policy: Policy, spec: Block
+) -> Iterator[tuple[str, Block, Constraints, tuple[str, ...]]]:
+    """Yield the policy's own spec and those of autogen, each with its name, its constraints and the resources it is for."""
+    made = ((one.name, one.spec, one.resources) for one in variants(spec))
+    for name, one, resources in (("", spec, ()), *made):
+        constraints = compile_constraints(
+            one.get("matchConstraints") or {}, namespace=policy.namespace
+        )
+        yield name, one, constraints, resources
+
+
+def with_variants(
+    compiled: Iterable[_Spec],
+) -> tuple[_Spec, dict[str, _Spec], Constraints]:
+    """Return the policy's own spec, those of autogen by resource, and the constraints of all of them."""
+    first, *rest = compiled
+    others = {name: one for one in rest for name in one.resources}
+    return (
+        first,
+        others,
+        any_of(first.constraints, {key: one.constraints for key, one in others.items()}),
+    )
 
 
 def cel_rule(

@@ -12,13 +12,12 @@ from engine.evaluate.answers import RuleAnswer, answered
 from engine.model import Outcome, Status
 from engine.record import record
 
-from .autogen import variants
 from .bindings import NAMES, Bindings
 from .checks import Checks, checked, compile_checks
-from .constraints import any_of, compile_constraints, compile_payload_constraints
+from .constraints import compile_payload_constraints
 from .exceptions import covering, excepted, naming
 from .expressions import compile_named, compile_variables, unmet
-from .policy_rule import cel_rule
+from .policy_rule import cel_rule, specs_of, with_variants
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -58,16 +57,14 @@ def compile_validating(
     """Compile a policy into its one rule; raises PolicyError for an expression that cannot work."""
     spec = policy.raw["spec"]
     mode = (spec.get("evaluation") or {}).get("mode") or "Kubernetes"
-    compiled = tuple(_compiled(policy, spec, mode))
     own = naming(exceptions, policy)
-    first, others = compiled[0], {name: one for one in compiled[1:] for name in one.resources}
+    first, others, constraints = with_variants(_compiled(policy, spec, mode))
 
     def handle(asked: Asked) -> Answers:
         one = others.get(asked.review.resource, first) if others else first
         return _answer(one, own, asked)
 
     enforce = policy.failure_action == "Enforce"
-    constraints = any_of(first.constraints, {key: one.constraints for key, one in others.items()})
     return (
         cel_rule(policy, "", constraints, handle, enforce=enforce, usual=_PASSED, at_once=handle),
     )
@@ -77,14 +74,7 @@ def _compiled(policy: Policy, spec: Block, mode: str) -> Iterator[_Compiled]:
     if mode != "Kubernetes":
         yield _one("", spec, compile_payload_constraints(mode), mode=mode)
         return
-    yield _one("", spec, _constraints(policy, spec))
-    for variant in variants(spec):
-        constraints = _constraints(policy, variant.spec)
-        yield _one(variant.name, variant.spec, constraints, variant.resources)
-
-
-def _constraints(policy: Policy, spec: Block) -> Constraints:
-    return compile_constraints(spec.get("matchConstraints") or {}, namespace=policy.namespace)
+    yield from (_one(*found) for found in specs_of(policy, spec))
 
 
 def _one(

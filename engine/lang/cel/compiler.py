@@ -8,24 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from . import arithmetic, calls, comprehensions, construction, selection
-from .ast import (
-    Bind,
-    Call,
-    Chain,
-    Choice,
-    Comprehension,
-    Ident,
-    Index,
-    ListLiteral,
-    Literal,
-    Logic,
-    MapLiteral,
-    MessageLiteral,
-    Node,
-    Select,
-    Unary,
-)
+from . import arithmetic, ast, calls, comprehensions, construction, selection
 from .errors import BudgetError, CelError, CelSyntaxError, no_overload
 
 if TYPE_CHECKING:
@@ -39,7 +22,7 @@ if TYPE_CHECKING:
 # `false && error` and `error && false` are both false (language definition, "Logical Operators").
 
 
-def compile_logic(compiler: Compiler, node: Logic) -> Closure:
+def compile_logic(compiler: Compiler, node: ast.Logic) -> Closure:
     """Compile a chain of `&&` or `||`."""
     parts = tuple(compiler.compile(part) for part in node.parts)
     decides = node.operator == "||"
@@ -48,7 +31,7 @@ def compile_logic(compiler: Compiler, node: Logic) -> Closure:
     return _many(parts, node, decides=decides)
 
 
-def _pair(left: Closure, right: Closure, node: Logic, *, decides: bool) -> Closure:
+def _pair(left: Closure, right: Closure, node: ast.Logic, *, decides: bool) -> Closure:
     other = not decides
 
     def run(frame: Frame) -> Any:
@@ -82,7 +65,7 @@ def _pair(left: Closure, right: Closure, node: Logic, *, decides: bool) -> Closu
     return run
 
 
-def _many(parts: tuple[Closure, ...], node: Logic, *, decides: bool) -> Closure:
+def _many(parts: tuple[Closure, ...], node: ast.Logic, *, decides: bool) -> Closure:
     other = not decides
 
     def run(frame: Frame) -> Any:
@@ -106,7 +89,7 @@ def _many(parts: tuple[Closure, ...], node: Logic, *, decides: bool) -> Closure:
     return run
 
 
-def compile_choice(compiler: Compiler, node: Choice) -> Closure:
+def compile_choice(compiler: Compiler, node: ast.Choice) -> Closure:
     """Compile `test ? value : otherwise`, also several in a row."""
     otherwise = compiler.compile(node.otherwise)
     cases = tuple((compiler.compile(test), compiler.compile(value)) for test, value in node.cases)
@@ -142,7 +125,7 @@ class Compiler:
         self.slots = 2
         self._locals: dict[str, tuple[int, bool]] = {}
 
-    def compile(self, node: Node) -> Closure:
+    def compile(self, node: ast.Node) -> Closure:
         """Return the closure of a node. Raises CelSyntaxError."""
         return _COMPILERS[type(node)](self, node)
 
@@ -151,7 +134,7 @@ class Compiler:
         self.slots += 1
         return self.slots - 1
 
-    def within(self, names: Mapping[str, tuple[int, bool]], node: Node) -> Closure:
+    def within(self, names: Mapping[str, tuple[int, bool]], node: ast.Node) -> Closure:
         """Compile a node that knows more local names: their slots, and whether they are filled only when read."""
         outer = self._locals
         self._locals = {**outer, **names}
@@ -164,29 +147,29 @@ class Compiler:
         """Return the slot of a local name and whether it is filled only when read; None when it is not local."""
         return self._locals.get(name)
 
-    def error(self, message: str, node: Node) -> CelSyntaxError:
+    def error(self, message: str, node: ast.Node) -> CelSyntaxError:
         """Make the error of a node that cannot be compiled."""
         return CelSyntaxError(message, self.source, node.at)
 
 
-def _literal(_compiler: Compiler, node: Literal) -> Closure:
+def _literal(_compiler: Compiler, node: ast.Literal) -> Closure:
     value = node.value
     return lambda _frame: value
 
 
-_COMPILERS: Final[dict[type[Node], Callable[[Compiler, Any], Closure]]] = {
-    Literal: _literal,
-    Ident: selection.compile_ident,
-    Select: selection.compile_select,
-    Index: selection.compile_index,
-    Call: calls.compile_call,
-    Unary: arithmetic.compile_unary,
-    Chain: arithmetic.compile_chain,
-    Logic: compile_logic,
-    Choice: compile_choice,
-    ListLiteral: construction.compile_list,
-    MapLiteral: construction.compile_map,
-    MessageLiteral: construction.compile_message,
-    Comprehension: comprehensions.compile_comprehension,
-    Bind: comprehensions.compile_bind,
+_COMPILERS: Final[dict[type[ast.Node], Callable[[Compiler, Any], Closure]]] = {
+    ast.Literal: _literal,
+    ast.Ident: selection.compile_ident,
+    ast.Select: selection.compile_select,
+    ast.Index: selection.compile_index,
+    ast.Call: calls.compile_call,
+    ast.Unary: arithmetic.compile_unary,
+    ast.Chain: arithmetic.compile_chain,
+    ast.Logic: compile_logic,
+    ast.Choice: compile_choice,
+    ast.ListLiteral: construction.compile_list,
+    ast.MapLiteral: construction.compile_map,
+    ast.MessageLiteral: construction.compile_message,
+    ast.Comprehension: comprehensions.compile_comprehension,
+    ast.Bind: comprehensions.compile_bind,
 }

@@ -7,21 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .ast import (
-    Call,
-    Chain,
-    Choice,
-    Ident,
-    Index,
-    ListLiteral,
-    Literal,
-    Logic,
-    MapLiteral,
-    MessageLiteral,
-    Node,
-    Select,
-    Unary,
-)
+from . import ast
 from .errors import CelSyntaxError
 from .lexer import RESERVED, LiteralError, Token, number_value, text_value, tokenize
 from .macros import expand
@@ -43,7 +29,7 @@ _RELATION: Final = 3
 _CONSTANTS: Final = {"true": True, "false": False, "null": None}
 
 
-def parse(source: str) -> Node:
+def parse(source: str) -> ast.Node:
     """Return the tree of an expression. Raises CelSyntaxError."""
     parser = _Parser(source)
     node = parser.expression()
@@ -82,12 +68,12 @@ class _Parser:
         self.index += 1
         return token
 
-    def sized(self, node: Node) -> Node:
+    def sized(self, node: ast.Node) -> ast.Node:
         if node.depth > MAX_DEPTH:
             raise self.error(f"expression nests deeper than {MAX_DEPTH} levels", node.at)
         return node
 
-    def expression(self) -> Node:
+    def expression(self) -> ast.Node:
         self.level += 1
         if self.level > MAX_DEPTH:
             raise self.error(f"expression nests deeper than {MAX_DEPTH} levels")
@@ -97,7 +83,7 @@ class _Parser:
         self.level -= 1
         return self.sized(node)
 
-    def choice(self, test: Node) -> Node:
+    def choice(self, test: ast.Node) -> ast.Node:
         cases = []
         at = self.token.at
         while self.take("?"):
@@ -105,9 +91,9 @@ class _Parser:
             self.expect(":")
             cases.append((test, value))
             test = self.operations()
-        return Choice(cases, test, at=at)
+        return ast.Choice(cases, test, at=at)
 
-    def operations(self) -> Node:
+    def operations(self) -> ast.Node:
         """Read operands and binary operators, binding tighter ones first, without recursion."""
         operands = [self.unary()]
         pending: list[Token] = []
@@ -126,11 +112,11 @@ class _Parser:
         is_operator = token.kind == token.text or (token.kind == "name" and token.text == "in")
         return _RANKS.get(token.text, 0) if is_operator else 0
 
-    def join(self, operands: list[Node], operator: Token) -> None:
+    def join(self, operands: list[ast.Node], operator: Token) -> None:
         right = operands.pop()
         operands[-1] = self.sized(_joined(operands[-1], operator, right))
 
-    def unary(self) -> Node:
+    def unary(self) -> ast.Node:
         token = self.token
         if token.kind not in ("!", "-"):
             return self.member()
@@ -142,13 +128,13 @@ class _Parser:
             negative = self.number(self.tokens[self.index - 1], negative=True)
             return self.postfix(negative)
         operand = self.member()
-        odd = Unary(token.kind, operand, at=token.at)
-        return self.sized(odd if count % 2 else Unary(token.kind, odd, at=token.at))
+        odd = ast.Unary(token.kind, operand, at=token.at)
+        return self.sized(odd if count % 2 else ast.Unary(token.kind, odd, at=token.at))
 
-    def member(self) -> Node:
+    def member(self) -> ast.Node:
         return self.postfix(self.primary())
 
-    def postfix(self, node: Node) -> Node:
+    def postfix(self, node: ast.Node) -> ast.Node:
         while True:
             token = self.token
             if token.kind == ".":
@@ -159,7 +145,7 @@ class _Parser:
                 optional = self.take("?")
                 key = self.expression()
                 self.expect("]")
-                node = Index(node, key, optional, at=token.at)
+                node = ast.Index(node, key, optional, at=token.at)
             elif token.kind == "{" and (name := _type_name(node)):
                 self.index += 1
                 node = self.message(name, node.at)
@@ -167,12 +153,12 @@ class _Parser:
                 return node
             self.sized(node)
 
-    def dotted(self, node: Node, at: int) -> Node:
+    def dotted(self, node: ast.Node, at: int) -> ast.Node:
         optional = self.take("?")
         name = self.field()
         if not optional and self.take("("):
             return self.call(node, name, self.arguments(")"), at + 1)
-        return Select(node, name, optional, at=at)
+        return ast.Select(node, name, optional, at=at)
 
     def field(self) -> str:
         token = self.token
@@ -184,15 +170,17 @@ class _Parser:
             raise self.error(f"syntax error: unexpected `{name}`", token.at)
         return name
 
-    def call(self, target: Node | None, name: str, arguments: list[Node], at: int) -> Node:
+    def call(
+        self, target: ast.Node | None, name: str, arguments: list[ast.Node], at: int
+    ) -> ast.Node:
         try:
             expanded = expand(target, name, arguments, at)
         except LiteralError as error:
             raise self.error(error.message, error.offset) from None
-        return expanded if expanded is not None else Call(target, name, arguments, at=at)
+        return expanded if expanded is not None else ast.Call(target, name, arguments, at=at)
 
-    def arguments(self, closing: str) -> list[Node]:
-        found: list[Node] = []
+    def arguments(self, closing: str) -> list[ast.Node]:
+        found: list[ast.Node] = []
         while not self.take(closing):
             found.append(self.expression())
             if not self.take(","):
@@ -202,7 +190,7 @@ class _Parser:
                 raise self.unexpected()
         return found
 
-    def primary(self) -> Node:
+    def primary(self) -> ast.Node:
         token = self.token
         reader = self.READERS.get(token.kind)
         if reader is None:
@@ -210,35 +198,35 @@ class _Parser:
         self.index += 1
         return reader(self, token)
 
-    def group(self, _token: Token) -> Node:
+    def group(self, _token: Token) -> ast.Node:
         node = self.expression()
         self.expect(")")
         return node
 
-    def name(self, token: Token) -> Node:
+    def name(self, token: Token) -> ast.Node:
         if token.text in _CONSTANTS:
-            return Literal(_CONSTANTS[token.text], at=token.at)
+            return ast.Literal(_CONSTANTS[token.text], at=token.at)
         return self.named(token, absolute=False)
 
-    def rooted(self, token: Token) -> Node:
+    def rooted(self, token: Token) -> ast.Node:
         return self.named(self.expect("name"), absolute=True, at=token.at)
 
-    def named(self, token: Token, *, absolute: bool, at: int | None = None) -> Node:
+    def named(self, token: Token, *, absolute: bool, at: int | None = None) -> ast.Node:
         if token.text in RESERVED or token.text in _CONSTANTS or token.text == "in":
             raise self.error(f"reserved identifier: `{token.text}`", token.at)
         if self.take("("):
             return self.call(None, token.text, self.arguments(")"), token.at)
-        return Ident(token.text, absolute, at=token.at if at is None else at)
+        return ast.Ident(token.text, absolute, at=token.at if at is None else at)
 
-    def text(self, token: Token) -> Node:
+    def text(self, token: Token) -> ast.Node:
         try:
-            return Literal(text_value(token.text), at=token.at)
+            return ast.Literal(text_value(token.text), at=token.at)
         except LiteralError as error:
             raise self.error(error.message, token.at + error.offset) from None
 
-    def number(self, token: Token, *, negative: bool = False) -> Node:
+    def number(self, token: Token, *, negative: bool = False) -> ast.Node:
         try:
-            return Literal(number_value(token.text, negative=negative), at=token.at)
+            return ast.Literal(number_value(token.text, negative=negative), at=token.at)
         except LiteralError as error:
             raise self.error(error.message, token.at) from None
 
@@ -249,7 +237,7 @@ class _Parser:
             self.index += 1
         return self.take(closing)
 
-    def list_literal(self, token: Token) -> Node:
+    def list_literal(self, token: Token) -> ast.Node:
         items = []
         while not self.closed("]"):
             optional = self.take("?")
@@ -257,9 +245,9 @@ class _Parser:
             if not self.take(","):
                 self.expect("]")
                 break
-        return ListLiteral(items, at=token.at)
+        return ast.ListLiteral(items, at=token.at)
 
-    def map_literal(self, token: Token) -> Node:
+    def map_literal(self, token: Token) -> ast.Node:
         entries = []
         while not self.closed("}"):
             optional = self.take("?")
@@ -269,9 +257,9 @@ class _Parser:
             if not self.take(","):
                 self.expect("}")
                 break
-        return MapLiteral(entries, at=token.at)
+        return ast.MapLiteral(entries, at=token.at)
 
-    def message(self, name: str, at: int) -> Node:
+    def message(self, name: str, at: int) -> ast.Node:
         entries = []
         while not self.closed("}"):
             optional = self.take("?")
@@ -281,9 +269,9 @@ class _Parser:
             if not self.take(","):
                 self.expect("}")
                 break
-        return MessageLiteral(name, entries, at=at)
+        return ast.MessageLiteral(name, entries, at=at)
 
-    READERS: Final[dict[str, Callable[[_Parser, Token], Node]]] = {
+    READERS: Final[dict[str, Callable[[_Parser, Token], ast.Node]]] = {
         "(": group,
         "[": list_literal,
         "{": map_literal,
@@ -294,29 +282,29 @@ class _Parser:
     }
 
 
-def _type_name(node: Node) -> str:
+def _type_name(node: ast.Node) -> str:
     """Return the dotted name that a chain of selections spells, or nothing."""
     names: list[str] = []
-    while isinstance(node, Select) and not node.optional and not node.test:
+    while isinstance(node, ast.Select) and not node.optional and not node.test:
         names.append(node.field)
         node = node.operand
-    if not isinstance(node, Ident):
+    if not isinstance(node, ast.Ident):
         return ""
     return ".".join((node.name, *reversed(names)))
 
 
-def _joined(left: Node, operator: Token, right: Node) -> Node:
+def _joined(left: ast.Node, operator: Token, right: ast.Node) -> ast.Node:
     """Return `left operator right`, as one more part of a chain of the same rank where that is what `left` is."""
     rank = _RANKS[operator.text]
     if rank <= _LOGIC:
-        if isinstance(left, Logic) and left.operator == operator.text:
+        if isinstance(left, ast.Logic) and left.operator == operator.text:
             left.parts.append(right)
             left.grow(right)
             return left
-        return Logic(operator.text, [left, right], at=operator.at)
+        return ast.Logic(operator.text, [left, right], at=operator.at)
     link = (operator.text, right, operator.at)
-    if rank != _RELATION and isinstance(left, Chain) and _RANKS[left.rest[0][0]] == rank:
+    if rank != _RELATION and isinstance(left, ast.Chain) and _RANKS[left.rest[0][0]] == rank:
         left.rest.append(link)
         left.grow(right)
         return left
-    return Chain(left, [link], at=operator.at)
+    return ast.Chain(left, [link], at=operator.at)

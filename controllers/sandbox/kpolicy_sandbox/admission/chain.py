@@ -7,7 +7,7 @@ All validating webhooks finish even when one denies, and the first denial is the
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -33,25 +33,17 @@ class Chain:
 
     caller: Caller = field(default_factory=Caller)
 
-    async def mutate(
-        self,
-        call: Call,
-        operation: str,
-        obj: Object | None,
-        old: Object | None,
-        options: Object | None = None,
-    ) -> Any:
+    async def mutate(self, call: Call, subject: Subject) -> Any:
         """Return the object as the server's own policies and then the mutating webhooks leave it. ApiError for a denial or a failed call."""
-        obj = native.mutate(call, Subject(operation, obj, old, options))
+        subject = replace(subject, obj=native.mutate(call, subject))
         asked: list[tuple[Object, Object | None]] = []
         for hook in _hooks(call, MUTATING):
-            asked.append((hook, obj))
-            obj = await self._mutated(call, hook, Subject(operation, obj, old, options))
-            asked[-1] = (hook, obj)
+            subject = replace(subject, obj=await self._mutated(call, hook, subject))
+            asked.append((hook, subject.obj))
         for hook, seen in asked:
-            if hook.get("reinvocationPolicy") == "IfNeeded" and seen != obj:
-                obj = await self._mutated(call, hook, Subject(operation, obj, old, options))
-        return obj
+            if hook.get("reinvocationPolicy") == "IfNeeded" and seen != subject.obj:
+                subject = replace(subject, obj=await self._mutated(call, hook, subject))
+        return subject.obj
 
     async def _mutated(self, call: Call, hook: Object, subject: Subject) -> Any:
         found = self._match(call, hook, subject)
@@ -67,16 +59,8 @@ class Chain:
             raise internal(f'admission webhook "{hook["name"]}" has an unknown patchType')
         return _patched(call, found, subject.obj, response["patch"])
 
-    async def validate(
-        self,
-        call: Call,
-        operation: str,
-        obj: Object | None,
-        old: Object | None,
-        options: Object | None = None,
-    ) -> None:
+    async def validate(self, call: Call, subject: Subject) -> None:
         """Judge by the server's own policies, then ask the validating webhooks. ApiError for the first denial or failed call."""
-        subject = Subject(operation, obj, old, options)
         native.judge(call, subject)
         found = [
             one

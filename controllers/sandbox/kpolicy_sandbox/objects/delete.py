@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kpolicy_sandbox.admission.webhook_client import Subject
 from kpolicy_sandbox.errors import ApiError, bad_request, conflict, forbidden
 from kpolicy_sandbox.schema.unknown import prune
 from kpolicy_sandbox.store import Stale
@@ -30,8 +31,9 @@ async def delete(call: Call, options: Object) -> tuple[Object, bool]:
         current = current_of(call)
         _preconditions(call, current, options)
         _protect(call)
-        await call.cluster.admission.mutate(call, "DELETE", None, current, options)
-        await call.cluster.admission.validate(call, "DELETE", None, current, options)
+        subject = Subject("DELETE", None, current, options)
+        await call.cluster.admission.mutate(call, subject)
+        await call.cluster.admission.validate(call, subject)
         try:
             return _deleted(call, current, options)
         except Stale:

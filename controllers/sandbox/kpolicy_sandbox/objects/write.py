@@ -11,6 +11,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from kpolicy_sandbox.access.escalation import check_rights
+from kpolicy_sandbox.admission.webhook_client import Subject
 from kpolicy_sandbox.cluster import suffix
 from kpolicy_sandbox.errors import (
     ApiError,
@@ -117,12 +118,12 @@ async def create(call: Call, body: Any, *, applied: bool = False) -> Object:
     if not applied:
         obj = record_update(shape_of(resource), None, obj, writer(call))
     check_rights(call, obj, None)
-    obj = await cluster.admission.mutate(call, "CREATE", obj, None)
+    obj = await cluster.admission.mutate(call, Subject("CREATE", obj, None))
     obj = defaulted(resource, read_body(call, obj))
     for attempt in range(_ATTEMPTS):
         made = _born(call, obj)
         validate(call, made)
-        await cluster.admission.validate(call, "CREATE", made, None)
+        await cluster.admission.validate(call, Subject("CREATE", made, None))
         check_namespace(call)
         try:
             return _keep_new(call, made)
@@ -237,13 +238,13 @@ async def _changed(call: Call, current: Object, new: Object, *, applied: bool) -
     new = defaulted(resource, prepare_update(resource, new))
     if not applied:
         new = record_update(shape_of(resource), current, new, writer(call))
-    new = await admission.mutate(call, "UPDATE", new, current)
+    new = await admission.mutate(call, Subject("UPDATE", new, current))
     new = defaulted(resource, prepare_update(resource, read_body(call, new)))
     new = _with_generation(call, current, _system_fields(call, current, new))
     validate(call, new)
     if not call.subresource:
         check_update(resource, current, new)
-    await admission.validate(call, "UPDATE", new, current)
+    await admission.validate(call, Subject("UPDATE", new, current))
     return new
 
 
