@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube import KubeError, NotFound, connect, load_access
+from controllers.kube import Client, Clock, KubeError, NotFound, connect, load_access
 from controllers.kube.clock import SystemClock
 from controllers.kube.kinds import CRDS, PODS, Kind
 from controllers.manifests.bundle import blocking, kinds, marked, webhooks
@@ -29,7 +29,6 @@ from engine.errors import EngineError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from controllers.kube import Client, Clock
     from engine.model import Object
 
 _DEPLOYMENTS: Final = Kind("apps", "v1", "deployments", "Deployment")

@@ -11,16 +11,16 @@ import logging
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube import KubeError
+from controllers.kube import Client, Clock, KubeError
 from controllers.kube.informers import Informers
 from controllers.kube.lease import Election, LeadershipLost
 from controllers.manifests.written import LEASE
 from controllers.runtime.feed import options_message, packed
-from controllers.runtime.metrics import Metrics
+from controllers.runtime.metrics import Labels, Metrics
 from controllers.runtime.watching import KindsInStep, Watches
 from controllers.runtime.workers import Workers, reserved_port
 from controllers.starting import clock_of, connected, loops_of, make_runtime, settle_memory, warner
-from controllers.webhook.certificates import expiry
+from controllers.webhook.certificates import Certificates, Pair, expiry
 from controllers.webhook.path_controller import PathController
 from controllers.webhook.secrets import ensure_certificates, watch_certificates
 from controllers.webhook.server import LONGEST_TIMEOUT, Routes, WebhookServer
@@ -34,12 +34,9 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Iterator
 
-    from controllers.kube import Client, Clock
     from controllers.kube.accounts import Accounts
-    from controllers.runtime.metrics import Labels
     from controllers.runtime.options import Options
     from controllers.runtime.process import Loops, Runtime
-    from controllers.webhook.certificates import Certificates, Pair
     from controllers.webhook.secret_path import Shared
 
 RETRY = 2.0

@@ -7,18 +7,18 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube import Discovery, Kind, KubeError, connect, load_access
+from controllers.kube import Client, Clock, Discovery, Kind, KubeError, connect, load_access
 from controllers.kube.accounts import Accounts, Job
 from controllers.kube.clock import ServerClock
 from controllers.kube.informers import Informers
 from controllers.lookups.assembling import for_cluster
-from controllers.lookups.egress import read_rules
+from controllers.lookups.egress import EgressRules, read_rules
 from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.entropy import fixed_key, shared_key
 from controllers.runtime.figures import count_problems, count_queries
 from controllers.runtime.metrics import Metrics
-from controllers.runtime.options import EACH
-from controllers.runtime.process import Connection, Runtime
+from controllers.runtime.options import EACH, Options
+from controllers.runtime.process import Connection, Loops, Runtime
 
 from .lookups.services import Poster
 from .runtime.queues import BackgroundQueue
@@ -26,11 +26,7 @@ from .runtime.queues import BackgroundQueue
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from controllers.kube import Client, Clock
     from controllers.lookups.answering import Lookups
-    from controllers.lookups.egress import EgressRules
-    from controllers.runtime.options import Options
-    from controllers.runtime.process import Loops
     from controllers.runtime.tracing import Tracer
     from engine.manifests import Trust
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from controllers.kube.informers import Informers
 from controllers.replica import AFTERWORK
-from controllers.runtime.feed import Channel, options_in, take_over, unpacked
+from controllers.runtime.feed import Channel, Message, options_in, take_over, unpacked
 from controllers.runtime.figures import show_process
 from controllers.runtime.logs import configure
 from controllers.runtime.workers import HANG, PING
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from controllers.kube import Client
-    from controllers.runtime.feed import Message
     from controllers.runtime.process import Runtime
 
 METRICS_EVERY = 10

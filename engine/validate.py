@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from engine.model import Outcome, Status
+from engine.model import Json, Outcome, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from engine.lang.pattern import CompiledPattern, Miss
-    from engine.model import Json
 
 
 Message = str | None | Callable[[], str | None]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.lang import rfc3339
 
-from .clock import Backoff, SystemClock
+from .clock import Backoff, Clock, SystemClock
 from .errors import AlreadyExists, KubeError, NotFound, TooManyRequests, Unreachable
 from .kinds import EVENTS
 from .lease import micro_time
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from engine.model import Object
 
     from .client import Client
-    from .clock import Clock
 
 MOST_QUEUED = 1000
 _LONGEST_MESSAGE = 1024

@@ -6,7 +6,7 @@ Apart from `client` because it imports aiohttp. What may be repeated and what go
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import aiohttp
@@ -17,18 +17,15 @@ from engine.lang import json as strict_json
 
 from . import transport
 from .client import APPLY, MERGE, Client, Event, ListPage
-from .clock import SystemClock
+from .clock import Clock, SystemClock
 from .errors import KubeError, NotFound, about_kind, error_of
 from .paths import checked_path
 from .transport import CONNECT_SECONDS, JSON, REQUEST_SECONDS, Transport, hang_up, unreachable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
     from engine.model import Json, Object
 
     from .access import Access
-    from .clock import Clock
     from .kinds import Kind
 
 FIELD_MANAGER = "kpolicy"

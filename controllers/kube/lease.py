@@ -10,7 +10,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from .clock import SystemClock
+from .clock import Clock, SystemClock
 from .clock import chance as by_chance
 from .errors import AlreadyExists, Conflict, KubeError, NotFound
 from .kinds import LEASES
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from engine.model import Object
 
     from .client import Client
-    from .clock import Clock
 
 LEASE_SECONDS = 12
 RENEW_SECONDS = 10.0

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .client import PAGE
-from .clock import Backoff, SystemClock
+from .client import PAGE, Client
+from .clock import Backoff, Clock, SystemClock
 from .clock import chance as by_chance
 from .errors import Forbidden, Gone, KubeError, NotFound
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from engine.model import Object
 
-    from .client import Client
-    from .clock import Clock
     from .kinds import Kind
     from .store import Store
 

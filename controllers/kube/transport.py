@@ -19,7 +19,7 @@ from yarl import URL
 
 from engine.lang.work import LIMITS, Limits
 
-from .clock import ServerClock, SystemClock
+from .clock import Clock, ServerClock, SystemClock
 from .errors import AccessError, Invalid, KubeError, Unauthorized, Unreachable, error_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from engine.model import Json
 
     from .access import Access, Tls
-    from .clock import Clock
     from .credentials import Presented
 
 JSON = "application/json"

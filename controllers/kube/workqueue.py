@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from engine.errors import EngineError
 
-from .clock import SystemClock
+from .clock import Clock, SystemClock
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable
 
-    from .clock import Clock
 
 K = TypeVar("K", bound="Hashable")
 

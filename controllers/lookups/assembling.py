@@ -11,12 +11,12 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube.clock import SystemClock
+from controllers.kube.clock import Clock, SystemClock
 from controllers.kube.errors import KubeError
 from controllers.kube.informers import Informers
-from controllers.kube.kinds import SECRETS
+from controllers.kube.kinds import SECRETS, Discovery
 from engine.errors import EngineError
-from engine.images import DOCKER_HUB
+from engine.images import DOCKER_HUB, RegistryDefaults
 from engine.lang import json
 
 from .addresses import networks
@@ -34,10 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from controllers.kube.client import Client
-    from controllers.kube.clock import Clock
-    from controllers.kube.kinds import Discovery
     from engine.evaluate import TrustLookup
-    from engine.images import RegistryDefaults
     from engine.model import Json
 
 PERSON = EgressRules(networks=networks(("127.0.0.0/8", "::1/128")))

@@ -10,27 +10,23 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube.clock import SystemClock
-from controllers.kube.kinds import GLOBAL_CONTEXT_ENTRIES
+from controllers.kube.clock import Clock, SystemClock
+from controllers.kube.kinds import GLOBAL_CONTEXT_ENTRIES, Discovery, Kind
 from controllers.kube.reflector import Selection
 from engine.errors import EngineError
-from engine.evaluate import ApiCallLookup, ServiceLookup
+from engine.evaluate import ApiCallLookup, GlobalLookup, ServiceLookup
 from engine.lang import duration, jmes
 from engine.lang.gotext import compact_json
 from engine.lang.jmes.errors import Env
 
-from .cluster import FreshKinds
+from .cluster import ClusterSource, FreshKinds
 from .errors import EgressError, MissingError, OutsideError, shown
 
 if TYPE_CHECKING:
-    from controllers.kube.clock import Clock
     from controllers.kube.informers import Informers
-    from controllers.kube.kinds import Discovery, Kind
     from controllers.kube.store import Store
-    from engine.evaluate import GlobalLookup
     from engine.model import Json, Object
 
-    from .cluster import ClusterSource
     from .services import ServiceSource
 
 _REFRESH_SECONDS = 600.0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError
 from engine.lang import json
 
-from .egress import DEFAULT_RULES, SECONDS, Gate, Request
+from .egress import DEFAULT_RULES, SECONDS, EgressRules, Gate, Request
 from .errors import EgressError, OutsideError, StatusError, shown
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from engine.evaluate import ServiceLookup
     from engine.model import Json
 
-    from .egress import EgressRules
 
 MOST_BYTES = 2 * 1024 * 1024
 

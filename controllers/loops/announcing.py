@@ -9,15 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from controllers.kube.events import Note as Written
-from controllers.store.events import APPLIED
-from engine.model import review_of
+from controllers.store.events import APPLIED, Note
+from engine.model import Object, review_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from controllers.runtime.cluster_cache import ClusterCache
-    from controllers.store.events import Note
-    from engine.model import Object
 
     from .context import LoopContext
 

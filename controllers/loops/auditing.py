@@ -6,7 +6,7 @@ A note says what was asked for; whether it took place is looked up first, for a 
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube import KubeError, NotFound
@@ -27,8 +27,6 @@ from controllers.store.audit_notes import (
 from engine.lang import rfc3339
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from controllers.kube.store import Change, Store
     from controllers.loops.context import LoopContext
     from controllers.store.audit import AuditTrail

@@ -8,29 +8,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube import NotFound
-from controllers.kube.kinds import CLASSIC_REPORTS, NAMESPACES
+from controllers.kube import Client, Clock, Kind, NotFound
+from controllers.kube.kinds import CLASSIC_REPORTS, NAMESPACES, ReportKinds
 from controllers.runtime.entropy import seed_of
 from controllers.store.namespaces import labels_of
 from engine.evaluate import Inputs
-from engine.model import review_of
+from engine.model import Object, Policy, Review, review_of
 from engine.record import replace as replaced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from controllers.kube import Client, Clock, Kind
     from controllers.kube.events import Recorder
     from controllers.kube.informers import Informers
-    from controllers.kube.kinds import ReportKinds
     from controllers.runtime.cluster_cache import ClusterCache
     from controllers.runtime.evaluating import Resolver
     from controllers.runtime.metrics import Metrics
     from controllers.runtime.policy_cache import Snapshot
     from controllers.runtime.process import Post
     from engine.manifests import Trust
-    from engine.model import Object, Policy, Review
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube import NotFound
+from controllers.kube import Client, Kind, NotFound
 from controllers.kube.client import JSON_PATCH, MERGE
 from controllers.kube.kinds import CEL_EXCEPTIONS, CEL_POLICIES, CLUSTER_POLICIES, POLICIES
 from controllers.kube.workqueue import WorkQueue
@@ -28,7 +28,7 @@ from controllers.store.policies import (
 )
 from engine.errors import EngineError
 from engine.lang import rfc3339
-from engine.model import Policy
+from engine.model import Json, Object, Policy
 from engine.model.kinds import named
 
 from .counting import counted
@@ -40,13 +40,11 @@ from .reporting_rights import ReportingRights
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from controllers.kube import Client, Kind
     from controllers.kube.store import Change, Store
     from controllers.runtime.cluster_cache import Change as WorldChange
     from controllers.runtime.policy_cache import BrokenException
     from controllers.runtime.process import Configured
     from controllers.store.policies import NativeState
-    from engine.model import Json, Object
 
     from .context import LoopContext
 

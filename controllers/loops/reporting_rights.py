@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from controllers.store.cel_policies import is_scanning
 
-from .own_rights import OwnRights
+from .own_rights import OwnRights, Right
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from controllers.kube import Client, Clock
     from engine.model import Policy
 
-    from .own_rights import Right
 
 _VERBS: Final = ("get", "list", "watch")
 

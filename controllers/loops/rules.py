@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from controllers.runtime.webhook_routes import is_mutate_existing, is_trigger
 from controllers.store.cel_policies import is_of_cel, webhook_rules
 from engine.evaluate import CompiledPolicy, PolicySet
-from engine.match import parse_kind
+from engine.match import KindFilter, parse_kind
 from engine.model.kinds import NATIVE
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from controllers.kube import Discovery, Kind
     from controllers.runtime.policy_cache import Snapshot
     from engine.evaluate.rules import CompiledRule
-    from engine.match import KindFilter
     from engine.model import Block, Object
 
 

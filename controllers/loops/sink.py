@@ -13,7 +13,7 @@ from controllers.store.events import marks_of, notes_of
 from controllers.store.reports import NOTHING_TO_CHANGE, UNREPORTED_KINDS, rows_of
 from controllers.store.update_requests import RuleWork, UpdateRequest
 from engine.grants.blocks import block_key
-from engine.model import RuleType, Status
+from engine.model import Review, RuleResult, RuleType, Status
 
 from .announcing import announce
 from .reports.pending import PendingReports
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from controllers.runtime.policy_cache import Snapshot
     from controllers.runtime.sink import Trigger, Verdict
-    from engine.model import Review, RuleResult
 
     from .context import LoopContext
 

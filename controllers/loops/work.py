@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controllers.kube import AlreadyExists, Forbidden, NotFound
+from controllers.kube import AlreadyExists, Forbidden, Kind, NotFound
 from controllers.kube.kinds import UPDATE_REQUESTS
 from controllers.store.update_requests import (
     CEL_GENERATE,
@@ -18,17 +18,15 @@ from controllers.store.update_requests import (
     UpdateRequest,
     document,
 )
-from engine.model import RuleType
+from engine.model import Object, Review, RuleType
 
 from .rules import is_unaffected, standing_operation, trigger_kinds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from controllers.kube import Kind
     from controllers.store.update_requests import RuleWork
     from engine.evaluate.rules import CompiledRule
-    from engine.model import Object, Review
 
     from .context import LoopContext
 

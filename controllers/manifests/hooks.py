@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from .bundle import blocking, kinds
-from .choice import DEFAULT
+from .choice import DEFAULT, Choice
 from .deploy import NAME, UNPRIVILEGED_CONTAINER, UNPRIVILEGED_POD
 from .rbac import GROUP
 from .rbac.rules import rule
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from engine.model import Object
 
-    from .choice import Choice
 
 LEAVE, BRING_KINDS = "leave", "bring-kinds"
 """What `python -m controllers.installation` is told to do."""

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controllers.kube import Conflict, Discovery, NotFound
+from controllers.kube import Client, Conflict, Discovery, Kind, NotFound
 from engine import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from controllers.kube import Client, Kind
     from engine.model import Object
 
     Said = Callable[[str], None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube.kinds import LEASES, SECRETS
+from controllers.kube.kinds import LEASES, SECRETS, Kind
 
 from .deploy import SERVICE
 from .rbac.rules import CODE_KEYS
@@ -12,7 +12,6 @@ from .rbac.rules import CODE_KEYS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from controllers.kube.kinds import Kind
 
 CALLERS: Final = "kpolicy-webhook-callers"
 """Secret with what replicas share of how callers prove themselves."""

@@ -10,28 +10,23 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from controllers.kube import Invalid, KubeError, NotFound
+from controllers.kube import Clock, Invalid, KubeError, NotFound
 
 from .batch import Write
 from .changing import creating, deleting, read_report, updating
 from .discovery import documents
 from .forms import Form, Rendering, form_of, status_of
 from .queries import page_asked, token
-from .rights import Action
-from .selecting import selector_of
-from .served import served_at
+from .rights import Action, Rights
+from .selecting import Selector, selector_of
+from .served import Served, served_at
 from .watching import Watch, Watched, watched_from
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
-    from controllers.kube import Clock
-
     from .feed import Feed
     from .requester import Requester
-    from .rights import Rights
-    from .selecting import Selector
-    from .served import Served
     from .storage import Storage
 
 _COLLECTION: Final = {"GET": "list", "POST": "create"}

@@ -12,14 +12,12 @@ import orjson
 
 from controllers.manifests.crds import definition
 
-from .served import GROUPS, SERVED
+from .served import GROUPS, SERVED, Served
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from engine.model import Object
-
-    from .served import Served
 
 
 @cache

@@ -7,11 +7,9 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube import Gone, KubeError
+from controllers.kube import Clock, Gone, KubeError
 
 if TYPE_CHECKING:
-    from controllers.kube import Clock
-
     from .batch import Change
     from .storage import Storage
 

@@ -10,14 +10,13 @@ from aiohttp import web
 from controllers.kube import KubeError
 from controllers.webhook.connections import port_of
 
-from .api import Call, refusal
+from .api import Answer, Api, Call, refusal
 from .changing import LARGEST
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable
 
-    from .api import Answer, Api
     from .requester import Requester
 
 KEEP_ALIVE_SECONDS: Final = 120.0

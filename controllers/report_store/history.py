@@ -6,13 +6,11 @@ all days up to it. So a day on which nothing changed costs nothing, and no day i
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from .database import Session
 
 KEPT_DAYS: Final = 400

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from controllers.kube import Kind
+from controllers.kube import Client, Kind
 from controllers.manifests.deploy.report_store import NAME, api_service_names
 from controllers.webhook.certificates import (
     Certificates,
@@ -25,8 +25,6 @@ from controllers.webhook.certificates import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
-
-    from controllers.kube import Client
 
     from .database import Session
 

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import KubeError, connect, load_access
+from controllers.kube import Client, Clock, KubeError, connect, load_access
 from controllers.kube.clock import ServerClock
 from controllers.webhook.tls import ServerTls, authorities_in
 from engine.errors import EngineError
@@ -17,17 +17,15 @@ from .api import Api
 from .feed import Feed
 from .front import Front
 from .identity import announce, kept_certificates, names_for, trusted_bundle
-from .requester import front_proxy
+from .requester import FrontProxy, Requester, front_proxy
 from .rights import Rights
 from .storage import Storage
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from controllers.kube import Client, Clock
     from controllers.webhook.certificates import Certificates
 
-    from .requester import FrontProxy, Requester
     from .settings import Settings
 
 UPKEEP_SECONDS: Final = 60.0

@@ -13,13 +13,12 @@ import orjson
 
 from controllers.kube import Gone, KubeError
 
-from .batch import Change
+from .batch import Change, Place
 from .selecting import Selector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .batch import Place
     from .database import Session
 
 _ALL = Selector()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from controllers.kube import KubeError
+from controllers.kube import Client, KubeError
 from controllers.kube.kinds import CONFIG_MAPS
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from multidict import CIMultiDictProxy
 
-    from controllers.kube import Client
 
 SETTINGS = "extension-apiserver-authentication"
 SETTINGS_NAMESPACE = "kube-system"

@@ -9,13 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import Forbidden, KubeError
+from controllers.kube import Client, Clock, Forbidden, KubeError
 from controllers.kube.accounts import Job, account_user
 from controllers.kube.kinds import SUBJECT_ACCESS_REVIEWS
 
 if TYPE_CHECKING:
-    from controllers.kube import Client, Clock
-
     from .requester import Requester
     from .served import Served
 

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube import Invalid
-from controllers.kube.paths import field_tests, label_requirements
+from controllers.kube.paths import FieldTest, Requirement, field_tests, label_requirements
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from controllers.kube.paths import FieldTest, Requirement
     from engine.model import Object
 
 RESULT_FIELDS: Final = ("policy", "rule", "result", "severity", "category", "source")

@@ -17,11 +17,10 @@ from controllers.kube.kinds import (
     OPEN_REPORTS,
     POLICY_REPORTS,
 )
-from controllers.manifests.crds.kinds import KINDS
+from controllers.manifests.crds.kinds import KINDS, CustomKind
 
 if TYPE_CHECKING:
     from controllers.kube import Kind
-    from controllers.manifests.crds.kinds import CustomKind
 
 VERBS: Final = ("create", "delete", "get", "list", "update", "watch")
 _DEFINED: Final = {(one.group, one.plural): one for one in KINDS}

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING
 from controllers.manifests.deploy.report_store import DATABASE, DSN, PORT
 from engine.errors import EngineError
 
-from .database import Postgres, Sqlite
+from .database import Database, Postgres, Sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from .database import Database
 
 
 @dataclass(frozen=True, slots=True)

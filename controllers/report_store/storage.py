@@ -12,21 +12,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from controllers.kube import KubeError, NotFound
+from controllers.kube import Clock, KubeError, NotFound
 
-from .batch import carry_out
-from .database import StorageError
+from .batch import Change, Outcome, Place, Write, carry_out
+from .database import Database, Session, StorageError
 from .history import fold, levels
-from .reading import bounds, changes_after, page_of
+from .reading import Asked, Page, bounds, changes_after, page_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from controllers.kube import Clock
-
-    from .batch import Change, Outcome, Place, Write
-    from .database import Database, Session
-    from .reading import Asked, Page
 
 READERS: Final = 4
 MOST_AT_ONCE: Final = 256

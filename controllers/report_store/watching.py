@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from controllers.kube import Invalid, KubeError
+from controllers.kube import Clock, Invalid, KubeError
 
-from .forms import status_of
+from .forms import Rendering, status_of
 from .queries import is_set, number
 from .reading import Asked, expired
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
-    from controllers.kube import Clock
     from engine.model import Object
 
     from .batch import Change
     from .feed import Feed, Subscription
-    from .forms import Rendering
     from .selecting import Selector
     from .storage import Storage
 

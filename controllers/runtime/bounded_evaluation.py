@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 from engine.errors import LimitError
-from engine.evaluate import Evaluation, evaluate
+from engine.evaluate import Evaluation, Inputs, PolicySet, evaluate
 from engine.evaluate.policy_set import IN_ORDER
 from engine.lang.work import metered
 
@@ -26,7 +26,6 @@ from .slices import TICK, Slice, SliceOver
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from engine.evaluate import Inputs, PolicySet
     from engine.model import Review, RuleType
 
 _T = TypeVar("_T")

@@ -15,12 +15,10 @@ import orjson
 
 from engine.lang import wildcard
 from engine.match import KindFilter, parse_kind
-from engine.model import review_of
+from engine.model import Json, Object, Review, review_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from engine.model import Json, Object, Review
 
     _Texts = tuple[str, ...]
     _Who = tuple[str, _Texts, _Texts, _Texts]

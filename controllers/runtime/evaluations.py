@@ -6,17 +6,13 @@ Written out field by field and read the same way: what comes back can hold value
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import orjson
 
-from engine.evaluate import Evaluation, lookups
-from engine.model import Outcome, RuleResult, RuleType, Status, Target
+from engine.evaluate import Evaluation, Lookup, lookups
+from engine.model import Outcome, Review, RuleResult, RuleType, Status, Target
 from engine.model.result import Forgiven, ImageFinding
-
-if TYPE_CHECKING:
-    from engine.evaluate import Lookup
-    from engine.model import Review
 
 _LOOKUPS: Final = {
     kind.__name__: kind

@@ -15,7 +15,7 @@ import orjson
 
 from controllers.store.exceptions import ExceptionRules
 
-from .cluster_cache import WATCHED, WATCHED_IF_SERVED
+from .cluster_cache import WATCHED, WATCHED_IF_SERVED, Change, ClusterCache
 from .options import Options
 from .outside import outside_in
 from .watching import typed
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from controllers.kube import Kind
     from controllers.kube.store import Store
 
-    from .cluster_cache import Change, ClusterCache
 
 Message = dict[str, Any]
 LARGEST = 256 * 1024 * 1024

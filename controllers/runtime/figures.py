@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.model.kinds import BY_NAME, NATIVE
 
-from .metrics import CEL_EXECUTION, CEL_RESULTS, EXECUTION, RESULTS, WITHOUT_MODES
+from .metrics import CEL_EXECUTION, CEL_RESULTS, EXECUTION, RESULTS, WITHOUT_MODES, Labels, Metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from engine.model import Review, RuleResult
 
     from .cluster_cache import ClusterCache
-    from .metrics import Labels, Metrics
 
     Place = tuple[str, str, str]
     Series = tuple[str, str, Labels]

@@ -10,13 +10,12 @@ import logging
 import re
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import orjson
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import TextIO
 
     from engine.model import Json
 

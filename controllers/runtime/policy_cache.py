@@ -28,8 +28,8 @@ from controllers.store.policies import (
 from engine.errors import EngineError
 from engine.evaluate import CompiledPolicy, compile_policy
 from engine.exceptions import CompiledException, compile_exception
-from engine.grants.cause import granted_by
-from engine.model.policy import CEL_KEY
+from engine.grants.cause import Granted, granted_by
+from engine.model.policy import CEL_KEY, CelException
 
 from .webhook_routes import Sorting, WebhookRoutes, build_routes
 
@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from engine.evaluate.cel.exceptions import CompiledCelException
-    from engine.grants.cause import Granted
     from engine.model import Object, Policy, PolicyException
-    from engine.model.policy import CelException
 
     Compiled = CompiledException | CompiledCelException
     _Named = dict[str | tuple[str, str], dict[str, tuple[str, Compiled]]]

@@ -9,14 +9,13 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from controllers.kube import KubeError
+from controllers.kube import Clock, Discovery, Kind, KubeError
 from controllers.kube.kinds import CONFIG_MAPS, CRDS
 from controllers.kube.reflector import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from controllers.kube import Clock, Discovery, Kind
     from controllers.kube.informers import Informers
     from controllers.kube.store import Change, Store
     from engine.model import Object

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING
 
 from controllers.store.policies import fine_grained
 from engine.evaluate import CompiledPolicy, PolicySet
-from engine.model import RuleType
-from engine.model.kinds import BY_NAME
+from engine.model import Policy, RuleType
+from engine.model.kinds import BY_NAME, PolicyKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from engine.evaluate.rules import CompiledRule
-    from engine.model import Policy
-    from engine.model.kinds import PolicyKind
 
     from .sink import Stage
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from .feed import Channel, change_message, everything
+from .feed import Channel, Message, change_message, everything
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from controllers.kube.store import Store
 
     from .cluster_cache import Change, ClusterCache
-    from .feed import Message
     from .metrics import Metrics
 
 PING: Final = 1.0

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from controllers.kube import AlreadyExists, Conflict, NotFound
+from controllers.kube import AlreadyExists, Client, Conflict, NotFound
 from controllers.kube.kinds import AUDIT_SEGMENTS
 from engine.audit import MAX_BYTES, Checkpoint, append, seal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from controllers.kube import Client
     from engine.model import Object
 
 MOST_IDS: Final = 1000

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.model.kinds import BY_NAME
 
-from .policies import NO_NATIVE
+from .policies import NO_NATIVE, NativeState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from engine.model import Block, Policy
 
-    from .policies import NativeState
 
 ANY: Final = "*"
 _OPERATIONS: Final = frozenset({"CONNECT", "CREATE", "DELETE", "UPDATE"})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from controllers.kube import AlreadyExists, NotFound
+from controllers.kube import AlreadyExists, Client, Clock, NotFound
 from controllers.kube.kinds import SECRETS
 from engine.codes import Key
 from engine.codes.minting import ALPHABET
@@ -23,7 +23,6 @@ from engine.lang import rfc3339
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from controllers.kube import Client, Clock
     from engine.model import Object
 
 SECRET_NAME: Final = "kpolicy-code-keys"  # noqa: S105 - the name of an object, not a secret

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from engine import vocabulary
 from engine.grants.blocks import Block, block_id, target_of
 from engine.lang import rfc3339
-from engine.model import RuleType, Status
+from engine.model import Object, Policy, PolicyException, Review, RuleResult, RuleType, Status
 from engine.model.kinds import BY_NAME, CEL_GROUP
 
 from .policies import is_cel, key_of_exception
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from engine.model import Object, Policy, PolicyException, Review, RuleResult
     from engine.model.policy import CelException
 
 VIOLATION: Final = "PolicyViolation"

@@ -8,14 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.model.policy import CEL_KEY
+from engine.model.policy import CEL_KEY, CelException
 from engine.parse import parse_exception
 
 from .policies import content_hash, is_cel
 
 if TYPE_CHECKING:
     from engine.model import Object, PolicyException
-    from engine.model.policy import CelException
 
 NOT_ENABLED = "PolicyException resources would not be processed until it is enabled."
 NO_NAMESPACE = "The exceptionNamespace flag is not set"

@@ -9,22 +9,20 @@ import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube import AlreadyExists, Conflict, NotFound
+from controllers.kube import AlreadyExists, Client, Clock, Conflict, NotFound
 from controllers.kube.kinds import CODE_USES, GRANT_POLICIES, GRANTS
 from engine.grants.circumstances import readable_policies
 from engine.lang import rfc3339
 
-from .uses import is_same, use_document
+from .uses import CodeUseRecord, is_same, use_document
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from controllers.kube import Client, Clock
     from engine.grants import GrantPolicy
     from engine.grants.cause import Granted
     from engine.model import Object
 
-    from .uses import CodeUseRecord
 
 REMEMBERED: Final = 10.0
 """Seconds after which the API server is asked again."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.model import RuleType, Status
+from engine.model import Json, Object, Policy, RuleResult, RuleType, Status
 from engine.model.kinds import BY_NAME, CEL_KINDS, NATIVE, identity
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from controllers.kube.kinds import ReportKinds
-    from engine.model import Json, Object, Policy, RuleResult
 
 MANAGED_BY: Final = {"app.kubernetes.io/managed-by": "kyverno"}
 DISABLED: Final = "reports.kyverno.io/disabled"

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from controllers.kube import AlreadyExists, Conflict, NotFound
+from controllers.kube import AlreadyExists, Client, Conflict, NotFound
 from controllers.kube.kinds import LEASES
 from engine import vocabulary
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from controllers.kube import Client
     from engine.model import Object
 
 WRONG, MINTED = "wrong", "minted"

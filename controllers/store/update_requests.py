@@ -15,14 +15,13 @@ import orjson
 
 from engine import vocabulary
 from engine.lang import rfc3339
-from engine.model import NOBODY, Review, UserInfo
+from engine.model import NOBODY, Json, Object, Review, UserInfo
 from engine.model.kinds import identity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from datetime import datetime
 
-    from engine.model import Json, Object
 
 GENERATE: Final = "generate"
 MUTATE: Final = "mutate"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import AlreadyExists, NotFound
+from controllers.kube import AlreadyExists, Client, NotFound
 from controllers.kube.kinds import CODE_USES
 from engine.codes import body_digest
 from engine.lang import rfc3339
@@ -22,7 +22,6 @@ from engine.lang.gotext import compact_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from controllers.kube import Client
     from engine.model import Object
 
 NOTHING: Final[Mapping[str, str]] = {}

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from controllers.kube import Invalid
+from controllers.kube import Client, Invalid, Kind
 from controllers.kube.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 from engine.model.kinds import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from controllers.kube import Client, Kind
     from engine.model import Object, Policy
 
 _MOST_REMEMBERED: Final = 4096

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from controllers.runtime.resources import ANY, NAMESPACED, Place, resources_of
 from controllers.store.cel_policies import is_of_cel, webhook_rules
 from engine.match import parse_kind
-from engine.model import RuleType
+from engine.model import Block, RuleType
 from engine.reach import GUARDED_GROUPS, OWN_GROUP
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from controllers.kube import Discovery
     from engine.evaluate.rules import CompiledRule
-    from engine.model import Block
 
 EVERY_OPERATION = ("CONNECT", "CREATE", "DELETE", "UPDATE")
 _CHANGING = ("CREATE", "UPDATE")

@@ -10,9 +10,9 @@ import hmac
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import NotFound
+from controllers.kube import Client, NotFound
 from controllers.kube.kinds import ONE_TIME_CODES
-from engine.codes import canonical, mint
+from engine.codes import Key, canonical, mint
 from engine.codes.requests import (
     APPROVED,
     CodeRequest,
@@ -24,22 +24,18 @@ from engine.codes.requests import (
     request_key,
 )
 from engine.errors import PolicyError
-from engine.grants import issuing_policy, parse_issued
+from engine.grants import GrantPolicy, issuing_policy, parse_issued
 from engine.lang import rfc3339
 
-from .code_bindings import target_of
+from .code_bindings import CodeBinding, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from controllers.kube import Client
     from controllers.store.uses import Uses
-    from engine.codes import Key
-    from engine.grants import GrantPolicy
     from engine.model import Object, Review
 
-    from .code_bindings import CodeBinding
 
 NOT_PERSISTED: Final = "NotPersisted"
 _FIRST: Final = "000000000000000000"

@@ -11,7 +11,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube import AlreadyExists, Discovery
+from controllers.kube import AlreadyExists, Client, Clock, Discovery
 from controllers.kube.kinds import AUDIT_NOTES
 from controllers.store.audit_notes import Shown, content_of, note_key, note_of
 from engine.errors import EngineError
@@ -25,7 +25,6 @@ from .live import Live
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from controllers.kube import Client, Clock
     from controllers.kube.accounts import Job
 
 NOT_NOTED = "this could not be written down for the audit trail"

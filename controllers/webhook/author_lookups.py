@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.errors import EngineError
 from engine.generate.placeholders import sources_of
 from engine.lang import cel
-from engine.lang.cel.ast import Call, Ident, Literal, walk
+from engine.lang.cel.ast import Call, Ident, Literal, Node, walk
 from engine.requestinfo import ANY, RequestInfo, request_info_of_template
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from controllers.kube import Discovery
-    from engine.lang.cel.ast import Node
     from engine.model import Json
 
 EVERYTHING: Final = RequestInfo(ANY, ANY, ANY)

@@ -17,7 +17,7 @@ from engine.cleanup.ttl import TTL_LABEL
 from engine.errors import EngineError
 from engine.lang import wildcard
 from engine.match import parse_kind
-from engine.model import CleanupPolicy
+from engine.model import Block, CleanupPolicy, Json, Policy, Rule
 from engine.model.kinds import BY_NAME, CLASSIC_GROUP, KINDS, loaded
 from engine.model.resources import resource_of
 from engine.model.result import VERBS
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from controllers.kube import Discovery
-    from engine.model import Block, Json, Policy, Rule
 
 _POLICY_KINDS: Final = frozenset(
     {*((one.group, one.kind) for one in KINDS), (CLASSIC_GROUP, "GlobalContextEntry")}

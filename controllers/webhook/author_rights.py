@@ -11,7 +11,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import KubeError, NotFound
+from controllers.kube import Client, KubeError, NotFound
 from controllers.kube.kinds import (
     CLUSTER_ROLES,
     GLOBAL_CONTEXT_ENTRIES,
@@ -22,15 +22,12 @@ from engine.errors import EngineError
 from engine.reach import OWN_GROUP
 from engine.requestinfo import ANY, RequestInfo
 
-from .author_lookups import needs_of_entry, unique
+from .author_lookups import Need, RoleName, needs_of_entry, unique
 from .author_powers import MOST_OF_A_ROLE, some_of_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from controllers.kube import Client
-
-    from .author_lookups import Need, RoleName
 
 BYPASS: Final = "bypass"
 MOST: Final = 256

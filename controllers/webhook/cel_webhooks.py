@@ -24,7 +24,7 @@ from controllers.store.policies import timeout_of
 from engine.errors import PolicyError
 from engine.evaluate.cel.autogen import concerns_pods, variants
 from engine.evaluate.cel.expressions import compile_expression
-from engine.model.kinds import CEL_KINDS
+from engine.model.kinds import CEL_KINDS, PolicyKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from engine.evaluate import CompiledPolicy
     from engine.evaluate.rules import CompiledRule
     from engine.model import Block, Policy
-    from engine.model.kinds import PolicyKind
 
 _TESTED: Final = frozenset({"object", "oldObject", "request", "authorizer"})
 """What match conditions of webhooks may read; `namespaceObject` is not among it (row WH-05)."""

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import NotFound
+from controllers.kube import Client, NotFound
 from controllers.kube.kinds import CODE_CLAIMS, NAMESPACES
 from controllers.store.policies import content_hash
 from engine.codes import Binding, body_digest, violation_of
 from engine.lang import rfc3339
-from engine.model import Status
+from engine.model import Json, Object, Review, RuleResult, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
 
-    from controllers.kube import Client
     from controllers.runtime.policy_cache import Snapshot
-    from engine.model import Json, Object, Review, RuleResult
 
 CLUSTER_NAMESPACE = "kube-system"
 OPERATIONS = frozenset({"CREATE", "UPDATE"})

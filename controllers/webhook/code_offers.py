@@ -11,27 +11,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube.kinds import SUBJECT_ACCESS_REVIEWS
 from controllers.store.throttles import MINTED
-from engine.codes import mint, shown, slot_of, use_name
+from engine.codes import Key, mint, shown, slot_of, use_name
 from engine.codes.minting import MAX_NUMBER
 from engine.grants.blocks import Block, block_id, target_of
 from engine.model.kinds import named as policy_named
 
 from .caller import is_proven
-from .code_bindings import user_of
-from .throttle import Outstanding
+from .code_bindings import CodeBinding, user_of
+from .throttle import Outstanding, Throttle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from controllers.kube import Client, Clock
     from controllers.store.uses import Uses
-    from engine.codes import Key
     from engine.grants import GrantPolicy
     from engine.model import Review
 
     from .approvals import Approvals
-    from .code_bindings import CodeBinding
-    from .throttle import Throttle
 
 TOO_MANY: Final = "there are too many that can still be used; use one or wait until one is over"
 TOO_OFTEN: Final = "too many were offered within a minute; try again in a minute"

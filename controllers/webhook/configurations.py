@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from controllers.manifests.deploy import NO_ENFORCER
 from controllers.runtime.resources import ANY
-from controllers.runtime.webhook_routes import FAIL, IGNORE
+from controllers.runtime.webhook_routes import FAIL, IGNORE, WebhookRoute, WebhookRoutes
 from controllers.store.policies import match_conditions, timeout_of
 from engine import vocabulary
 from engine.model.kinds import CEL_GROUP, CEL_KINDS, CLASSIC_GROUP, KINDS
@@ -21,18 +21,15 @@ from engine.reach import OWN_GROUP, POLICY_GROUPS
 from .address import Address
 from .admission_rules import admission_rules
 from .audit_events import SHOWN_CHANGES, SHOWN_DELETIONS
-from .cel_webhooks import cel_webhooks, selector_within
+from .cel_webhooks import CelWebhook, cel_webhooks, selector_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from controllers.kube import Discovery
     from controllers.runtime.configuration import Configuration
-    from controllers.runtime.webhook_routes import WebhookRoute, WebhookRoutes
     from engine.evaluate import PolicySet
     from engine.model import Json, Object
-
-    from .cel_webhooks import CelWebhook
 
     _Placed = tuple[str, Object]
     """A webhook, and where it is served: what tells it from all others."""

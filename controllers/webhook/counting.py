@@ -13,20 +13,17 @@ from typing import TYPE_CHECKING, Final
 from controllers.runtime.bounded_evaluation import LONG_SLICE
 from controllers.runtime.figures import place_of, series_of
 from controllers.runtime.logs import log_answer, logs_everything
-from controllers.runtime.metrics import MOST_SERIES, bucket_of
+from controllers.runtime.metrics import MOST_SERIES, Amount, Metrics, Times, bucket_of
 from controllers.runtime.slices import Slice, SliceOver
 from controllers.runtime.tracing import current_span
-from engine.evaluate import PolicySet, evaluate
-from engine.model import Status
+from engine.evaluate import CompiledPolicy, Inputs, PolicySet, evaluate
+from engine.model import Json, Review, RuleResult, RuleType, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from controllers.runtime.figures import Place
-    from controllers.runtime.metrics import Amount, Metrics, Times
     from controllers.runtime.sink import Stage
-    from engine.evaluate import CompiledPolicy, Inputs
-    from engine.model import Json, Review, RuleResult, RuleType
 
     _Request = tuple[str, Stage, str | None, str | None, str | None, bool]
 

@@ -12,12 +12,11 @@ import orjson
 
 from controllers.runtime.logs import current_request
 from engine.errors import DocumentError, LimitError
-from engine.model import Review, UserInfo
+from engine.model import Json, Object, Review, UserInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from engine.model import Json, Object
 
 API_VERSION = "admission.k8s.io/v1"
 _NO_LABELS: Mapping[str, str] = {}

@@ -9,25 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from controllers.store.grants import GrantPolicies
 from engine.codes import is_left_as_it_was
 from engine.errors import EngineError
 from engine.grants.requests import covers
-from engine.model import Status
+from engine.model import Forgiven, Review, Rule, RuleResult, Status
 from engine.record import replace
 
 from .code_bindings import user_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any
 
     from controllers.kube import Client, Clock
     from controllers.runtime.webhook_routes import WebhookRoute
     from engine.grants import GrantPolicy
-    from engine.model import Forgiven, Review, Rule, RuleResult
 
 NOT_FORGIVEN: Final = (
     "the object broke this rule before, which is forgiven only while the update leaves it as it is, "

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from dataclasses import replace as changed
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.runtime.evaluating import evaluate_with
+from controllers.runtime.evaluating import Resolver, evaluate_with
 from controllers.runtime.tracing import traced
 from controllers.store.grants import SOURCE, GrantUses, Tally
 from controllers.store.policies import key_of_exception
 from controllers.store.uses import CodeUseRecord, use_key
 from engine.errors import EngineError
-from engine.evaluate import PolicySet
+from engine.evaluate import Inputs, PolicySet
 from engine.record import replace
 
 from .caller import is_proven
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 
     from controllers.kube import Client, Clock
     from controllers.runtime.cluster_cache import ClusterCache
-    from controllers.runtime.evaluating import Resolver
     from controllers.runtime.webhook_routes import WebhookRoute
-    from engine.evaluate import Inputs
     from engine.grants.cause import Granted
     from engine.model import Review, RuleResult
 

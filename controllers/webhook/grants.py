@@ -10,7 +10,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import Discovery, Forbidden, NotFound
+from controllers.kube import Client, Clock, Discovery, Forbidden, Kind, NotFound
 from controllers.kube.accounts import Job
 from controllers.kube.kinds import GRANT_POLICIES, GRANTS, ONE_TIME_CODES
 from controllers.manifests.crds.native import REQUEST_FIELDS
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
     from datetime import datetime
 
-    from controllers.kube import Client, Clock, Kind
     from engine.grants import Grant, GrantPolicy
     from engine.model import Json, Object
 

@@ -7,27 +7,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube import NotFound
+from controllers.kube import Client, NotFound
 from controllers.kube.kinds import GRANT_POLICIES, NAMESPACES, ONE_TIME_CODES
 from engine.codes import is_code, issued_name
 from engine.codes.requests import APPROVED, CodeRequest, is_signed, read_request_id
 from engine.errors import EngineError, PolicyError
-from engine.grants import issuing_policy, parse_issued
+from engine.grants import GrantPolicy, issuing_policy, parse_issued
 from engine.grants.circumstances import readable_policies
 from engine.lang import rfc3339
 from engine.record import replace
 
-from .code_bindings import target_of, user_of
+from .code_bindings import CodeBinding, target_of, user_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from controllers.kube import Client
-    from engine.grants import GrantPolicy
     from engine.model import Object, Review
-
-    from .code_bindings import CodeBinding
 
 
 class NotIssued(EngineError):  # noqa: N818 - it names the verdict

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube import NotFound
+from controllers.kube import Client, Discovery, NotFound
 from controllers.store.uses import ABSENT, content_of, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from controllers.kube import Client, Discovery
     from engine.model import Object, Review
 
 

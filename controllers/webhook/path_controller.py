@@ -16,7 +16,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import AlreadyExists, Conflict, KubeError, NotFound
+from controllers.kube import AlreadyExists, Client, Clock, Conflict, KubeError, NotFound
 from controllers.kube.kinds import SECRETS
 from controllers.kube.reflector import Selection
 from controllers.manifests.written import CALLERS
@@ -29,7 +29,6 @@ from .tls import authorities_in
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from controllers.kube import Client, Clock
     from controllers.kube.informers import Informers
     from controllers.kube.store import Change
     from controllers.runtime.options import Options

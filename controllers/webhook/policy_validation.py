@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from controllers.kube import Invalid, KubeError
+from controllers.kube import Client, Clock, Invalid, KubeError
 from controllers.kube.accounts import Job
 from controllers.kube.clock import SystemClock
 from controllers.kube.kinds import VALIDATING_WEBHOOKS
@@ -25,12 +25,7 @@ from engine.cleanup import ttl
 from engine.errors import EngineError
 from engine.evaluate import compile_policy
 from engine.exceptions import compile_exception
-from engine.lint import (
-    lint_cel_exception,
-    lint_cleanup,
-    lint_exception,
-    lint_policy,
-)
+from engine.lint import Finding, lint_cel_exception, lint_cleanup, lint_exception, lint_policy
 from engine.model.kinds import BY_NAME, loaded
 from engine.parse import parse_cleanup_policy, parse_exception, parse_policy
 from engine.requestinfo import RequestInfo
@@ -42,7 +37,7 @@ from .author_needs import needs_of_author, needs_of_cleanup_author
 from .author_rights import AuthorRights, Written
 from .configurations import condition_probe
 from .grants import check_granted, check_maker, ended
-from .rights import may_give, missing_verbs, needs_of_cleanup, needs_of_policy, target_kinds
+from .rights import Need, may_give, missing_verbs, needs_of_cleanup, needs_of_policy, target_kinds
 from .schemas import cel_policy_warnings, type_warnings
 from .scopes import cleanup_findings, cluster_findings, resource_findings
 
@@ -50,12 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
     from datetime import datetime
 
-    from controllers.kube import Client, Clock
     from controllers.runtime.cluster_cache import ClusterCache
-    from engine.lint import Finding
     from engine.model import CleanupPolicy, Json, Object, Policy
-
-    from .rights import Need
 
     Check = Callable[["ReviewContext"], Awaitable[list[str]]]
 

@@ -14,19 +14,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube import KubeError, NotFound
+from controllers.kube import Client, Clock, KubeError, NotFound
 from controllers.kube.kinds import NAMESPACES
 from controllers.runtime.bounded_evaluation import PROCESS, BoundedEvaluator
 from controllers.runtime.entropy import seed_of
-from controllers.runtime.evaluating import evaluate_with
-from controllers.runtime.queues import AdmissionLimiter, Overloaded
-from controllers.runtime.sink import NoSink, Verdict
+from controllers.runtime.evaluating import Resolver, evaluate_with
+from controllers.runtime.queues import AdmissionLimiter, BackgroundQueue, Overloaded
+from controllers.runtime.sink import NoSink, Sink, Stage, Trigger, Verdict
 from controllers.runtime.tracing import traced
-from controllers.runtime.webhook_routes import FAIL, failure_policy_of
+from controllers.runtime.webhook_routes import FAIL, WebhookRoute, failure_policy_of
 from controllers.store.namespaces import labels_of
 from engine.codes import carried_codes
 from engine.errors import EngineError
-from engine.evaluate import Inputs
+from engine.evaluate import Evaluation, Inputs, PolicySet
 from engine.images.data import with_outcomes
 from engine.record import replace
 
@@ -36,25 +36,18 @@ from .caller import is_proven
 from .counting import Counting, Sample, Timing
 from .existing import ExistingViolations
 from .filters import is_filtered
-from .grant_usage import UsageContext
+from .grant_usage import GrantUsage, UsageContext
 from .triggers import for_own_requests, triggers_of
 from .verdicts import Ruling, blocking, reported, rule_on_mutation, rule_on_validation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from controllers.kube import Client, Clock
     from controllers.runtime.cluster_cache import ClusterCache
-    from controllers.runtime.evaluating import Resolver
     from controllers.runtime.metrics import Metrics
-    from controllers.runtime.queues import BackgroundQueue
-    from controllers.runtime.sink import Sink, Stage, Trigger
-    from controllers.runtime.webhook_routes import WebhookRoute
-    from engine.evaluate import Evaluation, PolicySet
     from engine.manifests import Trust
     from engine.model import Json, Review, RuleResult, UserInfo
 
-    from .grant_usage import GrantUsage
     from .one_time_codes import OneTimeCodes
 
     _Answer = tuple[bytes, bool]

@@ -10,13 +10,12 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube import KubeError
+from controllers.kube import Client, Discovery, KubeError
 from controllers.kube.kinds import CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS, SELF_SUBJECT_ACCESS_REVIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from controllers.kube import Client, Discovery
     from engine.model import Block, Policy, Rule
 
 _KEPT: Final = ("get", "create", "update", "delete")

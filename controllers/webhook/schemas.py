@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from itertools import islice, product
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import KubeError
+from controllers.kube import Client, Discovery, Kind, KubeError
 from engine.lang import wildcard
 from engine.match import parse_kind
 
@@ -18,9 +18,7 @@ from .admission_rules import kinds_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any
 
-    from controllers.kube import Client, Discovery, Kind
     from engine.lint.cel_types import Schemas
     from engine.model import Policy, Rule
 

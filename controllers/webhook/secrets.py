@@ -7,7 +7,7 @@ import binascii
 import logging
 from typing import TYPE_CHECKING
 
-from controllers.kube import AlreadyExists, Conflict, KubeError, NotFound
+from controllers.kube import AlreadyExists, Client, Conflict, KubeError, NotFound
 from controllers.kube.kinds import SECRETS
 from controllers.kube.reflector import Selection
 from controllers.manifests.written import CERTIFICATES, secret_name
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from controllers.kube import Client
     from controllers.kube.informers import Informers
     from controllers.kube.store import Change
     from engine.model import Object

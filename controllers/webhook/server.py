@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, unquote
 
-from aiohttp import HttpVersion11, web
+from aiohttp import HttpVersion11, StreamReader, web
 
 from controllers.runtime.logs import current_request
 from controllers.runtime.memory import bound_heap
@@ -23,7 +23,7 @@ from engine.errors import DocumentError
 from engine.lang import duration
 
 from .bodies import SMALL_BODY, Bodies, BodyLimits, BodyRefused
-from .caller import Caller, current_caller
+from .caller import Caller, Callers, current_caller
 from .connections import Connections, Site, bound_buffers, port_of
 from .reviewing import budget_of
 
@@ -31,13 +31,11 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Awaitable, Callable, Mapping
 
-    from aiohttp import StreamReader
     from aiohttp.abc import AbstractStreamWriter
     from aiohttp.http import RawRequestMessage
 
     from controllers.runtime.tracing import Tracer
 
-    from .caller import Callers
 
 KEEP_ALIVE_SECONDS = 120.0
 LINGER_SECONDS = 1.0

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from controllers.kube.accounts import Job
 from controllers.manifests.deploy import SERVICE
 from controllers.runtime.webhook_routes import stage_at
-from engine.model.kinds import CEL_KINDS
+from engine.model.kinds import CEL_KINDS, PolicyKind
 
 from .audit_recorder import AuditRecorder
 from .caller import Callers
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from controllers.runtime.process import Runtime
     from controllers.runtime.sink import Sink
-    from engine.model.kinds import PolicyKind
 
     from .certificates import Pair
     from .secret_path import Shared

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from controllers.runtime.webhook_routes import FAIL
+from controllers.runtime.webhook_routes import FAIL, WebhookRoute
 from engine.lang.yaml.write import GO
-from engine.model import RuleType, Status
+from engine.model import Json, Object, Review, RuleResult, RuleType, Status
 from engine.model.result import PINNING
 from engine.mutate.operations import diff
 from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
@@ -19,9 +19,7 @@ from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from controllers.runtime.webhook_routes import WebhookRoute
     from engine.evaluate import CompiledPolicy, PolicySet
-    from engine.model import Json, Object, Review, RuleResult
 
 _FINE = frozenset({Status.PASS, Status.SKIP})
 

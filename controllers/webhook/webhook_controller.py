@@ -11,7 +11,7 @@ import json
 import logging
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube import Invalid, KubeError, NotFound
+from controllers.kube import Client, Invalid, KubeError, NotFound
 from controllers.kube.accounts import SPOKEN_AS, Job
 from controllers.kube.kinds import CONFIG_MAPS, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 from controllers.kube.reflector import Selection
@@ -21,20 +21,18 @@ from engine import vocabulary
 from .accepted_webhooks import AcceptedWebhooks, fitting, is_asked_by, kind_of
 from .address import Address
 from .caller import Callers
-from .certificates import renewed
+from .certificates import Certificates, renewed
 from .configurations import MANAGED_BY, configurations
 from .secrets import ensure_certificates, write_certificates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from controllers.kube import Client
     from controllers.runtime.cluster_cache import Change
     from controllers.runtime.policy_cache import Snapshot
     from controllers.runtime.process import Runtime
     from engine.model import Object
 
-    from .certificates import Certificates
     from .path_controller import PathController
 
 SETTLE: Final = 0.1

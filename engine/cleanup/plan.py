@@ -11,14 +11,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EngineError, LimitError
-from engine.evaluate.asking import Said, until_answered
+from engine.evaluate.asking import Answers, Asking, Said, until_answered
 from engine.evaluate.conditions import compile_conditions
 from engine.evaluate.context import compile_context, load_context
 from engine.lang import rfc3339, wildcard
 from engine.lang.jmes.errors import Env
 from engine.lang.variables import Scope
 from engine.match import compile_any_all, parse_kind
-from engine.model import review_of
+from engine.model import CleanupPolicy, Object, Review, review_of
 from engine.reach import Effect, out_of_reach, target_of
 from engine.record import record, replace
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.evaluate import Inputs
-    from engine.evaluate.asking import Answers, Asking
-    from engine.model import CleanupPolicy, Object, Review
 
     Conditions = Callable[[Review, Inputs], str]
     """Says why an object stays, nothing when it goes; raises EvaluationError, and LookupNeeded for what it lacks."""

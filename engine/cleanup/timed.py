@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.model import CleanupPolicy
+from engine.model import CleanupPolicy, Object, Policy, Review
 from engine.model.kinds import CEL_GROUP
 from engine.parse import parse_cleanup_policy
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from engine.evaluate.cel.exceptions import CompiledCelException
-    from engine.model import Object, Policy, Review
 
 _NONE: tuple[CompiledCelException, ...] = ()
 

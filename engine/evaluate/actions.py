@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 from engine.lang import wildcard
 from engine.match.selectors import compile_selector
-from engine.model import ActionOverride
+from engine.model import ActionOverride, Block, Policy, Review, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from engine.model import Block, Policy, Review, Rule
 
     Enforces = Callable[[Review], bool]
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from engine.model import Forgiven, Outcome, Status, Target
+from engine.model import Forgiven, Object, Outcome, Status, Target
 from engine.record import record
 
 if TYPE_CHECKING:
     from engine.errors import EngineError
-    from engine.model import Object
     from engine.model.result import ImageFinding
 
 

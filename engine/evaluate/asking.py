@@ -7,15 +7,12 @@ that may happen, and that nothing counts as decided while an answer is missing, 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from typing import Final, Generic, Protocol, TypeVar
 
 from engine.errors import LimitError
 
 from .lookups import Answer, Lookup, LookupNeeded
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
 
 MOST_ROUNDS: Final = 100
 """How often one decision may ask for more."""

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError, PolicyError
 from engine.lang.operators import OPERATORS, compile_condition
-from engine.lang.variables import Document, compile_document
+from engine.lang.variables import Document, Scope, compile_document
 from engine.record import record
 
 if TYPE_CHECKING:
-    from engine.lang.variables import Scope
     from engine.model import Block, Json
 
     from .state import Trace

@@ -13,7 +13,7 @@ from engine.lang import jmes
 from engine.lang.gotext import compact_json, plain
 from engine.lang.variables import Document, ExpressionText, Scope, compile_document
 from engine.record import record
-from engine.requestinfo import request_info, request_info_of_template
+from engine.requestinfo import RequestInfo, request_info, request_info_of_template
 
 from .lookups import ApiCallLookup, ConfigMapLookup, GlobalLookup, ImageLookup, ServiceLookup
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from engine.model import Block, Json
-    from engine.requestinfo import RequestInfo
 
     from .inputs import Inputs
     from .lookups import Answer, Lookup

@@ -9,7 +9,7 @@ from engine.generate.labels import downstream_labels, source_labels
 from engine.generate.objects import copy_of, from_data
 from engine.lang.gotext import compact_json
 from engine.lang.variables import compile_document
-from engine.model import Outcome, Status
+from engine.model import Block, Json, Object, Outcome, Rule, Status
 from engine.record import record
 
 from .answers import Answers, RuleAnswer, answered
@@ -20,8 +20,6 @@ from .loops import each, elements_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from engine.model import Block, Json, Object, Rule
 
     from .state import State
 

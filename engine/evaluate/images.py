@@ -11,7 +11,7 @@ from engine.images import ImageData, ImageRule, ImageVerdict, compile_image_rule
 from engine.lang.jmes import Env
 from engine.lang.variables import Scope, compile_document
 from engine.manifests import Circumstances
-from engine.model import Outcome, Status
+from engine.model import Block, Json, Object, Outcome, Rule, Status
 from engine.model.result import ImageFinding
 from engine.mutate.handler import apply_json6902
 from engine.record import record, replace
@@ -19,15 +19,13 @@ from engine.record import record, replace
 from .answers import Answers, RuleAnswer, answered
 from .conditions import compile_conditions
 from .context import registry_access
-from .lookups import SignatureLookup
+from .lookups import Answer, SignatureLookup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from engine.images import FoundImage
-    from engine.model import Block, Json, Object, Rule
 
-    from .lookups import Answer
     from .state import State
 
 _NONE_FOUND = "skip run verification as image in resource not found in imageRefs"

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError
 from engine.lang.variables import compile_document
 from engine.manifests import compile_manifests
-from engine.model import Status
+from engine.model import Block, Status
 
 from .answers import NO_ANSWER, Answers, RuleAnswer, answered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from engine.model import Block
 
     from .state import State
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError, EvaluationError
 from engine.lang.gotext import compact_json
 from engine.lang.variables import Document, compile_document, has_variables
-from engine.model import Outcome, Status, Target
+from engine.model import Block, Json, Object, Outcome, Rule, Status, Target
 from engine.mutate.handler import apply_json6902, apply_strategic, is_descending, mutated_message
 from engine.mutate.ready import ready_json6902, ready_strategic
 from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
@@ -23,8 +23,6 @@ from .quick import AtOnce
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from engine.model import Block, Json, Object, Rule
 
     from .quick import Passing
     from .state import State

@@ -10,13 +10,12 @@ import re
 from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError, EvaluationError
-from engine.lang.variables import Expression, Template, as_text, parts_of
+from engine.lang.variables import Expression, Scope, Template, as_text, parts_of
 from engine.lang.yaml import load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from engine.lang.variables import Scope
     from engine.model import Json
 
 _WORD = re.compile(r"(?:[A-Za-z0-9_/.][A-Za-z0-9_/.@+=~-]*(?::[A-Za-z0-9_/.@+=~-]+)*)?\Z")

@@ -13,17 +13,14 @@ from engine.lang.pattern import (
     compile_rendered,
     resolve_references,
 )
-from engine.lang.variables import as_text, compile_document
-from engine.model import Status
+from engine.lang.variables import Scope, as_text, compile_document
+from engine.model import Block, Json, Status
 from engine.validate import any_pattern_outcome, miss_outcome
 
 from .answers import Answers, RuleAnswer, answered, errored, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from engine.lang.variables import Scope
-    from engine.model import Block, Json
 
     from .quick import Passing
     from .state import State

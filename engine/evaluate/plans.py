@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from engine.match.marks import borne
-from engine.model import RuleType
+from engine.model import Review, RuleType
 from engine.reach import GUARDED_GROUPS
 from engine.record import record
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from engine.match.marks import Mark
-    from engine.model import Review
 
     from .policy_set import Group
     from .quick import Quick

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from engine.autogen import expand
 from engine.errors import EngineError
 from engine.exceptions import CompiledException, compile_exception
-from engine.model import PolicyException, RuleType
+from engine.model import Policy, PolicyException, Review, RuleType
 from engine.record import record
 
 from .plans import (
@@ -28,7 +28,6 @@ from .rules import CompiledPolicy, CompiledRule, compile_rule
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from engine.model import Policy, Review
     from engine.model.policy import Binding, CelException
 
     from .cel.exceptions import CompiledCelException

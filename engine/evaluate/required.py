@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.model import RuleType, Status
+from engine.model import RuleResult, RuleType, Status
 from engine.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from engine.model import RuleResult
     from engine.model.result import ImageFinding
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError, LimitError
 from engine.exceptions import CompiledException, covers
-from engine.lang.variables import Document, compile_document
+from engine.lang.variables import Document, Scope, compile_document
 from engine.match import Matcher, compile_match
-from engine.model import Outcome, RuleResult, RuleType, Status
+from engine.model import Json, Outcome, Policy, Rule, RuleResult, RuleType, Status
 from engine.record import record
 
 from .actions import compile_action
@@ -24,9 +24,6 @@ from .quick import compile_quick
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from engine.lang.variables import Scope
-    from engine.model import Json, Policy, Rule
 
     from .actions import Enforces
     from .cel.constraints import Constraints

@@ -12,26 +12,21 @@ from engine.errors import EngineError
 from engine.lang.chance import Chance
 from engine.lang.jmes.errors import Env
 from engine.lang.variables import Scope
-from engine.model import Review, RuleResult, RuleType, Status
+from engine.model import Json, Object, Policy, Review, RuleResult, RuleType, Status
 from engine.record import replace
 
 from .answers import LOST
 from .inputs import Inputs, dotted_path
 from .lookups import HostLookup, Lookup, LookupNeeded
-from .plans import CHANGING, Marked
-from .policy_set import IN_ORDER
-from .rules import CompiledRule, run_rule
+from .plans import CHANGING, Marked, Part
+from .policy_set import IN_ORDER, PolicySet
+from .rules import CompiledPolicy, CompiledRule, run_rule
 from .state import State, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from engine.model import Json, Object, Policy
-
-    from .plans import Part
-    from .policy_set import PolicySet
     from .quick import Quick
-    from .rules import CompiledPolicy
 
 _APPLIED = frozenset({Status.PASS, Status.FAIL, Status.ERROR})
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError, LimitError
 from engine.lang.jmes import UnknownKeyError
-from engine.model import Forgiven, Outcome, Status
+from engine.model import Block, Forgiven, Json, Object, Outcome, Rule, Status
 from engine.record import record, replace
 
 from .answers import NO_ANSWER, Answers, RuleAnswer, answered, errored, joined
@@ -21,8 +21,6 @@ from .patterns import Message, compile_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from engine.model import Block, Json, Object, Rule
 
     from .quick import Passing
     from .state import State

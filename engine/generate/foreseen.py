@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EngineError
 from engine.lang import cel
-from engine.lang.cel import ast
+from engine.lang.cel import Program, ast
 from engine.model.result import ResourceEffect
 
 from .placeholders import MARK, documents_of, is_interpolated, sources_of
@@ -19,7 +19,6 @@ from .placeholders import MARK, documents_of, is_interpolated, sources_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from engine.lang.cel import Program
     from engine.model import Block, Json, Policy
 
     Names = dict[str, list[tuple[ast.Node, bool]]]

@@ -11,7 +11,7 @@ from engine.errors import EngineError
 from engine.lang import rfc3339
 
 from .lifecycle import OPEN
-from .model import parse_grant_policy
+from .model import Grant, GrantPolicy, parse_grant_policy
 from .requests import Circumstances
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Object
-
-    from .model import Grant, GrantPolicy
 
 
 def state_of(obj: Object) -> str:

@@ -6,7 +6,7 @@ that an object which got past one of them is worth nothing.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.codes.requests import APPROVED
@@ -15,17 +15,15 @@ from engine.lang import rfc3339, wildcard
 from engine.record import record
 
 from .approvals import SERVICE_ACCOUNT, is_on_a_level
-from .model import length_text
+from .model import GrantPolicy, length_text
 from .requests import concerns, covers
 from .subjects import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from datetime import datetime
 
     from engine.model import Object
 
-    from .model import GrantPolicy
 
 LONGEST: Final = timedelta(days=7)
 """What no code lives longer than, whatever a grant policy says; the API server's own admission policy holds it, too."""

@@ -8,8 +8,8 @@ INVARIANT: final states stay, whatever clocks and decisions say later, and insta
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.lang import rfc3339
 from engine.record import record, replace
@@ -18,8 +18,6 @@ from .approvals import standing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
-    from typing import Any
 
     from .model import Grant, GrantPolicy
     from .subjects import Refusal

@@ -13,14 +13,12 @@ from engine.lang import regex, wildcard
 from engine.model.kinds import is_of_cel
 from engine.record import record
 
-from .model import length_text
+from .model import Grant, GrantPolicy, length_text
 from .subjects import ALL_RULES, Refusal, names_of, rules_of, subject_refusals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime, timedelta
-
-    from .model import Grant, GrantPolicy
 
 
 @record

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING
 from engine.errors import PolicyError
 from engine.lang import wildcard
 from engine.match.kinds import parse_kind
-from engine.model.kinds import BY_NAME, CEL_GROUP, is_of_cel, named
+from engine.model.kinds import BY_NAME, CEL_GROUP, PolicyKind, is_of_cel, named
 from engine.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from engine.model.kinds import PolicyKind
 
     from .model import Grant
 

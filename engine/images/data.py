@@ -11,13 +11,12 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EvaluationError
-from engine.model import RuleType, Status
+from engine.model import Json, Object, RuleResult, RuleType, Status
 from engine.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from engine.model import Json, Object, RuleResult
     from engine.model.result import ImageFinding
 
     from .notation import NotarySignature

@@ -8,18 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import EvaluationError
-from engine.manifests import Signed
+from engine.manifests import Circumstances, Signed
 
-from .claims import check_claim, read_envelope
+from .claims import Envelope, check_claim, read_envelope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
-    from engine.manifests import Circumstances
     from engine.manifests.attestors import Attestor
 
-    from .claims import Envelope
     from .data import ImageData, Layer, Referrer
     from .notation import NotarySignature, TrustStore
 

@@ -18,8 +18,8 @@ from engine.manifests import (
     ask_set,
     compile_sets,
 )
-from engine.manifests.attestors import CertificateAttestor
-from engine.model import Status
+from engine.manifests.attestors import Attestor, CertificateAttestor
+from engine.model import Block, Json, Status
 from engine.record import record
 
 from .claims import payload_of
@@ -35,9 +35,6 @@ from .signers import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-
-    from engine.manifests.attestors import Attestor
-    from engine.model import Block, Json
 
     from .data import ImageData
     from .extract import FoundImage

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from engine.lang import cel
-from engine.lang.cel.ast import Ident, Index, Literal, Select, walk
+from engine.lang.cel.ast import Ident, Index, Literal, Node, Select, walk
 from engine.lang.cel.errors import place
 from engine.lang.cel.values import TYPES
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from engine.lang.cel import Program
-    from engine.lang.cel.ast import Node
     from engine.model import Block
 
 NAMES = frozenset(

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from engine.lang.jmes.parser import parse
+from engine.lang.jmes.parser import Tree, parse
 from engine.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from engine.lang.jmes.parser import Tree
 
 _CLOSE: Final = 0.75
 _OF_METADATA: Final = (

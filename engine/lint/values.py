@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import LimitError
 from engine.lang import jmes
-from engine.lang.variables.braces import Braces, cut
+from engine.lang.variables.braces import Braces, Items, cut
 from engine.lang.variables.splicing import unquoted
 
 from .variables import texts
@@ -19,7 +19,6 @@ from .variables import texts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from engine.lang.variables.braces import Items
     from engine.model import Json
 
 _INDEX = re.compile(r"elementIndex[0-9]*\Z")

@@ -15,14 +15,13 @@ from engine.lang.variables import template
 
 from .findings import Finding, error, warning
 from .matching import background_text
-from .spelling import misspelt_in_jmespath, nearest
+from .spelling import Misspelling, misspelt_in_jmespath, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from engine.model import Json, Policy, Rule
 
-    from .spelling import Misspelling
 
 _REQUESTER = ("serviceAccountName", "serviceAccountNamespace")
 _ROOTS = ("element", "elementIndex", "@", "images", "image")

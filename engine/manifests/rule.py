@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError, PolicyError
-from engine.model import Outcome, Status
+from engine.model import Block, Object, Outcome, Status
 from engine.record import record
 
 from .annotations import DEFAULT_DOMAIN, Envelope, annotations_of, read_envelope
@@ -32,8 +32,6 @@ from .ignore import IgnoredFields, compile_ignored
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
-
-    from engine.model import Block, Object
 
     from .trust import Trust
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from engine.errors import EvaluationError
-from engine.model import Outcome, Status
+from engine.model import Block, Json, Object, Outcome, Status
 from engine.record import record
 
 from .conditions import resolve_anchors
@@ -22,7 +22,6 @@ from .values import ABSENT, Absent, same, wrong_kind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from engine.model import Block, Json, Object
 
 NOTHING_APPLIED: Final = "no patches applied"
 """Message of a skip: the patch leaves the object as it is."""

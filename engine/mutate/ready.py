@@ -6,21 +6,18 @@ absent; these need no private copy and no search for anchors. All others go the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from engine.lang.pattern import Anchor, parse_key
 
 from .conditions import CONDITIONS
 from .handler import apply_json6902, apply_strategic
-from .operations import parse_patch
+from .operations import Operation, parse_patch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from engine.model import Json, Object
 
-    from .operations import Operation
 
 Patcher = Callable[["Object"], "Object"]
 _Entry = tuple[str, bool, "Json", "_Entries | None"]

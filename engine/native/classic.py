@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.lang import wildcard
 
-from .objects import VALIDATING, constraints, documents, given, skipped
+from .objects import VALIDATING, Documents, NotNative, constraints, documents, given, skipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from engine.exceptions import CompiledException
     from engine.model import Block, Json, Policy, Rule
-
-    from .objects import Documents, NotNative
 
     Resolve = Callable[[str], Iterable[tuple[str, str, str]]]
     """Returns group, version and resource (with its subresource) of a kind as a rule writes it."""

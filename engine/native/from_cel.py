@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.evaluate.cel.autogen import variants
-from engine.evaluate.cel.exceptions import naming
+from engine.evaluate.cel.exceptions import CompiledCelException, naming
 from engine.reach import OWN_GROUP, POLICY_GROUPS
 
 from .objects import (
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from engine.evaluate.cel.exceptions import CompiledCelException
     from engine.model import Block, Json, Policy
 
     from .objects import Documents

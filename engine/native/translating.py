@@ -8,7 +8,7 @@ from engine.model.kinds import BY_NAME
 
 from .classic import translated_classic
 from .from_cel import translated_mutating, translated_validating
-from .objects import MUTATING, NotNative, kind_for
+from .objects import MUTATING, Documents, NotNative, kind_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from engine.model import Policy
 
     from .classic import Resolve
-    from .objects import Documents
 
 
 def translated(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import NOWHERE, Location
-from engine.model import Policy
+from engine.model import Json, Policy
 from engine.model.kinds import BY_NAME, CEL_KINDS, loaded
 from engine.model.policy import Binding, CelException
 
@@ -19,8 +19,6 @@ from .schema.celkinds import KUBERNETES, KYVERNO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from engine.model import Json
 
     from .documents import LineOf
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from .pod import block, entries, flag, number, word
+from .pod import Container, Pod, block, entries, flag, number, word
 from .violation import Fault, Violation, violation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from .pod import Container, Pod
 
 _NAMESPACES: Final = ("hostNetwork", "hostPID", "hostIPC")
 _ALLOWED_VOLUMES: Final = (

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from .pod import block, flag, optional_block, word, words
+from .pod import Container, Pod, block, flag, optional_block, word, words
 from .violation import Fault, Violation, violation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from .pod import Container, Pod
 
 _DEFAULT_CAPABILITIES: Final = frozenset(
     [

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from .pod import flag, number, optional_block, word
+from .pod import Container, Pod, flag, number, optional_block, word
 from .violation import Fault, Violation, violation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from .pod import Container, Pod
 
 _APP_ARMOR_ANNOTATION: Final = "container.apparmor.security.beta.kubernetes.io/"
 _SECCOMP_ANNOTATION: Final = "seccomp.security.alpha.kubernetes.io/pod"

@@ -10,22 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 from engine.errors import PolicyError
 from engine.lang.gotext import compact_json
-from engine.model import Outcome, Status
+from engine.model import Block, Object, Outcome, Status
 
-from .exclusions import compile_exclusions, exclusion_faults, refuse, without
-from .pod import TEMPLATE_PATHS, MalformedPodError, pod_of
-from .standards import LEVELS, checks_for, minor_of
-from .violation import fault_text
+from .exclusions import Exclusion, compile_exclusions, exclusion_faults, refuse, without
+from .pod import TEMPLATE_PATHS, Container, MalformedPodError, pod_of
+from .standards import LEVELS, Check, checks_for, minor_of
+from .violation import Violation, fault_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-
-    from engine.model import Block, Object
-
-    from .exclusions import Exclusion
-    from .pod import Container
-    from .standards import Check
-    from .violation import Violation
 
     Found = list[tuple[Check, Violation]]
 

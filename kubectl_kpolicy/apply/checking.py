@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from engine.record import record, replace
@@ -13,14 +13,14 @@ from kubectl_kpolicy.session import cluster
 from kubectl_kpolicy.session.collector import collector_off
 
 from .baseline import identity_of, read_baseline
-from .inputs import ApplyRequest, load_inputs
+from .inputs import ApplyInputs, ApplyRequest, load_inputs
 from .names import metadata_of, namespace_of, reference
 from .processor import Processor
+from .rows import Row as Result
 from .rows import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     from engine.errors import Location
     from engine.model import Object
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.session.cluster import ClusterFlags
 
     from .incluster import Live
-    from .inputs import ApplyInputs
-    from .rows import Row as Result
 
 FROM_CLUSTER = "cluster"
 

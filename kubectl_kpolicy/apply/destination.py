@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from engine import vocabulary
 from engine.errors import EngineError
-from engine.model import RuleType
+from engine.model import Object, Policy, RuleType
 
 from .names import name_of, reference
 from .narration import changed_objects, targets_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from engine.model import Object, Policy
 
     from .processor import PolicyAnswer
     from .rows import Row

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import parse
 from engine.errors import DocumentError, EngineError, Location
-from engine.model import CleanupPolicy, Policy, PolicyException
+from engine.model import CleanupPolicy, Object, Policy, PolicyException
 from engine.model.kinds import BY_NAME, CEL_GROUP, CLASSIC_GROUP, loaded
 from engine.model.policy import Binding, CelException
 from engine.record import field, record
@@ -20,7 +20,6 @@ from .names import name_of
 
 if TYPE_CHECKING:
     from engine.lang.yaml import Document
-    from engine.model import Object
 
 Parsed = Policy | PolicyException | CleanupPolicy | CelException | Binding
 _Parser = Callable[..., Parsed]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
 
@@ -14,21 +14,18 @@ from kubectl_kpolicy.output.explanation import lines, rules_explained
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session.collector import collector_off
 
-from .inputs import load_inputs
+from .inputs import ApplyInputs, ApplyRequest, load_inputs
 from .names import name_of, resource_path
-from .processor import Processor
+from .processor import PolicyAnswer, Processor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     from engine.evaluate import Trace
     from engine.model import Object
     from kubectl_kpolicy.session.cluster import ClusterFlags
 
     from .incluster import Live
-    from .inputs import ApplyInputs, ApplyRequest
-    from .processor import PolicyAnswer
 
 _PIECE = 4_000
 

@@ -12,7 +12,7 @@ from engine.lang.yaml import Document
 from engine.model.kinds import ASKED_KINDS, CEL_GROUP, CLASSIC_GROUP
 from engine.record import replace
 
-from .documents import sort_documents
+from .documents import Loaded, sort_documents
 from .scope import labels_by_namespace, namespaces_by_name
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from engine.model import Object
     from kubectl_kpolicy.session.cluster import ClusterFlags
 
-    from .documents import Loaded
     from .outside import Outside
     from .processor import Setting
 

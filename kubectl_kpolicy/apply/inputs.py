@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError, Location
-from engine.model import NOBODY
+from engine.model import NOBODY, Object, UserInfo
 from engine.record import record, replace
 from kubectl_kpolicy.session.sources import ADDRESSES, first_document, read_paths
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.lang.yaml import Document
-    from engine.model import Object, UserInfo
 
     from .outside import Outside
 

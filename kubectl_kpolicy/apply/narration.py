@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TextIO
 
 from engine.evaluate.policy_set import CLASSIC
-from engine.model import RuleType, Status
+from engine.model import Object, RuleResult, RuleType, Status
 
 from .names import resource_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from engine.model import Object, RuleResult
 
     from .processor import PolicyAnswer
     from .verdicts import Counts

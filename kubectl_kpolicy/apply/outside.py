@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from controllers.kube.access import connect
 from controllers.kube.errors import KubeError
-from controllers.kube.kinds import NAMESPACES, Discovery
+from controllers.kube.kinds import NAMESPACES, Discovery, Kind
 from controllers.kube.store import trimmed
 from controllers.lookups.assembling import for_person
 from engine.errors import EngineError
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from controllers.kube import Access
     from controllers.kube.client import Client
-    from controllers.kube.kinds import Kind
     from controllers.lookups.answering import Lookups
     from engine.evaluate import Answer, Lookup
     from engine.model import Object

@@ -21,8 +21,8 @@ from engine.record import field, record
 
 from .mock_cluster import MockCluster
 from .names import name_of, namespace_of
-from .payloads import is_timed
-from .values import NO_VALUES
+from .payloads import Payload, is_timed
+from .values import NO_VALUES, Values, ValueSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from engine.model import Object, Policy, PolicyException, RuleResult, UserInfo
     from engine.model.policy import Binding, CelException
 
-    from .payloads import Payload
-    from .values import Values, ValueSet
 
 IN_ORDER = (RuleType.MUTATION, RuleType.IMAGE_VERIFY, RuleType.VALIDATION, RuleType.GENERATION)
 

@@ -20,7 +20,7 @@ from kubectl_kpolicy.output.table import Column, Table
 
 from .boxes import PLAIN, Brush, boxed, plain
 from .names import reference, resource_path
-from .verdicts import shown_status
+from .verdicts import Counts, shown_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from engine.model import Object, Policy, RuleResult
 
     from .processor import PolicyAnswer
-    from .verdicts import Counts
 
 BAD = ("fail", "warn", "error")
 _REASONS = {"pass": "Ok", "fail": "Fail", "warn": "Warn", "error": "Error", "skip": "Skip"}

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
 from controllers.store.reports import row_of, summary
-from engine.errors import EngineError
+from engine.errors import EngineError, Location
 from engine.lang import duration
 from kubectl_kpolicy.output.color import wanted
 from kubectl_kpolicy.output.diagnostics import report
@@ -19,19 +19,16 @@ from .destination import Destination, exceptions_for
 from .inputs import ApplyInputs, ApplyRequest, load_inputs
 from .names import reference
 from .narration import Differences, Narrator, changed_objects, header, invalid_policies
-from .processor import Processor
-from .rows import Outcome, rows_of
+from .processor import PolicyAnswer, Processor
+from .rows import Outcome, Row, rows_of
 from .verdicts import Counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from engine.errors import Location
     from engine.model import Object
 
     from .outside import Outside
-    from .processor import PolicyAnswer
-    from .rows import Row
 
 
 def run_command(flags: ApplyRequest, out: TextIO, err: TextIO) -> int:

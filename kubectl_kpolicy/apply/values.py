@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import DocumentError
-from engine.model import UserInfo
+from engine.model import Object, UserInfo
 from engine.record import field, record
 
 from .names import labels_of, name_of
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from engine.lang.yaml import Document
-    from engine.model import Object
 
 _API_RESOURCE = {
     "group": TEXT, "version": TEXT, "kind": TEXT, "name": TEXT, "singularName": TEXT,

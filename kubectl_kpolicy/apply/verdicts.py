@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.model import RuleType, Status
+from engine.model import Policy, RuleResult, RuleType, Status
 
 if TYPE_CHECKING:
-    from engine.model import Policy, RuleResult
-
     from .processor import PolicyAnswer
 
 SCORED = "policies.kyverno.io/scored"

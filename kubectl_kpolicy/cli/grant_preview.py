@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from engine import vocabulary
 from engine.lang import wildcard
 from engine.record import replace
-from kubectl_kpolicy.grants.arguments import resolved
-from kubectl_kpolicy.grants.commands import GrantRequest, asked_of
-from kubectl_kpolicy.grants.reach import placed, reach_of
+from kubectl_kpolicy.grants.arguments import Named, resolved
+from kubectl_kpolicy.grants.commands import GrantRequest, Subject, asked_of
+from kubectl_kpolicy.grants.reach import Reach, placed, reach_of
 from kubectl_kpolicy.session import cluster
 
 from .flags import cluster_flags, list_request, request_of
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from controllers.kube import Access, Client
-    from kubectl_kpolicy.grants.arguments import Named
-    from kubectl_kpolicy.grants.commands import Subject
-    from kubectl_kpolicy.grants.reach import Reach
     from kubectl_kpolicy.session.targets import Target
 
 

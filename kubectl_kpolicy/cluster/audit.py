@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine import vocabulary
 from kubectl_kpolicy.output.fields import items, part, word
-from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
+from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant, minute
 
 from .codes import journal_rows
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Block, Object
-    from kubectl_kpolicy.output.rows import Cell
 
     from .cache import ClusterCache
 

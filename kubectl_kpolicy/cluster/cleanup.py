@@ -6,25 +6,22 @@ late shows as due.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from engine.cleanup.holds import hold_on_object, hold_on_run, takes_place
+from engine.cleanup.holds import Hold, hold_on_object, hold_on_run, takes_place
 from engine.cleanup.ttl import PROPAGATION_ANNOTATION, TTL_LABEL
 from engine.errors import EngineError
 from kubectl_kpolicy.output.fields import items, part, word
-from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
+from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant
 
 from . import celkinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
 
-    from engine.cleanup.holds import Hold
     from engine.model import Object
-    from kubectl_kpolicy.output.rows import Cell
 
     from .cache import ClusterCache
 

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 from engine import vocabulary
 from kubectl_kpolicy.output.fields import items, part, word
-from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
+from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Object
-    from kubectl_kpolicy.output.rows import Cell
 
     from .cache import ClusterCache
 

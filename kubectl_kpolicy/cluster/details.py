@@ -13,7 +13,7 @@ from kubectl_kpolicy.cluster.violations import all_rows, rows_by_object
 from kubectl_kpolicy.output import time_format
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.fields import items, part, word
-from kubectl_kpolicy.output.rows import Shape
+from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
 from kubectl_kpolicy.output.structured import yaml_text
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from engine.model import Object
     from kubectl_kpolicy.cluster.cache import ClusterCache
-    from kubectl_kpolicy.output.rows import Column, Listing, Row
 
 _MOMENTS = (Shape.AGE, Shape.LEFT, Shape.TIME)
 

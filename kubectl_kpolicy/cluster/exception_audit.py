@@ -6,7 +6,7 @@ how much they cover, is added here.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import EngineError
@@ -21,7 +21,6 @@ from .violations import SOURCES, all_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from datetime import datetime
 
     from engine.model import Object
 

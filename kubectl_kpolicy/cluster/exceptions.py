@@ -11,7 +11,7 @@ from engine import vocabulary
 from engine.errors import EngineError
 from engine.grants.subjects import names_of
 from kubectl_kpolicy.output.fields import items, part, word
-from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
+from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant
 
 from . import celkinds
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Object, PolicyException
-    from kubectl_kpolicy.output.rows import Cell
 
     from .cache import ClusterCache
 

@@ -6,7 +6,7 @@ stand for it. Exceptions that name a rule are part of the tree, whether they cov
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
@@ -26,7 +26,6 @@ from .exceptions import ends_at, policies_of, rule_texts
 from .violations import rows_by_object
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from engine.evaluate import Answer, Evaluation, Lookup

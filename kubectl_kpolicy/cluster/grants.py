@@ -9,20 +9,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
-from engine.grants import cannot_decide, parse_grant, parse_grant_policy
+from engine.grants import GrantPolicy, cannot_decide, parse_grant, parse_grant_policy
 from engine.grants.subjects import names_of
 from engine.model.kinds import is_of_cel
 from kubectl_kpolicy.output.fields import items, part, word
-from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
+from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant, length_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from engine.grants import GrantPolicy
     from engine.model import Object
-    from kubectl_kpolicy.output.rows import Cell
     from kubectl_kpolicy.session.identity import Identity
 
     from .cache import ClusterCache

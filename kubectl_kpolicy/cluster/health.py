@@ -12,7 +12,7 @@ from engine.record import record
 from kubectl_kpolicy.output.fields import items, part, word
 from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
 
-from .cache import Trouble
+from .cache import ClusterCache, Trouble
 from .resources import RESOURCES
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from engine.model import Object
 
-    from .cache import ClusterCache
 
 _CRD_FIX = "kubectl kpolicy install --crds-only | kubectl apply -f -"
 

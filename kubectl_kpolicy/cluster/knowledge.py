@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 from engine.record import record
 from kubectl_kpolicy.output import time_format
 
-from .cache import Trouble
+from .cache import ClusterCache, Problem, Trouble
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from kubectl_kpolicy.output.rows import Listing
-
-    from .cache import ClusterCache, Problem
 
 
 class Sight(StrEnum):

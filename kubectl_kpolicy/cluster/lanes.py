@@ -5,7 +5,7 @@ Pure: rows in, lanes out, and the stretch of time that shows them best. What is 
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,6 @@ from . import audit, cleanup, grants
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
 
     from kubectl_kpolicy.output.rows import Row
 

@@ -5,7 +5,7 @@ What was there at the first look is no news, and nothing is told of what cannot 
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from engine.record import record
@@ -16,7 +16,6 @@ from . import grants, violations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
 
     from kubectl_kpolicy.output.rows import Row
 

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from kubectl_kpolicy.output.fields import items, part, word
-from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
+from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant
 
 from . import celkinds
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Object
-    from kubectl_kpolicy.output.rows import Cell
 
     from .cache import ClusterCache
 

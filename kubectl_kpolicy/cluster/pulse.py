@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from engine.record import record, replace
-from kubectl_kpolicy.output.rows import SEVERITIES
+from kubectl_kpolicy.output.rows import SEVERITIES, Row
 
 from . import audit, blocks, cleanup, codes, exceptions, grants, violations
 from .knowledge import Knowledge, Sight, known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from datetime import datetime
-
-    from kubectl_kpolicy.output.rows import Row
 
     from .cache import ClusterCache
 

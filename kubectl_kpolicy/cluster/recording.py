@@ -7,7 +7,7 @@ a file: a journal is written with its unused codes masked, Secrets are not read 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import orjson
 
@@ -16,7 +16,7 @@ from engine.record import record
 from kubectl_kpolicy.output.fields import word
 from kubectl_kpolicy.output.time_format import absolute, instant
 
-from .cache import ClusterCache, Problem, Trouble
+from .cache import Change, ClusterCache, Problem, Trouble
 from .codes import masked
 from .resources import JOURNAL
 
@@ -24,11 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from datetime import datetime, timedelta
     from pathlib import Path
-    from typing import TextIO
 
     from engine.model import Object
 
-    from .cache import Change
 
 VERSION: Final = 1
 _UNUSED: Final = re.compile(r"^(\s*-\s*)([^\s-]+)\s*$", re.MULTILINE)

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
-from controllers.kube.clock import ServerClock
+from controllers.kube.clock import Clock, ServerClock
 from controllers.kube.errors import KubeError, Unauthorized, Unreachable
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import Kind
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from controllers.kube import Client
-    from controllers.kube.clock import Clock
     from controllers.kube.store import Change
 
 POLL_SECONDS = 60.0

@@ -11,19 +11,17 @@ from typing import TYPE_CHECKING
 
 from engine import vocabulary
 from kubectl_kpolicy.output.fields import items, part, word
-from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
+from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import absolute, instant
 
-from .cache import key_of
+from .cache import ClusterCache, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from engine.model import Object
-    from kubectl_kpolicy.output.rows import Cell
 
-    from .cache import ClusterCache
 
 SOURCES = ("reports", "clusterreports", "openreports", "clusteropenreports")
 CHOSEN_BY = ("policy", "result", "severity", "category", "source")

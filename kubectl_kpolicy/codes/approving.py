@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine import vocabulary
 from engine.codes import use_name
-from engine.codes.requests import approval_of, read_request_id
+from engine.codes.requests import CodeRequest, approval_of, read_request_id
 from engine.grants.subjects import subject_text
 from kubectl_kpolicy.output.diagnostics import ExitCode, visible
 from kubectl_kpolicy.output.misuse import Misuse
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from controllers.kube import Access, Client
-    from engine.codes.requests import CodeRequest
     from engine.model import Object
 
     from .commands import OtpRequest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controllers.kube import Discovery
+from controllers.kube import Client, Discovery
 from controllers.kube.client import APPLY
 from controllers.kube.errors import KubeError
 from engine.codes import CODE_ANNOTATION, shown
@@ -12,7 +12,6 @@ from engine.errors import EngineError
 from kubectl_kpolicy.session.errors import of_server
 
 if TYPE_CHECKING:
-    from controllers.kube import Client
     from engine.model import Object
 
 MANAGER = "kpolicy"

@@ -11,8 +11,8 @@ from engine.record import record
 from kubectl_kpolicy.output.diagnostics import ExitCode, visible
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session import cluster
-from kubectl_kpolicy.session.cluster import failed, guarded
-from kubectl_kpolicy.session.identity import somebody
+from kubectl_kpolicy.session.cluster import ClusterFlags, failed, guarded
+from kubectl_kpolicy.session.identity import Identity, somebody
 from kubectl_kpolicy.session.targets import Target, with_kinds
 
 from . import issuing, journal
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from controllers.kube import Access, Client
     from engine.model import Object
-    from kubectl_kpolicy.session.cluster import ClusterFlags
-    from kubectl_kpolicy.session.identity import Identity
 
 
 @record

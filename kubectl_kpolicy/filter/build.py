@@ -13,7 +13,7 @@ from engine.errors import EngineError
 from engine.lang import wildcard
 from engine.record import record
 from kubectl_kpolicy.output.fields import part
-from kubectl_kpolicy.output.rows import SEVERITIES, Shape, severity_rank
+from kubectl_kpolicy.output.rows import SEVERITIES, Cell, Column, Listing, Row, Shape, severity_rank
 from kubectl_kpolicy.output.time_format import instant, length_of
 
 from . import reading
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime, timedelta
 
-    from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row
 
 _COMPARE: Final[dict[str, Callable[[float, float], bool]]] = {
     ">": lambda one, other: one > other,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controllers.kube import Discovery
+from controllers.kube import Client, Discovery, Kind
 from controllers.kube.errors import KubeError, NotFound
 from controllers.kube.kinds import CLUSTER_POLICIES, POLICIES
 from engine.autogen import expand
 from engine.errors import EngineError
-from engine.grants import length_of, length_text, parse_grant
+from engine.grants import Grant, length_of, length_text, parse_grant
 from engine.grants.subjects import ALL_RULES
 from engine.lang import rfc3339
 from engine.lang.wildcard import has_wildcard
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from controllers.kube import Client, Kind
-    from engine.grants import Grant
     from engine.model import Object
 
     from .requests import Ask

@@ -12,8 +12,8 @@ from kubectl_kpolicy.output.diagnostics import ExitCode, report, visible
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.output.structured import print_objects
 from kubectl_kpolicy.session import cluster
-from kubectl_kpolicy.session.cluster import failed, guarded
-from kubectl_kpolicy.session.identity import somebody
+from kubectl_kpolicy.session.cluster import ClusterFlags, failed, guarded
+from kubectl_kpolicy.session.identity import Identity, somebody
 from kubectl_kpolicy.session.targets import Target, read_rule, with_kinds
 
 from . import arguments, messages
@@ -25,8 +25,6 @@ from .requests import Ask, hand_in, judge, manifest
 if TYPE_CHECKING:
     from controllers.kube import Access, Client
     from engine.model import Object
-    from kubectl_kpolicy.session.cluster import ClusterFlags
-    from kubectl_kpolicy.session.identity import Identity
 
     from .report import ReportRequest
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from controllers.kube.errors import Conflict, KubeError
 from controllers.kube.kinds import GRANT_POLICIES, GRANTS
 from engine.errors import EngineError
-from engine.grants import FINAL, cannot_decide, parse_grant, parse_grant_policy
+from engine.grants import FINAL, Grant, GrantPolicy, cannot_decide, parse_grant, parse_grant_policy
 from engine.grants.circumstances import state_of
 from kubectl_kpolicy.session.errors import Over, Refused, of_server
 
@@ -21,7 +21,6 @@ from .requests import who_may_approve
 
 if TYPE_CHECKING:
     from controllers.kube import Client
-    from engine.grants import Grant, GrantPolicy
     from engine.model import Object
     from kubectl_kpolicy.session.identity import Identity
 

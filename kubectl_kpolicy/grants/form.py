@@ -23,7 +23,7 @@ from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session.identity import Identity
 from kubectl_kpolicy.session.targets import Target
 
-from .reach import reach_of
+from .reach import Reach, reach_of
 from .requests import Ask, manifest, who_may_approve
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.output.rows import Row
 
-    from .reach import Reach
 
 _UNKNOWN = GrantPolicy("")
 """What the engine holds a request to where a GrantPolicy says nothing else."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from controllers.kube.errors import Forbidden, KubeError, NotFound
 from controllers.kube.kinds import GRANT_POLICIES, GRANTS
-from engine.grants import chosen_policy, length_of, parse_grant
+from engine.grants import GrantPolicy, chosen_policy, length_of, parse_grant
 from engine.grants.circumstances import circumstances_of, readable_policies
 from engine.lang import rfc3339
 from engine.record import record
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from controllers.kube import Client
     from engine.errors import EngineError
-    from engine.grants import GrantPolicy
     from engine.model import Object
     from kubectl_kpolicy.session.identity import Identity
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from engine.record import record
 
 from . import time_format
-from .rows import Shape
+from .rows import Cell, Column, Shape
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from .rows import Cell, Column
 
 _LATE, _SOON = 300.0, 3600.0
 _MUCH, _LITTLE = 0.5, 0.2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import orjson
 
@@ -15,7 +15,6 @@ from .terminal_escape import escaped, shown
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
-    from typing import TextIO
 
     from kubectl_kpolicy.output.rows import Column as Shown
     from kubectl_kpolicy.output.rows import Listing, Row

@@ -7,12 +7,9 @@ only on a terminal.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TextIO
 
 from engine.lang.unseen import unseen
-
-if TYPE_CHECKING:
-    from typing import TextIO
 
 
 def escaped(text: str) -> str:

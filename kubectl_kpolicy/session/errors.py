@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controllers.kube.errors import Forbidden, Invalid
+from controllers.kube.errors import Forbidden, Invalid, KubeError
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from controllers.kube.errors import KubeError
     from engine.grants import Refusal
 
 _BY_WEBHOOK = "denied the request: "

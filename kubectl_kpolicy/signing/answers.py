@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, TextIO
 
 import orjson
 
-from engine.model import Status
+from engine.model import Object, Outcome, Status
 
 from .envelope import title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from engine.model import Object, Outcome
 
 
 def print_answers(outcomes: Sequence[tuple[Object, Outcome]], form: str, out: TextIO) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from engine.lang.yaml.write import write_all
 from engine.manifests import Trust, compile_manifests
-from engine.model import Status
+from engine.model import Object, Outcome, Status
 from engine.record import record
 
 from .envelope import Proof, annotated, existing_message, message_of, title, with_signature
@@ -20,8 +20,6 @@ from .files import read_bytes, read_manifests, trust_config, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from engine.model import Object, Outcome
 
     from .keys import SigningKey
 

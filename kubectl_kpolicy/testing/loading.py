@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, Location
-from engine.model import NOBODY
+from engine.model import NOBODY, Object, UserInfo
 from engine.record import record, replace
 from kubectl_kpolicy.apply.documents import Loaded, objects_of, sort_documents
 from kubectl_kpolicy.apply.inventory import Inventory
@@ -21,7 +21,7 @@ from kubectl_kpolicy.apply.names import identity
 from kubectl_kpolicy.apply.payloads import Payload, read_payloads
 from kubectl_kpolicy.apply.scope import Scopes, namespaces_by_name
 from kubectl_kpolicy.apply.shapes import check_shape
-from kubectl_kpolicy.apply.values import NO_VALUES, read_user, read_values, values_of
+from kubectl_kpolicy.apply.values import NO_VALUES, ValueSet, read_user, read_values, values_of
 from kubectl_kpolicy.session.sources import (
     files_at,
     first_document,
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from engine.model import Object, UserInfo
-    from kubectl_kpolicy.apply.values import ValueSet
 
 FILE_NAME = "kyverno-test.yaml"
 

@@ -16,10 +16,10 @@ from engine.errors import EngineError
 from engine.record import record, replace
 from kubectl_kpolicy.output.diagnostics import report
 
-from .format import Declared
+from .format import Declared, TestCase
 from .loading import load_case
-from .run import run_case
-from .verdict import missing_row
+from .run import Selector, run_case
+from .verdict import Row, missing_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
     from kubectl_kpolicy.apply.outside import Outside
 
-    from .format import TestCase
-    from .run import Selector
-    from .verdict import Row
 
 WORTH_A_PROCESS = 16
 """Cases from which on a second process saves more than its start costs."""

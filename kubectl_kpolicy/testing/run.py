@@ -6,31 +6,26 @@ from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError
 from engine.lang import wildcard
-from engine.model import RuleResult, Status
+from engine.model import Object, Policy, RuleResult, Status
 from engine.model.kinds import BY_NAME
 from engine.record import record
 from kubectl_kpolicy.apply.documents import objects_of
 from kubectl_kpolicy.apply.names import identity
-from kubectl_kpolicy.apply.payloads import KUBERNETES, is_timed, mode_of
+from kubectl_kpolicy.apply.payloads import KUBERNETES, Payload, is_timed, mode_of
 from kubectl_kpolicy.apply.processor import PolicyAnswer, Processor, Setting
 from kubectl_kpolicy.apply.scope import labels_by_namespace
 from kubectl_kpolicy.apply.values import variants
 from kubectl_kpolicy.apply.verdicts import shown_status
 from kubectl_kpolicy.session.sources import files_at, read_file
 
-from .format import Declared
-from .verdict import NOT_FOUND, OK, Answered, answered_row, difference, missing_row, silent_row
+from .format import Declared, Expectation
+from .verdict import NOT_FOUND, OK, Answered, Row, answered_row, difference, missing_row, silent_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from engine.model import Object, Policy
-    from kubectl_kpolicy.apply.payloads import Payload
-
-    from .format import Expectation
     from .loading import Bench
-    from .verdict import Row
 
 # `--test-case-selector "policy=…,rule=…,resource=…"`: which expectations of a run are looked at.
 

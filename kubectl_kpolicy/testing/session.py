@@ -22,9 +22,9 @@ from kubectl_kpolicy.session.collector import collector_off
 from kubectl_kpolicy.session.sources import ADDRESSES
 
 from .loading import Broken, find_cases
-from .parallel import Bar, Way, jobs_for, outcomes
-from .run import parse_selector
-from .verdict import EXCLUDED, OK
+from .parallel import Bar, Ran, Way, jobs_for, outcomes
+from .run import Selector, parse_selector
+from .verdict import EXCLUDED, OK, Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.apply.outside import Outside
 
     from .format import TestCase
-    from .parallel import Ran
-    from .run import Selector
-    from .verdict import Row
 
 
 @record

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine.model import Status
+from engine.model import Object, Status
 from engine.record import record
 from kubectl_kpolicy.apply.names import identity, labels_of, metadata_of, resource_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from engine.model import Object
 
     from .format import Declared, Expectation
 

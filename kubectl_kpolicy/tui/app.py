@@ -6,20 +6,20 @@ from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
-from textual.app import App
+from textual.app import App, ComposeResult
 from textual.containers import Container, Horizontal
 from textual.events import Key
 from textual.widgets import Input, Static
 
 from kubectl_kpolicy.actions.catalog import registry
 from kubectl_kpolicy.actions.executor import ActionExecutor
-from kubectl_kpolicy.actions.registry import refusal
+from kubectl_kpolicy.actions.registry import Action, refusal
 from kubectl_kpolicy.actions.screens import LISTINGS, SCREENS
 from kubectl_kpolicy.cluster import charts
 from kubectl_kpolicy.grants.form import GrantForm
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.fields import word
-from kubectl_kpolicy.session.identity import Identity, KnownRights
+from kubectl_kpolicy.session.identity import Identity, KnownRights, Right
 
 from . import chrome
 from .command_line import Everything
@@ -43,15 +43,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from textual import events
-    from textual.app import ComposeResult
     from textual.timer import Timer
     from textual.widget import Widget
 
     from kubectl_kpolicy.actions.codes import CodeDesk
-    from kubectl_kpolicy.actions.registry import Action
     from kubectl_kpolicy.cluster.sources import Source
     from kubectl_kpolicy.output.rows import Row
-    from kubectl_kpolicy.session.identity import Right
 
     from .settings import Settings
     from .widgets.table import PolicyTable

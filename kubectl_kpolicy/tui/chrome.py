@@ -8,7 +8,7 @@ from textual.widgets import Static
 
 from kubectl_kpolicy.actions.screens import LISTINGS
 from kubectl_kpolicy.cluster import charts, pulse
-from kubectl_kpolicy.cluster.cache import Trouble
+from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
 from kubectl_kpolicy.cluster.details import sections
 from kubectl_kpolicy.cluster.grants import waiting_for
 from kubectl_kpolicy.cluster.knowledge import known
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.output.rows import Row
 
     from .app import Console

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubectl_kpolicy.actions.catalog import ending
-from kubectl_kpolicy.actions.registry import command_line
+from kubectl_kpolicy.actions.registry import Action, command_line
 from kubectl_kpolicy.actions.screens import SCREENS
 from kubectl_kpolicy.output.fields import word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kubectl_kpolicy.actions.registry import Action
     from kubectl_kpolicy.output.rows import Row
 
     from .app import Console

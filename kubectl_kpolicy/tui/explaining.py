@@ -10,14 +10,13 @@ from textual.containers import Vertical
 from textual.widgets import Static, Tree
 
 from kubectl_kpolicy.output.cells import mark_of, plain
-from kubectl_kpolicy.output.explanation import cut
+from kubectl_kpolicy.output.explanation import Reason, cut
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from textual.app import ComposeResult
 
-    from kubectl_kpolicy.output.explanation import Reason
 
 _LONGEST = 200
 _HELP = "e on a violation, block, policy or exception explains it; `:explain KIND/NAME` explains an object"

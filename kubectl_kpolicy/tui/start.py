@@ -18,7 +18,7 @@ from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.cluster.charts import load_samples, save_samples
 from kubectl_kpolicy.cluster.fetching import Scope
 from kubectl_kpolicy.cluster.recording import Recorder, ReplaySource, read_recording
-from kubectl_kpolicy.cluster.sources import LiveSource
+from kubectl_kpolicy.cluster.sources import LiveSource, Source
 from kubectl_kpolicy.cluster.violations import all_rows
 from kubectl_kpolicy.grants.form import GrantForm
 from kubectl_kpolicy.output.time_format import instant
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from controllers.kube import Client
     from controllers.kube.http import HttpClient
     from engine.model import Object
-    from kubectl_kpolicy.cluster.sources import Source
     from kubectl_kpolicy.session.identity import Identity
 
 

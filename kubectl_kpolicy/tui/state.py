@@ -10,16 +10,14 @@ from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any
 
 from engine.record import record
-from kubectl_kpolicy.filter import compile_filter
-from kubectl_kpolicy.output.rows import sort_key, sort_rows
+from kubectl_kpolicy.filter import Filter, compile_filter
+from kubectl_kpolicy.output.rows import Listing, Row, sort_key, sort_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from kubectl_kpolicy.cluster.cache import ClusterCache
-    from kubectl_kpolicy.filter import Filter
-    from kubectl_kpolicy.output.rows import Listing, Row
 
 
 @record

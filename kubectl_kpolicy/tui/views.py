@@ -16,7 +16,7 @@ from kubectl_kpolicy.cluster.lanes import has_lanes
 from kubectl_kpolicy.cluster.resources import RESOURCES
 from kubectl_kpolicy.output.cells import plain
 
-from .state import Heading, ListState
+from .state import Heading, ListState, Shown
 from .widgets.lanes import LanesPanel
 from .widgets.table import PolicyTable
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.output.rows import Listing
 
     from .settings import Settings
-    from .state import Shown
 
 
 _TALL = 28

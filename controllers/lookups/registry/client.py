@@ -11,7 +11,7 @@ from hashlib import sha256, sha512
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from controllers.kube.clock import SystemClock
+from controllers.kube.clock import Clock, SystemClock
 from controllers.lookups.egress import Gate, Received, Request
 from controllers.lookups.errors import OutsideError, StatusError
 from engine.errors import EngineError
@@ -23,7 +23,6 @@ from .tokens import Tokens
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from controllers.kube.clock import Clock
     from engine.model import Object
 
     from .places import Place

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube.clock import SystemClock
+from controllers.kube.clock import Clock, SystemClock
 from controllers.lookups.errors import OutsideError, StatusError
 from engine.errors import EngineError
-from engine.images import DOCKER_HUB, ImageData
+from engine.images import DOCKER_HUB, ImageData, RegistryDefaults
 from engine.lang import json
 
 from .places import Place, place_of
@@ -17,9 +17,7 @@ from .signatures import Signatures
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from controllers.kube.clock import Clock
     from engine.evaluate import ImageLookup, SignatureLookup
-    from engine.images import RegistryDefaults
     from engine.model import Json, Object
     from engine.model.result import ImageFinding
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controllers.kube import Conflict, KubeError, NotFound
+from controllers.kube import Conflict, Kind, KubeError, NotFound
 from controllers.loops.announcing import announce
 from controllers.store.events import cleaned_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from controllers.kube import Kind
     from controllers.loops.context import LoopContext
     from engine.model import Object
 

@@ -11,7 +11,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube import Conflict, Forbidden, NotFound
+from controllers.kube import Conflict, Forbidden, Kind, NotFound
 from controllers.kube.kinds import CEL_EXCEPTIONS, CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.announcing import announce
@@ -19,7 +19,7 @@ from controllers.loops.counting import counted
 from controllers.runtime.bounded_evaluation import PROCESS
 from controllers.store.events import about_object, cleaned_up
 from engine.cleanup.holds import HoldState, hold_on_run, takes_place
-from engine.cleanup.plan import plan, run_of
+from engine.cleanup.plan import Cleanup, Plan, plan, run_of
 from engine.cleanup.timed import is_deleting, read_timed
 from engine.errors import EngineError
 from engine.evaluate.asking import conclude_later
@@ -32,10 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from datetime import datetime
 
-    from controllers.kube import Kind
     from controllers.kube.store import Change, Store
     from controllers.loops.context import LoopContext
-    from engine.cleanup.plan import Cleanup, Plan
     from engine.model import CleanupPolicy, Object
 
 CLASSIC = (CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES)

@@ -12,7 +12,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-from controllers.kube import Forbidden, KubeError
+from controllers.kube import Client, Clock, Forbidden, Kind, KubeError
 from controllers.kube.kinds import SELF_SUBJECT_ACCESS_REVIEWS
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
@@ -29,7 +29,6 @@ from .deleting import LONGEST_SLEEP, delete
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from controllers.kube import Client, Clock, Kind
     from controllers.kube.store import Change, Store
     from controllers.loops.context import LoopContext
     from engine.model import Object

@@ -9,7 +9,7 @@ was changed since the request found it, whoever did that, may have been what the
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube import Forbidden, KubeError, NotFound
@@ -25,7 +25,6 @@ from engine.lang import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
     from controllers.kube.store import Change, Store
     from controllers.loops.context import LoopContext

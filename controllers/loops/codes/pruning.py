@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import NotFound
+from controllers.kube import Kind, NotFound
 from controllers.kube.kinds import CODE_CLAIMS, CODE_USES, GRANT_POLICIES, GRANTS, ONE_TIME_CODES
 from controllers.store.grants import GRANT_UID
 from engine.errors import EngineError
@@ -23,9 +23,7 @@ from .confirming import FINAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
-    from controllers.kube import Kind
     from controllers.loops.context import LoopContext
     from controllers.store.audit import AuditTrail
     from engine.model import Object

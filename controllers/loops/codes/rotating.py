@@ -6,7 +6,7 @@ Then it is done at once, because uses are forgotten and used codes would be good
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube.kinds import SECRETS
@@ -15,8 +15,6 @@ from engine.errors import EngineError
 from engine.lang import rfc3339
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from controllers.loops.context import LoopContext
     from controllers.store.audit import AuditTrail, Regression
     from engine.model import Object

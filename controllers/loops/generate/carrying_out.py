@@ -24,7 +24,7 @@ from controllers.store.cel_policies import is_of_cel
 from controllers.store.events import made as made_notes
 from engine.errors import EngineError, EvaluationError
 from engine.generate.labels import SOURCE_UID, labelled
-from engine.model import RuleType, Status
+from engine.model import Object, Review, RuleResult, RuleType, Status
 
 from .content import with_texts
 from .downstream import Downstreams, place_of
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from controllers.loops.context import LoopContext
     from engine.evaluate.rules import CompiledRule
-    from engine.model import Object, Review, RuleResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controllers.kube import APPLY, AlreadyExists, Conflict, Forbidden, NotFound
+from controllers.kube import APPLY, AlreadyExists, Conflict, Forbidden, Kind, NotFound
 from controllers.kube.events import reference
 from controllers.loops.rules import synchronizes, uses_apply
 from controllers.store.cel_policies import is_of_cel
@@ -13,19 +13,17 @@ from engine.generate.labels import SOURCE_UID
 from engine.reach import Effect, out_of_reach, target_of
 
 from .content import is_as_wanted, replaced
-from .origin import POLICY_NAMESPACE, is_copy, is_of, made_by, origin_in
+from .origin import POLICY_NAMESPACE, Origin, is_copy, is_of, made_by, origin_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from controllers.kube import Kind
     from controllers.loops.context import LoopContext
     from engine.evaluate.rules import CompiledRule
     from engine.model import Object
 
     from .memory import KindName, Memory
     from .memory import Place as RulePlace
-    from .origin import Origin
 
 FIELD_MANAGER = "kyverno-generate"
 _TRIES = 4

@@ -10,7 +10,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-from controllers.kube import KubeError
+from controllers.kube import Kind, KubeError
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
@@ -28,7 +28,6 @@ from .origin import SELECTOR, TRIGGER_UID, Origin, is_of, origin_in
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from controllers.kube import Kind
     from controllers.kube.store import Change, Store
     from controllers.loops.context import LoopContext
     from engine.evaluate.rules import CompiledRule

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube import AlreadyExists, Conflict, Invalid, KubeError, NotFound
+from controllers.kube import AlreadyExists, Conflict, Invalid, Kind, KubeError, NotFound
 from controllers.kube.kinds import CONFIG_MAPS
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
@@ -42,9 +42,7 @@ from engine.reach import ADMISSION_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from datetime import datetime
 
-    from controllers.kube import Kind
     from controllers.kube.store import Change, Store
     from controllers.loops.context import LoopContext
     from controllers.runtime.cluster_cache import Change as WorldChange

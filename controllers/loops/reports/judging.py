@@ -24,27 +24,23 @@ from controllers.store.events import (
     violation_on_object,
 )
 from controllers.store.policies import match_conditions
-from controllers.store.reports import NOTHING_TO_CHANGE, rows_of, source_of
+from controllers.store.reports import NOTHING_TO_CHANGE, Row, rows_of, source_of
 from engine.errors import EngineError
-from engine.evaluate import PolicySet
+from engine.evaluate import CompiledPolicy, Inputs, PolicySet
 from engine.evaluate.answers import ANSWER_NAMES
 from engine.evaluate.cel.bindings import NAMES, Bindings
 from engine.evaluate.cel.expressions import compile_named, unmet
-from engine.model import RuleType, Status
+from engine.model import Json, Object, Policy, Review, RuleResult, RuleType, Status
 from engine.native import MUTATING
 from engine.record import replace
 
-from .writer import write_rows
+from .writer import InForce, write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from controllers.loops.context import LoopContext
-    from controllers.store.reports import Row
-    from engine.evaluate import CompiledPolicy, Inputs
-    from engine.model import Json, Object, Policy, Review, RuleResult
 
-    from .writer import InForce
 
 _CHECKS = (RuleType.IMAGE_VERIFY, RuleType.VALIDATION)
 _CHANGES = (RuleType.MUTATION,)

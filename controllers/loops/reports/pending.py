@@ -6,12 +6,12 @@ webhook may still refuse it. So rows wait a moment, and go when their object nev
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from controllers.kube import Forbidden, NotFound
 from controllers.kube.workqueue import WorkQueue
-from controllers.store.reports import pair_of
+from controllers.store.reports import Row, pair_of
 from engine.lang import rfc3339
 
 from .pace import Pace
@@ -19,10 +19,8 @@ from .writer import KnownPairs, write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
     from controllers.loops.context import LoopContext
-    from controllers.store.reports import Row
     from engine.model import Object
 
 Place = tuple[str, str, str, str]

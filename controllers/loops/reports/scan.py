@@ -25,7 +25,7 @@ from controllers.store.namespaces import labels_of
 from controllers.store.reports import UNREPORTED_KINDS
 from engine.errors import EngineError
 from engine.evaluate import CompiledPolicy
-from engine.model import RuleType
+from engine.model import Object, RuleType
 from engine.model.kinds import BY_NAME, CEL_GROUP
 
 from .judging import Judges, judge
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from controllers.loops.context import LoopContext
     from controllers.runtime.cluster_cache import Change as WorldChange
     from controllers.runtime.policy_cache import Snapshot
-    from engine.model import Object
 
     _Policies = Mapping[str, CompiledPolicy]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from controllers.kube import Conflict, NotFound
+from controllers.kube import Conflict, Kind, NotFound
 from controllers.kube.client import PAGE
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.native.reported import ReportedNatives
@@ -19,7 +19,6 @@ from engine.errors import EngineError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from controllers.kube import Kind
     from controllers.loops.context import LoopContext
     from controllers.runtime.cluster_cache import Change
     from controllers.runtime.policy_cache import Snapshot

@@ -9,17 +9,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from controllers.kube import AlreadyExists, Conflict, NotFound
-from controllers.store.reports import is_reported, merged, pair_of, report_of, says_the_same
+from controllers.kube import AlreadyExists, Client, Conflict, Kind, NotFound
+from controllers.store.reports import Row, is_reported, merged, pair_of, report_of, says_the_same
 from engine.model.kinds import NATIVE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from controllers.kube import Client, Kind
     from controllers.kube.kinds import ReportKinds
     from controllers.runtime.policy_cache import Snapshot
-    from controllers.store.reports import Row
     from engine.evaluate import CompiledPolicy
     from engine.model import Object
 

@@ -25,7 +25,7 @@ from controllers.store.events import (
     changed,
 )
 from engine.errors import EvaluationError
-from engine.model import RuleType, Status
+from engine.model import Object, Review, RuleResult, RuleType, Status, Target
 from engine.reach import Effect, out_of_reach, target_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from controllers.loops.context import LoopContext
     from engine.evaluate.rules import CompiledRule
-    from engine.model import Object, Review, RuleResult, Target
 
 _ROUNDS = 10
 

@@ -12,10 +12,10 @@ from controllers.loops.generate.origin import origin_of
 from controllers.loops.rules import needs_no_trigger, synchronizes
 from controllers.store.cel_policies import is_of_cel
 from controllers.store.reports import UNREPORTED_KINDS, rows_of
-from controllers.store.update_requests import reference, review_of_update
+from controllers.store.update_requests import RuleWork, UpdateRequest, reference, review_of_update
 from engine.errors import EngineError
 from engine.lang import rfc3339
-from engine.model import NOBODY, RuleResult, RuleType, Status
+from engine.model import NOBODY, Json, Object, Review, RuleResult, RuleType, Status
 from engine.record import replace as replaced
 from engine.requester import asks_of_expressions, asks_of_request
 
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
     from controllers.loops.context import LoopContext
     from controllers.loops.reports.pending import PendingReports
-    from controllers.store.update_requests import RuleWork, UpdateRequest
     from engine.evaluate.rules import CompiledRule
-    from engine.model import Json, Object, Review
 
 
 _JUST_MADE = timedelta(seconds=60)

@@ -5,17 +5,14 @@ Apart from the classic kinds because the engine's tables of them are loaded only
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from engine.model.kinds import CEL_KINDS, loaded
+from engine.model.kinds import CEL_KINDS, PolicyKind, loaded
 from engine.parse.schema import Flag, Free, ListOf, MapOf, Shape, Text, Whole
 from engine.parse.schema.celkinds import CEL_SPECS, KYVERNO
 
 from .kinds import Column, CustomKind
 from .others import CONDITION
-
-if TYPE_CHECKING:
-    from engine.model.kinds import PolicyKind
 
 _TEXT, _FREE, _FLAG, _WHOLE = Text(), Free(), Flag(), Whole()
 STATUS = Shape(

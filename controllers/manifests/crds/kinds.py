@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from engine.parse.schema import SPECS
+from engine.parse.schema import SPECS, Node, Shape
 
 from . import others
 from .words import WORDS
@@ -17,7 +17,6 @@ from .words import WORDS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from engine.parse.schema import Node, Shape
 
 KYVERNO = "kyverno.io"
 REPORTS = "wgpolicyk8s.io"

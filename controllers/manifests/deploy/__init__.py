@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Final
 from controllers.kube.accounts import ACCOUNTS, Job
 from controllers.manifests import alerts
 from controllers.manifests import dashboard as panels
-from controllers.manifests.choice import DEFAULT, NAMESPACE
+from controllers.manifests.choice import DEFAULT, NAMESPACE, Choice
 from engine import vocabulary
 
 if TYPE_CHECKING:
-    from controllers.manifests.choice import Choice
     from engine.model import Object
 
 PINNED: Final = re.compile(r"[^@\s]+@sha256:[0-9a-f]{64}")

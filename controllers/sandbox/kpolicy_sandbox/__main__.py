@@ -8,13 +8,9 @@ import logging
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from .expressions import named
+from .expressions import Expressions, named
 from .server import Busy, Sandbox
-
-if TYPE_CHECKING:
-    from .expressions import Expressions
 
 
 def main(words: list[str] | None = None) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .call import Call, User, service_account
 from .clock import Clock
-from .kinds import Registry
+from .kinds import Registry, Resource
 from .privacy import DATABASE
 from .store import Store
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from .admission.chain import Chain
     from .expressions import Expressions
-    from .kinds import Resource
 
 ADMIN = User("kubernetes-admin", ("system:masters", "system:authenticated"))
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"

@@ -9,29 +9,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import NO_ANSWER, answered, errored
-from engine.model import Status
+from engine.evaluate.answers import NO_ANSWER, Answers, answered, errored
+from engine.model import Block, Json, Policy, Review, Status
 from engine.record import record, replace
 
 from .bindings import NAMES, Bindings
 from .checks import compile_checks
-from .constraints import all_of, compile_constraints
-from .expressions import compile_named, compile_variables, unmet
+from .constraints import Constraints, all_of, compile_constraints
+from .expressions import Named, compile_named, compile_variables, unmet
 from .params import params_of
 from .policy_rule import cel_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from engine.evaluate.answers import Answers
     from engine.evaluate.rules import CompiledRule
     from engine.evaluate.state import State
     from engine.lang.cel import Program
-    from engine.model import Block, Json, Policy, Review
     from engine.model.policy import Binding
-
-    from .constraints import Constraints
-    from .expressions import Named
 
     Ask = Callable[[Bindings], Answers]
 

@@ -10,14 +10,13 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.evaluate.lookups import ApiCallLookup, GlobalLookup, ImageLookup, ServiceLookup
+from engine.evaluate.lookups import ApiCallLookup, GlobalLookup, ImageLookup, Lookup, ServiceLookup
 from engine.lang.cel import CelError, lookups
 from engine.lang.cel.functions import imagenames
 from engine.model.resources import resource_of
 
 if TYPE_CHECKING:
     from engine.evaluate.inputs import Inputs
-    from engine.evaluate.lookups import Lookup
     from engine.model import Review
 
 

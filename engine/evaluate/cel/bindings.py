@@ -12,7 +12,7 @@ from weakref import ref
 
 from engine.errors import EvaluationError
 from engine.evaluate.lookups import ObjectLookup
-from engine.lang.cel import DEFAULT_BUDGET, CelEnv, CelError
+from engine.lang.cel import DEFAULT_BUDGET, CelEnv, CelError, Program
 from engine.lang.cel.functions.authorizing import Authorizer
 
 from .asking import answered
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from engine.evaluate.inputs import Inputs
     from engine.evaluate.state import Trace
-    from engine.lang.cel import Program
     from engine.model import Json, Review
 
 NAMES = frozenset(

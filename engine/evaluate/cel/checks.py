@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import RuleAnswer
-from engine.model import Outcome, Status
+from engine.evaluate.answers import Answers, RuleAnswer
+from engine.model import Block, Outcome, Status
 from engine.record import record
 
 from .expressions import (
@@ -22,9 +22,6 @@ from .expressions import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
-
-    from engine.evaluate.answers import Answers
-    from engine.model import Block
 
     from .bindings import Bindings
     from .expressions import Named, Validation

@@ -10,29 +10,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import RuleAnswer, answered
-from engine.model import Outcome, Status, review_of
+from engine.evaluate.answers import Answers, RuleAnswer, answered
+from engine.model import Block, Outcome, Policy, Review, Status, review_of
 from engine.model.result import ResourceEffect
 from engine.record import record
 
 from .bindings import NAMES, Bindings
 from .constraints import Constraints, compile_constraints
-from .exceptions import naming
-from .expressions import compile_named, compile_variables, unmet
+from .exceptions import CompiledCelException, naming
+from .expressions import Named, compile_named, compile_variables, unmet
 from .policy_rule import cel_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from engine.evaluate.answers import Answers
     from engine.evaluate.inputs import Inputs
     from engine.evaluate.rules import CompiledRule
     from engine.evaluate.state import State, Trace
     from engine.lang.cel import Program
-    from engine.model import Block, Policy, Review
 
-    from .exceptions import CompiledCelException
-    from .expressions import Named
 
 _NAMES = NAMES | {"exceptions"}
 _UNBOUND = frozenset({"oldObject", "request", "exceptions"})

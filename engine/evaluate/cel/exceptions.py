@@ -9,25 +9,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import RuleAnswer
+from engine.evaluate.answers import Answers, RuleAnswer
 from engine.exceptions import NEVER_VALID, expires_at
 from engine.lang import rfc3339
-from engine.model import Outcome, Status
+from engine.model import Outcome, Policy, Status
 from engine.record import record
 
-from .bindings import NAMES
-from .expressions import compile_named, unmet
+from .bindings import NAMES, Bindings
+from .expressions import Named, compile_named, unmet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from engine.evaluate.answers import Answers
-    from engine.model import Policy
     from engine.model.policy import CelException
-
-    from .bindings import Bindings
-    from .expressions import Named
 
 
 _PRIORITY: Final = "polex.kyverno.io/priority"

@@ -12,29 +12,26 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import NO_ANSWER, RuleAnswer
+from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer
 from engine.evaluate.lookups import ListLookup, ObjectLookup
 from engine.lang.cel.functions.encodings import plain
 from engine.lang.gotext import compact_json
-from engine.model import Outcome, Review, Status, Target
+from engine.model import Block, Object, Outcome, Policy, Review, Status, Target
 from engine.model.resources import resource_of
 from engine.reach import Effect
 from engine.record import record, replace
 
 from .bindings import Bindings, request_of
 from .constraints import ANY, Constraints, compile_constraints
-from .expressions import compile_expression, compile_named, unmet
+from .expressions import Named, compile_expression, compile_named, unmet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from engine.evaluate.answers import Answers
     from engine.evaluate.state import State
     from engine.lang.cel import Program
-    from engine.model import Block, Object, Policy
 
     from .exceptions import CompiledCelException
-    from .expressions import Named
     from .mutating_policies import Compiled
 
 _SHOWN = ("CREATE", "UPDATE")

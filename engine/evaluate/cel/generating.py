@@ -10,19 +10,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import EvaluationError, PolicyError
-from engine.evaluate.answers import NO_ANSWER, RuleAnswer, answered
+from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer, answered
 from engine.generate.objects import listed, placed_as
-from engine.lang.cel import lookups
+from engine.lang.cel import Program, lookups
 from engine.lang.cel.ast import Call, Ident, walk
 from engine.lang.cel.errors import no_overload
 from engine.lang.cel.functions.encodings import plain
-from engine.model import Outcome, Rule, RuleType, Status
+from engine.model import Block, Object, Outcome, Policy, Rule, RuleType, Status
 from engine.model.resources import is_cluster_scoped
 from engine.record import record, replace
 
 from .bindings import NAMES, Bindings
 from .constraints import compile_constraints
-from .exceptions import covering, excepted, naming
+from .exceptions import CompiledCelException, covering, excepted, naming
 from .expressions import annotations_of, compile_expression, compile_named, compile_variables, unmet
 from .policy_rule import cel_rule
 from .templates import compile_template
@@ -30,13 +30,9 @@ from .templates import compile_template
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from engine.evaluate.answers import Answers
     from engine.evaluate.rules import CompiledRule
     from engine.evaluate.state import State
-    from engine.lang.cel import Program
-    from engine.model import Block, Object, Policy
 
-    from .exceptions import CompiledCelException
     from .expressions import Named
 
     Item = Callable[["Generation"], None]

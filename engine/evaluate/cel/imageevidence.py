@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import EvaluationError
 from engine.evaluate.images import fingerprint
-from engine.evaluate.lookups import ImageLookup, SignatureLookup
+from engine.evaluate.lookups import Answer, ImageLookup, SignatureLookup
 from engine.images import ImageData
-from engine.lang.cel import CelError, lookups
+from engine.lang.cel import CelError, Program, lookups
 from engine.model.result import ImageFinding
 from engine.record import record, replace
 
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from engine.evaluate.inputs import Inputs
-    from engine.evaluate.lookups import Answer
     from engine.evaluate.state import Trace
-    from engine.lang.cel import Program
     from engine.model import Block, Json, Review
 
     from .imageattestors import Attestation, Cosign, ImageAttestor, Notary

@@ -8,24 +8,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EvaluationError, PolicyError
-from engine.evaluate.answers import NO_ANSWER, RuleAnswer
+from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer
 from engine.images.extract import CONTAINER_LISTS, POD_SPECS
 from engine.lang import wildcard
 from engine.lang.cel import CelError
 from engine.lang.cel.functions.imagenames import parse
-from engine.model import Outcome, Status
+from engine.model import Block, Json, Object, Outcome, Status
 from engine.mutate.handler import apply_json6902
 from engine.record import record
 
-from .expressions import compile_expression, compile_named
+from .expressions import Named, compile_expression, compile_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from engine.evaluate.answers import Answers
-    from engine.model import Block, Json, Object
-
-    from .expressions import Named
     from .imageevidence import ImageBindings
 
     Fits = Callable[[str, ImageBindings], bool]

@@ -10,40 +10,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import NO_ANSWER, RuleAnswer, answered
+from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer, answered
 from engine.lang import wildcard
 from engine.lang.cel.functions.imagenames import parse
-from engine.model import Outcome, RuleType, Status
+from engine.model import Block, Outcome, Policy, RuleType, Status
 from engine.model.result import PINNING, ResourceEffect
 from engine.record import record, replace
 
 from .autogen import variants
 from .bindings import NAMES
-from .checks import checked, compile_checks
-from .constraints import compile_payload_constraints
-from .exceptions import naming
-from .expressions import compile_named, compile_variables, unmet
-from .imageattestors import compile_attestations, compile_attestors
-from .imageevidence import ImageBindings, access_of
-from .imageselection import compile_selection, pinned
+from .checks import Checks, checked, compile_checks
+from .constraints import Constraints, compile_payload_constraints
+from .exceptions import CompiledCelException, naming
+from .expressions import Named, compile_named, compile_variables, unmet
+from .imageattestors import Attestation, ImageAttestor, compile_attestations, compile_attestors
+from .imageevidence import Access, ImageBindings, access_of
+from .imageselection import ImageSelection, compile_selection, pinned
 from .policy_rule import cel_rule, specs_of, with_variants
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from engine.evaluate.answers import Answers
     from engine.evaluate.rules import CompiledRule
     from engine.evaluate.state import State
     from engine.lang.cel import Program
-    from engine.model import Block, Policy
 
-    from .checks import Checks
-    from .constraints import Constraints
-    from .exceptions import CompiledCelException
-    from .expressions import Named
-    from .imageattestors import Attestation, ImageAttestor
-    from .imageevidence import Access
-    from .imageselection import ImageSelection
 
 _READ = frozenset({"images", "attestors", "attestations"})
 _NAMES = (NAMES | _READ) - {"authorizer", "params"}

@@ -5,29 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import NO_ANSWER, RuleAnswer, errored
-from engine.model import Outcome, RuleType, Status
+from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer, errored
+from engine.model import Json, Object, Outcome, Policy, RuleType, Status
 from engine.mutate.handler import mutated_message
 from engine.record import replace
 
-from .admission import constraints_of, found_params, prepare, said_by
-from .bindings import NAMES
+from .admission import Prepared, constraints_of, found_params, prepare, said_by
+from .bindings import NAMES, Bindings
 from .expressions import errored as located
-from .mutations import compile_mutations
+from .mutations import Mutation, compile_mutations
 from .policy_rule import cel_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from engine.evaluate.answers import Answers
     from engine.evaluate.rules import CompiledRule
     from engine.evaluate.state import State
-    from engine.model import Json, Object, Policy
     from engine.model.policy import Binding
-
-    from .admission import Prepared
-    from .bindings import Bindings
-    from .mutations import Mutation
 
 
 def compile_mutating(policy: Policy, bindings: Sequence[Binding]) -> Iterable[CompiledRule]:

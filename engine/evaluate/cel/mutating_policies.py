@@ -10,35 +10,28 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import NO_ANSWER, RuleAnswer, answered
-from engine.evaluate.rules import NOTHING
-from engine.model import Outcome, Rule, RuleType, Status
+from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer, answered
+from engine.evaluate.rules import NOTHING, CompiledRule
+from engine.model import Block, Object, Outcome, Policy, Rule, RuleType, Status
 from engine.model.result import VERBS, Power, ResourceEffect
 from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
 from engine.record import record
 
 from .autogen import variants
 from .bindings import NAMES, Bindings
-from .constraints import any_of, compile_constraints
-from .exceptions import covering, excepted, naming
-from .expressions import annotations_of, compile_named, compile_variables, unmet
+from .constraints import Constraints, any_of, compile_constraints
+from .exceptions import CompiledCelException, covering, excepted, naming
+from .expressions import Named, annotations_of, compile_named, compile_variables, unmet
 from .labelling import is_about_metadata, may_label
-from .mutations import compile_mutations, mutated
+from .mutations import Mutation, compile_mutations, mutated
 from .policy_rule import cel_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from engine.evaluate.answers import Answers
-    from engine.evaluate.rules import CompiledRule
     from engine.evaluate.state import Asked
     from engine.lang.cel import Program
-    from engine.model import Block, Object, Policy
 
-    from .constraints import Constraints
-    from .exceptions import CompiledCelException
-    from .expressions import Named
-    from .mutations import Mutation
 
 POLICY_NAMES = (NAMES - {"params", "authorizer"}) | {"exceptions"}
 """What the expressions of these policies read."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
-from engine.evaluate.lookups import ListLookup, ObjectLookup
+from engine.evaluate.lookups import Answer, ListLookup, ObjectLookup
 from engine.lang.gotext import compact_json
 
 if TYPE_CHECKING:
     from engine.evaluate.inputs import Inputs
-    from engine.evaluate.lookups import Answer
     from engine.model import Block, Json, Review
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from engine.evaluate.rules import CompiledRule, finished
 from engine.evaluate.state import Asked
-from engine.model import Rule, RuleType
+from engine.model import Block, Policy, Review, Rule, RuleResult, RuleType
 
 from .autogen import variants
 from .constraints import Constraints, any_of, compile_constraints
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from engine.evaluate.inputs import Inputs
     from engine.evaluate.quick import Quick
     from engine.evaluate.rules import Handler
-    from engine.model import Block, Policy, Review, RuleResult
 
     Answering = Callable[[Asked], Answers]
 

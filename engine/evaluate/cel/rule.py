@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError
 from engine.evaluate.answers import Answers, answered, errored
-from engine.model import Status
+from engine.model import Block, Json, Rule, Status
 
 from .bindings import NAMES, Bindings
 from .checks import compile_checks
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from engine.evaluate.state import State
-    from engine.model import Block, Json, Rule
 
     Handler = Callable[[State], Answers]
     Check = Callable[[Bindings], Answers]

@@ -8,29 +8,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import RuleAnswer, answered
-from engine.model import Outcome, Status
+from engine.evaluate.answers import Answers, RuleAnswer, answered
+from engine.model import Block, Outcome, Policy, Status
 from engine.record import record
 
 from .bindings import NAMES, Bindings
 from .checks import Checks, checked, compile_checks
-from .constraints import compile_payload_constraints
-from .exceptions import covering, excepted, naming
-from .expressions import compile_named, compile_variables, unmet
+from .constraints import Constraints, compile_payload_constraints
+from .exceptions import CompiledCelException, covering, excepted, naming
+from .expressions import Named, compile_named, compile_variables, unmet
 from .policy_rule import cel_rule, specs_of, with_variants
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from engine.evaluate.answers import Answers
     from engine.evaluate.rules import CompiledRule
     from engine.evaluate.state import Asked
     from engine.lang.cel import Program
-    from engine.model import Block, Policy
 
-    from .constraints import Constraints
-    from .exceptions import CompiledCelException
-    from .expressions import Named
     from .verdicts import Verdicts
 
 _NAMES = NAMES | {"exceptions"}

@@ -9,21 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import NO_ANSWER, answered
+from engine.evaluate.answers import NO_ANSWER, Answers, answered
 from engine.lang.cel.functions.responses import Verdict
-from engine.model import Status
+from engine.model import Block, Status
 from engine.record import record
 
-from .expressions import compile_validations
+from .expressions import Validation, compile_validations
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from engine.evaluate.answers import Answers
-    from engine.model import Block
-
     from .bindings import Bindings
-    from .expressions import Validation
 
 
 @record

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from .compiler import Compiler
-from .env import CelEnv
+from .env import CelEnv, Closure
 from .errors import CelError, CelSyntaxError
 from .functions import NAMES, table
 from .parser import parse
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from .ast import Node
-    from .env import Closure
 
 ALL_LIBRARIES: Final = frozenset(NAMES)
 _FOREIGN: Final = (

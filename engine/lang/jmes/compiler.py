@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.errors import EvaluationError
 
 from .calls import compile_call
-from .errors import ExpressionError
+from .errors import Env, ExpressionError
 from .functions import table
 from .logic import all_true, compile_comparison, either_of, first_true, negated, piped
 from .paths import (
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from engine.model import Json
 
-    from .errors import Env
     from .parser import Tree
     from .values import Run
 

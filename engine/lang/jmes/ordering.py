@@ -8,7 +8,7 @@ from engine.errors import EvaluationError, LimitError
 from engine.lang.work import charge
 
 from .signature import Table
-from .values import ItemList, Missing, as_float, is_number, number, spend
+from .values import ExpRef, ItemList, Missing, as_float, is_number, number, spend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from engine.model import Json
 
     from .errors import Env
-    from .values import ExpRef
 
 table = Table()
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Final
 from engine.lang import gotext
 from engine.lang.goquote import quote
 
-from .parser import parse
+from .parser import Tree, parse
 
 if TYPE_CHECKING:
     from engine.model import Json
 
-    from .parser import Tree
 
 _NAMES: Final = {
     "and_expression": "ASTAndExpression",

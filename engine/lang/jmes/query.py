@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.errors import EvaluationError, LimitError
 
 from .compiler import Compiler, fresh
-from .errors import ExpressionError, UnknownKeyError
+from .errors import Env, ExpressionError, UnknownKeyError
 from .values import ExpRef, Missing, spend_size
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from engine.model import Json
 
-    from .errors import Env
     from .parser import Tree
 
 _CACHED_LENGTH: Final = 2_000

@@ -8,14 +8,13 @@ from engine.errors import EvaluationError, LimitError
 from engine.lang import jmes
 from engine.lang.gotext import compact_json
 
-from .splicing import splice
+from .splicing import Insert, splice
 
 if TYPE_CHECKING:
     from engine.model.json import Json
 
     from .braces import Items
     from .scope import Scope
-    from .splicing import Insert
 
 MAX_TEXT = 2 * 1024 * 1024
 """Characters a rendered text may have (Kyverno's default limit of a whole context, row A-57)."""

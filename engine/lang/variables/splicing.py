@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
 from engine.lang.gotext import compact_json
 from engine.lang.jmes.gojson import GoJsonError, decode
 
-from .braces import Braces
+from .braces import Braces, Item, Items
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from engine.model.json import Json
 
-    from .braces import Item, Items
 
 Insert = Callable[["Json"], str]
 Piece = tuple[str, "Braces | None", "Insert | None"]

@@ -12,7 +12,7 @@ from base64 import b64decode
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from engine.errors import DocumentError, Location
 
@@ -20,8 +20,6 @@ from .scalars import Scalar, key_text, resolve_plain, through_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from yaml.nodes import Node
 
     from engine.lang.work import Limits
 

@@ -22,7 +22,7 @@ from yaml.events import (
     SequenceEndEvent,
     SequenceStartEvent,
 )
-from yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.parser import Parser
 from yaml.reader import Reader, ReaderError
 from yaml.scanner import Scanner
@@ -32,8 +32,6 @@ from engine.lang.json import too_deep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from yaml.nodes import Node
 
     from engine.lang.work import Limits
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from engine.errors import DocumentError
 from engine.lang.work import LIMITS
@@ -17,8 +17,6 @@ from .compose import roots
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from yaml.nodes import Node
 
 
 class Document:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
+from kubectl_kpolicy.actions.registry import Action
 from kubectl_kpolicy.actions.registry import Danger as Level
 from kubectl_kpolicy.grants import form as forms
 from kubectl_kpolicy.output.time_format import length_of
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from textual.widget import AwaitMount
 
     from kubectl_kpolicy.actions.executor import Outcome
-    from kubectl_kpolicy.actions.registry import Action
     from kubectl_kpolicy.grants.form import Draft
     from kubectl_kpolicy.output.rows import Row
     from kubectl_kpolicy.tui.app import Console

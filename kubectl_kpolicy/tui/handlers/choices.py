@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from kubectl_kpolicy.cluster.details import sections
+from kubectl_kpolicy.cluster.details import Section, sections
 from kubectl_kpolicy.filter import compile_filter, parts_of
 from kubectl_kpolicy.output.cells import plain
-from kubectl_kpolicy.output.rows import SEVERITIES, Shape
+from kubectl_kpolicy.output.rows import SEVERITIES, Column, Row, Shape
 from kubectl_kpolicy.session.config import save_view
 from kubectl_kpolicy.session.kept import save_columns
 from kubectl_kpolicy.tui.modals.picker import Choice, Columns, Picker
@@ -24,8 +24,6 @@ from .navigation import set_namespace
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kubectl_kpolicy.cluster.details import Section
-    from kubectl_kpolicy.output.rows import Column, Row
     from kubectl_kpolicy.tui.app import Console
     from kubectl_kpolicy.tui.views import ListView
 

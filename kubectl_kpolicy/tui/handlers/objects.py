@@ -8,7 +8,7 @@ from rich.text import Text
 
 from engine.errors import EngineError
 from kubectl_kpolicy.cluster import violations
-from kubectl_kpolicy.cluster.marking import marked, objections, shown_object, trees
+from kubectl_kpolicy.cluster.marking import Objection, marked, objections, shown_object, trees
 from kubectl_kpolicy.cluster.subject import object_named, place_in_rows
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.tui.modals.texts import TextWindow
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from engine.model import Object
-    from kubectl_kpolicy.cluster.marking import Objection
     from kubectl_kpolicy.output.rows import Row
     from kubectl_kpolicy.tui.app import Console
 

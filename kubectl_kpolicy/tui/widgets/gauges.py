@@ -12,8 +12,8 @@ from rich.segment import Segment
 from textual.message import Message
 
 from engine.record import record
-from kubectl_kpolicy.cluster.charts import before
-from kubectl_kpolicy.cluster.knowledge import Sight
+from kubectl_kpolicy.cluster.charts import Framework, HeatMap, Sample, before
+from kubectl_kpolicy.cluster.knowledge import Knowledge, Sight
 from kubectl_kpolicy.output import time_format
 from kubectl_kpolicy.output.cells import drained, mark_of, plain
 from kubectl_kpolicy.output.rows import SEVERITIES
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from textual import events
 
-    from kubectl_kpolicy.cluster.charts import Framework, HeatMap, Sample
-    from kubectl_kpolicy.cluster.knowledge import Knowledge
     from kubectl_kpolicy.cluster.pulse import Gauge
 
 _BARS = "▁▂▃▄▅▆▇█"

@@ -13,10 +13,10 @@ from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from textual.message import Message
 
-from kubectl_kpolicy.cluster.lanes import Window, lanes, window
+from kubectl_kpolicy.cluster.lanes import Lane, Window, lanes, window
 from kubectl_kpolicy.output import time_format
 from kubectl_kpolicy.output.cells import cell_role, mark_of, plain
-from kubectl_kpolicy.output.rows import Column, Shape
+from kubectl_kpolicy.output.rows import Column, Row, Shape
 
 from .painted import Painted
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from textual import events
 
     from kubectl_kpolicy.cluster.cache import ClusterCache
-    from kubectl_kpolicy.cluster.lanes import Lane
-    from kubectl_kpolicy.output.rows import Row
 
 TICKS = {
     "request": ("◇", "?", "asked"),

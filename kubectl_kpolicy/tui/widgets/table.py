@@ -17,8 +17,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kubectl_kpolicy.output.cells import cell_role, cell_text, drained, plain, share_left
-from kubectl_kpolicy.output.rows import Shape
-from kubectl_kpolicy.tui.state import Heading
+from kubectl_kpolicy.output.rows import Column, Row, Shape
+from kubectl_kpolicy.tui.state import Heading, ListState
 
 from .flashes import SIGN, Flashes
 from .widths import GAP, LONGEST, columns_for, shared
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from textual import events
 
-    from kubectl_kpolicy.output.rows import Column, Row
-    from kubectl_kpolicy.tui.state import ListState
 
 _SAMPLE = 200
 _ROOMY = 84

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubectl_kpolicy.output.rows import Shape
+from kubectl_kpolicy.output.rows import Column, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    from kubectl_kpolicy.output.rows import Column
 
     Natural = Callable[[Column], int]
     Widths = list[tuple[Column, int]]

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kpolicy_sandbox.call import User
+from kpolicy_sandbox.call import Call, User
 from kpolicy_sandbox.errors import bad_request
 
 from .identity import bearer
 from .rbac import MASTERS, Question, decide, rules_for
-
-if TYPE_CHECKING:
-    from kpolicy_sandbox.call import Call
 
 Object = dict[str, Any]
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kpolicy_sandbox.errors import internal
-from kpolicy_sandbox.expressions import needed
+from kpolicy_sandbox.expressions import Expressions, needed
 
-from .webhook_client import review_of
+from .webhook_client import Subject, review_of
 
 if TYPE_CHECKING:
     from kpolicy_sandbox.call import Call
-    from kpolicy_sandbox.expressions import Expressions
 
     from .rules import Match
-    from .webhook_client import Subject
 
 
 def hold(call: Call, found: Match, subject: Subject) -> bool:

@@ -11,20 +11,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kpolicy_sandbox.errors import ApiError, forbidden
-from kpolicy_sandbox.expressions import PolicyInput, needed
+from kpolicy_sandbox.expressions import PolicyInput, Verdict, needed
 from kpolicy_sandbox.objects.versions import presented
 
 from .facts import StoredFacts
 from .rules import match
-from .webhook_client import review_of
+from .webhook_client import Subject, review_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kpolicy_sandbox.call import Call
-    from kpolicy_sandbox.expressions import Verdict
 
-    from .webhook_client import Subject
 
 Object = dict[str, Any]
 GROUP = "admissionregistration.k8s.io"

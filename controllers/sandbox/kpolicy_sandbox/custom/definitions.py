@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from kpolicy_sandbox.errors import bad_request
+from kpolicy_sandbox.errors import Cause, bad_request
 from kpolicy_sandbox.kinds import Registry, Resource
 from kpolicy_sandbox.schema.unknown import prune
 
@@ -15,7 +15,6 @@ from .rules import passed_over, rule_causes
 
 if TYPE_CHECKING:
     from kpolicy_sandbox.call import Call
-    from kpolicy_sandbox.errors import Cause
 
 Object = dict[str, Any]
 STORAGE = "apiextensions.k8s.io/customresourcedefinitions"

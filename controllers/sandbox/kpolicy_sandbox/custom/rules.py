@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kpolicy_sandbox.errors import invalid_field
+from kpolicy_sandbox.errors import Cause, invalid_field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kpolicy_sandbox.errors import Cause
     from kpolicy_sandbox.expressions import Expressions
 
 _PASSED_OVER = "rules of the schema (x-kubernetes-validations) are not evaluated: the sandbox was started without `--expressions`"

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kpolicy_sandbox.kinds import VERBS
-
-if TYPE_CHECKING:
-    from kpolicy_sandbox.kinds import Registry, Resource
+from kpolicy_sandbox.kinds import VERBS, Registry, Resource
 
 Object = dict[str, Any]
 _VERBS_BELOW = {

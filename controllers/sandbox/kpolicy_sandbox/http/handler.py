@@ -10,7 +10,7 @@ from aiohttp import web
 
 from kpolicy_sandbox.access.identity import authenticate
 from kpolicy_sandbox.access.rbac import Question, demand
-from kpolicy_sandbox.call import Call
+from kpolicy_sandbox.call import Call, User
 from kpolicy_sandbox.errors import (
     ApiError,
     bad_request,
@@ -27,7 +27,6 @@ from .resources import Body, act
 from .subresources import act_below
 
 if TYPE_CHECKING:
-    from kpolicy_sandbox.call import User
     from kpolicy_sandbox.cluster import Cluster
 
 _LOG = logging.getLogger(__name__)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kpolicy_sandbox.access import tokens
-from kpolicy_sandbox.call import service_account
+from kpolicy_sandbox.call import Call, service_account
 from kpolicy_sandbox.errors import (
     ApiError,
     bad_request,
@@ -21,9 +21,6 @@ from kpolicy_sandbox.objects.patches import JSON_PATCH, json_patch, merge_patch
 from kpolicy_sandbox.schema.unknown import prune
 
 from .resources import Body, act, patch, whole
-
-if TYPE_CHECKING:
-    from kpolicy_sandbox.call import Call
 
 Object = dict[str, Any]
 _CANNOT = {

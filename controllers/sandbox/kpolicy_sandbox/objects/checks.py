@@ -17,14 +17,13 @@ from kpolicy_sandbox.errors import (
     required_field,
     unsupported_field,
 )
-from kpolicy_sandbox.expressions import needed
+from kpolicy_sandbox.expressions import Expressions, needed
 
 from .selectors import matches_selector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kpolicy_sandbox.expressions import Expressions
     from kpolicy_sandbox.kinds import Resource
 
 Object = dict[str, Any]

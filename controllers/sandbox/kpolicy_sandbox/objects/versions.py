@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kpolicy_sandbox.kinds import EVENTS
+from kpolicy_sandbox.kinds import EVENTS, Resource
 
 from .events import to_core, to_new
-
-if TYPE_CHECKING:
-    from kpolicy_sandbox.kinds import Resource
 
 Object = dict[str, Any]
 

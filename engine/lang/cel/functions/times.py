@@ -6,7 +6,7 @@ Zone data is the only thing here that Python reads from the machine; it is loade
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +18,6 @@ from .registry import Library
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import tzinfo
 
 LIBRARY: Final = Library("standard", cost=30)
 _FIXED: Final = re.compile(r"([+-]?)([0-9]{2}):([0-9]{2})", re.ASCII)
