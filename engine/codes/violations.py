@@ -10,7 +10,8 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.lang.gotext import compact_json
+from engine.errors import LimitError
+from engine.lang.gotext import check_depth, compact_json
 
 from .binding import fingerprint
 
@@ -38,14 +39,15 @@ def body_digest(obj: Object) -> str:
     """Return a digest of everything but metadata and status.
 
     The API server gives every Pod a volume for its token with a random name; it is counted by what it holds, not by its name.
+    Raises LimitError for an object that is nested too deeply.
     """
     body = {key: value for key, value in obj.items() if key not in _NOT_BODY}
-    text = compact_json(_even(body))
+    text = compact_json(_even(body, 0))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def violation_of(obj: Object, misses: Iterable[tuple[str, str]]) -> str:
-    """Return the fingerprint of what is wrong with an object, from (rule, path) of each miss."""
+    """Return the fingerprint of what is wrong with an object, from (rule, path) of each miss; raises LimitError as `body_digest`."""
     listed: list[tuple[str, str, Json]] = [("", "body", body_digest(obj))]
     metadata = _part(obj, "metadata")
     shown = {
@@ -62,14 +64,17 @@ def violation_of(obj: Object, misses: Iterable[tuple[str, str]]) -> str:
     return fingerprint(listed, ())
 
 
-def _even(value: Any) -> Any:
+def _even(value: Any, depth: int) -> Any:
     """Return a value in which names of token volumes are all the same."""
-    if isinstance(value, dict):
-        name = value.get("name")
-        named = isinstance(name, str) and name.startswith(_TOKEN)
-        found = {key: _even(item) for key, item in value.items()}
-        return {**found, "name": _TOKEN} if named else found
-    return [_even(item) for item in value] if isinstance(value, list) else value
+    if not isinstance(value, dict | list):
+        return value
+    check_depth(depth)
+    if isinstance(value, list):
+        return [_even(item, depth + 1) for item in value]
+    name = value.get("name")
+    named = isinstance(name, str) and name.startswith(_TOKEN)
+    found = {key: _even(item, depth + 1) for key, item in value.items()}
+    return {**found, "name": _TOKEN} if named else found
 
 
 def _at(obj: Object, path: str) -> Any:
@@ -103,12 +108,18 @@ _WHOLE: Final = re.compile(
 
 
 def is_left_as_it_was(before: Object, after: Object, forgiven: Forgiven, rule: Rule | None) -> bool:
-    """Tell whether an update keeps what is wrong with an object; an unknown rule may look at everything."""
+    """Tell whether an update keeps what is wrong with an object; an unknown rule may look at everything.
+
+    What is nested too deeply to be compared is not known to be the same.
+    """
     parts = {} if rule is None else {k: v for k, v in rule.raw.items() if k not in _UNRELATED}
     texts = None if rule is None else tuple(_texts(parts))
     unread = {word for word in ("label", "annotation", "replicas") if not _reads(texts, word)}
-    old = _violation(before, forgiven.before, unread)
-    return old == _violation(after, forgiven.now, unread)
+    try:
+        old = _violation(before, forgiven.before, unread)
+        return old == _violation(after, forgiven.now, unread)
+    except LimitError:
+        return False
 
 
 def _texts(part: Any) -> Iterator[tuple[str, bool]]:

@@ -47,11 +47,11 @@ def _plain(value: Json, depth: int) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
-        _check(depth)
+        check_depth(depth)
         entries = (f"{key}:{_plain(value[key], depth + 1)}" for key in sorted(value))
         return f"map[{' '.join(entries)}]"
     if isinstance(value, list | tuple):
-        _check(depth)
+        check_depth(depth)
         return f"[{' '.join([_plain(item, depth + 1) for item in value])}]"
     return "<nil>" if value is None else _scalar(value, general)
 
@@ -68,11 +68,11 @@ def _json(value: Json, depth: int) -> str:
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, dict):
-        _check(depth)
+        check_depth(depth)
         entries = (f"{quoted(key)}:{_json(value[key], depth + 1)}" for key in sorted(value))
         return f"{{{','.join(entries)}}}"
     if isinstance(value, list | tuple):
-        _check(depth)
+        check_depth(depth)
         return f"[{','.join([_json(item, depth + 1) for item in value])}]"
     return "null" if value is None else _scalar(value, json_number)
 
@@ -206,6 +206,7 @@ def _special(value: float) -> str:
     return "+Inf" if value > 0 else "-Inf"
 
 
-def _check(depth: int) -> None:
+def check_depth(depth: int) -> None:
+    """Raise LimitError for a value that is nested deeper than any that is written."""
     if depth >= _DEEPEST:
         raise LimitError(f"value nested more than {_DEEPEST} levels deep")

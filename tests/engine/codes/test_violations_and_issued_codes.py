@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from engine.codes import (
     canonical,
     carried_codes,
     is_code,
+    is_left_as_it_was,
     issued_code,
     issued_name,
     shown,
@@ -18,6 +21,8 @@ from engine.codes import (
     verifier_of,
     violation_of,
 )
+from engine.errors import LimitError
+from engine.model.result import Forgiven
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": {"x": "1"}}, "spec": {"hostPID": True, "containers": [{"name": "c", "image": "i"}]}}  # fmt: skip
 MISS = [("r", "/spec/hostPID/")]
@@ -79,6 +84,22 @@ def test_a_path_that_leads_nowhere_is_a_violation_like_any_other(path):
 def test_an_object_without_codes_carries_none(annotations):
     assert carried_codes(changed(annotations=annotations)) == ()
     assert carried_codes(None) == ()
+
+
+def nested(levels: int) -> Any:
+    value: Any = {}
+    for number in range(levels):
+        value = [value] if number % 2 else {"a": value}
+    return value
+
+
+def test_what_is_nested_too_deeply_has_no_digest_and_is_not_known_to_be_left_as_it_was():
+    deep = {**POD, "spec": nested(700)}
+
+    with pytest.raises(LimitError, match="nested more than"):
+        body_digest(deep)
+    assert not is_left_as_it_was(deep, deep, Forgiven((), ()), None)
+    assert is_left_as_it_was(POD, POD, Forgiven((), ()), None)
 
 
 def test_at_most_eight_codes_are_looked_at():
