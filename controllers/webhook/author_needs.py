@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.autogen import expand
-from engine.cleanup.ttl import TTL_LABEL
+from engine.cleanup.ttl import has_deleted
 from engine.errors import EngineError
 from engine.lang import wildcard
 from engine.match import parse_kind
@@ -318,10 +318,10 @@ def _resources(text: str, discovery: Discovery) -> Iterator[tuple[str, str, str,
 
 
 def _may_label(value: Json) -> bool:
-    """Tell whether what is written may hold the label that has an object deleted."""
+    """Tell whether what is written may hold a label that has an object deleted, also as an anchor."""
     if isinstance(value, dict):
         return any(
-            key == TTL_LABEL
+            has_deleted(key)
             or "{{" in key
             or (key in _WHOLE and isinstance(inner, str))
             or _may_label(inner)
@@ -330,7 +330,7 @@ def _may_label(value: Json) -> bool:
     if isinstance(value, list):
         return any(map(_may_label, value))
     text = value if isinstance(value, str) else ""
-    return "cleanup.kyverno.io" in text or ("{{" in text and bool(_OPEN_PATCH.search(text)))
+    return has_deleted(text) or ("{{" in text and bool(_OPEN_PATCH.search(text)))
 
 
 def _has_open_keys(value: Json) -> bool:

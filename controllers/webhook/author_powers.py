@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.autogen import ANNOTATION as AUTOGEN
 from engine.model.kinds import CEL_GROUP, CLASSIC_GROUP
 from engine.model.result import Power
 from engine.requestinfo import ANY, RequestInfo
@@ -20,7 +21,7 @@ from .author_lookups import EVERYTHING, Need, RoleName, fixed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from engine.model import Block
+    from engine.model import Block, Json
 
 RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 CLUSTER_ROLES: Final = "clusterroles"
@@ -89,8 +90,22 @@ def _requests_of_rules(rules: Iterable[Any], namespace: str) -> Iterator[Request
 
 
 def power_of(block: Block | None) -> Power:
-    """Return what a mutation may write: nothing but labels, annotations and the like, or anything."""
+    """Return what a mutation may write: nothing but labels, annotations and the like, or anything.
+
+    An annotation by which a policy comes to concern other kinds is as good as its spec.
+    """
     said = block or {}
     patch = said.get("patchStrategicMerge")
     is_plain = isinstance(patch, dict) and set(patch) == {"metadata"} and not said.get("foreach")
-    return Power.OF_METADATA if is_plain else Power.OF_ALL
+    return Power.OF_METADATA if is_plain and not _may_widen(patch) else Power.OF_ALL
+
+
+def _may_widen(patch: Json) -> bool:
+    """Tell whether a patch of metadata may write an annotation that decides what a policy does."""
+    metadata = patch.get("metadata") if isinstance(patch, dict) else None
+    if not isinstance(metadata, dict):
+        return True
+    found = [value for key, value in metadata.items() if "annotations" in key or "{{" in key]
+    return not all(isinstance(one, dict) for one in found) or any(
+        "{{" in key or AUTOGEN in key for one in found for key in one
+    )

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from engine.model import Object
 
 TTL_LABEL: Final = "cleanup.kyverno.io/ttl"
+_DELETING: Final = ("cleanup.kyverno.io", "generate.kyverno.io")
+"""Groups of labels by which we delete objects: at a time, or with the rule that is said to have made them."""
 PROPAGATION_ANNOTATION: Final = "cleanup.kyverno.io/propagation-policy"
 PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
 
@@ -57,6 +59,11 @@ _ELEMENTS: Final = (
     (re.compile("-"), "-"),
     (re.compile("[0-9]{2}"), "02"),
 )
+
+
+def has_deleted(text: str) -> bool:
+    """Tell whether a text names a label by which we delete objects, also as an anchor or a part of a path."""
+    return any(group in text for group in _DELETING)
 
 
 def due_at(obj: Object, *, created: datetime | None = None) -> datetime | None:

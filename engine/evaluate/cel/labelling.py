@@ -1,4 +1,4 @@
-"""Whether mutations may write the label by which objects are deleted, or more than metadata, as far as their expressions say it.
+"""Whether mutations may write a label by which objects are deleted, or more than metadata, as far as their expressions say it.
 
 Whoever may change an object but not delete it must not have it deleted by a label. What cannot be read counts as writing the label:
 the form of a patch is known only as far as it is written out, and only places below which no label can be are passed over.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from engine.cleanup.ttl import TTL_LABEL
+from engine.cleanup.ttl import has_deleted
 from engine.errors import EngineError
 from engine.lang import cel
 from engine.lang.cel import ast
@@ -95,8 +95,8 @@ def _says_label(node: ast.Node) -> bool:
     if not isinstance(node, ast.MessageLiteral | ast.MapLiteral):
         return False
     entries = list(_entries(node))
-    return any(key == TTL_LABEL for key, _ in entries) or any(
-        name in (None, TTL_LABEL)
+    return any(has_deleted(key or "") for key, _ in entries) or any(
+        name is None or has_deleted(name)
         for key, value in entries
         if key == "labels"
         for name in _keys(value)
@@ -106,7 +106,7 @@ def _says_label(node: ast.Node) -> bool:
 def _writes_label(node: ast.Node, path: Path) -> bool:
     """Tell whether a value that stands at a path of the object may hold the label."""
     if path in _PLACES:
-        return not all(key is not None and key != TTL_LABEL for key in _keys(node))
+        return not all(key is not None and not has_deleted(key) for key in _keys(node))
     if not any(place[: len(path)] == path for place in _PLACES):
         return False
     match node:
@@ -191,7 +191,7 @@ def _patch_writes_label(node: ast.Node) -> bool:
         if known[: len(place)] == place:
             if len(path) == len(place):
                 continue
-            if len(path) == len(place) + 1 and path[-1] not in (_OPEN, TTL_LABEL):
+            if len(path) == len(place) + 1 and not (path[-1] == _OPEN or has_deleted(path[-1])):
                 continue
             return True
         if place[: len(known)] == known and known != path:

@@ -435,6 +435,10 @@ def test_only_who_may_delete_an_object_has_a_label_delete_it() -> None:
         {"mutate": {"patchesJson6902": "- {op: add, path: /metadata, value: '{{ request.object.data }}'}"}},
         {"mutate": {"patchStrategicMerge": {"metadata": "{{ request.object.data }}"}}},
         generate("v1", "ConfigMap", "shop", data="{{ request.object.data }}"),
+        targets(target("v1", "ConfigMap", name="x", namespace="shop"), patchStrategicMerge={"metadata": {"labels": {"generate.kyverno.io/policy-name": "p"}}}),
+        targets(target("v1", "ConfigMap", name="x", namespace="shop"), patchStrategicMerge={"metadata": {"labels": {"+(cleanup.kyverno.io/ttl)": "1s"}}}),
+        {"mutate": {"patchStrategicMerge": {"metadata": {"labels": {"+(generate.kyverno.io/trigger-uid)": "u"}}}}},
+        {"mutate": {"patchesJson6902": "- {op: add, path: /metadata/labels/generate.kyverno.io~1policy-name, value: p}"}},
     ],
 )  # fmt: skip
 def test_a_rule_that_labels_for_deletion_needs_the_right_to_delete(rule: dict[str, Any]) -> None:
@@ -442,6 +446,22 @@ def test_a_rule_that_labels_for_deletion_needs_the_right_to_delete(rule: dict[st
 
     assert "may not delete configmaps" in message(ask(written(rule, "shop"), *rights))
     assert ask(written(rule, "shop"), *ADMIN_OF_SHOP)["allowed"] is True
+
+
+@pytest.mark.parametrize("key", ["pod-policies.kyverno.io/autogen-controllers", "{{ request.object.data.key }}"])  # fmt: skip
+def test_a_rule_that_may_have_policies_concern_more_kinds_needs_all_that_they_could_do(key: str) -> None:  # fmt: skip
+    noted = {"metadata": {"annotations": {key: "all"}}}
+    rules = (
+        targets(target("kyverno.io/v1", "ClusterPolicy", name="x"), patchStrategicMerge=noted),
+        {"mutate": {"patchStrategicMerge": noted}, "match": {"any": [{"resources": {"kinds": ["ClusterPolicy"]}}]}},
+    )  # fmt: skip
+    rights = [("*", "get list create update patch delete", one) for one in ("configmaps", "clusterpolicies.kyverno.io")]  # fmt: skip
+    for rule in rules:
+        assert "may not * all resources" in message(ask(written(rule), *rights))
+        assert ask(written(rule), EVERYTHING)["allowed"] is True
+    noted["metadata"]["annotations"] = {"team": "blue"}
+    for rule in rules:
+        assert ask(written(rule), *rights)["allowed"] is True
 
 
 def test_a_native_policy_is_made_only_for_who_may_keep_it_himself() -> None:

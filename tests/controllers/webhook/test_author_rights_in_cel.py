@@ -212,6 +212,22 @@ def test_what_autogen_lets_set_off_changes_of_targets_is_read_by_its_author() ->
     assert message(ask(made, *may_write)) == ""
 
 
+@pytest.mark.parametrize("label", ["cleanup.kyverno.io/ttl", "generate.kyverno.io/policy-name"])
+@pytest.mark.parametrize(
+    "mutation",
+    [
+        "Object{metadata: Object.metadata{labels: {'%s': 'p'}}}",
+        '[JSONPatch{op: "add", path: "/metadata/labels/" + jsonpatch.escapeKey("%s"), value: "p"}]',
+    ],
+)
+def test_who_writes_a_label_that_deletes_may_delete_himself(mutation: str, label: str) -> None:
+    may_write = ("*", "create get update", "configmaps")
+    made = mutating(mutation % label, rules("configmaps"))
+
+    assert "may not delete configmaps" in message(ask(made, may_write))
+    assert ask(mutating(mutation % "team", rules("configmaps")), may_write)["allowed"] is True
+
+
 def test_who_has_others_run_another_command_may_run_commands_himself() -> None:
     command = '[JSONPatch{op: "replace", path: "/command", value: ["id"]}]'
     made = mutating(command, rules("pods/exec", "", "CONNECT"))
