@@ -57,14 +57,20 @@ def labelled(obj: Object, policy: Policy, review: Review) -> Object:
 
 
 def _of_trigger(policy: Policy, review: Review) -> dict[str, str]:
+    """Return the labels that name the trigger: of a request for a subresource its own body, an Eviction and not its Pod."""
+    group, version, kind = review.group, review.version, review.kind
+    body = review.object if review.subresource else None
+    if body and body.get("kind"):
+        kind = str(body["kind"])
+        group, _, version = str(body.get("apiVersion", "")).rpartition("/")
     return {
         MANAGED_BY: "kyverno",
         POLICY_NAME: policy.name[:MAX_LABEL],
-        f"{PREFIX}trigger-group": review.group,
-        f"{PREFIX}trigger-kind": review.kind,
+        f"{PREFIX}trigger-group": group,
+        f"{PREFIX}trigger-kind": kind,
         f"{PREFIX}trigger-namespace": review.namespace,
         f"{PREFIX}trigger-uid": str(review.metadata.get("uid") or ""),
-        f"{PREFIX}trigger-version": review.version,
+        f"{PREFIX}trigger-version": version,
     }
 
 

@@ -14,6 +14,9 @@ from controllers.loops.generate.policies import PolicyWatch
 from controllers.loops.generate.watching import SyncWatch
 from controllers.loops.requests.consumer import Consumer
 from controllers.loops.requests.work import Worker
+from engine.generate.labels import downstream_labels
+from engine.model import Review
+from engine.parse.policies import parse_policy
 
 from .staging import NOW, Scene, cluster_policy, config_map, matching, namespace, scene
 
@@ -74,6 +77,22 @@ def test_a_request_makes_the_object_with_its_labels_and_the_work_is_forgotten():
             assert made.requests == []
 
     asyncio.run(play())
+
+
+def test_what_a_subresource_triggers_is_labelled_with_the_body_of_its_request():
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": "web", "namespace": "shop"},
+    }
+    review = Review(body, kind="Pod", subresource="eviction")
+    labels = downstream_labels(parse_policy(cluster_policy("note", rule())), "make", review)
+
+    place = {
+        part: labels[f"generate.kyverno.io/trigger-{part}"]
+        for part in ("group", "version", "kind", "uid")
+    }
+    assert place == {"group": "policy", "version": "v1", "kind": "Eviction", "uid": ""}
 
 
 def test_a_request_that_is_refused_after_all_makes_nothing():
