@@ -29,6 +29,9 @@ REQUESTER: Final = "kpolicy.io/requester"
 REASON: Final = "kpolicy.io/reason"
 TICKET: Final = "kpolicy.io/ticket"
 
+LABELS_SOURCES: Final = "kpolicy.io/labels-clone-sources"
+"""Annotation of a policy whose author may update what its rules copy, so that the sources are labelled as such."""
+
 CLEANUP_AFTER: Final = "kpolicy.io/cleanup-after"
 CLEANUP_SKIP: Final = "kpolicy.io/cleanup-skip"
 CLEANUP_PAUSE: Final = "kpolicy.io/cleanup-pause"

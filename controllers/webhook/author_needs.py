@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.autogen import expand
 from engine.cleanup.ttl import has_deleted
 from engine.errors import EngineError
+from engine.generate.labels import labels_sources
 from engine.lang import wildcard
 from engine.match import parse_kind
 from engine.model import Block, CleanupPolicy, Json, Policy, Rule
@@ -30,7 +31,7 @@ from .author_lookups import EVERYTHING, Need, fixed, lookups_in, needs_of_entry,
 from .author_powers import BINDINGS, RBAC_GROUP, ROLES, binding, escalating, power_of, power_over
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from controllers.kube import Discovery
 
@@ -128,6 +129,7 @@ class _OfPolicy:
         self._within = policy.namespace
         self._discovery = discovery
         self._depth = depth
+        self._labels_sources = labels_sources(policy)
         spec = policy.raw.get("spec")
         self._spec: Block = spec if isinstance(spec, dict) else {}
 
@@ -199,7 +201,7 @@ class _OfPolicy:
             wanted = [*verbs, "delete"] if _may_label({"data": one.get("data")}) else verbs
             yield from self._of_one(one, at, dict.fromkeys(wanted))
 
-    def _of_one(self, block: Block, at: str, verbs: Iterable[str]) -> Iterator[Need]:
+    def _of_one(self, block: Block, at: str, verbs: Collection[str]) -> Iterator[Need]:
         clone_list = block.get("cloneList")
         if clone_list is not None:
             yield from self._of_clone_list(block, clone_list, at, verbs)
@@ -208,12 +210,17 @@ class _OfPolicy:
         clone = block.get("clone")
         if isinstance(clone, dict):
             source = {**block, "name": clone.get("name"), "namespace": clone.get("namespace")}
-            yield Need(f"{at}.clone", replace(self._at(source), verb="get"))
+            place = self._at(source)
+            yield from (Need(f"{at}.clone", replace(place, verb=one)) for one in self._of_source(verbs))  # fmt: skip
         data = block.get("data")
         yield from self._of_power(block, at, data if isinstance(data, dict) and clone is None else None)  # fmt: skip
 
+    def _of_source(self, verbs: Collection[str]) -> tuple[str, ...]:
+        """Return what is done to a source: it is read, and labelled where copies are kept in step."""
+        return ("get", "update") if self._labels_sources and "update" in verbs else ("get",)
+
     def _of_clone_list(
-        self, block: Block, clone_list: Json, at: str, verbs: Iterable[str]
+        self, block: Block, clone_list: Json, at: str, verbs: Collection[str]
     ) -> Iterator[Need]:
         if not isinstance(clone_list, dict) or not isinstance(clone_list.get("kinds"), list):
             yield Need(at, EVERYTHING)
@@ -222,7 +229,7 @@ class _OfPolicy:
             version, _, kind = str(text).rpartition("/")
             copied = {"apiVersion": version, "kind": kind, "namespace": block.get("namespace")}
             source = self._at({**copied, "namespace": clone_list.get("namespace")})
-            yield from (Need(f"{at}.cloneList", replace(source, verb=one)) for one in ("get", "list"))  # fmt: skip
+            yield from (Need(f"{at}.cloneList", replace(source, verb=one)) for one in ("list", *self._of_source(verbs)))  # fmt: skip
             yield from self._made(copied, at, verbs)
             yield from self._of_power(copied, at, None)
 

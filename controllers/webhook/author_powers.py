@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from engine import vocabulary
 from engine.autogen import ANNOTATION as AUTOGEN
 from engine.model.kinds import CEL_GROUP, CLASSIC_GROUP
 from engine.model.result import Power
@@ -28,6 +29,8 @@ CLUSTER_ROLES: Final = "clusterroles"
 ROLES: Final = {"Role": "roles", "ClusterRole": CLUSTER_ROLES}
 MOST_OF_A_ROLE: Final = 64
 """Requests that a role may allow to be compared with what its giver may do; a larger one takes `bind` or `escalate`."""
+DECIDING: Final = (AUTOGEN, vocabulary.LABELS_SOURCES)
+"""Annotations of a policy that decide what it does, beside its spec."""
 BINDINGS: Final = ("RoleBinding", "ClusterRoleBinding")
 
 
@@ -107,5 +110,5 @@ def _may_widen(patch: Json) -> bool:
         return True
     found = [value for key, value in metadata.items() if "annotations" in key or "{{" in key]
     return not all(isinstance(one, dict) for one in found) or any(
-        "{{" in key or AUTOGEN in key for one in found for key in one
+        "{{" in key or any(name in key for name in DECIDING) for one in found for key in one
     )

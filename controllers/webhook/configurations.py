@@ -46,6 +46,7 @@ _ALL: Final = "all"
 _LONGEST_NAME: Final = 253
 _SECONDS, _MOST_SECONDS, _NOTE_SECONDS = 10, 30, 5
 _TTL: Final = "cleanup.kyverno.io/ttl"
+_GENERATES: Final = {"name": "generates", "expression": "object.?spec.?rules.orValue([]).exists(r, has(r.generate))"}  # fmt: skip
 
 _BOOTSTRAP: Final = (
     ("Node", "", "nodes"),
@@ -324,10 +325,12 @@ def _fixed(address: Address, settings: Configuration) -> list[Object]:
           *_noting(address)]),
         ("kyverno-ttl-validating-webhook-cfg", [{**ttl, "objectSelector": labelled}]),
     )  # fmt: skip
-    empty = ("kyverno-policy-mutating-webhook-cfg", "kyverno-verify-mutating-webhook-cfg")
+    marking = {**policies, **_head("mutate-policy.kyverno.svc", IGNORE), "matchConditions": [_GENERATES],
+               "clientConfig": address.client_config("/policymutate")}  # fmt: skip
     return [
         *(_document(VALIDATING, name, webhooks, settings) for name, webhooks in asked),
-        *(_document(MUTATING, name, [], settings) for name in empty),
+        _document(MUTATING, "kyverno-policy-mutating-webhook-cfg", [marking], settings),
+        _document(MUTATING, "kyverno-verify-mutating-webhook-cfg", [], settings),
     ]
 
 

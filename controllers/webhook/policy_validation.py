@@ -20,7 +20,6 @@ from controllers.kube.kinds import VALIDATING_WEBHOOKS
 from controllers.runtime.bounded_evaluation import PROCESS
 from controllers.store.exceptions import read_cel_exception
 from controllers.store.policies import is_cel, match_conditions, read_policy
-from engine.autogen import ANNOTATION
 from engine.cleanup import ttl
 from engine.errors import EngineError
 from engine.evaluate import compile_policy
@@ -34,6 +33,7 @@ from . import envelope
 from .admission_rules import kinds_in
 from .author_lookups import needs_of_entry, needs_of_exception
 from .author_needs import needs_of_author, needs_of_cleanup_author
+from .author_powers import DECIDING
 from .author_rights import AuthorRights, Written
 from .configurations import condition_probe
 from .grants import check_granted, check_maker, ended
@@ -115,7 +115,7 @@ class PolicyValidator:
         self._background, self._cleanup = background or client, cleanup or client
         self._user = user
         self._jobs_of = jobs_of
-        self._authors = AuthorRights(client, lambda user: Job.BACKGROUND in jobs_of(user))
+        self.authors = AuthorRights(client, lambda user: Job.BACKGROUND in jobs_of(user))
 
     async def policy(self, _rest: str, body: bytes, budget: float) -> bytes:
         """Answer the review of a policy of any kind."""
@@ -180,7 +180,7 @@ class PolicyValidator:
         await self._check_conditions(policy)
         await self._require(needs_of_policy(policy, self._cache.discovery))
         needs = needs_of_author(policy, self._cache.discovery)
-        await self._authors.check(asked.user, asked.written, needs)
+        await self.authors.check(asked.user, asked.written, needs)
         if old is not None and _clone_changed(old, obj):
             warnings.append(_CLONE_CHANGED)
         return warnings
@@ -199,7 +199,7 @@ class PolicyValidator:
             return warnings
         warnings += _passed(resource_findings(policy, self._cache.discovery))
         needs = needs_of_author(policy, self._cache.discovery)
-        await self._authors.check(asked.user, asked.written, needs)
+        await self.authors.check(asked.user, asked.written, needs)
         return warnings + await cel_policy_warnings(self._client, self._cache.discovery, policy)
 
     async def _check_exception(self, asked: ReviewContext) -> list[str]:
@@ -210,7 +210,7 @@ class PolicyValidator:
             warnings.append(doubt)
         if is_cel(obj) and not asked.is_as_it_was:
             needs = list(needs_of_exception(obj.get("spec") or {}, self._cache.discovery))
-            await self._authors.check(asked.user, asked.written, needs)
+            await self.authors.check(asked.user, asked.written, needs)
         check_maker(obj, old, self._jobs_of(str(asked.user.get("username") or "")))
         if old is None:
             await check_granted(self._client, obj)
@@ -228,13 +228,13 @@ class PolicyValidator:
                 verbs = ", ".join(missing)
                 raise Refused(f"cleanup controller has no permission to {verbs} kind {need.kind}")
         rights = needs_of_cleanup_author(policy, self._cache.discovery)
-        await self._authors.check(asked.user, asked.written, rights)
+        await self.authors.check(asked.user, asked.written, rights)
         return warnings
 
     async def _check_entry(self, asked: ReviewContext) -> list[str]:
         if not asked.is_as_it_was:
             spec = asked.obj.get("spec") or {}
-            await self._authors.check(asked.user, asked.written, list(needs_of_entry(spec, "spec")))
+            await self.authors.check(asked.user, asked.written, list(needs_of_entry(spec, "spec")))
         return []
 
     async def _check_label(self, asked: ReviewContext) -> list[str]:
@@ -251,7 +251,7 @@ class PolicyValidator:
             return
         at = asked.written
         request = RequestInfo("delete", asked.group, at.plural, "", at.namespace, at.name)
-        if not await self._authors.may(asked.user, request):
+        if not await self.authors.may(asked.user, request):
             raise Refused(
                 f"metadata.labels: `{asked.user.get('username')}` may not delete this object, so may not set"
                 f" the label {ttl.TTL_LABEL} by which it would be deleted; ask somebody who may"
@@ -373,9 +373,9 @@ def _clones(obj: Object) -> dict[str, Json]:
 
 
 def _meaning(obj: Object) -> Json:
-    """Return what decides what a policy does: its spec, and for which kinds autogen repeats it."""
+    """Return what decides what a policy does: its spec, and annotations as for which kinds autogen repeats it."""
     annotations = (obj.get("metadata") or {}).get("annotations") or {}
-    return [obj.get("spec"), annotations.get(ANNOTATION)]
+    return [obj.get("spec"), *map(annotations.get, DECIDING)]
 
 
 def _ttl_of(obj: Object) -> Json:

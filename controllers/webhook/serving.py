@@ -19,6 +19,7 @@ from engine.model.kinds import CEL_KINDS, PolicyKind
 
 from .audit_recorder import AuditRecorder
 from .caller import Callers
+from .clone_marks import CloneMarks
 from .existing import ExistingViolations
 from .grant_usage import GrantUsage
 from .grants import GrantValidator
@@ -198,7 +199,9 @@ class Serving:
                 "mutate": mutate,
                 **{kind.route: asked_of(kind) for kind in CEL_KINDS if kind.route},
                 "policyvalidate": validator.policy,
-                "policymutate": validator.nothing,
+                "policymutate": CloneMarks(
+                    runtime.cache, validator.authors, runtime.jobs_of
+                ).review,
                 "exceptionvalidate": validator.exception,
                 "celexception": validator.exception,
                 "cleanupvalidate": validator.cleanup,

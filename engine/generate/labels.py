@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from engine.vocabulary import LABELS_SOURCES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -85,6 +87,11 @@ def source_labels(source: Object) -> dict[str, str]:
         SOURCE_UID: str(metadata.get("uid") or ""),
         f"{PREFIX}source-version": version,
     }
+
+
+def labels_sources(policy: Policy) -> bool:
+    """Tell whether a policy says that its author may update what its rules copy, so that sources are labelled, too."""
+    return policy.annotations.get(LABELS_SOURCES, "false") != "false"
 
 
 def without_generate_labels(labels: Mapping[str, str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from controllers.loops.generate.origin import CLONE_SOURCE
 from tests.matrix.actors import CONTROL, FOREIGN, OWN, is_ours
 from tests.matrix.effects import CANARY, MARK, Effect
 
@@ -177,6 +178,23 @@ class Clone(Way):
         return reads and await super().may(at, cell)
 
 
+class LabelSource(Way):
+    """A rule copies an object, and the source is labelled as one."""
+
+    word = "clone and label its source"
+    forms = ("Policy",)
+    verbs = ("update",)
+
+    def rule(self, at: Place, cell: Cell) -> dict[str, Any]:
+        place = {"namespace": cell.namespace} if cell.namespace else {}
+        block = {**self.target(at, cell), "name": f"copy-{cell.name}", "synchronize": True, "clone": {"name": cell.name, **place}}  # fmt: skip
+        return {"name": "r", "match": self.on_trigger(cell), "generate": block}
+
+    def happened(self, at: Place, cell: Cell) -> bool:
+        found = at.seen(cell.effect, cell.namespace, cell.name) or {"metadata": {}}
+        return CLONE_SOURCE in (found["metadata"].get("labels") or {})
+
+
 class Mutate(Way):
     """A rule changes what somebody else writes."""
 
@@ -326,6 +344,7 @@ def _other(cell: Cell) -> str:
 KINDS_OF_WAY: Final = (
     Generate,
     Clone,
+    LabelSource,
     Mutate,
     MutateExisting,
     Retarget,

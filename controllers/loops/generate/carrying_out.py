@@ -23,7 +23,7 @@ from controllers.runtime.evaluating import evaluate_with
 from controllers.store.cel_policies import is_of_cel
 from controllers.store.events import made as made_notes
 from engine.errors import EngineError, EvaluationError
-from engine.generate.labels import SOURCE_UID, labelled
+from engine.generate.labels import SOURCE_UID, labelled, labels_sources
 from engine.model import Object, Review, RuleResult, RuleType, Status
 
 from .content import with_texts
@@ -137,8 +137,8 @@ class Generator:
             await self.downstreams.delete_except(rule, origin)
 
     async def _mark_sources(self, rule: CompiledRule, generated: tuple[Object, ...]) -> None:
-        """Label the sources of copies (row U-02); without the right to, they stay as they are."""
-        if not kinds_cloned(rule):
+        """Label the sources of copies (row U-02); without the right to, the author's or ours, they stay as they are."""
+        if not kinds_cloned(rule) or not labels_sources(rule.policy):
             return
         wanted = {(obj["metadata"].get("labels") or {}).get(SOURCE_UID): obj for obj in generated}
         for uid, obj in wanted.items():

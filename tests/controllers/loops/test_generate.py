@@ -300,9 +300,24 @@ def test_without_the_wish_existing_objects_are_left_alone():
     asyncio.run(play())
 
 
-def test_a_copy_follows_its_source_and_goes_with_it():
+def test_a_source_is_labelled_only_for_an_author_who_may_update_it():
     async def play():
         async with scene(cluster_policy("pulls", copying()), secret(token="a")) as made:
+            leading(made)
+            await made.request(namespace("dev"))
+            await made.rest()
+            assert made.stored(SECRETS, "pull", "dev")["data"] == {"token": "a"}
+            source = made.stored(SECRETS, "pull", "platform")
+            assert "generate.kyverno.io/clone-source" not in source["metadata"].get("labels", {})
+
+    asyncio.run(play())
+
+
+def test_a_copy_follows_its_source_and_goes_with_it():
+    async def play():
+        policy = cluster_policy("pulls", copying())
+        policy["metadata"]["annotations"] = {"kpolicy.io/labels-clone-sources": "true"}
+        async with scene(policy, secret(token="a")) as made:
             leading(made)
             await made.request(namespace("dev"))
             await made.rest()
