@@ -6,16 +6,18 @@ is ever written, so that what people applied stays what they applied.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube import Client, Kind, NotFound
 from controllers.kube.client import JSON_PATCH, MERGE
 from controllers.kube.kinds import CEL_EXCEPTIONS, CEL_POLICIES, CLUSTER_POLICIES, POLICIES
 from controllers.kube.workqueue import WorkQueue
-from controllers.store.cel_policies import cel_status, since
+from controllers.store.cel_policies import cel_status, is_scanning, since
 from controllers.store.policies import (
     content_hash,
     is_cel,
@@ -34,12 +36,12 @@ from engine.model.kinds import named
 from .counting import counted
 from .generate.failures import Failures
 from .native.states import NativeStates
-from .own_rights import REMEMBERED
-from .reporting_rights import ReportingRights
+from .own_rights import REMEMBERED, OwnRights, Right
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from controllers.kube import Client, Clock
     from controllers.kube.store import Change, Store
     from controllers.runtime.cluster_cache import Change as WorldChange
     from controllers.runtime.policy_cache import BrokenException
@@ -239,3 +241,46 @@ def _failed(place: _Place, error: Exception) -> None:
         _log.warning("status of %s %s: %s", place[0], "/".join(place[1:]), error.message)
     else:
         _log.error("status of %s %s", place[0], "/".join(place[1:]), exc_info=error)
+
+
+# Whether the reports account may read what a policy written in CEL concerns, as the policy's status tells it.
+#
+# Asked of the API server through the reports account itself, and remembered for a while, because many policies concern the same
+# kinds.
+
+
+_VERBS: Final = ("get", "list", "watch")
+
+
+class ReportingRights:
+    """Answers to "may reports be written about this"; `client` speaks as the reports account."""
+
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._rights = OwnRights(client, clock)
+
+    async def missing(self, policy: Policy) -> list[str]:
+        """Return the rights that are missing, as the status words them; raises KubeError when nobody says."""
+        rights = list(_rights_of(policy)) if is_scanning(policy) else []
+        answers = await asyncio.gather(*map(self._rights.refusal, rights))
+        return [
+            f"{verb} {group}/{version}, Resource={resource}: {refusal}"
+            for (verb, group, version, resource), refusal in zip(rights, answers, strict=True)
+            if refusal is not None
+        ]
+
+
+def _rights_of(policy: Policy) -> Iterator[Right]:
+    """Yield verb, group, version and resource of what the policy itself names, in its order."""
+    constraints = policy.raw["spec"].get("matchConstraints") or {}
+    seen = set()
+    for rule in constraints.get("resourceRules") or ():
+        places = product(_words(rule, "apiGroups"), _words(rule, "apiVersions"), _words(rule, "resources"))  # fmt: skip
+        for (group, version, resource), verb in product(places, _VERBS):
+            right = (verb, group, version, resource)
+            if right not in seen:
+                seen.add(right)
+                yield right
+
+
+def _words(rule: dict[str, Sequence[str]], name: str) -> list[str]:
+    return [str(word) for word in rule.get(name) or ()]

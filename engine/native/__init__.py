@@ -4,6 +4,14 @@ Pure: a policy and what excepts from it in, the documents of a policy and its bi
 What is made reaches no further than the policy, and where the two languages differ the policy stays with us.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.model.kinds import BY_NAME
+
+from .classic import translated_classic
+from .from_cel import translated_mutating, translated_validating
 from .objects import (
     MUTATING,
     NATIVE_KINDS,
@@ -16,7 +24,16 @@ from .objects import (
     name_for,
     names_of,
 )
-from .translating import translated
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from engine.evaluate.cel.exceptions import CompiledCelException
+    from engine.exceptions import CompiledException
+    from engine.model import Policy
+
+    from .classic import Resolve
 
 __all__ = [
     "MUTATING",
@@ -31,3 +48,26 @@ __all__ = [
     "names_of",
     "translated",
 ]
+
+
+# Which native policy stands for a policy: the one decision that loops, status and command line ask for (rows NG-06, NG-11).
+
+
+def translated(
+    policy: Policy,
+    exceptions: Sequence[CompiledException],
+    cel_exceptions: Sequence[CompiledCelException],
+    now: datetime,
+    resolve: Resolve,
+) -> Documents:
+    """Return the native policy and binding that say what a policy says; raises NotNative with the reason where none can.
+
+    Of the exceptions those that name the policy count. `resolve` returns the resources of a kind as a rule writes it.
+    """
+    kind = kind_for(policy)
+    if not kind:
+        raise NotNative(f"there are no native policies for policies of kind {policy.kind}")
+    if not BY_NAME[policy.kind].is_cel:
+        return translated_classic(policy, exceptions, now, resolve)
+    make = translated_mutating if kind == MUTATING else translated_validating
+    return make(policy, cel_exceptions, now)

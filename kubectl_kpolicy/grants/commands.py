@@ -16,10 +16,10 @@ from kubectl_kpolicy.session.cluster import ClusterFlags, failed, guarded
 from kubectl_kpolicy.session.identity import Identity, somebody
 from kubectl_kpolicy.session.targets import Target, read_rule, with_kinds
 
-from . import arguments, messages
+from . import arguments
 from .arguments import missing, resolved
 from .decisions import decide
-from .outcome import ENDS, SETTLED, settled
+from .outcome import ENDS, SETTLED, outcome, requested, settled
 from .requests import Ask, hand_in, judge, manifest
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ async def _ask(flags: GrantRequest, client: Client, asked: list[Object]) -> int:
     tried = "" if flags.dry_run == "none" else flags.dry_run
     if not flags.output:
         for obj, policy in zip(made, policies, strict=True):
-            print(messages.requested(obj, policy, tried))
+            print(requested(obj, policy, tried))
     if flags.wait and not tried:
         made = [await _wait(flags, client, obj) for obj in made]
     if flags.output:
@@ -194,7 +194,7 @@ async def _wait(
 ) -> Object:
     seconds = cluster.seconds_of(flags.timeout)
     found = await settled(client, obj, seconds, lambda state: _say(flags, f"state: {state}"), ends)
-    _say(flags, messages.outcome(found))
+    _say(flags, outcome(found))
     return found
 
 

@@ -16,7 +16,7 @@ from controllers.manifests.crds import all_kinds, definitions
 from controllers.runtime.configuration import read_configuration
 from engine.parse import SPECS
 from engine.parse.schema import Later, ListOf, MapOf, MapOrList, Node, Shape
-from kpolicy_sandbox.custom.rules import rule_causes
+from kpolicy_sandbox.custom.definitions import rule_causes
 from kpolicy_sandbox.custom.structural import validate
 from kubectl_kpolicy.entry import main
 from kubectl_kpolicy.session.expressions import EngineExpressions

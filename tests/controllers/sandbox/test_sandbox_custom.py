@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kpolicy_sandbox.custom import structural
-from kpolicy_sandbox.custom.rules import rule_causes
+from kpolicy_sandbox.custom.definitions import rule_causes
 from kubectl_kpolicy.session.expressions import EngineExpressions
 
 from .serving import Api, run
