@@ -24,9 +24,6 @@ _SCOPE: Final = {
 }
 _OF_REPORT: Final = {**_PLACE, **_SCOPE}
 _OF_RESULT: Final = {f"results.{field}": field for field in RESULT_FIELDS}
-_AMONG_RESULTS: Final = (
-    "SELECT 1 FROM results x WHERE x.namespace = reports.namespace AND x.name = reports.name AND "
-)
 _AMONG_LABELS: Final = (
     "SELECT 1 FROM labels x WHERE x.namespace = reports.namespace AND x.name = reports.name AND "
 )

@@ -6,13 +6,11 @@ reads their `message`, in the namespace of what they are about (`default` for cl
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from engine import vocabulary
 from engine.grants.blocks import Block, block_id, target_of
-from engine.lang import rfc3339
 from engine.model import Object, Policy, PolicyException, Review, RuleResult, RuleType, Status
 from engine.model.kinds import BY_NAME, CEL_GROUP
 
@@ -20,7 +18,6 @@ from .policies import is_cel, key_of_exception
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
 
     from engine.model.policy import CelException
 
@@ -47,9 +44,6 @@ GENERATE: Final = "kyverno-generate"
 MUTATE: Final = "kyverno-mutate"
 CLEANUP: Final = "kyverno-cleanup"
 
-LONGEST_MESSAGE: Final = 1024
-"""Characters of a message: what the API server accepts in every version of Events."""
-
 
 @dataclass(frozen=True, slots=True)
 class Note:
@@ -67,35 +61,6 @@ class Note:
     def type(self) -> str:
         """`Normal` for what went as wished, else `Warning` (row E-01)."""
         return "Normal" if self.reason in NORMAL else "Warning"
-
-
-def event_of(note: Note, at: datetime, serial: int, instance: str) -> Object:
-    """Return the Event; `serial` tells those of one instant apart, `instance` is the process that reports."""
-    namespace = note.about.get("namespace") or "default"
-    stamp = rfc3339.write(at)
-    return {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": _name(note, at, serial, instance), "namespace": namespace},
-        "involvedObject": dict(note.about),
-        "type": note.type,
-        "reason": note.reason,
-        "action": note.action,
-        "message": note.message[:LONGEST_MESSAGE],
-        "source": {"component": note.source},
-        "reportingComponent": note.source,
-        "reportingInstance": instance[:128],
-        "firstTimestamp": stamp,
-        "lastTimestamp": stamp,
-        "count": 1,
-    }
-
-
-def _name(note: Note, at: datetime, serial: int, instance: str) -> str:
-    """Return `object.hex`, unique for each instant, process and serial number."""
-    seed = f"{instance}/{serial}/{note.reason}".encode()
-    tail = f"{int(at.timestamp() * 1000):x}{hashlib.sha256(seed).hexdigest()[:5]}"
-    return f"{note.about.get('name', '')[:200]}.{tail}"
 
 
 def about_policy(policy: Policy) -> dict[str, str]:

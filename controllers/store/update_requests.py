@@ -30,7 +30,6 @@ CEL_MUTATE: Final = "cel-mutate"
 
 PENDING: Final = "Pending"
 FAILED: Final = "Failed"
-COMPLETED: Final = "Completed"
 SKIP: Final = "Skip"
 
 MOST_REMEMBERED: Final = 4000

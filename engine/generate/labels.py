@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 from engine.vocabulary import LABELS_SOURCES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from engine.model import Object, Policy, Review
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
@@ -92,12 +90,3 @@ def source_labels(source: Object) -> dict[str, str]:
 def labels_sources(policy: Policy) -> bool:
     """Tell whether a policy says that its author may update what its rules copy, so that sources are labelled, too."""
     return policy.annotations.get(LABELS_SOURCES, "false") != "false"
-
-
-def without_generate_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return `labels` without those that generation adds, for comparing objects by content."""
-    return {
-        key: value
-        for key, value in labels.items()
-        if not key.startswith(PREFIX) and (key, value) != (MANAGED_BY, "kyverno")
-    }

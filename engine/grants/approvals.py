@@ -18,9 +18,8 @@ SERVICE_ACCOUNT = "system:serviceaccount:"
 
 @record
 class Standing:
-    """How far a request has come: who agreed, who refused, and how many are missing on each level."""
+    """How far a request has come: who refused, and how many are missing on each level."""
 
-    approved_by: tuple[str, ...]
     denied_by: str
     missing: tuple[int, ...]
 
@@ -36,7 +35,7 @@ def standing(grant: Grant, policy: GrantPolicy) -> Standing:
     denied = next((one.by for one in voters if one.verdict == "deny"), "")
     agreeing = {one.by: one for one in voters if one.verdict == "approve"}
     missing = _missing(list(agreeing.values()), policy.levels)
-    return Standing(tuple(agreeing), denied, missing)
+    return Standing(denied, missing)
 
 
 def may_approve(user: str, groups: frozenset[str], grant: Grant, policy: GrantPolicy) -> bool:

@@ -20,14 +20,12 @@ from .shapes import Shape, shape_of
 from .values import ABSENT, Absent, same, wrong_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 
 NOTHING_APPLIED: Final = "no patches applied"
 """Message of a skip: the patch leaves the object as it is."""
 
-NO_ELEMENTS: Final = "0 elements processed"
-"""Message of a skip: a `foreach` found no element to work on."""
 
 _STRATEGIC: Final = "patchStrategicMerge"
 _JSON: Final = "patchesJson6902"
@@ -100,18 +98,6 @@ def is_descending(entry: Block) -> bool:
     """
     order = entry.get("order")
     return bool(order == "Descending" if order else entry.get(_STRATEGIC) is not None)
-
-
-def ordered_elements(found: Json, entry: Block) -> Iterator[tuple[int, Json]]:
-    """Yield index and value of what a `foreach` works on, in its order; indexes are those of the list as found.
-
-    Anything but a list is a list of that one value; nulls are passed over.
-    """
-    elements = found if isinstance(found, list) else [found]
-    indexes = range(len(elements))
-    for index in reversed(indexes) if is_descending(entry) else indexes:
-        if elements[index] is not None:
-            yield index, elements[index]
 
 
 def _operations(patch: str | Sequence[Operation] | Sequence[Block]) -> Sequence[Operation]:

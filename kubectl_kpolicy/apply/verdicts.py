@@ -22,8 +22,6 @@ def shown_status(policy: Policy, result: RuleResult, *, audit_warn: bool = False
 
 # How many results passed, failed, warned, erred and were skipped, and the exit code that follows (row K-03).
 
-FAIL_ON = ("fail", "warn", "error", "none")
-
 
 class Counts:
     """Numbers of results by status; `audit_warn` counts failures of rules that only audit as warnings."""

@@ -116,13 +116,3 @@ def output_format(text: str, more: Sequence[str] = ()) -> str:
     if text == "md":
         return "markdown"
     raise argparse.ArgumentTypeError(f"there is no format `{text}`; there are {', '.join((*FORMATS, *more))}, jsonpath=, custom-columns=")  # fmt: skip
-
-
-def add_format_flag(
-    parser: argparse.ArgumentParser,
-    choices: Sequence[str] = ("table", "wide", "json", "yaml", "name", "markdown"),
-    default: str | None = None,
-) -> None:
-    """Add `-o/--output` with these choices; the first is the default unless another is named."""
-    parser.add_argument("-o", "--output", choices=choices, default=choices[0] if default is None else default,
-        help="format of the output")  # fmt: skip

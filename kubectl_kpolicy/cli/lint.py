@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from .fixing import Mistake
 
-HELP = "check policies for mistakes before a cluster sees them"
 _STEP = re.compile(r"[^.\[\]]+|\[[0-9]+\]")
 
 

@@ -10,7 +10,7 @@ import pytest
 from kpolicy_sandbox.clock import parse_duration
 from kpolicy_sandbox.errors import ApiError
 from kpolicy_sandbox.expressions import named
-from kpolicy_sandbox.http.bodies import load
+from kpolicy_sandbox.http.yaml import load
 from kpolicy_sandbox.schema.unknown import prune
 
 from .serving import Api, config_map, run

@@ -101,18 +101,6 @@ def test_an_object_without_a_name_gets_no_event() -> None:
     assert [note.about["kind"] for note in notes([result()], review)] == ["ClusterPolicy"]
 
 
-def test_events_are_core_events_where_their_object_lies() -> None:
-    (note,) = notes([result(message="x" * 2000)], blocked=True)
-    event = events.event_of(note, AT, 1, "replica-1")
-
-    assert (event["apiVersion"], event["metadata"]["namespace"]) == ("v1", "default")
-    assert len(event["message"]) == events.LONGEST_MESSAGE
-    assert event["source"] == {"component": "kyverno-admission"}
-    assert event["firstTimestamp"] == "2026-11-21T10:18:02Z"
-    names = {events.event_of(note, AT, serial, "replica-1")["metadata"]["name"] for serial in range(50)}  # fmt: skip
-    assert len(names) == 50
-
-
 def test_events_of_the_background_say_what_was_done() -> None:
     made = list(events.made(policy(), "r", [pod()]))
     assert made[0].message == "resource generated"

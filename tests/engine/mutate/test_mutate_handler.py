@@ -16,7 +16,6 @@ from engine.mutate.handler import (
     is_descending,
     mutate_outcome,
     mutated_message,
-    ordered_elements,
 )
 from engine.mutate.operations import parse_patch
 
@@ -105,19 +104,6 @@ def test_strategic_merges_work_from_the_end_unless_told_otherwise(
     entry: Any, descending: bool
 ) -> None:
     assert is_descending(entry) is descending
-
-
-def test_elements_keep_their_index_and_nulls_are_passed_over() -> None:
-    found = ["a", None, "c"]
-
-    assert list(ordered_elements(found, {})) == [(0, "a"), (2, "c")]
-    assert list(ordered_elements(found, {"order": "Descending"})) == [(2, "c"), (0, "a")]
-
-
-def test_a_single_value_is_a_list_of_itself() -> None:
-    assert list(ordered_elements("x", {})) == [(0, "x")]
-    assert list(ordered_elements({"a": 1}, {})) == [(0, {"a": 1})]
-    assert list(ordered_elements(None, {})) == []
 
 
 def test_an_element_whose_name_is_a_map_is_left_as_it_is() -> None:
