@@ -15,6 +15,8 @@ from .registry import TUI, Action, Danger, Field, Registry
 from .viewing import COMPARING, VIEWING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kubectl_kpolicy.output.rows import Row
 
 KPOLICY = "kpolicy.io"
@@ -247,9 +249,9 @@ ALL = (
 )
 
 
-def registry(keymap: dict[str, list[str]] | None = None) -> Registry:
-    """Return the registry of all actions, with keys that people gave them."""
-    return Registry(ALL, keymap)
+def registry(keymap: dict[str, list[str]] | None = None, own: Sequence[Action] = ()) -> Registry:
+    """Return the registry of all actions, with keys that people gave them, and with actions of their own."""
+    return Registry((*ALL, *own), keymap)
 
 
 def action_of(name: str) -> Action:

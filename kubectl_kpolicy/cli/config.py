@@ -27,7 +27,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 def _view(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.output.formats import write_object
     from kubectl_kpolicy.output.table import Column, Table
-    from kubectl_kpolicy.session.config import SETTINGS, load_config
+    from kubectl_kpolicy.session.config import NAMED, SETTINGS, load_config
 
     config = load_config()
     if args.output != "table":
@@ -38,11 +38,16 @@ def _view(args: argparse.Namespace) -> int:
         for key, (_, default, text) in keys.items():
             given = config.values.get(table_name, {})
             value = given.get(key, default) if table_name == "tui" else default
-            table.add(f"{table_name}.{key}" if table_name == "tui" else f"context.NAME.{key}", str(value), text)  # fmt: skip
+            place = f"{table_name}.NAME" if table_name in NAMED else table_name
+            table.add(f"{place}.{key}", str(value), text)
     for name, where in config.views().items():
         table.add(f"views.{name}", where, "saved view")
     for name, line in config.aliases().items():
         table.add(f"aliases.{name}", line, "word of the console's command line")
+    for key_of, line in config.hotkeys().items():
+        table.add(f"hotkeys.{key_of}", line, "line that a key runs in the console")
+    for name, one in config.plugins().items():
+        table.add(f"plugins.{name}", f"{one['key']}: {one['command']}", "program that a key runs from the console")  # fmt: skip
     for name, keys_of in config.keymap().items():
         table.add(f"keymap.{name}", ", ".join(keys_of), "keys of an action")
     sys.stdout.write(table.text())
@@ -60,6 +65,8 @@ def _validate(_args: argparse.Namespace) -> int:
     """Check file, saved views and keys; raises EngineError for the first mistake."""
     from engine.errors import EngineError
     from kubectl_kpolicy.actions.catalog import registry
+    from kubectl_kpolicy.actions.plugins import own_keys
+    from kubectl_kpolicy.actions.prompt import understand
     from kubectl_kpolicy.actions.screens import LISTINGS
     from kubectl_kpolicy.filter import compile_filter
     from kubectl_kpolicy.session.config import load_config
@@ -76,6 +83,10 @@ def _validate(_args: argparse.Namespace) -> int:
         raise EngineError(f"keymap: there is no action `{unknown[0]}`", help="`kubectl kpolicy spec -o json` lists them")  # fmt: skip
     if clashes := found.clashes():
         raise EngineError(f"keymap: {clashes[0]}")
+    own = own_keys(config)
+    for key, line in config.hotkeys().items():
+        if problem := understand(line, config.aliases(), own.plugins).problem:
+            raise EngineError(f"hotkey `{key}`: {problem}", at=config.at(key))
     print(f"{config.file or 'no file: defaults'}: ok")
     return 0
 

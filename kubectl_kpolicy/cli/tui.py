@@ -27,7 +27,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("--where", default="", metavar="FILTER", help="filter of that screen")
     parser.add_argument("--read-only", action="store_true", help="no changes until `:write`")
     parser.add_argument("--write", action="store_true", help="changes from the start, in production, too")  # fmt: skip
-    parser.add_argument("--theme", default="", metavar="NAME", help=", ".join(THEMES))
+    parser.add_argument("--theme", default="", metavar="NAME", choices=THEMES, help=", ".join(THEMES))  # fmt: skip
     parser.add_argument("--ascii", action="store_true", help="plain ASCII instead of symbols")
     parser.add_argument("--record", default="", metavar="FILE", help="write down what happens, to replay it")  # fmt: skip
     parser.add_argument("--replay", default="", metavar="FILE", help="show a recording instead of a cluster")  # fmt: skip
@@ -61,9 +61,11 @@ def _run(args: argparse.Namespace) -> int:
 
 def settings_of(asked: ConsoleRequest) -> dict[str, Any]:
     """Return what flags and configuration say about the console, by the fields of its settings; raises EngineError."""
+    from kubectl_kpolicy.actions.plugins import own_keys
     from kubectl_kpolicy.session.config import load_config
 
     config = load_config()
+    own = own_keys(config)
     context = asked.connection.context
     if not asked.replay:
         from kubectl_kpolicy.session.cluster import access_of
@@ -84,6 +86,9 @@ def settings_of(asked: ConsoleRequest) -> dict[str, Any]:
         "color": config.context(context, "color"),
         "favourites": tuple(config.context(context, "favourites")),
         "keymap": config.keymap(),
+        "own": own,
+        "kubeconfig": asked.connection.kubeconfig,
+        "acts_as": asked.connection.as_user,
         "aliases": config.aliases(),
         "views": config.views(),
     }

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.errors import DocumentError, EngineError, Location
+from engine.errors import NOWHERE, DocumentError, EngineError, Location
 from engine.record import record
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ THEMES: Final = (
     "ansi",
 )
 """The names of the console's colours; `cvd` are for eyes that do not tell red from green."""
+_THERE_ARE: Final = f"there are {', '.join(THEMES)}"
 
 SETTINGS: Final[dict[str, dict[str, tuple[type, Any, str]]]] = {
     "tui": {
@@ -46,10 +47,22 @@ SETTINGS: Final[dict[str, dict[str, tuple[type, Any, str]]]] = {
         "color": (str, "", "colour of the header, by a name such as teal or as #112233, to tell contexts apart"),
         "journal": (str, "", "namespace/name of the ConfigMap that keeps codes of `random()` policies"),
     },
+    "plugins": {
+        "key": (str, "", "the key that runs the command, such as J, f5 or ctrl+l"),
+        "command": (str, "", "the program, found on PATH; no shell comes between"),
+        "args": (list, [], "its arguments, with $NAME, $NAMESPACE, $KIND, $POLICY, $RULE, $CONTEXT, $USER"),
+        "scopes": (list, ["all"], "the screens on which it is offered"),
+        "description": (str, "", "what help calls it"),
+        "confirm": (bool, False, "show the command and ask before it runs"),
+        "background": (bool, False, "run it behind the console, which tells how it ended"),
+        "dangerous": (bool, True, "off in read-only mode; false for what changes nothing"),
+    },
 }  # fmt: skip
 """Keys by table: type, default and what they are for."""
 
-_OPEN: Final = {"aliases": str, "views": str, "keymap": (str, list)}
+NAMED: Final = ("context", "plugins")
+"""Tables that hold tables with names of somebody's own."""
+_OPEN: Final = {"aliases": str, "hotkeys": str, "views": str, "keymap": (str, list)}
 PRODUCTION: Final = ("prod", "live")
 """What the name of a context holds when it is taken for production without a word in the configuration."""
 
@@ -69,6 +82,9 @@ mine = "violations: sev>=high ns=payments"
 
 [aliases]
 crit = "violations sev=critical"
+
+[hotkeys]
+# f5 = "violations sev=critical"
 
 [keymap]
 # request = ["r"]
@@ -117,6 +133,19 @@ class Config:
         """Return words of the console's command line, each with the line that it stands for."""
         return dict(self.values.get("aliases", {}))
 
+    def hotkeys(self) -> dict[str, str]:
+        """Return keys, each with the line of the console's command line that it runs."""
+        return dict(self.values.get("hotkeys", {}))
+
+    def plugins(self) -> dict[str, dict[str, Any]]:
+        """Return programs on keys by name, every setting with its value."""
+        defaults = {key: default for key, (_, default, _) in SETTINGS["plugins"].items()}
+        return {name: {**defaults, **one} for name, one in self.values.get("plugins", {}).items()}
+
+    def at(self, key: str) -> Location:
+        """Return the place of a key in the file."""
+        return Location(self.file, _line_of(Path(self.file).read_text(), key)) if self.file else NOWHERE  # fmt: skip
+
     def keymap(self) -> dict[str, list[str]]:
         """Return keys by action id."""
         found = self.values.get("keymap", {})
@@ -142,8 +171,17 @@ def load_config(environment: Mapping[str, str] = os.environ) -> Config:
         table, double, key = name.removeprefix("KPOLICY_").lower().partition("__")
         if name.startswith("KPOLICY_") and double and key in SETTINGS.get(table, {}):
             typed = _typed(name, value, SETTINGS[table][key][0])
+            if key == "theme":
+                theme_named(value)
             values[table] = {**values.get(table, {}), key: typed}
     return Config(values, str(path) if path.exists() else "")
+
+
+def theme_named(word: str) -> str:
+    """Return the name of a theme; raises EngineError with those there are for any other word."""
+    if word not in THEMES:
+        raise EngineError(f"there is no theme `{word}`", help=_THERE_ARE)
+    return word
 
 
 def _typed(name: str, value: str, kind: type) -> Any:
@@ -226,9 +264,9 @@ def problems(values: Mapping[str, Any]) -> list[tuple[str, str, str]]:
             found.append((f"unknown table `{table}`", table, _near(table, [*SETTINGS, *_OPEN])))
         elif not isinstance(content, dict):
             found.append((f"`{table}` is a table", table, f"write it as [{table}]"))
-        elif table == "context":
+        elif table in NAMED:
             for name, one in content.items():
-                found += _in_table(one, SETTINGS["context"], f"context.{name}")
+                found += _in_table(one, SETTINGS[table], f"{table}.{name}")
         elif table in SETTINGS:
             found += _in_table(content, SETTINGS[table], table)
         else:
@@ -239,12 +277,14 @@ def problems(values: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 def _in_table(content: Any, known: Mapping[str, tuple[type, Any, str]], table: str) -> list[tuple[str, str, str]]:  # fmt: skip
     if not isinstance(content, dict):
         return [(f"`{table}` is a table", table.rpartition(".")[2], f"write it as [{table}]")]
-    found = []
+    found: list[tuple[str, str, str]] = []
     for key, value in content.items():
         if key not in known:
             found.append((f"unknown key `{key}` in `{table}`", key, _near(key, list(known))))
         elif not isinstance(value, known[key][0]) or (isinstance(value, bool) and known[key][0] is not bool):  # fmt: skip
             found.append((f"`{key}` in `{table}` is {_article(known[key][0])}", key, known[key][2]))
+        elif (table, key) == ("tui", "theme") and value not in THEMES:
+            found.append((f"there is no theme `{value}`", key, _THERE_ARE))
     return found
 
 

@@ -22,15 +22,15 @@ from kubectl_kpolicy.output.fields import word
 from kubectl_kpolicy.session.identity import Identity, KnownRights, Right
 
 from . import chrome
-from .command_line import Everything
 from .commands import is_told, line_of
 from .completing import CommandHistory
 from .explaining import ExplainView
-from .handlers import handle
+from .handlers import handle, perform_named
 from .handlers.input_line import Form, changed, done, follow_labels, typed
 from .handlers.jump import open_door
 from .handlers.navigation import History, Place
 from .modals.reveal import pictured
+from .palette import Everything
 from .themes import THEMES, AsciiLines, theme_name
 from .views import ListView, Pace, list_view
 from .widgets.detail import Detail
@@ -81,7 +81,8 @@ class Console(App[str]):
         super().__init__()
         self.source = source
         self.settings = settings
-        self.registry = registry({key: list(value) for key, value in settings.keymap.items()})
+        keymap = {key: list(value) for key, value in settings.keymap.items()}
+        self.registry = registry(keymap, settings.own.actions)
         self.doer = doer or ActionExecutor(None, source.now, Identity(settings.user))
         self.grant_form = grant_form or GrantForm(source.world, source.now)
         self.codes: CodeDesk | None = None
@@ -378,9 +379,7 @@ class Console(App[str]):
 
     async def on_policy_table_chosen(self) -> None:
         """Open the row."""
-        action = self.registry.get("open")
-        if action is not None:
-            await self.perform(action)
+        await perform_named(self, "open")
 
     async def on_pulse_view_pressed(self) -> None:
         """Go through the door that was clicked."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kubectl_kpolicy.actions.prompt import VERBS
 from kubectl_kpolicy.actions.screens import LISTINGS, SCREENS, listing_named
 
-from .command_line import VERBS
 from .themes import SHORT
 
 if TYPE_CHECKING:
@@ -82,14 +82,15 @@ def completions(app: Console, line: str) -> list[str]:
     head, space, word = line.rpartition(" ")
     words = _seconds(app, head.strip()) if space else _firsts(app)
     lowered = word.lower()
-    return [
-        f"{head}{space}{one}" for one in dict.fromkeys(words) if one.lower().startswith(lowered)
-    ]
+    found = [f"{head}{space}{one}" for one in words if one.lower().startswith(lowered)]
+    own = (one for one in app.settings.own.lines if one.startswith(line) and one != line)
+    return list(dict.fromkeys([*found, *own]))
 
 
 def _firsts(app: Console) -> list[str]:
     aliases = (alias for one in LISTINGS.values() for alias in one.aliases)
-    return [*SCREENS, *app.settings.aliases, *VERBS, "help", "quit", *aliases]
+    own = (*app.settings.aliases, *app.settings.own.plugins)
+    return [*SCREENS, *own, *VERBS, "help", "quit", *aliases]
 
 
 def _seconds(app: Console, verb: str) -> Sequence[str]:

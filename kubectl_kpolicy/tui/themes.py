@@ -72,8 +72,8 @@ SHORT = {**{word: theme.name for word, theme in _NAMED.items()}, "ansi": "ansi-d
 
 
 def theme_name(word: str) -> str:
-    """Return the full name of a theme that somebody named; the dark one for an unknown word."""
-    return SHORT.get(word, word if word in SHORT.values() else DARK.name)
+    """Return the full name of a theme by the name that people call it; raises KeyError for any other word."""
+    return SHORT[word]
 
 
 _IN_ASCII = str.maketrans(

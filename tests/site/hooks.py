@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PAGES = ("SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md")
 """Pages at the root of the tree that are pages of the site."""
-MADE = {"reference/commands.md": reference.commands, "reference/kinds.md": reference.kinds}
+MADE = {
+    "reference/commands.md": reference.commands,
+    "reference/console.md": reference.console,
+    "reference/kinds.md": reference.kinds,
+}
 _LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)#\s]+)")
 
 

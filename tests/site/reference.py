@@ -1,15 +1,21 @@
-"""The pages of the site that are made: commands from their declarations, kinds from the schemas that a cluster gets."""
+"""The pages of the site that are made: commands and keys from their declarations, kinds from the schemas that a cluster gets."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from controllers.manifests.crds import all_kinds, definition
+from kubectl_kpolicy.actions.catalog import ALL
+from kubectl_kpolicy.actions.prompt import COMMAND_WORDS
+from kubectl_kpolicy.actions.screens import SCREENS
 from kubectl_kpolicy.cli.spec import specification
 from kubectl_kpolicy.output.diagnostics import ExitCode
+from kubectl_kpolicy.session.config import NAMED, SETTINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from kubectl_kpolicy.actions.registry import Action
 
 GLOBAL = ("--color", "--verbose", "--quiet", "--non-interactive", "--help")
 
@@ -64,6 +70,57 @@ def _about(told: dict[str, Any]) -> str:
     if told.get("default") not in (None, "", False) and "(" not in text:
         text += f" ({told['default']})"
     return text
+
+
+def console() -> str:
+    """Return the page of the console: screens, keys by screen, words of the command line, settings."""
+    parts = [
+        "# Keys and settings of the console",
+        "",
+        "Made from the declarations that `?` shows in the console and `kubectl kpolicy config view` prints.",
+        "",
+        "## Screens",
+        "",
+        *_table(
+            ("screen", "words after `:`", "letter of `ctrl+o`"),
+            (
+                (name, _typed((name, *(one.listing.aliases if one.listing else ()))), f"`{one.letter}`")
+                for name, one in SCREENS.items()
+            ),
+        ),
+        "",
+        "## Words after `:`",
+        "",
+        *_table(("word", "what follows or happens"), ((f"`{one}`", text) for one, text in COMMAND_WORDS.items())),
+        "",
+        "## Keys of every screen",
+        "",
+        *_keys(one for one in ALL if not one.screens),
+    ]  # fmt: skip
+    for name in SCREENS:
+        if own := [one for one in ALL if name in one.screens]:
+            parts += ["", f"## Keys of {name}", "", *_keys(own)]
+    rows = (
+        (f"`{table}.NAME.{key}`" if table in NAMED else f"`{table}.{key}`", _default(default), text)
+        for table, keys in SETTINGS.items()
+        for key, (_, default, text) in keys.items()
+    )
+    return "\n".join([*parts, "", "## Settings", "", *_table(("setting", "default", "what it is for"), rows)]) + "\n"  # fmt: skip
+
+
+def _keys(actions: Iterable[Action]) -> list[str]:
+    return _table(
+        ("key", "id in `[keymap]`", "what it does"),
+        ((_typed(one.keys), f"`{one.id}`", one.help) for one in actions),
+    )
+
+
+def _typed(words: Iterable[str]) -> str:
+    return " ".join(f"`{one}`" for one in words)
+
+
+def _default(value: object) -> str:
+    return f"`{str(value).lower()}`" if value not in ("", []) else "none"
 
 
 def kinds() -> str:

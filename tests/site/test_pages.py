@@ -17,6 +17,7 @@ import pytest
 from controllers.manifests import SAMPLES
 from engine.lang import yaml
 from kubectl_kpolicy import cli, entry
+from kubectl_kpolicy.actions.catalog import ALL as ALL_ACTIONS
 from kubectl_kpolicy.cli.lint import _check_path
 from tests.contracts.source import ROOT
 from tests.site import hooks, reference
@@ -206,6 +207,26 @@ def test_the_reference_has_every_command_and_kind():
     assert "`--due-in`" in commands
     assert "| `spec.maxDuration` | string | The longest exception" in kinds
     assert "\n## ClusterPolicy (kyverno.io)\n" in kinds
+
+
+def test_the_reference_has_every_key_word_and_setting_of_the_console():
+    told = reference.console()
+    for one in ALL_ACTIONS:
+        assert f"`{one.id}`" in told, one.id
+        assert all(f"`{key}`".replace("|", "\\|").replace("<", "&lt;") in told for key in one.keys), one.id  # fmt: skip
+    assert "| `ns` | a namespace, or all |" in told
+    assert "| `tui.motion` | `true` | changed rows flash" in told
+    assert "| `plugins.NAME.confirm` | `false` |" in told
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if "```toml" in ALL[name]])
+def test_configurations_that_are_shown_are_valid(name, tmp_path, monkeypatch, capsys):
+    blocks = re.findall(r'^```toml title="kpolicy.toml"\n(.*?)^```$', ALL[name], re.MULTILINE | re.DOTALL)  # fmt: skip
+    assert len(blocks) == ALL[name].count("```toml")
+    for block in blocks:
+        (tmp_path / "kpolicy.toml").write_text(block)
+        monkeypatch.setenv("KPOLICY_CONFIG", str(tmp_path / "kpolicy.toml"))
+        assert entry.main(["config", "validate"]) == 0, capsys.readouterr().err
 
 
 def test_every_page_has_a_place_in_the_site():

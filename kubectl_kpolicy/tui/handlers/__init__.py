@@ -20,6 +20,15 @@ def handle(app: Console, action: Action) -> Awaitable[Any] | None:
     return function_of("changes.ask")(action, app)
 
 
+async def perform_named(app: Console, name: str) -> None:
+    """Do the action with an id, where there is one; on a screen that it is not for, say so."""
+    action = app.registry.get(name)
+    if action is not None and action.screens and app.current not in action.screens:
+        app.say(f"`{action.title}` is for {', '.join(action.screens)}", "yellow")
+    elif action is not None:
+        await app.perform(action)
+
+
 async def call(handler: str, *given: Any) -> None:
     """Do what a handler does that may take a while, without loading its module before."""
     result = function_of(handler)(*given)

@@ -96,7 +96,7 @@ def ask(action: Action, app: Console) -> AwaitMount | None:
 
 
 def _question(app: Console, action: Action, rows: Sequence[Row]) -> Question:
-    names = tuple(_name_of(row.cells.get("namespace"), row.text("name") or row.text("id")) for row in rows)  # fmt: skip
+    names = names_of(rows)
     destroys = action.danger is Level.DESTROYS
     title = (action.named and action.named(rows[0], app.doer.user)) or action.title
     effect = action.help if title != "Resume" else "Go on with what was paused."
@@ -131,6 +131,11 @@ def _tell(app: Console, outcomes: Sequence[Outcome]) -> None:
         app.say(f"{told.text}{count}", "red" if failed else "")
     if app.table is not None and not failed:
         app.table.state.marks.clear()
+
+
+def names_of(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return what rows are about, for a dialog."""
+    return tuple(_name_of(row.cells.get("namespace"), row.text("name") or row.text("id")) for row in rows)  # fmt: skip
 
 
 def _name_of(namespace: object, name: str) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
+from kubectl_kpolicy.actions.prompt import COMMAND_WORDS
 from kubectl_kpolicy.actions.registry import Danger
 from kubectl_kpolicy.cluster import explaining, violations
 from kubectl_kpolicy.cluster.details import hint, sections
@@ -17,7 +18,6 @@ from kubectl_kpolicy.output.explanation import Reason
 from kubectl_kpolicy.output.fields import word
 from kubectl_kpolicy.output.structured import yaml_text
 from kubectl_kpolicy.output.time_format import absolute
-from kubectl_kpolicy.tui.command_line import COMMAND_WORDS
 from kubectl_kpolicy.tui.explaining import ExplainView
 from kubectl_kpolicy.tui.modals.help import HelpEntry, HelpWindow
 from kubectl_kpolicy.tui.modals.picker import Choice, Picker

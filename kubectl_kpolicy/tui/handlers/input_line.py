@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from textual.widgets import Input
 
 from engine.errors import EngineError
+from kubectl_kpolicy.actions.plugins import plugin_id
+from kubectl_kpolicy.actions.prompt import understand
 from kubectl_kpolicy.cluster.recording import ReplaySource
 from kubectl_kpolicy.cluster.subject import subject_of
 from kubectl_kpolicy.filter import FilterError
 from kubectl_kpolicy.output.time_format import absolute, instant, length_of, span
-from kubectl_kpolicy.tui.command_line import understand
+from kubectl_kpolicy.session.config import theme_named
 from kubectl_kpolicy.tui.completing import completions, line_text, said_of, suggestion
 from kubectl_kpolicy.tui.themes import theme_name
 from kubectl_kpolicy.tui.widgets.entry import Entry
 
-from . import call, choices
+from . import call, choices, perform_named
 from .changes import sentence
 from .navigation import open_view, set_namespace
 
@@ -167,7 +169,7 @@ async def done(app: Console) -> None:
 
 async def run_line(app: Console, text: str) -> None:
     """Do what a command line says; what cannot be understood is said."""
-    command = understand(text, app.settings.aliases)
+    command = understand(text, app.settings.aliases, app.settings.own.plugins)
     if command.problem:
         app.say(command.problem, "yellow")
         return
@@ -184,11 +186,11 @@ async def _run(app: Console, verb: str, word: str, rest: str) -> None:
         case "quit":
             app.exit()
         case "help":
-            help_action = app.registry.get("help")
-            if help_action is not None:
-                await app.perform(help_action)
+            await perform_named(app, "help")
         case "theme":
-            app.theme = theme_name(word)
+            app.theme = theme_name(theme_named(word.strip()))
+        case "plugin":
+            await perform_named(app, plugin_id(word))
         case "view":
             open_view(app, word)
         case "write":

@@ -12,6 +12,7 @@ from controllers.kube.clock import ManualClock
 from kubectl_kpolicy import cli, entry
 from kubectl_kpolicy.actions.catalog import ALL
 from kubectl_kpolicy.actions.executor import ActionExecutor
+from kubectl_kpolicy.actions.prompt import understand
 from kubectl_kpolicy.actions.registry import Action, Danger, Field, Registry
 from kubectl_kpolicy.actions.screens import SCREENS, Screen, listing_named
 from kubectl_kpolicy.cli.lists import Read
@@ -19,8 +20,8 @@ from kubectl_kpolicy.cli.spec import specification
 from kubectl_kpolicy.cluster.cache import ClusterCache
 from kubectl_kpolicy.output.rows import Column, Listing, Row
 from kubectl_kpolicy.session.identity import Right
-from kubectl_kpolicy.tui.command_line import Everything, understand
 from kubectl_kpolicy.tui.commands import line_of
+from kubectl_kpolicy.tui.palette import Everything
 from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW
 from tests.plugin.tui.stage import console, on_stage, press, text_of

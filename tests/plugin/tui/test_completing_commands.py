@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kubectl_kpolicy.actions.prompt import understand
 from kubectl_kpolicy.session.kept import lines_path, load_lines, save_lines
-from kubectl_kpolicy.tui.command_line import understand
 from kubectl_kpolicy.tui.completing import CommandHistory, completions
 from kubectl_kpolicy.tui.widgets.entry import Entry
 

@@ -11,6 +11,7 @@ import pytest
 from textual.color import Color
 
 from engine.errors import DocumentError, EngineError
+from kubectl_kpolicy.actions.prompt import understand
 from kubectl_kpolicy.cluster.cache import ClusterCache
 from kubectl_kpolicy.cluster.recording import Recorder, ReplaySource, read_recording
 from kubectl_kpolicy.filter import compile_filter, parts_of
@@ -19,7 +20,6 @@ from kubectl_kpolicy.session.config import load_config, save_view
 from kubectl_kpolicy.session.identity import Identity
 from kubectl_kpolicy.session.kept import columns_path, load_columns, save_columns
 from kubectl_kpolicy.tui import start
-from kubectl_kpolicy.tui.command_line import understand
 from kubectl_kpolicy.tui.handlers.input_line import meant
 from kubectl_kpolicy.tui.handlers.navigation import open_view
 from kubectl_kpolicy.tui.start import ConsoleRequest, elsewhere

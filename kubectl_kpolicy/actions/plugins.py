@@ -1,0 +1,220 @@
+"""Hotkeys and plugin commands of the configuration: lines of `:` and programs on keys of somebody's own.
+
+A program is started with a list of arguments and never by a shell. Values of rows come from whoever writes to the cluster: they are
+put in only where they are one plain word, which no program takes for a flag and no shell for anything but a word.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.errors import EngineError
+from engine.record import field, record
+
+from .catalog import ALL
+from .registry import TUI, Action, Danger
+from .screens import SCREENS, listing_named
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kubectl_kpolicy.output.rows import Row
+    from kubectl_kpolicy.session.config import Config
+
+OF_ROWS: Final = ("NAME", "NAMESPACE", "KIND", "POLICY", "RULE")
+VARIABLES: Final = (*OF_ROWS, "CONTEXT", "USER")
+"""What may stand behind `$` in arguments; those of rows need a row."""
+_VARIABLE = re.compile(r"\$(\$|[A-Z][A-Z_]*)")
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+=-]*")
+"""INVARIANT: what is put into an argument begins no flag, and holds nothing that a shell, an expression or a pattern reads."""
+_HIDDEN = {"tab", "enter", "escape", "ctrl+i", "ctrl+m", "ctrl+space", "ctrl+@", "space", "?", ":"}
+_KEY = re.compile(r"\S|ctrl\+[a-z]|f([1-9]|1[0-9]|2[0-4])")
+
+
+@record
+class Plugin:
+    """A program on a key: its arguments are texts, or lists of texts that go together where a variable in them has no value.
+
+    `confirm` shows the whole command before it runs, `background` leaves the screen to the console, what is `dangerous` is off in
+    read-only mode.
+    """
+
+    name: str
+    command: str
+    args: tuple[str | tuple[str, ...], ...] = ()
+    description: str = ""
+    confirm: bool = False
+    background: bool = False
+    dangerous: bool = True
+
+    @property
+    def template(self) -> str:
+        """The command as it is written, its variables not yet filled in."""
+        words = (word for one in self.args for word in ((one,) if isinstance(one, str) else one))
+        return shlex.join((self.command, *words)).replace("'", "")
+
+    @property
+    def needs_row(self) -> bool:
+        """Whether one of its variables is of a row."""
+        return any(f"${name}" in self.template for name in OF_ROWS)
+
+
+@record
+class OwnKeys:
+    """What keys of somebody's own do: actions, the `lines` that hotkeys run, and plugin commands by name."""
+
+    actions: tuple[Action, ...] = ()
+    lines: tuple[str, ...] = ()
+    plugins: Mapping[str, Plugin] = field(default_factory=dict)
+
+
+def own_keys(config: Config) -> OwnKeys:
+    """Return what hotkeys and plugin commands do; raises EngineError, with file and line, for the first that cannot be."""
+    found: list[Action] = []
+    plugins: dict[str, Plugin] = {}
+    taken = _taken(config)
+    for key, line in config.hotkeys().items():
+        at, meant = config.at(key), _key(key)
+        if meant is None:
+            raise EngineError(f"`{key}` in `hotkeys` is no key to press", at=at, help=_KEYS)
+        _free(taken, meant, (), f"hotkeys.{key}", config)
+        found.append(Action(f"hotkey-{meant}", line, f"Runs `:{line}`, from the configuration.", (meant,), Danger.LOOKS, TUI,
+                            handler="plugins.press", given=(line,)))  # fmt: skip
+    for name, given in config.plugins().items():
+        plugins[name] = _plugin(name, given, config)
+        found.append(_plugin_action(plugins[name], given, taken, config))
+    return OwnKeys(tuple(found), tuple(config.hotkeys().values()), plugins)
+
+
+_Taken = tuple[str, tuple[str, ...], str]
+"""A key, the screens on which it has a meaning (none: all), and what has it."""
+_KEYS = "write one letter or sign, such as J, or f1 to f24, or ctrl+l"
+
+
+def _key(text: str) -> str | None:
+    """Return the key that a text names, k9s' way of writing `Ctrl-L` and `Shift-J` included; None for none that can be pressed."""
+    made = re.sub(r"(?i)^ctrl[-+](?=.)", "ctrl+", text)
+    if re.fullmatch(r"(?i)shift[-+][a-z]", text):
+        made = text[-1].upper()
+    elif made.startswith("ctrl+") or re.fullmatch(r"[fF]\d+", made):
+        made = made.lower()
+    return made if _KEY.fullmatch(made) and made not in _HIDDEN else None
+
+
+def _taken(config: Config) -> list[_Taken]:
+    """Return keys that have a meaning, the screens on which they have it, and what that is."""
+    given = config.keymap()
+    return [(key, one.screens, one.id) for one in ALL for key in given.get(one.id, list(one.keys))]
+
+
+def _free(
+    taken: list[_Taken],
+    key: str,
+    screens: tuple[str, ...],
+    name: str,
+    config: Config,
+) -> None:
+    """Take a key for a name; raises EngineError where it has a meaning on one of these screens."""
+    for other, places, owner in taken:
+        if other == key and (not places or not screens or set(places) & set(screens)):
+            where = "choose another key" if "." in owner else f"choose another key, or free this one: `{owner} = []` in [keymap]"  # fmt: skip
+            raise EngineError(f"`{key}` of `{name}` is the key of `{owner}`", at=config.at(name.partition(".")[2]), help=where)  # fmt: skip
+    taken.append((key, screens, name))
+
+
+def _plugin(name: str, given: Mapping[str, Any], config: Config) -> Plugin:
+    """Return a plugin command as it is configured; raises EngineError."""
+    at = config.at(name)
+    if not given["command"] or "$" in given["command"]:
+        raise EngineError(f"`command` of `plugins.{name}` is the name of one program", at=at, help="variables stand in `args`")  # fmt: skip
+    args = tuple(tuple(one) if isinstance(one, list) else one for one in given["args"])
+    for word in _words(args, name, config):
+        for variable in _VARIABLE.findall(word):
+            if variable not in (*VARIABLES, "$"):
+                raise EngineError(f"`plugins.{name}` has no `${variable}` to give", at=at, help=_near(variable))  # fmt: skip
+    told = {one: given[one] for one in ("description", "confirm", "background", "dangerous")}
+    return Plugin(name, given["command"], args, **told)
+
+
+def _near(variable: str) -> str:
+    near = get_close_matches(variable, VARIABLES, 1)
+    known = ", ".join(f"${one}" for one in VARIABLES)
+    return f"did you mean `${near[0]}`?" if near else f"there are {known}; $$ is a dollar sign"
+
+
+def _plugin_action(
+    plugin: Plugin, given: Mapping[str, Any], taken: list[_Taken], config: Config
+) -> Action:
+    name = plugin.name
+    key = _key(given["key"])
+    if key is None:
+        raise EngineError(f"`{given['key']}` is no key to press for `plugins.{name}`", at=config.at(name), help=_KEYS)  # fmt: skip
+    screens = _scopes(given["scopes"], name, config)
+    _free(taken, key, screens, f"plugins.{name}", config)
+    told = f"Runs `{plugin.template}`, from the configuration."
+    danger = Danger.CHANGES if plugin.dangerous else Danger.LOOKS
+    return Action(plugin_id(name), plugin.description or name, told, (key,), danger, TUI, screens=screens,
+                  needs_row=plugin.needs_row, bulk=plugin.needs_row, handler="plugins.run", given=(name,))  # fmt: skip
+
+
+def plugin_id(name: str) -> str:
+    """Return the id of the action that runs a plugin command."""
+    return f"plugin-{name}"
+
+
+def _words(args: Sequence[object], name: str, config: Config) -> list[str]:
+    """Return all arguments; raises EngineError for what is no text."""
+    words = [word for one in args for word in (one if isinstance(one, tuple) else (one,))]
+    if not all(isinstance(word, str) for word in words):
+        raise EngineError(f"`args` of `plugins.{name}` are texts, or lists of texts", at=config.at(name))  # fmt: skip
+    return [str(word) for word in words]
+
+
+def _scopes(words: Sequence[object], name: str, config: Config) -> tuple[str, ...]:
+    """Return the screens that scopes name, none for every one; raises EngineError for one that there is not."""
+    found = []
+    for word in map(str, words):
+        listing = listing_named(word.lower())
+        if word != "all" and word not in SCREENS and listing is None:
+            raise EngineError(f"`{word}` in `scopes` of `plugins.{name}` is no screen", at=config.at(name), help=f"there are all, {', '.join(SCREENS)}")  # fmt: skip
+        found.append(listing.noun if listing is not None else word)
+    return () if "all" in found else tuple(found)
+
+
+def values_of(row: Row | None, *, context: str, user: str) -> dict[str, str]:
+    """Return what variables stand for with a row; what is not there is empty."""
+    found = {"CONTEXT": context, "USER": user}
+    if row is not None:
+        kind = row.text("kind") or str(row.object.get("kind", ""))
+        found |= {"NAME": row.text("name"), "NAMESPACE": row.text("namespace"), "KIND": kind,
+                  "POLICY": row.text("policy"), "RULE": row.text("rule")}  # fmt: skip
+    return found
+
+
+def argv_of(plugin: Plugin, values: Mapping[str, str]) -> list[str]:
+    """Return program and arguments; raises EngineError where a value is not there or is not one plain word."""
+    made = [plugin.command]
+    for one in plugin.args:
+        if isinstance(one, str):
+            made.append(_filled(one, values, plugin))
+        elif all(values.get(name) for word in one for name in _VARIABLE.findall(word) if name != "$"):  # fmt: skip
+            made += [_filled(word, values, plugin) for word in one]
+    return made
+
+
+def _filled(word: str, values: Mapping[str, str], plugin: Plugin) -> str:
+    def value(found: re.Match[str]) -> str:
+        name = found[1]
+        if name == "$":
+            return "$"
+        text = values.get(name, "")
+        if not text:
+            raise EngineError(f"`${name}` has no value here, so `{plugin.name}` was not run", help="put what needs it into a list of its own within `args`")  # fmt: skip
+        if not _PLAIN.fullmatch(text):
+            raise EngineError(f"`${name}` is `{text}`, which is no plain word, so `{plugin.name}` was not run")  # fmt: skip
+        return text
+
+    return _VARIABLE.sub(value, word)
