@@ -90,19 +90,24 @@ class AuthorRights:
         return unique(found)
 
 
+def subject_of(author: Mapping[str, Any]) -> dict[str, Any]:
+    """Return who sent a request, as a SubjectAccessReview names people."""
+    shown = {
+        "user": str(author.get("username") or ""),
+        "uid": author.get("uid"),
+        "groups": list(author.get("groups") or ()),
+        "extra": author.get("extra"),
+    }
+    return {key: value for key, value in shown.items() if value}
+
+
 class _Questions:
     """What is asked about one author, each question once."""
 
     def __init__(self, client: Client, author: Mapping[str, Any]) -> None:
         self._client = client
         self._user = str(author.get("username") or "")
-        shown = {
-            "user": self._user,
-            "uid": author.get("uid"),
-            "groups": list(author.get("groups") or ()),
-            "extra": author.get("extra"),
-        }
-        self._subject = {key: value for key, value in shown.items() if value}
+        self._subject = subject_of(author)
         self._room = asyncio.Semaphore(_AT_ONCE)
         self._known: dict[RequestInfo, asyncio.Task[bool]] = {}
 

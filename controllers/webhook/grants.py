@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube import Client, Clock, Discovery, Forbidden, Kind, NotFound
 from controllers.kube.accounts import Job
-from controllers.kube.kinds import GRANT_POLICIES, GRANTS, ONE_TIME_CODES
+from controllers.kube.kinds import GRANT_POLICIES, GRANTS, ONE_TIME_CODES, SUBJECT_ACCESS_REVIEWS
+from controllers.lookups.grant_names import missing_object, missing_rules, refused_emergency
 from controllers.manifests.crds.native import REQUEST_FIELDS
 from engine import vocabulary
 from engine.codes.requests import request_key
@@ -28,6 +30,7 @@ from engine.match.selectors import compile_selector
 from engine.reach import is_granted
 
 from . import envelope
+from .author_rights import subject_of
 from .caller import is_proven
 from .issued import check_issued
 
@@ -72,7 +75,7 @@ class GrantValidator:
         check = self._check_of(obj)
         try:
             async with asyncio.timeout(budget):
-                await check(request)
+                warnings = await check(request)
         except TimeoutError:
             return envelope.denied(uid, f"the grant could not be checked within {budget:.1f} s")
         except EngineError as error:
@@ -80,9 +83,9 @@ class GrantValidator:
         except Exception:
             _log.exception("the check of a grant failed")
             return envelope.denied(uid, "the grant could not be checked")
-        return envelope.allowed(uid)
+        return envelope.allowed(uid, warnings or ())
 
-    def _check_of(self, obj: Object) -> Callable[[Mapping[str, Json]], Awaitable[None]]:
+    def _check_of(self, obj: Object) -> Callable[[Mapping[str, Json]], Awaitable[list[str] | None]]:
         if obj.get("kind") == GRANT_POLICIES.kind:
             return self._check_policy
         if obj.get("kind") == ONE_TIME_CODES.kind:
@@ -92,15 +95,40 @@ class GrantValidator:
     async def _check_code(self, request: Mapping[str, Any]) -> None:
         await check_issued(self._client, request, self._clock.now(), self._request_key)
 
-    async def _check_grant(self, request: Mapping[str, Any]) -> None:
+    async def _check_grant(self, request: Mapping[str, Any]) -> list[str]:
+        """Refuse what may not be asked for or decided; return what a request names and nothing has."""
         obj, old = request["object"], request.get("oldObject")
         user = request.get("userInfo") or {}
         parse_grant(obj)
         for reason in _wrong_request(obj, user) if old is None else _wrong_change(obj, old, user):
             raise Refused(f"refused: {reason}")
-        if old is None:
-            _check_block(obj, self._block_key)
-            await self._check_limits(obj)
+        if old is not None:
+            return []
+        _check_block(obj, self._block_key)
+        await self._check_limits(obj)
+        return await self._lacking(parse_grant(obj), user)
+
+    async def _lacking(self, grant: Grant, user: Mapping[str, Any]) -> list[str]:
+        """Return a sentence for each name that nothing has; refuse an emergency for a rule that is not there."""
+        rules = await missing_rules(self._client, self._discovery, grant)
+        if refused := refused_emergency(grant, rules):
+            raise Refused(refused)
+        may_read = partial(self._may_read, grant, user)
+        return [*rules, *await missing_object(self._client, self._discovery, grant, may_read)]
+
+    async def _may_read(self, grant: Grant, user: Mapping[str, Any], kind: Kind) -> bool:
+        """Tell whether who asks may read what the grant is for; raises KubeError."""
+        about = {
+            "verb": "get",
+            "group": kind.group,
+            "version": kind.version,
+            "resource": kind.plural,
+            "name": grant.target,
+        }
+        place = {"namespace": grant.namespace} if kind.namespaced else {}
+        asked = {**subject_of(user), "resourceAttributes": {**about, **place}}
+        status = await self._client.review(SUBJECT_ACCESS_REVIEWS, asked)
+        return status.get("allowed") is True
 
     async def _check_policy(self, request: Mapping[str, Any]) -> None:
         policy = parse_grant_policy(request["object"])

@@ -81,8 +81,18 @@ def own_keys(config: Config) -> OwnKeys:
         if meant is None:
             raise EngineError(f"`{key}` in `hotkeys` is no key to press", at=at, help=_KEYS)
         _free(taken, meant, (), f"hotkeys.{key}", config)
-        found.append(Action(f"hotkey-{meant}", line, f"Runs `:{line}`, from the configuration.", (meant,), Danger.LOOKS, TUI,
-                            handler="plugins.press", given=(line,)))  # fmt: skip
+        found.append(
+            Action(
+                f"hotkey-{meant}",
+                line,
+                f"Runs `:{line}`, from the configuration.",
+                (meant,),
+                Danger.LOOKS,
+                TUI,
+                handler="plugins.press",
+                given=(line,),
+            )
+        )
     for name, given in config.plugins().items():
         plugins[name] = _plugin(name, given, config)
         found.append(_plugin_action(plugins[name], given, taken, config))
@@ -120,8 +130,16 @@ def _free(
     """Take a key for a name; raises EngineError where it has a meaning on one of these screens."""
     for other, places, owner in taken:
         if other == key and (not places or not screens or set(places) & set(screens)):
-            where = "choose another key" if "." in owner else f"choose another key, or free this one: `{owner} = []` in [keymap]"  # fmt: skip
-            raise EngineError(f"`{key}` of `{name}` is the key of `{owner}`", at=config.at(name.partition(".")[2]), help=where)  # fmt: skip
+            where = (
+                "choose another key"
+                if "." in owner
+                else f"choose another key, or free this one: `{owner} = []` in [keymap]"
+            )
+            raise EngineError(
+                f"`{key}` of `{name}` is the key of `{owner}`",
+                at=config.at(name.partition(".")[2]),
+                help=where,
+            )
     taken.append((key, screens, name))
 
 
@@ -129,12 +147,18 @@ def _plugin(name: str, given: Mapping[str, Any], config: Config) -> Plugin:
     """Return a plugin command as it is configured; raises EngineError."""
     at = config.at(name)
     if not given["command"] or "$" in given["command"]:
-        raise EngineError(f"`command` of `plugins.{name}` is the name of one program", at=at, help="variables stand in `args`")  # fmt: skip
+        raise EngineError(
+            f"`command` of `plugins.{name}` is the name of one program",
+            at=at,
+            help="variables stand in `args`",
+        )
     args = tuple(tuple(one) if isinstance(one, list) else one for one in given["args"])
     for word in _words(args, name, config):
         for variable in _VARIABLE.findall(word):
             if variable not in (*VARIABLES, "$"):
-                raise EngineError(f"`plugins.{name}` has no `${variable}` to give", at=at, help=_near(variable))  # fmt: skip
+                raise EngineError(
+                    f"`plugins.{name}` has no `${variable}` to give", at=at, help=_near(variable)
+                )
     told = {one: given[one] for one in ("description", "confirm", "background", "dangerous")}
     return Plugin(name, given["command"], args, **told)
 
@@ -151,13 +175,28 @@ def _plugin_action(
     name = plugin.name
     key = _key(given["key"])
     if key is None:
-        raise EngineError(f"`{given['key']}` is no key to press for `plugins.{name}`", at=config.at(name), help=_KEYS)  # fmt: skip
+        raise EngineError(
+            f"`{given['key']}` is no key to press for `plugins.{name}`",
+            at=config.at(name),
+            help=_KEYS,
+        )
     screens = _scopes(given["scopes"], name, config)
     _free(taken, key, screens, f"plugins.{name}", config)
     told = f"Runs `{plugin.template}`, from the configuration."
     danger = Danger.CHANGES if plugin.dangerous else Danger.LOOKS
-    return Action(plugin_id(name), plugin.description or name, told, (key,), danger, TUI, screens=screens,
-                  needs_row=plugin.needs_row, bulk=plugin.needs_row, handler="plugins.run", given=(name,))  # fmt: skip
+    return Action(
+        plugin_id(name),
+        plugin.description or name,
+        told,
+        (key,),
+        danger,
+        TUI,
+        screens=screens,
+        needs_row=plugin.needs_row,
+        bulk=plugin.needs_row,
+        handler="plugins.run",
+        given=(name,),
+    )
 
 
 def plugin_id(name: str) -> str:
@@ -169,7 +208,9 @@ def _words(args: Sequence[object], name: str, config: Config) -> list[str]:
     """Return all arguments; raises EngineError for what is no text."""
     words = [word for one in args for word in (one if isinstance(one, tuple) else (one,))]
     if not all(isinstance(word, str) for word in words):
-        raise EngineError(f"`args` of `plugins.{name}` are texts, or lists of texts", at=config.at(name))  # fmt: skip
+        raise EngineError(
+            f"`args` of `plugins.{name}` are texts, or lists of texts", at=config.at(name)
+        )
     return [str(word) for word in words]
 
 
@@ -179,7 +220,11 @@ def _scopes(words: Sequence[object], name: str, config: Config) -> tuple[str, ..
     for word in map(str, words):
         listing = listing_named(word.lower())
         if word != "all" and word not in SCREENS and listing is None:
-            raise EngineError(f"`{word}` in `scopes` of `plugins.{name}` is no screen", at=config.at(name), help=f"there are all, {', '.join(SCREENS)}")  # fmt: skip
+            raise EngineError(
+                f"`{word}` in `scopes` of `plugins.{name}` is no screen",
+                at=config.at(name),
+                help=f"there are all, {', '.join(SCREENS)}",
+            )
         found.append(listing.noun if listing is not None else word)
     return () if "all" in found else tuple(found)
 
@@ -189,8 +234,13 @@ def values_of(row: Row | None, *, context: str, user: str) -> dict[str, str]:
     found = {"CONTEXT": context, "USER": user}
     if row is not None:
         kind = row.text("kind") or str(row.object.get("kind", ""))
-        found |= {"NAME": row.text("name"), "NAMESPACE": row.text("namespace"), "KIND": kind,
-                  "POLICY": row.text("policy"), "RULE": row.text("rule")}  # fmt: skip
+        found |= {
+            "NAME": row.text("name"),
+            "NAMESPACE": row.text("namespace"),
+            "KIND": kind,
+            "POLICY": row.text("policy"),
+            "RULE": row.text("rule"),
+        }
     return found
 
 
@@ -200,7 +250,9 @@ def argv_of(plugin: Plugin, values: Mapping[str, str]) -> list[str]:
     for one in plugin.args:
         if isinstance(one, str):
             made.append(_filled(one, values, plugin))
-        elif all(values.get(name) for word in one for name in _VARIABLE.findall(word) if name != "$"):  # fmt: skip
+        elif all(
+            values.get(name) for word in one for name in _VARIABLE.findall(word) if name != "$"
+        ):
             made += [_filled(word, values, plugin) for word in one]
     return made
 
@@ -212,9 +264,14 @@ def _filled(word: str, values: Mapping[str, str], plugin: Plugin) -> str:
             return "$"
         text = values.get(name, "")
         if not text:
-            raise EngineError(f"`${name}` has no value here, so `{plugin.name}` was not run", help="put what needs it into a list of its own within `args`")  # fmt: skip
+            raise EngineError(
+                f"`${name}` has no value here, so `{plugin.name}` was not run",
+                help="put what needs it into a list of its own within `args`",
+            )
         if not _PLAIN.fullmatch(text):
-            raise EngineError(f"`${name}` is `{text}`, which is no plain word, so `{plugin.name}` was not run")  # fmt: skip
+            raise EngineError(
+                f"`${name}` is `{text}`, which is no plain word, so `{plugin.name}` was not run"
+            )
         return text
 
     return _VARIABLE.sub(value, word)

@@ -47,7 +47,11 @@ def _view(args: argparse.Namespace) -> int:
     for key_of, line in config.hotkeys().items():
         table.add(f"hotkeys.{key_of}", line, "line that a key runs in the console")
     for name, one in config.plugins().items():
-        table.add(f"plugins.{name}", f"{one['key']}: {one['command']}", "program that a key runs from the console")  # fmt: skip
+        table.add(
+            f"plugins.{name}",
+            f"{one['key']}: {one['command']}",
+            "program that a key runs from the console",
+        )
     for name, keys_of in config.keymap().items():
         table.add(f"keymap.{name}", ", ".join(keys_of), "keys of an action")
     sys.stdout.write(table.text())

@@ -27,7 +27,9 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("--where", default="", metavar="FILTER", help="filter of that screen")
     parser.add_argument("--read-only", action="store_true", help="no changes until `:write`")
     parser.add_argument("--write", action="store_true", help="changes from the start, in production, too")  # fmt: skip
-    parser.add_argument("--theme", default="", metavar="NAME", choices=THEMES, help=", ".join(THEMES))  # fmt: skip
+    parser.add_argument(
+        "--theme", default="", metavar="NAME", choices=THEMES, help=", ".join(THEMES)
+    )
     parser.add_argument("--ascii", action="store_true", help="plain ASCII instead of symbols")
     parser.add_argument("--record", default="", metavar="FILE", help="write down what happens, to replay it")  # fmt: skip
     parser.add_argument("--replay", default="", metavar="FILE", help="show a recording instead of a cluster")  # fmt: skip

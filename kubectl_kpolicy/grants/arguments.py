@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controllers.kube import Client, Discovery, Kind
-from controllers.kube.errors import KubeError, NotFound
-from controllers.kube.kinds import CLUSTER_POLICIES, POLICIES
-from engine.autogen import expand
-from engine.errors import EngineError
-from engine.grants import Grant, length_of, length_text, parse_grant
+from controllers.kube import Client, Discovery
+from controllers.kube.errors import KubeError
+from controllers.kube.kinds import CLUSTER_POLICIES
+from controllers.lookups import grant_names
+from engine.grants import length_of, length_text, parse_grant
 from engine.grants.subjects import ALL_RULES
 from engine.lang import rfc3339
 from engine.lang.wildcard import has_wildcard
-from engine.model.kinds import BY_NAME, identity, is_of_cel, named
-from engine.parse import parse_policy
+from engine.model.kinds import BY_NAME, identity, is_of_cel
 from engine.record import replace
 from kubectl_kpolicy.cluster import celkinds
 from kubectl_kpolicy.output.misuse import Misuse
@@ -106,10 +104,7 @@ def asks(base: Ask, targets: Sequence[Target]) -> list[Ask]:
     ]
 
 
-# What a request names that the cluster does not have: a policy, a rule of it, an object; a grant for nothing looks like help.
-#
-# An object may be missing because it was just denied, and a policy may come later, so what is missing is said and refuses nothing
-# but an emergency, which nobody else looks at before it is active.
+# What a request names that the cluster does not have.
 
 
 async def missing(client: Client, obj: Object) -> list[str]:
@@ -117,50 +112,15 @@ async def missing(client: Client, obj: Object) -> list[str]:
 
     Raises Refused where an emergency names a policy or rule that is not there.
     """
-    grant = parse_grant(obj)
-    lacking = await _missing_rules(client, grant)
-    if grant.emergency and lacking:
-        raise Refused(f"refused: {lacking[0]}, and nobody looks at an emergency before it is active")  # fmt: skip
-    return [*lacking, *await _missing_object(client, grant)]
-
-
-async def _missing_rules(client: Client, grant: Grant) -> list[str]:
-    if has_wildcard(grant.policy):
-        return []
+    grant, discovery = parse_grant(obj), Discovery(client)
     try:
-        policy = await _policy(client, grant.policy)
-    except EngineError:
-        # what cannot be read is not called missing, and what means no kind is refused with its reason
+        await discovery.refresh()
+    except KubeError:
         return []
-    if policy is None:
-        return [f"there is no policy `{grant.policy}`"]
-    if is_of_cel(grant.policy):
-        return []
-    try:
-        rules = [rule.name for rule in expand(parse_policy(policy, strict=False))]
-    except EngineError:
-        return []
-    lost = [name for name in grant.rules if not has_wildcard(name) and name not in rules]
-    return [f"policy `{grant.policy}` has no rule `{name}`; it has {', '.join(rules)}" for name in lost]  # fmt: skip
-
-
-async def _policy(client: Client, policy: str) -> Object | None:
-    """Return the policy with an identity; None where there is none. Raises KubeError and PolicyError."""
-    kind, key = named(policy)
-    if not kind.is_cel:
-        return await _found(client, POLICIES if kind.is_namespaced else CLUSTER_POLICIES, key)
-    served = await celkinds.kinds(client, celkinds.POLICIES)
-    same = next((one for one in served if one.kind == kind.kind), None)
-    return None if same is None else await _found(client, same, key)
-
-
-async def _found(client: Client, kind: Kind, key: str) -> Object | None:
-    namespace, _, name = key.rpartition("/")
-    try:
-        found = await client.get(kind, name, namespace)
-    except NotFound:
-        return None
-    return {"apiVersion": kind.api_version, "kind": kind.kind, **found}
+    lacking = await grant_names.missing_rules(client, discovery, grant)
+    if refused := grant_names.refused_emergency(grant, lacking):
+        raise Refused(refused)
+    return [*lacking, *await grant_names.missing_object(client, discovery, grant)]
 
 
 Named = tuple[str, tuple[str, ...]]
@@ -176,14 +136,14 @@ async def resolved(client: Client, asked: Named, namespace: str) -> Named:
     if is_of_cel(policy) or "/" in policy or has_wildcard(policy) or rules != ALL_RULES:
         return asked
     try:
-        if await _found(client, CLUSTER_POLICIES, policy) is not None:
+        if await grant_names.found(client, CLUSTER_POLICIES, policy) is not None:
             return asked
         alike = [
             identity(kind.kind, key)
             for kind in await celkinds.kinds(client, celkinds.POLICIES)
             if kind.kind in BY_NAME
             and (key := f"{namespace}/{policy}" if kind.namespaced else policy)
-            and await _found(client, kind, key) is not None
+            and await grant_names.found(client, kind, key) is not None
         ]
     except KubeError:
         return asked
@@ -191,20 +151,3 @@ async def resolved(client: Client, asked: Named, namespace: str) -> Named:
         several = f"several policies are called `{policy}`"
         raise Misuse(several, help=f"write one of {', '.join(alike)}")
     return (alike[0], ()) if alike else asked
-
-
-async def _missing_object(client: Client, grant: Grant) -> list[str]:
-    if not grant.target or has_wildcard(grant.target) or has_wildcard(grant.kind):
-        return []
-    discovery = Discovery(client)
-    try:
-        await discovery.refresh()
-        kind = discovery.named(grant.kind)
-        if kind is None:
-            return [f"the server has no kind `{grant.kind}`"]
-        await client.get(kind, grant.target, grant.namespace if kind.namespaced else "")
-    except NotFound:
-        return [f"there is no {grant.kind} `{grant.target}` in namespace {grant.namespace} yet"]
-    except KubeError:
-        return []
-    return []

@@ -144,7 +144,11 @@ class Config:
 
     def at(self, key: str) -> Location:
         """Return the place of a key in the file."""
-        return Location(self.file, _line_of(Path(self.file).read_text(), key)) if self.file else NOWHERE  # fmt: skip
+        return (
+            Location(self.file, _line_of(Path(self.file).read_text(), key))
+            if self.file
+            else NOWHERE
+        )
 
     def keymap(self) -> dict[str, list[str]]:
         """Return keys by action id."""

@@ -135,7 +135,9 @@ def _tell(app: Console, outcomes: Sequence[Outcome]) -> None:
 
 def names_of(rows: Sequence[Row]) -> tuple[str, ...]:
     """Return what rows are about, for a dialog."""
-    return tuple(_name_of(row.cells.get("namespace"), row.text("name") or row.text("id")) for row in rows)  # fmt: skip
+    return tuple(
+        _name_of(row.cells.get("namespace"), row.text("name") or row.text("id")) for row in rows
+    )
 
 
 def _name_of(namespace: object, name: str) -> str:

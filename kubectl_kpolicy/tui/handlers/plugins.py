@@ -55,18 +55,27 @@ async def run(name: str, app: Console) -> None:
         else:
             await _start(plugin, lines, app)
 
-    effect = f"Run {plugin.command}, as it is configured" + (" (dangerous)." if plugin.dangerous else ".")  # fmt: skip
+    effect = f"Run {plugin.command}, as it is configured" + (
+        " (dangerous)." if plugin.dangerous else "."
+    )
     names = names_of(app.rows) if plugin.needs_row else ()
     title = plugin.description or plugin.name
-    app.push_screen(Danger(Question(title, effect, names, command=_shown(lines), destroys=False)), answered)  # fmt: skip
+    app.push_screen(
+        Danger(Question(title, effect, names, command=_shown(lines), destroys=False)), answered
+    )
 
 
 def _lines(plugin: Plugin, app: Console) -> list[list[str]]:
     """Return what is to be run, one list of arguments for each row; raises EngineError where something is in the way."""
     if is_served():
-        raise EngineError("programs are not started from a browser", help="open the console in a terminal")  # fmt: skip
+        raise EngineError(
+            "programs are not started from a browser", help="open the console in a terminal"
+        )
     if app.settings.acts_as:
-        raise EngineError(f"the console looks as `{app.settings.acts_as}`, a program would not", help="open it without --as")  # fmt: skip
+        raise EngineError(
+            f"the console looks as `{app.settings.acts_as}`, a program would not",
+            help="open it without --as",
+        )
     program = shutil.which(plugin.command)
     if program is None:
         raise EngineError(f"there is no program `{plugin.command}` on PATH for `{plugin.name}`")
@@ -148,4 +157,6 @@ async def _process(argv: Sequence[str], app: Console, out: int | None) -> subpro
     start = partial(asyncio.create_subprocess_exec, *argv, env={**os.environ, **more})
     if out is None:
         return await start()
-    return await start(stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)  # fmt: skip
+    return await start(
+        stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+    )

@@ -396,3 +396,65 @@ def test_codes_need_an_api_server_that_proves_to_be_one_or_claims(
 
 def test_what_judges_grants_shows_no_key():
     assert repr(GrantValidator(FakeClient(), ManualClock(NOW), KEY)) == "<GrantValidator>"
+
+
+# Names that nothing has.
+
+RULES = {
+    "apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "no-root"},
+    "spec": {"rules": [{"name": "r", "match": {"any": [{"resources": {"kinds": ["Pod"]}}]}, "validate": {"deny": {}}}]},
+}  # fmt: skip
+IN_A_HURRY = {**POLICY, "spec": {**POLICY["spec"], "emergency": {"maxDuration": "4h"}}}
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web", "namespace": "shop"},
+}
+
+
+def pod(name: str) -> dict[str, str]:
+    return {"kind": "Pod", "name": name}
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({}, []),
+        ({"policy": "no-roots"}, ["there is no policy `no-roots`"]),
+        ({"rules": ["q"]}, ["policy `no-root` has no rule `q`; it has r"]),
+        ({"target": pod("wbe")}, ["there is no Pod `wbe` in namespace shop yet"]),
+    ],
+)
+def test_a_request_for_what_is_not_there_is_warned_of(asked: dict[str, Any], said: list[str]):
+    there = FakeClient(POLICY, RULES, POD, kinds=[PODS])
+    answer = ask(grant(**{"target": pod("web"), **asked}), client=there)
+    assert answer["allowed"]
+    assert [one.split(", autogen")[0] for one in answer.get("warnings", [])] == said
+
+
+@pytest.mark.parametrize("asked", [{"policy": "no-roots"}, {"rules": ["q"]}])
+def test_an_emergency_for_a_rule_that_is_not_there_is_refused(asked: dict[str, Any]):
+    there = FakeClient(IN_A_HURRY, RULES, POD, kinds=[PODS])
+    assert ask(grant(target=pod("web"), emergency=True), client=there)["allowed"]
+    answer = ask(grant(target=pod("web"), emergency=True, **asked), client=there)
+    assert "nobody looks at an emergency before it is active" in text(answer)
+
+
+def test_who_may_not_read_an_object_does_not_learn_whether_it_is_there():
+    there = FakeClient(POLICY, RULES, POD, kinds=[PODS])
+    questions: list[Any] = []
+    there.reviews["SubjectAccessReview"] = lambda spec: questions.append(spec) or {"allowed": False}
+    answers = [ask(grant(target=pod(name)), client=there) for name in ("web", "wbe")]
+    assert answers[0].keys() == answers[1].keys() == {"uid", "allowed"}
+    assert questions[1]["user"] == "ada"
+    assert questions[1]["resourceAttributes"] == {
+        "verb": "get", "group": "", "version": "v1", "resource": "pods", "name": "wbe", "namespace": "shop",
+    }  # fmt: skip
+
+
+def test_what_cannot_be_read_is_not_called_missing():
+    there = FakeClient(IN_A_HURRY, kinds=[PODS])
+    there.fail("get", Forbidden("no", status=403), times=9)
+    answer = ask(grant(target=pod("web"), emergency=True), client=there)
+    assert answer["allowed"]
+    assert "warnings" not in answer
