@@ -84,19 +84,26 @@ def console() -> str:
         *_table(
             ("screen", "words after `:`", "letter of `ctrl+o`"),
             (
-                (name, _typed((name, *(one.listing.aliases if one.listing else ()))), f"`{one.letter}`")
+                (
+                    name,
+                    _typed((name, *(one.listing.aliases if one.listing else ()))),
+                    f"`{one.letter}`",
+                )
                 for name, one in SCREENS.items()
             ),
         ),
         "",
         "## Words after `:`",
         "",
-        *_table(("word", "what follows or happens"), ((f"`{one}`", text) for one, text in COMMAND_WORDS.items())),
+        *_table(
+            ("word", "what follows or happens"),
+            ((f"`{one}`", text) for one, text in COMMAND_WORDS.items()),
+        ),
         "",
         "## Keys of every screen",
         "",
         *_keys(one for one in ALL if not one.screens),
-    ]  # fmt: skip
+    ]
     for name in SCREENS:
         if own := [one for one in ALL if name in one.screens]:
             parts += ["", f"## Keys of {name}", "", *_keys(own)]
@@ -105,7 +112,12 @@ def console() -> str:
         for table, keys in SETTINGS.items()
         for key, (_, default, text) in keys.items()
     )
-    return "\n".join([*parts, "", "## Settings", "", *_table(("setting", "default", "what it is for"), rows)]) + "\n"  # fmt: skip
+    return (
+        "\n".join(
+            [*parts, "", "## Settings", "", *_table(("setting", "default", "what it is for"), rows)]
+        )
+        + "\n"
+    )
 
 
 def _keys(actions: Iterable[Action]) -> list[str]:

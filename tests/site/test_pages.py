@@ -213,7 +213,9 @@ def test_the_reference_has_every_key_word_and_setting_of_the_console():
     told = reference.console()
     for one in ALL_ACTIONS:
         assert f"`{one.id}`" in told, one.id
-        assert all(f"`{key}`".replace("|", "\\|").replace("<", "&lt;") in told for key in one.keys), one.id  # fmt: skip
+        assert all(
+            f"`{key}`".replace("|", "\\|").replace("<", "&lt;") in told for key in one.keys
+        ), one.id
     assert "| `ns` | a namespace, or all |" in told
     assert "| `tui.motion` | `true` | changed rows flash" in told
     assert "| `plugins.NAME.confirm` | `false` |" in told
@@ -221,7 +223,9 @@ def test_the_reference_has_every_key_word_and_setting_of_the_console():
 
 @pytest.mark.parametrize("name", [name for name in ALL if "```toml" in ALL[name]])
 def test_configurations_that_are_shown_are_valid(name, tmp_path, monkeypatch, capsys):
-    blocks = re.findall(r'^```toml title="kpolicy.toml"\n(.*?)^```$', ALL[name], re.MULTILINE | re.DOTALL)  # fmt: skip
+    blocks = re.findall(
+        r'^```toml title="kpolicy.toml"\n(.*?)^```$', ALL[name], re.MULTILINE | re.DOTALL
+    )
     assert len(blocks) == ALL[name].count("```toml")
     for block in blocks:
         (tmp_path / "kpolicy.toml").write_text(block)

@@ -35,7 +35,10 @@ def notes(folder: Path, more: str = "", args: str = '"$NAME", ["-n", "$NAMESPACE
     program = json.dumps([sys.executable, "-c", NOTES, str(folder / "noted")])
     first, *rest = json.loads(program)
     given = ", ".join(map(json.dumps, rest))
-    return configured(f'[plugins.note]\nkey = "Shift-J"\ncommand = {json.dumps(first)}\nargs = [{given}, {args}]\n{more}', folder)  # fmt: skip
+    return configured(
+        f'[plugins.note]\nkey = "Shift-J"\ncommand = {json.dumps(first)}\nargs = [{given}, {args}]\n{more}',
+        folder,
+    )
 
 
 def noted(folder: Path) -> list:
@@ -101,8 +104,22 @@ def test_what_is_to_be_confirmed_is_shown_and_runs_only_after_a_yes(tmp_path) ->
 
 
 @pytest.mark.parametrize(
-    "value", ["-f", "--as=admin", "x; rm -rf /", "$(id)", "`id`", "a b", "a\nb", "x'y", "*", "~", "@file", ""]
-)  # fmt: skip
+    "value",
+    [
+        "-f",
+        "--as=admin",
+        "x; rm -rf /",
+        "$(id)",
+        "`id`",
+        "a b",
+        "a\nb",
+        "x'y",
+        "*",
+        "~",
+        "@file",
+        "",
+    ],
+)
 @pytest.mark.parametrize("argument", ["$NAME", "--name=$NAME", "kubectl logs $NAME | less"])
 def test_a_value_that_is_no_plain_word_is_put_nowhere(value: str, argument: str) -> None:
     plugin = Plugin("logs", "sh", ("-c", argument))
@@ -159,7 +176,10 @@ def test_a_program_that_is_not_there_or_fails_is_told(tmp_path) -> None:
     keys = own_keys(config)
     note = keys.plugins["note"]
     failing = 'import sys; print("first"); sys.exit("it went wrong")'
-    lost, broken = replace(note, command="no-such-program"), replace(note, args=("-c", failing, "$NAME"))  # fmt: skip
+    lost, broken = (
+        replace(note, command="no-such-program"),
+        replace(note, args=("-c", failing, "$NAME")),
+    )
 
     async def look(app, pilot) -> None:
         await press(pilot, "J")
@@ -179,21 +199,42 @@ PLUGIN = "[plugins.logs]\nkey = 'J'\ncommand = 'stern'\n"
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[hotkeys]\nenter = 'grants'\n", "kpolicy.toml:2: `enter` in `hotkeys` is no key to press"),
+        (
+            "[hotkeys]\nenter = 'grants'\n",
+            "kpolicy.toml:2: `enter` in `hotkeys` is no key to press",
+        ),
         ("[hotkeys]\nr = 'grants'\n", "kpolicy.toml:2: `r` of `hotkeys.r` is the key of `request`"),
         ("[hotkeys]\nf5 = 'grnts'\n", "`grnts` is no screen; did you mean `grants`?"),
-        ("[plugins.logs]\nkey = 'J'\ncomand = 'x'\n", "kpolicy.toml:3: unknown key `comand` in `plugins.logs`\nhelp: did you mean `command`?"),
-        ("[plugins.logs]\nkey = 'J'\n", "kpolicy.toml:1: `command` of `plugins.logs` is the name of one program"),
+        (
+            "[plugins.logs]\nkey = 'J'\ncomand = 'x'\n",
+            "kpolicy.toml:3: unknown key `comand` in `plugins.logs`\nhelp: did you mean `command`?",
+        ),
+        (
+            "[plugins.logs]\nkey = 'J'\n",
+            "kpolicy.toml:1: `command` of `plugins.logs` is the name of one program",
+        ),
         ("[plugins.logs]\nkey = 'J'\ncommand = '$NAME'\n", "is the name of one program"),
-        (f"{PLUGIN}args = ['$NAEM']\n", "`plugins.logs` has no `$NAEM` to give\nhelp: did you mean `$NAME`?"),
+        (
+            f"{PLUGIN}args = ['$NAEM']\n",
+            "`plugins.logs` has no `$NAEM` to give\nhelp: did you mean `$NAME`?",
+        ),
         (f"{PLUGIN}args = [3]\n", "`args` of `plugins.logs` are texts"),
-        (f"{PLUGIN}scopes = ['pods']\n", "kpolicy.toml:1: `pods` in `scopes` of `plugins.logs` is no screen\nhelp: there are all, pulse"),
+        (
+            f"{PLUGIN}scopes = ['pods']\n",
+            "kpolicy.toml:1: `pods` in `scopes` of `plugins.logs` is no screen\nhelp: there are all, pulse",
+        ),
         (f"{PLUGIN}confirm = 'yes'\n", "`confirm` in `plugins.logs` is true or false"),
-        (f"{PLUGIN}[plugins.more]\nkey = 'Shift-J'\ncommand = 'x'\n", "`J` of `plugins.more` is the key of `plugins.logs`"),
+        (
+            f"{PLUGIN}[plugins.more]\nkey = 'Shift-J'\ncommand = 'x'\n",
+            "`J` of `plugins.more` is the key of `plugins.logs`",
+        ),
         ("plugins = 3\n", "`plugins` is a table"),
-        ("[tui]\ntheme = 'drak'\n", "kpolicy.toml:2: there is no theme `drak`\nhelp: there are dark, light"),
+        (
+            "[tui]\ntheme = 'drak'\n",
+            "kpolicy.toml:2: there is no theme `drak`\nhelp: there are dark, light",
+        ),
     ],
-)  # fmt: skip
+)
 def test_mistakes_are_one_sentence_with_the_place(
     tmp_path, monkeypatch, capsys, text: str, words: str
 ) -> None:
