@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING
 
 from engine.record import field, record
@@ -81,7 +80,9 @@ class State(Asked):
 
     def looking_at(self, resource: Object, scope: Scope | None = None) -> State:
         """Return a state for another resource, in another scope where one is given."""
-        made = copy(self)
+        made = State.__new__(State)
+        for name in (*Asked.__slots__, *State.__slots__):
+            setattr(made, name, getattr(self, name))
         made.resource = resource
         if scope is not None:
             made._scope = scope  # noqa: SLF001 - a copy of this very object

@@ -20,8 +20,9 @@ _DEEPEST: Final = 200
 _LONGEST_INTEGER_BITS: Final = 14_000
 _ESCAPED = re.compile(r'["\\<>&\x00-\x1f\u2028\u2029\ud800-\udfff]')
 _DIGITS: Final = "[0-9]+(?:_[0-9]+)*"
-_FLOAT = re.compile(rf"[+-]?(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?")
-_HEX_FLOAT = re.compile(
+# compiled with the first text that may be such a number: few policies have one
+_FLOAT: Final = rf"[+-]?(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?"
+_HEX_FLOAT: Final = (
     r"[+-]?0[xX]_?(?:[0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)?(?:\.[0-9a-fA-F]*)?[pP][+-]?[0-9]+"
 )
 _SPECIAL: Final = {"inf": math.inf, "infinity": math.inf}
@@ -180,10 +181,10 @@ def parse_integer(text: str) -> int | None:
 
 def parse_float(text: str) -> float | None:
     """Read a number as `strconv.ParseFloat` does (`1_000`, `0x1p4`, `inf`); None when it is none or does not fit."""
-    if _FLOAT.fullmatch(text):
+    if re.fullmatch(_FLOAT, text):
         value = float(text)
         return value if math.isfinite(value) else None
-    if _HEX_FLOAT.fullmatch(text):
+    if re.fullmatch(_HEX_FLOAT, text):
         return _parse_hex(text.replace("_", ""))
     word = text.lower()
     if word == "nan":

@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal
 from enum import Enum
-from fractions import Fraction
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from engine.errors import EvaluationError, LimitError
 from engine.record import record
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 class Format(Enum):
@@ -85,6 +87,8 @@ class Quantity:
     @property
     def value(self) -> Fraction:
         """The exact value; LimitError when writing it out would take thousands of digits."""
+        from fractions import Fraction  # here: few policies calculate
+
         return Fraction(_bounded(self.number))
 
     def approximate(self) -> float:
@@ -129,7 +133,7 @@ class Quantity:
             raise EvaluationError("division of a quantity by zero")
         exponent = min(_exponent(self.number), _exponent(divisor.number))
         ratio = self.value / divisor.value
-        unit = Fraction(_bounded(Decimal(1).scaleb(exponent)))
+        unit = Quantity(Decimal(1).scaleb(exponent)).value
         steps = abs(ratio) // unit
         number = Decimal(steps if ratio >= 0 else -steps)
         return Quantity(_context(number).multiply(number, Decimal(1).scaleb(exponent)), self.format)

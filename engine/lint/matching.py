@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from engine.lang import wildcard
 from engine.match import key_error, parse_kind, value_error
 from engine.model.resources import CLUSTER_SCOPED
 from engine.reach import GUARDED_GROUPS, OWN_GROUP
+from engine.record import record
 
 from .findings import Finding, error, invalid, warning
 
@@ -21,7 +21,8 @@ USER_FIELDS = ("subjects", "roles", "clusterRoles")
 _SUBJECT_KINDS = ("User", "Group", "ServiceAccount")
 
 
-class Entry(NamedTuple):
+@record
+class Entry:
     """One entry of a block with the path of it."""
 
     path: str
@@ -249,7 +250,7 @@ def _expression_error(entry: Block) -> str:
     if operator not in _SIZES:
         return f'"{operator}" is not a valid label selector operator'
     if bool(values) is not _SIZES[operator]:
-        return _SET_TEXTS[_SIZES[operator]].format(json.dumps(values))
+        return _SET_TEXTS[_SIZES[operator]].format(_json_text(values))
     if why := key_error(key):
         return f'key: Invalid value: "{key}": {why}'
     for index, value in enumerate(values):
@@ -267,4 +268,10 @@ def _as_go_writes(selector: Block) -> str:
             {name: entry[name] for name in names if entry.get(name)} for entry in listed
         ]
     kept = {name: value for name, value in fields.items() if value}
-    return json.dumps(kept, separators=(",", ":"))
+    return _json_text(kept, separators=(",", ":"))
+
+
+def _json_text(value: Json, **form: Any) -> str:
+    import json  # here: most selectors are as they should be
+
+    return json.dumps(value, **form)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from engine.lang.jmes.parser import Tree, parse
+from engine.lang.jmes.query import tree_of
 from engine.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from engine.lang.jmes.parser import Tree
 
 _CLOSE: Final = 0.75
 _OF_METADATA: Final = (
@@ -62,7 +63,7 @@ class Misspelling:
 
 def misspelt_in_jmespath(expression: str) -> Iterator[Misspelling]:
     """Yield what is misspelt in an expression on a rule's variables. Raises ExpressionError for one that cannot be read."""
-    yield from misspelt(_paths_of_tree(parse(expression)), ("request",))
+    yield from misspelt(_paths_of_tree(tree_of(expression)), ("request",))
 
 
 def misspelt(paths: Iterable[tuple[str, ...]], roots: tuple[str, ...]) -> Iterator[Misspelling]:
@@ -93,11 +94,18 @@ def _fault(path: tuple[str, ...]) -> Misspelling | None:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the known name that a person most likely meant, empty where none is close; a name in another case is closest."""
+    by_lower = {one.lower(): one for one in sorted(known) if _is_as_long(one, name)}
+    if not by_lower:
+        return ""
     from difflib import get_close_matches  # here: nothing is misspelt in most policies
 
-    by_lower = {one.lower(): one for one in sorted(known)}
     found = get_close_matches(name.lower(), by_lower, 1, _CLOSE)
     return by_lower[found[0]] if found else ""
+
+
+def _is_as_long(one: str, other: str) -> bool:
+    """Whether two words are not too different in length to be close."""
+    return 2 * min(len(one), len(other)) >= _CLOSE * (len(one) + len(other))
 
 
 def _paths_of_tree(tree: Tree) -> Iterator[tuple[str, ...]]:

@@ -7,7 +7,7 @@ loaded with the first policy of the kind: most processes never meet most kinds.
 
 from __future__ import annotations
 
-from pkgutil import resolve_name
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import PolicyError
@@ -249,4 +249,5 @@ def named(text: str) -> tuple[PolicyKind, str]:
 
 def loaded(reference: str) -> Any:
     """Return what `module:name` refers to."""
-    return resolve_name(reference)
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)

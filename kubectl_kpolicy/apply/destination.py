@@ -5,7 +5,6 @@ Every policy that mutates writes each object, be it changed or not, except one t
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine import vocabulary
@@ -17,6 +16,7 @@ from .narration import changed_objects, targets_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from .processor import PolicyAnswer
     from .rows import Row
@@ -26,6 +26,8 @@ class Destination:
     """A file (ends in `.yaml` or `.yml`), emptied first, or a folder, made where it is missing."""
 
     def __init__(self, path: str) -> None:
+        from pathlib import Path  # here: most runs write no files
+
         self._path = Path(path)
         self._is_file = self._path.suffix in (".yaml", ".yml") and not self._path.is_dir()
         self._started: set[Path] = set()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from os.path import exists
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError, Location
 from engine.model import NOBODY, Object, UserInfo
 from engine.record import record, replace
-from kubectl_kpolicy.session.sources import ADDRESSES, first_document, read_paths
+from kubectl_kpolicy.session.sources import ADDRESSES, first_document, placed, read_paths
 
 from .documents import Loaded, expanded, objects_of, sort_documents, without_strays
 from .inventory import Inventory
@@ -181,7 +181,7 @@ def _names(flags: ApplyRequest) -> list[str]:
 
 
 def _is_place(path: str) -> bool:
-    return path.startswith(ADDRESSES) or Path(path).exists()
+    return path.startswith(ADDRESSES) or exists(path)
 
 
 def _payloads(flags: ApplyRequest) -> list[Payload]:
@@ -214,7 +214,7 @@ def split(paths: Iterable[str]) -> list[str]:
     return [
         part
         for path in paths
-        for part in ([path] if "," not in path or Path(path).exists() else path.split(","))
+        for part in ([path] if "," not in path or exists(path) else path.split(","))
     ]
 
 
@@ -239,7 +239,7 @@ def _setting(
     if flags.context_file:
         from .mocks import with_context
 
-        world = with_context(world, first_document(Path(flags.context_file), "context file"))
+        world = with_context(world, first_document(placed(flags.context_file), "context file"))
     return Setting(
         now=now,
         seed=flags.seed.encode(),
@@ -254,11 +254,13 @@ def _setting(
 def _user(flags: ApplyRequest) -> UserInfo:
     if not flags.userinfo:
         return NOBODY
-    return read_user(first_document(Path(flags.userinfo), "user info file"))
+    return read_user(first_document(placed(flags.userinfo), "user info file"))
 
 
 def _values(flags: ApplyRequest) -> ValueSet:
     overrides = parse_sets(flags.set)
     if not flags.values_file:
         return values_of({}, overrides=overrides)
-    return read_values(first_document(Path(flags.values_file), "values file"), overrides=overrides)
+    return read_values(
+        first_document(placed(flags.values_file), "values file"), overrides=overrides
+    )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from os.path import basename
 from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError, Location
 from engine.model.kinds import BY_NAME
 from engine.record import record
-from kubectl_kpolicy.session.sources import read_file
+from kubectl_kpolicy.session.sources import placed, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from engine.model import Object, Policy
 
@@ -36,12 +37,12 @@ class Payload:
 def read_payloads(paths: Iterable[str | Path], mode: str) -> list[Payload]:
     """Read the payloads of one mode; raises DocumentError for a file that cannot be read or is no map."""
     found = []
-    for path in map(Path, paths):
-        for document in read_file(path):
+    for path in map(str, paths):
+        for document in read_file(placed(path)):
             if not isinstance(document.value, dict):
                 at = Location(document.file, document.line)
                 raise DocumentError("a payload must be a map", at=at)
-            found.append(Payload(mode, path.name, document.value))
+            found.append(Payload(mode, basename(document.file), document.value))
     return found
 
 

@@ -40,6 +40,12 @@ NEEDLESS = (
 )
 UNUSED_BY_A_PATTERN = (
     "importlib.metadata",
+    "difflib",
+    "fractions",
+    "inspect",
+    "jmespath",
+    "pathlib",
+    "weakref",
     "croniter",
     "engine.generate",
     "engine.lang.cel",

@@ -7,21 +7,22 @@ what is wrong in Go's words.
 
 from __future__ import annotations
 
-import json
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import DocumentError
 from engine.lang.json import check_depth
 from engine.lang.work import LIMITS, charge
 
-from .jsonscan import complaint
 from .values import EXACT_INTEGERS
 
 if TYPE_CHECKING:
+    from json import JSONDecoder
+
     from engine.model import Json
 
-_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE: Final = "[\ud800-\udfff]"
 _SHORT_INTEGER: Final = 15
 
 
@@ -36,16 +37,22 @@ def decode(text: str) -> Json:
     """
     charge(len(text) * 5 + (text.count(",") + text.count("[") + text.count("{")) * 250)
     try:
-        value = _DECODER.decode(text)
+        value = _decoder().decode(text)
     except GoJsonError as error:
-        raise GoJsonError(complaint(text) or str(error)) from None
+        raise GoJsonError(_complaint(text) or str(error)) from None
     except ValueError:
-        raise GoJsonError(complaint(text) or "invalid JSON") from None
+        raise GoJsonError(_complaint(text) or "invalid JSON") from None
     except RecursionError:
         raise GoJsonError("exceeded max depth") from None
     if text.count("[") + text.count("{") > LIMITS.depth:
         _check_depth(value)
     return _without_lone_surrogates(value) if "\\u" in text else value
+
+
+def _complaint(text: str) -> str:
+    from .jsonscan import complaint  # here: most texts are as they should be
+
+    return complaint(text)
 
 
 def _check_depth(value: Json) -> None:
@@ -76,7 +83,7 @@ def _no_constant(name: str) -> float:
 
 def _without_lone_surrogates(value: Json) -> Json:
     if isinstance(value, str):
-        return _LONE_SURROGATE.sub("\ufffd", value)
+        return re.sub(_LONE_SURROGATE, "\ufffd", value)
     if isinstance(value, list):
         return [_without_lone_surrogates(element) for element in value]
     if isinstance(value, dict):
@@ -87,6 +94,8 @@ def _without_lone_surrogates(value: Json) -> Json:
     return value
 
 
-_DECODER: Final = json.JSONDecoder(
-    parse_int=_integer, parse_float=_float, parse_constant=_no_constant
-)
+@cache
+def _decoder() -> JSONDecoder:
+    from json import JSONDecoder  # here: few expressions hold JSON
+
+    return JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_no_constant)

@@ -38,7 +38,7 @@ class Query:
     __slots__ = ("_careful", "_checked", "_reorders", "_run", "names", "text")
 
     def __init__(self, text: str) -> None:
-        tree = plain_tree(text) or _parsed(text)
+        tree = tree_of(text)
         nodes = list(_nodes(tree))
         self.text = text
         self.names = frozenset(node["value"] for node in nodes if node["type"] == "field")
@@ -76,7 +76,11 @@ class Query:
         return result
 
 
-def _parsed(text: str) -> Tree:
+def tree_of(text: str) -> Tree:
+    """Return the tree of an expression. Raises ExpressionError for a text that is none."""
+    plain = plain_tree(text)
+    if plain is not None:
+        return plain
     from .parser import parse  # here: most policies have no expression that needs it
 
     return parse(text)

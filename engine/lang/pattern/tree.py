@@ -7,9 +7,10 @@ Each closure takes the value at its place and returns None when it fits, else a 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from engine.lang import wildcard
+from engine.record import record
 
 from . import mismatches
 from .anchors import Anchor, holds_anchor, parse_key
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 _Entries = tuple["tuple[Entry, ...]", "tuple[Entry, ...]", "tuple[Entry, ...]"]
 
 
-class _Slot(NamedTuple):
+@record
+class _Slot:
     """One key of a map pattern: its group in the order of testing, and what makes its test for a bare name."""
 
     key: str
@@ -74,7 +76,7 @@ def _map(pattern: Object, role: str) -> Check:
         if not isinstance(value, dict):
             return mismatches.not_a_map(value)
         names = names_in(value)
-        known = [slot._replace(name=names[slot.key]) for slot in slots]
+        known = [_Slot(slot.key, names[slot.key], slot.group, slot.make) for slot in slots]
         return _fixed_map(_ordered(known))(value)
 
     return check

@@ -6,7 +6,6 @@ on a path that the text began: everything else would let the value say what is a
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -162,6 +161,8 @@ _QUOTES: dict[Item, Callable[[Items], list[Piece]]] = {"'": _raw, '"': _name, "`
 
 
 def _in_json_text(value: Json) -> str:
+    import json  # here: few patterns hold variables inside of texts
+
     text = value if isinstance(value, str) else compact_json(value)
     return _without_backticks(json.dumps(text, ensure_ascii=False)[1:-1])
 
