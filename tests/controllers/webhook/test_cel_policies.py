@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -18,9 +18,13 @@ from controllers.store.exceptions import ExceptionRules
 from controllers.webhook.address import Address
 from controllers.webhook.configurations import configurations
 from controllers.webhook.policy_validation import PolicyValidator
+from engine.evaluate import CompiledPolicy
 from tests.controllers.kube.fake import FakeClient
 
 from .staging import DEPLOYMENTS, NOW, body, pod, policy, staged
+
+if TYPE_CHECKING:
+    import pytest
 
 LABELLED = "has(object.metadata.labels) && 'team' in object.metadata.labels"
 RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["pods"]}  # fmt: skip
@@ -286,6 +290,19 @@ def test_each_failure_policy_has_a_webhook_that_names_its_own_policies() -> None
         "vpol.validate.kyverno.svc-ignore": "/vpol/b",
     }
     assert {hook["failurePolicy"] for hook in found.values()} == {"Fail", "Ignore"}
+
+
+def test_sorting_policies_into_webhooks_compares_none_with_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> bool:
+        raise AssertionError("with many policies every pair of them is compared")
+
+    monkeypatch.setattr(CompiledPolicy, "__eq__", refuse)
+
+    found = webhooks(*(vpol(name, webhookConfiguration={"timeoutSeconds": 9}) for name in "ab"))
+
+    assert len(found) == 2
 
 
 def test_a_policy_with_a_time_out_or_exact_matching_has_a_webhook_of_its_own() -> None:
