@@ -130,8 +130,7 @@ def _asked(what: str, flags: argparse.Namespace) -> list[str]:
 async def _listed(what: str, access: Access, flags: argparse.Namespace) -> list[str]:
     import asyncio
 
-    from controllers.kube import KubeError
-    from controllers.kube.access import connect
+    from controllers.kube import KubeError, connect
     from controllers.kube.kinds import NAMESPACES
 
     from .cli.flags import cluster_flags

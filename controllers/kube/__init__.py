@@ -1,7 +1,7 @@
 """The only code that calls an API server, and the kit of controllers on top of it.
 
 Reaching a server: `load_access` reads a kubeconfig or a Pod's service account, `connect` makes a Client of it (`client`:
-raw dicts in and out, by `http`), `kinds` has the kinds with their addresses and `Discovery`, `errors` all that may be raised.
+raw dicts in and out, by `http`), `kinds` has the kinds with their addresses, `discovery` those of a server, `errors` all that may be raised.
 The HTTP part is imported when a connection is made, so that knowing about kinds and errors costs nothing.
 
 The kit: `store.Store` holds objects of a kind with indexes, `reflector.Reflector` keeps it equal to the server,
@@ -12,9 +12,12 @@ worker, with growing pauses after failures; `lease.Election` lets one replica le
 
 from __future__ import annotations
 
-from .access import Access, connect, load_access
+from typing import TYPE_CHECKING
+
+from .access import Access, load_access
 from .client import APPLY, JSON_PATCH, MERGE, STRATEGIC, Client, Event, ListPage
 from .clock import Clock, ManualClock, SystemClock
+from .discovery import Discovery
 from .errors import (
     AccessError,
     AlreadyExists,
@@ -28,7 +31,10 @@ from .errors import (
     Unauthorized,
     Unreachable,
 )
-from .kinds import Discovery, Kind
+from .kinds import Kind
+
+if TYPE_CHECKING:
+    from .http import HttpClient
 
 __all__ = [
     "APPLY",
@@ -58,3 +64,10 @@ __all__ = [
     "connect",
     "load_access",
 ]
+
+
+def connect(access: Access, *, clock: Clock | None = None) -> HttpClient:
+    """Return a client; it connects with its first request, and belongs to the running event loop."""
+    from .http import HttpClient
+
+    return HttpClient(access, clock=clock)

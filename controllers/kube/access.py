@@ -1,7 +1,6 @@
 """How to reach an API server: from a kubeconfig, or from inside a cluster.
 
-For everybody who needs a Client and is not handed one. `load_access` only reads files; `connect` makes the client, and only
-then is the HTTP library imported.
+For everybody who needs a Client and is not handed one: `controllers.kube.connect` makes one of what `load_access` found.
 """
 
 from __future__ import annotations
@@ -18,9 +17,6 @@ from .kubeconfig import Entry, KubeConfig, default_paths, read_kubeconfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from .clock import Clock
-    from .http import HttpClient
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -85,13 +81,6 @@ def load_access(
         "there is no kubeconfig, and this is not a Pod",
         help="name one with --kubeconfig or KUBECONFIG, or start a sandbox with `kubectl kpolicy sandbox up`",
     )
-
-
-def connect(access: Access, *, clock: Clock | None = None) -> HttpClient:
-    """Return a client; it connects with its first request, and belongs to the running event loop."""
-    from .http import HttpClient
-
-    return HttpClient(access, clock=clock)
 
 
 def _in_cluster(environment: Mapping[str, str], folder: Path) -> Access:

@@ -145,7 +145,7 @@ class Accounts:
 
         Nothing is asked for before it is needed; see `prove`.
         """
-        from .access import connect
+        from .http import HttpClient
 
         # INVARIANT: neither certificate nor impersonation of the process goes along, or it would be who acts.
         bare = replace(access, impersonate=None)
@@ -155,7 +155,8 @@ class Accounts:
             if job is not Job.ADMISSION
         }
         others: dict[Job, Client] = {
-            job: connect(replace(bare, credentials=one), clock=clock) for job, one in minted.items()
+            job: HttpClient(replace(bare, credentials=one), clock=clock)
+            for job, one in minted.items()
         }
         return cls(client, others, namespace, minted)
 

@@ -36,7 +36,7 @@ _METADATA = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1,appl
 
 
 class HttpClient(Client):
-    """See `client.Client`. Made by `access.connect`; close it when done, or use it as an async context manager.
+    """See `client.Client`. Made by `kube.connect`; close it when done, or use it as an async context manager.
 
     `on_query` is told of every question about objects: what is done, the kind and the namespace; it must not wait.
     """

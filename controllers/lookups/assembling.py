@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from controllers.kube.clock import Clock, SystemClock
 from controllers.kube.errors import KubeError
 from controllers.kube.informers import Informers
-from controllers.kube.kinds import SECRETS, Discovery
+from controllers.kube.kinds import SECRETS
 from engine.errors import EngineError
 from engine.images import DOCKER_HUB, RegistryDefaults
 from engine.lang import json
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from controllers.kube.client import Client
+    from controllers.kube.discovery import Discovery
     from engine.evaluate import TrustLookup
     from engine.model import Json
 

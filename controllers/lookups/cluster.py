@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from controllers.kube.client import PAGE, Client
 from controllers.kube.clock import Clock, SystemClock
 from controllers.kube.errors import Forbidden, NotFound
-from controllers.kube.kinds import CONFIG_MAPS, Discovery, Kind
+from controllers.kube.kinds import CONFIG_MAPS, Kind
 from controllers.kube.paths import checked_path, segments, text_of
 from engine.lang import json, wildcard
 from engine.reach import Effect, Target, out_of_reach
@@ -22,6 +22,7 @@ from .errors import OutsideError, shown
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from controllers.kube.discovery import Discovery
     from engine.evaluate import ApiCallLookup, ConfigMapLookup, ListLookup, ObjectLookup
     from engine.model import Json, Object
 

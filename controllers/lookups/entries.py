@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube.clock import Clock, SystemClock
-from controllers.kube.kinds import GLOBAL_CONTEXT_ENTRIES, Discovery, Kind
+from controllers.kube.kinds import GLOBAL_CONTEXT_ENTRIES, Kind
 from controllers.kube.reflector import Selection
 from engine.errors import EngineError
 from engine.evaluate import ApiCallLookup, GlobalLookup, ServiceLookup
@@ -23,6 +23,7 @@ from .cluster import ClusterSource, FreshKinds
 from .errors import EgressError, MissingError, OutsideError, shown
 
 if TYPE_CHECKING:
+    from controllers.kube.discovery import Discovery
     from controllers.kube.informers import Informers
     from controllers.kube.store import Store
     from engine.model import Json, Object

@@ -20,7 +20,6 @@ from controllers.kube.kinds import (
     POLICIES,
     POLICY_EXCEPTIONS,
     ROLE_BINDINGS,
-    Discovery,
     Kind,
 )
 from controllers.store.bindings import Bindings
@@ -34,6 +33,7 @@ from .policy_cache import PolicyCache
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from controllers.kube.discovery import Discovery
     from engine.model import Json, Object
 
     from .metrics import Metrics

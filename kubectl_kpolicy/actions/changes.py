@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from controllers.kube.discovery import Discovery
 from controllers.kube.errors import KubeError
 from controllers.kube.kinds import (
     CEL_EXCEPTIONS,
     CLEANUP_POLICIES,
     CLUSTER_CLEANUP_POLICIES,
     POLICY_EXCEPTIONS,
-    Discovery,
     Kind,
 )
 from engine import vocabulary

@@ -147,7 +147,13 @@ def load_inputs(
     if outside is not None and flags.cluster:
         from .live import live_objects
 
-        objects += live_objects(outside, loaded, flags, named=_names(flags))
+        objects += live_objects(
+            outside,
+            loaded,
+            namespace=flags.namespace,
+            named=_names(flags),
+            wide=flags.cluster_wide_resources,
+        )
         namespaces = outside.namespaces()
     targets = objects_of(read_paths(_places(flags, flags.target_resources)))
     scopes = Scopes(

@@ -14,16 +14,15 @@ if TYPE_CHECKING:
     from engine.model import Object
 
     from .documents import Loaded
-    from .inputs import ApplyRequest
     from .outside import Outside
 
 
 def live_objects(
-    outside: Outside, loaded: Loaded, flags: ApplyRequest, *, named: Sequence[str]
+    outside: Outside, loaded: Loaded, *, namespace: str, named: Sequence[str], wide: bool
 ) -> list[Object]:
     """Return the objects that policies or cleanup policies can match, sorted; what cannot be listed becomes a problem.
 
-    With a namespace those of that namespace, and with `--cluster-wide-resources` those that live in none as well.
+    With a namespace those of that namespace, and where it is `wide` those that live in none as well.
     """
     policies = PolicySet.compile(loaded.policies, ())
     cleaned = {kind for policy in loaded.cleanups for kind in _kinds_of(policy.match)}
@@ -33,9 +32,9 @@ def live_objects(
 
     found = outside.objects(
         is_wanted,
-        namespace=flags.namespace,
+        namespace=namespace,
         names=named,
-        wide=flags.cluster_wide_resources or not flags.namespace,
+        wide=wide or not namespace,
     )
     loaded.problems.extend(outside.problems)
     return sorted(found, key=identity)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from controllers.kube.access import connect
+from controllers.kube import connect
+from controllers.kube.discovery import Discovery
 from controllers.kube.errors import KubeError
-from controllers.kube.kinds import NAMESPACES, Discovery, Kind
+from controllers.kube.kinds import NAMESPACES, Kind
 from controllers.kube.store import trimmed
 from controllers.lookups.assembling import for_person
 from engine.errors import EngineError

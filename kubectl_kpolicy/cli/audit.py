@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from controllers.kube import Access, Client
     from engine.audit import Checkpoint, Segment
 
-    from .lists import ListRequest
+    from .selection import ListRequest
 
 SUMMARY = "who did what: read, check and export the records"
 

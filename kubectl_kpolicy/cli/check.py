@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from kubectl_kpolicy.apply.checking import Checked, CheckRequest
 
-    from .lists import ListRequest
+    from .selection import ListRequest
 
 SUMMARY = "check files against policies and exceptions, those of a cluster by default"
 _REPORTS = ("sarif", "junit", "github", "html")

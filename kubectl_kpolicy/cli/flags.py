@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from kubectl_kpolicy.session.cluster import ClusterFlags
 
-    from .lists import ListRequest
+    from .selection import ListRequest
 
 T = TypeVar("T")
 FORMATS = ("table", "wide", "json", "yaml", "name", "jsonl", "csv", "markdown")
@@ -53,7 +53,7 @@ def list_request(
     """Return what the flags of a list say; `terms` narrow its filter, `everywhere` is all namespaces unless one is named."""
     from engine.record import replace
 
-    from .lists import ListRequest
+    from .selection import ListRequest
 
     made = request_of(ListRequest, args, **changes)
     connection = made.connection

@@ -11,7 +11,7 @@ from kubectl_kpolicy.output.diagnostics import ExitCode, report
 from kubectl_kpolicy.session import cluster
 
 from .printing import print_rows
-from .selection import is_named, missing, selected
+from .selection import ListRequest, is_named, missing, selected
 
 if TYPE_CHECKING:
     import argparse
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from controllers.kube import Access, Client
     from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.output.rows import Listing
-    from kubectl_kpolicy.session.cluster import ClusterFlags
 
     from .selection import Choice, Named
 
@@ -35,34 +34,6 @@ def listing_of(noun: str) -> Listing:
     from kubectl_kpolicy.actions.screens import LISTINGS
 
     return LISTINGS[noun]
-
-
-@record
-class ListRequest:
-    """Which rows of which cluster or recording, in which order and format: what the flags of lists say.
-
-    `place` is the namespace that was looked at, once that is known.
-    """
-
-    connection: ClusterFlags
-    names: tuple[str, ...] = ()
-    output: str = "table"
-    no_headers: bool = False
-    show_labels: bool = False
-    selector: str = ""
-    field_selector: str = ""
-    where: str = ""
-    sort_by: str = ""
-    group_by: str = ""
-    limit: int = 0
-    chunk_size: int = 500
-    watch: bool = False
-    watch_only: bool = False
-    output_watch_events: bool = False
-    replay: str = ""
-    color: str = "auto"
-    quiet: bool = False
-    place: str = ""
 
 
 @record

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from kubectl_kpolicy.output.rows import Listing, Row
 
-    from .lists import ListRequest
+    from .selection import ListRequest
 
 _BY_NAME = ("grants", "inbox")
 """Listings whose names people need for the next command, though the console shows them on demand only."""

@@ -276,7 +276,7 @@ def _ask(folder: Path, method: str, path: str, body: Any = None) -> Any:
     """Call the sandbox's server as its administrator and return the answer."""
     import asyncio
 
-    from controllers.kube.access import connect, load_access
+    from controllers.kube import connect, load_access
 
     if process_of(folder) is None:
         raise _error("the sandbox does not run", "start it with `kubectl kpolicy sandbox up`")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engine.record import record
 from kubectl_kpolicy.cluster.subject import spellings
 from kubectl_kpolicy.output.misuse import Misuse
 
@@ -13,11 +14,38 @@ if TYPE_CHECKING:
 
     from engine.model import Object
     from kubectl_kpolicy.output.rows import Column, Listing, Row
-
-    from .lists import ListRequest
+    from kubectl_kpolicy.session.cluster import ClusterFlags
 
     Choice = Callable[[Row], bool]
     Named = Callable[[Row, Sequence[str]], bool]
+
+
+@record
+class ListRequest:
+    """Which rows of which cluster or recording, in which order and format: what the flags of lists say.
+
+    `place` is the namespace that was looked at, once that is known.
+    """
+
+    connection: ClusterFlags
+    names: tuple[str, ...] = ()
+    output: str = "table"
+    no_headers: bool = False
+    show_labels: bool = False
+    selector: str = ""
+    field_selector: str = ""
+    where: str = ""
+    sort_by: str = ""
+    group_by: str = ""
+    limit: int = 0
+    chunk_size: int = 500
+    watch: bool = False
+    watch_only: bool = False
+    output_watch_events: bool = False
+    replay: str = ""
+    color: str = "auto"
+    quiet: bool = False
+    place: str = ""
 
 
 def selected(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from kubectl_kpolicy.output.rows import Row
 
-    from .lists import ListRequest
+    from .selection import ListRequest
 
 SUMMARY = "what fails which policy, and what was denied"
 _NAMES = "POLICY[/RULE]|KIND/NAME"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.cluster.sources import LiveSource
     from kubectl_kpolicy.output.rows import Listing, Row
 
-    from .lists import ListRequest
+    from .selection import ListRequest
 
 _PAUSE = 0.2
 _DOCUMENTS = ("json", "yaml", "jsonl")

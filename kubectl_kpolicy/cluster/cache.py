@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Object
-    from kubectl_kpolicy.output.rows import Row
     from kubectl_kpolicy.session.identity import Identity
 
 T = TypeVar("T")
@@ -69,7 +68,7 @@ class ClusterCache:
         self._problems: dict[str, Problem] = {}
         self._listeners: list[Callable[[Change], None]] = []
         self._derived: dict[str, tuple[int, Any]] = {}
-        self._rows: dict[tuple[str, Key], tuple[Object, Sequence[Row]]] = {}
+        self._rows: dict[tuple[str, Key], tuple[Object, Sequence[Any]]] = {}
 
     def __repr__(self) -> str:
         count = sum(map(len, self._objects.values()))
@@ -96,9 +95,9 @@ class ClusterCache:
         return self._synced.get(resource)
 
     def cached(
-        self, resource: str, obj: Object, make: Callable[[Object], Sequence[Row]]
-    ) -> Sequence[Row]:
-        """Return the rows of one object, made anew only when the object is another than last time."""
+        self, resource: str, obj: Object, make: Callable[[Object], Sequence[T]]
+    ) -> Sequence[T]:
+        """Return what is made of one object, its rows, anew only when the object is another than last time."""
         key = (resource, key_of(obj))
         found = self._rows.get(key)
         if found is not None and found[0] is obj:

@@ -6,8 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from controllers.kube.client import PAGE
+from controllers.kube.discovery import Discovery
 from controllers.kube.errors import Invalid, KubeError, NotFound
-from controllers.kube.kinds import CONFIG_MAPS, Discovery, Kind
+from controllers.kube.kinds import CONFIG_MAPS, Kind
 from engine.record import record, replace
 
 from . import celkinds

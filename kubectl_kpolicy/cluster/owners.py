@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from controllers.kube.discovery import Discovery
 from controllers.kube.errors import KubeError
-from controllers.kube.kinds import Discovery
 from kubectl_kpolicy.output.fields import items, part, word
 
 from .violations import LISTING, all_rows

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from controllers.kube import Client
-    from controllers.kube.kinds import Discovery, Kind
+    from controllers.kube.discovery import Discovery
+    from controllers.kube.kinds import Kind
     from controllers.lookups.answering import Lookups
     from controllers.runtime.configuration import Configuration
     from engine.evaluate.cel.exceptions import CompiledCelException
@@ -84,7 +85,7 @@ class Planner:
 
     async def start(self) -> None:
         """Ask which kinds there are; raises KubeError."""
-        from controllers.kube.kinds import Discovery
+        from controllers.kube.discovery import Discovery
         from controllers.lookups.assembling import for_person
 
         self._discovery = Discovery(self._client)

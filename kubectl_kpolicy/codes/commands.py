@@ -273,7 +273,7 @@ def _redeem(flags: OtpRequest) -> int:
     if flags.filename == "-" and not flags.sealed:
         raise Misuse("standard input is where the code comes from", help="name a file with the object")  # fmt: skip
     obj = object_in(text, flags.filename)
-    code = code_of(flags)
+    code = code_of(flags.code_id, flags.sealed, flags.key, may_ask=not flags.non_interactive)
     made = carrying(obj, code)
     if flags.dry_run == "client":
         print(visible(f"{str(obj.get('kind')).lower()}/{(obj.get('metadata') or {}).get('name')} would be applied (client dry run)"))  # fmt: skip

@@ -17,35 +17,34 @@ if TYPE_CHECKING:
     from controllers.kube import Client
     from engine.model import Object
 
-    from .commands import OtpRequest
 
+def code_of(code_id: str, sealed: str, key: str, *, may_ask: bool) -> str:
+    """Return the code, which is the one that is named where one is; raises EngineError.
 
-def code_of(flags: OtpRequest) -> str:
-    """Return the code, which is the one that is named where one is; raises EngineError."""
-    if bool(flags.sealed) != bool(flags.key):
+    `sealed` and `key` are files; without them the code is read, from a prompt if we `may_ask`.
+    """
+    if bool(sealed) != bool(key):
         raise Misuse("a sealed code needs both the file and the key", help="--sealed FILE --key PRIVATE-KEY")  # fmt: skip
-    wanted = flags.code_id.removeprefix("onetimecode.kpolicy.io/")
+    wanted = code_id.removeprefix("onetimecode.kpolicy.io/")
     if canonical(wanted) is not None:
         raise Misuse("that is a code, and a code is no argument: others can read it", help="make it void, and give the next one when asked for it")  # fmt: skip
-    code = (
-        _unsealed(flags, wanted) if flags.sealed else read_code(may_ask=not flags.non_interactive)
-    )
+    code = _unsealed(sealed, key, wanted) if sealed else read_code(may_ask=may_ask)
     if wanted and issued_name(code) != wanted:
         raise EngineError(f"that is not the code of `{wanted}`", help="nothing was sent, so that it does not count as a wrong try")  # fmt: skip
     return code
 
 
-def _unsealed(flags: OtpRequest, wanted: str) -> str:
+def _unsealed(sealed: str, key: str, wanted: str) -> str:
     from .sealing import opened, read_private, sealed_in
 
-    found = sealed_in(flags.sealed)
+    found = sealed_in(sealed)
     chosen = [one for one in found if not wanted or one["metadata"]["name"] == wanted]
     if len(chosen) != 1:
         there = ", ".join(map(_described, found))
-        raise Misuse("say which code is to be used" if chosen else f"`{flags.sealed}` holds no code `{wanted}`", help=f"there are {there}")  # fmt: skip
-    code = canonical(opened(chosen[0], read_private(flags.key)))
+        raise Misuse("say which code is to be used" if chosen else f"`{sealed}` holds no code `{wanted}`", help=f"there are {there}")  # fmt: skip
+    code = canonical(opened(chosen[0], read_private(key)))
     if code is None:
-        raise EngineError(f"what is sealed in `{flags.sealed}` is no code")
+        raise EngineError(f"what is sealed in `{sealed}` is no code")
     return code
 
 

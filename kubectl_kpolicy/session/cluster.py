@@ -116,7 +116,7 @@ def with_client(flags: ClusterFlags, work: Callable[[Client, Access], Awaitable[
     """Connect, do some work, close the connection and return what the work returned; raises EngineError."""
     import asyncio
 
-    from controllers.kube.access import connect
+    from controllers.kube import connect
     from controllers.kube.clock import ServerClock
     from controllers.kube.errors import NotServed, Unreachable
 

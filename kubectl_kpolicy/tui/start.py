@@ -110,7 +110,7 @@ async def _run(flags: ConsoleRequest, settings: Settings) -> tuple[str, str] | N
         end_well(console)
         await console.run_async()
         return None
-    from controllers.kube.access import connect
+    from controllers.kube import connect
     from controllers.kube.clock import ServerClock
     from kubectl_kpolicy.session.config import load_config
 

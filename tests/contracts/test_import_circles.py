@@ -17,17 +17,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KNOTS_OF_TYPES = {
-    "controllers.kube.access": 3,
-    "controllers.kube.client": 2,
     "engine.evaluate.cel.existing_objects": 2,
     "engine.evaluate.plans": 2,
     "engine.lang.cel.arithmetic": 6,
-    "kpolicy_sandbox.access.identity": 12,
     "kubectl_kpolicy.actions.executor": 2,
-    "kubectl_kpolicy.apply.inputs": 2,
-    "kubectl_kpolicy.cli.lists": 4,
-    "kubectl_kpolicy.cluster.cache": 2,
-    "kubectl_kpolicy.codes.commands": 2,
     "kubectl_kpolicy.tui.app": 11,
 }
 """The first module of each knot, and how many modules are in it at most."""

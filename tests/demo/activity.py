@@ -14,8 +14,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from controllers.kube import Discovery
-from controllers.kube.access import connect, load_access
+from controllers.kube import Discovery, connect, load_access
 from controllers.kube.clock import ServerClock
 from controllers.kube.errors import AlreadyExists, KubeError
 from controllers.kube.kinds import (

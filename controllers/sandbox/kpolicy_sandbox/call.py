@@ -46,6 +46,9 @@ def service_account(namespace: str, name: str, uid: str = "") -> User:
     return User(f"system:serviceaccount:{namespace}:{name}", groups, uid)
 
 
+ADMIN = User("kubernetes-admin", ("system:masters", "system:authenticated"))
+
+
 @dataclass(slots=True)
 class Call:
     """A request for a resource."""
@@ -74,3 +77,11 @@ class Call:
     def on(self, **changes: Any) -> Call:
         """Return this call with other particulars; warnings go to the same list."""
         return replace(self, **changes)
+
+
+def internal(
+    cluster: Cluster, resource: Resource, *, by: str, namespace: str = "", name: str = ""
+) -> Call:
+    """Return a call of one of the control plane's own controllers (`by` is its account in kube-system)."""
+    user = service_account("kube-system", by)
+    return Call(cluster, user, "update", resource, namespace, name, agent="sandbox")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
-from .call import Call, User, service_account
 from .clock import Clock
 from .kinds import Registry, Resource
 from .privacy import DATABASE
@@ -16,11 +15,22 @@ from .store import Store
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .admission.chain import Chain
     from .expressions import Expressions
 
-ADMIN = User("kubernetes-admin", ("system:masters", "system:authenticated"))
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+
+
+class Admission(Protocol):
+    """What admits an object beside the built-in checks: native policies and webhooks. A call and its subject are theirs to know."""
+
+    async def mutate(self, call: Any, subject: Any) -> Any:
+        """Return the object as it is admitted. ApiError for a denial."""
+
+    async def validate(self, call: Any, subject: Any) -> None:
+        """Judge the object. ApiError for a denial."""
+
+    async def close(self) -> None:
+        """Close open connections."""
 
 
 @dataclass(slots=True)
@@ -30,16 +40,11 @@ class Cluster:
     store: Store
     registry: Registry
     clock: Clock
-    admission: Chain
+    admission: Admission
     token_key: bytes
     services: dict[str, str] = field(default_factory=dict)
     authority: str = ""
     expressions: Expressions | None = None
-
-    def internal(self, resource: Resource, *, by: str, namespace: str = "", name: str = "") -> Call:
-        """Return a call of one of the control plane's own controllers (`by` is its account in kube-system)."""
-        user = service_account("kube-system", by)
-        return Call(self, user, "update", resource, namespace, name, agent="sandbox")
 
     def resource(self, group: str, plural: str) -> Resource:
         """Return a resource that is always there."""
@@ -48,10 +53,10 @@ class Cluster:
         return found
 
 
-def open_cluster(folder: Path | None, expressions: Expressions | None = None) -> Cluster:
+def open_cluster(
+    folder: Path | None, admission: Admission, expressions: Expressions | None = None
+) -> Cluster:
     """Open the store in a folder (None: in memory) and everything above it, with an implementation of CEL or none."""
-    from .admission.chain import Chain
-
     store = Store(folder / DATABASE if folder else None)
     offset = timedelta(seconds=float(store.fact("clock-offset") or 0))
     key = store.fact("token-key")
@@ -59,7 +64,7 @@ def open_cluster(folder: Path | None, expressions: Expressions | None = None) ->
         key = secrets.token_hex(32)
         store.set_fact("token-key", key)
     return Cluster(
-        store, Registry(), Clock(offset), Chain(), bytes.fromhex(key), expressions=expressions
+        store, Registry(), Clock(offset), admission, bytes.fromhex(key), expressions=expressions
     )
 
 

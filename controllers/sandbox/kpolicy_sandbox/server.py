@@ -20,10 +20,13 @@ from aiohttp import web
 
 from . import pki
 from .access import bootstrap, tokens
-from .cluster import ADMIN, Cluster, open_cluster
+from .admission.chain import Chain
+from .admission.webhook_client import Caller
+from .call import ADMIN, internal
+from .cluster import Cluster, open_cluster
 from .controllers import namespaces, roles
 from .controllers.pods import NODE
-from .controllers.running import Illusion
+from .controllers.running import ControlPlane
 from .custom import definitions
 from .errors import ApiError
 from .http.handler import Handler
@@ -100,12 +103,12 @@ class Sandbox:
         with _only_one(folder):
             files = await asyncio.to_thread(pki.ensure, folder)
             opened = make_private(folder)
-            cluster = open_cluster(folder, expressions)
+            admission = Chain(Caller(files.pair("webhook-client")))
+            cluster = open_cluster(folder, admission, expressions)
             cluster.authority = files.authority.read_text()
-            cluster.admission.caller.certificate = files.pair("webhook-client")
             _serve_custom_kinds(cluster)
             await _furnish(cluster)
-            illusion = Illusion(cluster)
+            control_plane = ControlPlane(cluster)
             runner = _runner(cluster)
             try:
                 await runner.setup()
@@ -113,10 +116,10 @@ class Sandbox:
                 sandbox = cls(folder, cluster, files, bound)
                 sandbox.were_open = opened
                 sandbox.kubeconfig_of(ADMIN).replace(sandbox.kubeconfig)
-                illusion.start()
+                control_plane.start()
                 yield sandbox
             finally:
-                await illusion.close()
+                await control_plane.close()
                 await runner.cleanup()
                 await cluster.admission.close()
                 cluster.store.close()
@@ -251,7 +254,7 @@ async def _ensure(cluster: Cluster, group: str, plural: str, obj: Object) -> Non
     namespace = meta.get("namespace", "")
     if cluster.store.get(resource.storage, namespace, meta["name"]) is not None:
         return
-    call = cluster.internal(resource, by="bootstrap", namespace=namespace).on(
+    call = internal(cluster, resource, by="bootstrap", namespace=namespace).on(
         user=ADMIN, verb="create"
     )
     try:

@@ -8,7 +8,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from controllers.kube.access import connect, load_access
+from controllers.kube import connect, load_access
 from controllers.kube.clock import ServerClock
 from kpolicy_sandbox.server import Sandbox
 

@@ -14,6 +14,7 @@ import pytest
 from controllers.kube import Client, Forbidden, KubeError, NotFound, connect, load_access
 from controllers.kube.accounts import ACCOUNTS, Accounts, Job, Minted, account_user
 from controllers.kube.clock import ServerClock
+from controllers.kube.discovery import Discovery
 from controllers.kube.kinds import (
     CLUSTER_POLICIES,
     CLUSTER_ROLES,
@@ -24,7 +25,6 @@ from controllers.kube.kinds import (
     POLICY_EXCEPTIONS,
     POLICY_REPORTS,
     SECRETS,
-    Discovery,
     Kind,
 )
 from controllers.manifests.bundle import Choice, installed

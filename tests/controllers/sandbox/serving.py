@@ -12,8 +12,7 @@ import aiohttp
 import orjson
 import pytest
 
-from kpolicy_sandbox.call import User
-from kpolicy_sandbox.cluster import ADMIN
+from kpolicy_sandbox.call import ADMIN, User
 from kpolicy_sandbox.server import Sandbox
 from kubectl_kpolicy.session.expressions import EngineExpressions
 

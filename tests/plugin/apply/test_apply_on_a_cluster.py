@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from controllers.kube.access import connect, load_access
+from controllers.kube import connect, load_access
 from controllers.kube.kinds import CONFIG_MAPS, NAMESPACES
 from kpolicy_sandbox.server import Sandbox
 from kubectl_kpolicy.entry import main

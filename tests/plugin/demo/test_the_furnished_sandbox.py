@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from controllers.kube.access import connect, load_access
+from controllers.kube import connect, load_access
 from controllers.kube.clock import ServerClock
 from kubectl_kpolicy import entry
 from kubectl_kpolicy.actions.screens import LISTINGS

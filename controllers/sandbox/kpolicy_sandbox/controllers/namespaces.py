@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kpolicy_sandbox.call import internal
 from kpolicy_sandbox.errors import ApiError
 from kpolicy_sandbox.objects import write
 
@@ -55,7 +56,9 @@ async def _empty(cluster: Cluster, space: Object) -> None:
     ):
         return
     spaces = cluster.resource("", "namespaces")
-    call = cluster.internal(spaces, by="namespace-controller", name=name).on(subresource="finalize")
+    call = internal(cluster, spaces, by="namespace-controller", name=name).on(
+        subresource="finalize"
+    )
 
     def finalize(held: Object) -> Object:
         finalizers = [one for one in held["spec"].get("finalizers") or () if one != _FINALIZER]

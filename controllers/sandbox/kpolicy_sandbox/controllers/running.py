@@ -38,7 +38,7 @@ CONTROLLERS: dict[str, Controller] = {
 }
 
 
-class Illusion:
+class ControlPlane:
     """All controllers of a cluster."""
 
     def __init__(self, cluster: Cluster) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kpolicy_sandbox.call import internal
 from kpolicy_sandbox.errors import ApiError
 from kpolicy_sandbox.objects import delete as deleting
 from kpolicy_sandbox.objects import write
@@ -21,7 +22,7 @@ Object = dict[str, Any]
 async def create(cluster: Cluster, resource: Resource, obj: Object, *, by: str) -> Object:
     """Create an object as one of the control plane's accounts. ApiError as for anybody."""
     meta = obj["metadata"]
-    call = cluster.internal(resource, by=by, namespace=meta.get("namespace", ""), name="")
+    call = internal(cluster, resource, by=by, namespace=meta.get("namespace", ""), name="")
     return await write.create(call.on(verb="create"), obj)
 
 
@@ -42,7 +43,7 @@ async def change(
     """Change an object as one of the control plane's accounts."""
     meta = obj["metadata"]
     namespace = meta.get("namespace", "")
-    call = cluster.internal(resource, by=by, namespace=namespace, name=meta["name"])
+    call = internal(cluster, resource, by=by, namespace=namespace, name=meta["name"])
     return await write.update(call.on(verb="patch"), make)
 
 
@@ -52,7 +53,7 @@ async def delete(
     """Delete exactly this object (by its UID); one that is gone already is fine."""
     meta = obj["metadata"]
     namespace = meta.get("namespace", "")
-    call = cluster.internal(resource, by=by, namespace=namespace, name=meta["name"])
+    call = internal(cluster, resource, by=by, namespace=namespace, name=meta["name"])
     given = {"preconditions": {"uid": meta["uid"]}, **options}
     try:
         await deleting.delete(call.on(verb="delete"), given)
