@@ -158,16 +158,13 @@ def main() -> int:
                 if not process.is_running:
                     print("the engine ended; it is started again", flush=True)
                     process = engine.start(tier, "engine", *args.flag, **reached)
-                outcome = _run(runner, tier, upstream, test)
+                outcome = play(runner, tier, upstream, test)
                 outcomes.append(outcome)
-                print(
-                    f"{'ok  ' if outcome.passed else 'FAIL'} {outcome.seconds:5.1f} {outcome.file} {outcome.cause[:300]}",
-                    flush=True,
-                )
-                _write(args.out, outcomes)
+                print(line(outcome), flush=True)
+                write(args.out, outcomes)
         finally:
             process.stop()
-    _summary(outcomes)
+    summarize(outcomes)
     return 0
 
 
@@ -220,8 +217,7 @@ def _furnish(tier: tiers.Tier, *, library: bool, as_service: bool) -> None:
     tier.kubectl(
         "patch", "node", "kind-control-plane", "--subresource=status", "-p", json.dumps(status)
     )
-    for role in _ROLES:
-        tier.kubectl("apply", "-f", "-", given=json.dumps(role))
+    give_rights(tier)
     engine.install(tier, settings={"webhooks": json.dumps(_SELECTED)} if as_service else None)
     if as_service:
         tier.kubectl("delete", "service", "kyverno-svc", "-n", "kyverno", "--ignore-not-found")
@@ -235,12 +231,29 @@ def _furnish(tier: tiers.Tier, *, library: bool, as_service: bool) -> None:
             f"--external-name={_HOST}",
         )
     if library:
-        # last, because the server describes itself anew after each of them, and whoever applies waits for that
-        crds = str(home() / "policies" / ".chainsaw" / "crds")
-        tier.kubectl("apply", "--server-side", "--validate=false", "-f", crds)
+        install_library_kinds(tier)
 
 
-def _run(runner: Path, tier: tiers.Tier, upstream: Path, test: dict[str, Any]) -> Outcome:
+def give_rights(tier: tiers.Tier) -> None:
+    """Add the rights that the tests take for granted to those that are shipped."""
+    for role in _ROLES:
+        tier.kubectl("apply", "-f", "-", given=json.dumps(role))
+
+
+def install_library_kinds(tier: tiers.Tier) -> None:
+    """Install the kinds of the library's tests: last, because after each the server describes itself anew, and whoever applies waits."""
+    crds = str(home() / "policies" / ".chainsaw" / "crds")
+    tier.kubectl("apply", "--server-side", "--validate=false", "-f", crds)
+
+
+def play(
+    runner: Path,
+    tier: tiers.Tier,
+    upstream: Path,
+    test: dict[str, Any],
+    programs: Path | None = None,
+) -> Outcome:
+    """Run one test of the copy in `upstream`, with more programs on its path; clears away what it left."""
     began = time.monotonic()
     where = upstream / Path(test["file"]).parent
     command = [
@@ -253,10 +266,11 @@ def _run(runner: Path, tier: tiers.Tier, upstream: Path, test: dict[str, Any]) -
         "--no-color",
         f"--template={'true' if _is_template(where, upstream) else 'false'}",
     ]
+    path = {"PATH": f"{programs}:{os.environ['PATH']}"} if programs else {}
     try:
         done = subprocess.run(
             [str(word) for word in command],
-            env={**os.environ, "KUBECONFIG": str(tier.kubeconfig)},
+            env={**os.environ, "KUBECONFIG": str(tier.kubeconfig), **path},
             cwd=tier.folder,
             capture_output=True,
             text=True,
@@ -265,7 +279,8 @@ def _run(runner: Path, tier: tiers.Tier, upstream: Path, test: dict[str, Any]) -
         )
         output, passed = done.stdout + done.stderr, done.returncode == 0
     except subprocess.TimeoutExpired as error:
-        output, passed = f"{error.stdout or ''}", False
+        said = error.stdout or b""
+        output, passed = said if isinstance(said, str) else said.decode("utf-8", "replace"), False
         output += "\nit took too long"
     log = tier.folder / "tests" / f"{Path(test['file']).parent.as_posix().replace('/', '_')}.log"
     log.parent.mkdir(exist_ok=True)
@@ -273,6 +288,12 @@ def _run(runner: Path, tier: tiers.Tier, upstream: Path, test: dict[str, Any]) -
     _clear(tier)
     seconds = time.monotonic() - began
     return Outcome(test["file"], test["area"], passed, seconds, "" if passed else _cause(output))
+
+
+def line(outcome: Outcome) -> str:
+    """Return the line that is printed for a test."""
+    word = "ok  " if outcome.passed else "FAIL"
+    return f"{word} {outcome.seconds:5.1f} {outcome.file} {outcome.cause[:300]}"
 
 
 def _is_template(where: Path, upstream: Path) -> bool:
@@ -304,13 +325,15 @@ def _clear(tier: tiers.Tier) -> None:
         tier.kubectl("delete", ",".join(_LEFT_BEHIND), *words)
 
 
-def _write(path: Path | None, outcomes: list[Outcome]) -> None:
+def write(path: Path | None, outcomes: list[Outcome]) -> None:
+    """Keep what came of each test in a file, where one is named."""
     if path is not None:
         rows = [{name: getattr(one, name) for name in Outcome.__slots__} for one in outcomes]
         path.write_text(json.dumps(rows, indent=1))
 
 
-def _summary(outcomes: list[Outcome]) -> None:
+def summarize(outcomes: list[Outcome]) -> None:
+    """Print a score per area."""
     run = Counter(one.area for one in outcomes)
     good = Counter(one.area for one in outcomes if one.passed)
     for area in run:

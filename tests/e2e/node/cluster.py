@@ -49,8 +49,11 @@ class NodeError(Exception):
 
 
 @contextmanager
-def node(programs: Path, folder: Path, images: Sequence[Path]) -> Iterator[Tier]:
-    """Run a node whose data are in `folder`, with images imported from OCI archives; everything ends with the block."""
+def node(programs: Path, folder: Path, images: Sequence[Path], mirror: str = "") -> Iterator[Tier]:
+    """Run a node whose data are in `folder`, with images imported from OCI archives; everything ends with the block.
+
+    Other images are pulled from the registry at `mirror` (host and port), whatever registry their names say.
+    """
     started: list[Process] = []
 
     def start(name: str, *words: str | Path) -> Process:
@@ -63,7 +66,7 @@ def node(programs: Path, folder: Path, images: Sequence[Path]) -> Iterator[Tier]
         authority = Authority(folder)
         server = _server(start, folder, authority)
         _controllers(start, folder, authority, server)
-        _containers(start, folder)
+        _containers(start, folder, mirror)
         bring(folder, images)
         _kubelet(start, folder, authority, server)
         tier = Tier(NODE, folder, server.kubeconfig, server.authority, "", ("", ""))
@@ -147,7 +150,13 @@ def _controllers(start: Start, folder: Path, authority: Authority, server: RealS
         start(name, f"--kubeconfig={path}", "--leader-elect=false", f"--cert-dir={folder}", *more)
 
 
-def _containers(start: Start, folder: Path) -> None:
+def _containers(start: Start, folder: Path, mirror: str) -> None:
+    registries = folder / "registries"
+    (registries / "_default").mkdir(parents=True)
+    if mirror:
+        (registries / "_default" / "hosts.toml").write_text(
+            f'[host."http://{mirror}"]\n  capabilities = ["pull", "resolve"]\n'
+        )
     network = folder / "cni"
     network.mkdir()
     plugin = {
@@ -175,6 +184,8 @@ state = "{folder}/containerd-state"
   sandbox_image = "{PAUSE}"
   # who is in a container may not lower how readily the kernel ends a process
   restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "{registries}"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
     conf_dir = "{network}"

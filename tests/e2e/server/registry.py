@@ -1,6 +1,6 @@
 """A real registry on loopback: CNCF's distribution, built from its Go module once, with images and signatures made here.
 
-Images are a manifest, a configuration and no layers. Signatures are kept as their tools keep them: cosign's by tag, bundles and
+Images are a manifest and a configuration, and a layer where they are to run. Signatures are kept as their tools keep them: cosign's by tag, bundles and
 Notary's as referrers, which this registry does not list itself, so that the index under the fallback tag is written, too.
 """
 
@@ -35,6 +35,7 @@ _MODULE = "github.com/distribution/distribution/v3/cmd/registry"
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _INDEX = "application/vnd.oci.image.index.v1+json"
 _CONFIG = "application/vnd.oci.image.config.v1+json"
+_LAYER = "application/vnd.oci.image.layer.v1.tar"
 _EMPTY = "application/vnd.oci.empty.v1+json"
 _SIMPLE = "application/vnd.dev.cosign.simplesigning.v1+json"
 _BUNDLE = "application/vnd.dev.sigstore.bundle.v0.3+json"
@@ -95,11 +96,20 @@ class Registry:
         with urllib.request.urlopen(f"http://{self.host}/v2/", timeout=_SECONDS) as answer:
             return bool(answer.status == 200)
 
-    def image(self, repository: str, tag: str, **config: Any) -> str:
-        """Push an image and return its digest."""
-        settings = {"architecture": "amd64", "os": "linux", "config": config}
+    def image(self, repository: str, tag: str, layer: bytes = b"", **config: Any) -> str:
+        """Push an image, with one layer (a tar archive) where it is to run, and return its digest."""
+        settings: dict[str, Any] = {"architecture": "amd64", "os": "linux", "config": config}
+        layers = []
+        if layer:
+            settings["rootfs"] = {"type": "layers", "diff_ids": [_digest(layer)]}
+            layers.append({"mediaType": _LAYER, **self._blob(repository, layer)})
         described = {"mediaType": _CONFIG, **self._blob(repository, settings)}
-        manifest = {"schemaVersion": 2, "mediaType": _MANIFEST, "config": described, "layers": []}
+        manifest = {
+            "schemaVersion": 2,
+            "mediaType": _MANIFEST,
+            "config": described,
+            "layers": layers,
+        }
         return self._manifest(repository, manifest, tag)
 
     def sign(
