@@ -14,16 +14,7 @@ from controllers.kube.kinds import AUDIT_NOTES, GRANTS
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
-from controllers.store.audit_notes import (
-    DELETIONS,
-    content_of,
-    entry_id,
-    entry_of,
-    is_ours,
-    is_unproven,
-    note_key,
-    shown_by,
-)
+from controllers.store import audit_notes
 from engine.lang import rfc3339
 
 if TYPE_CHECKING:
@@ -50,7 +41,7 @@ class NoteLoop:
 
     def __init__(self, context: LoopContext, trail: AuditTrail) -> None:
         self._context, self._trail = context, trail
-        self._key = note_key(context.key)
+        self._key = audit_notes.note_key(context.key)
         self._selection = Selection(namespace=context.namespace)
         self._notes: Store | None = None
         self._gone: dict[str, tuple[Object, datetime]] = {}
@@ -101,14 +92,14 @@ class NoteLoop:
 
     async def _look_at_note(self, place: _Place, note: Object) -> None:
         now = self._context.clock.now()
-        if not is_ours(note, self._key):
+        if not audit_notes.is_ours(note, self._key):
             _log.warning("auditnote/%s is not signed by us and was left out of the trail", place[1])
             await self._trail.record(_forged(note, now))
             await self._drop(note)
             return
-        if is_unproven(note):
+        if audit_notes.is_unproven(note):
             result = await self._shown(note, now)
-        elif note["spec"].get("verb") in DELETIONS:
+        elif note["spec"].get("verb") in audit_notes.DELETIONS:
             result = await self._settled(note, now)
         else:
             result = "ok"
@@ -124,7 +115,7 @@ class NoteLoop:
             )
             await self._drop(note)
             return
-        await self._trail.record(entry_of(note, result))
+        await self._trail.record(audit_notes.entry_of(note, result))
         self._gone.pop(str((note["spec"].get("object") or {}).get("uid") or ""), None)
         await self._drop(note)
 
@@ -136,10 +127,10 @@ class NoteLoop:
         if await self._is_gone(note["spec"].get("object") or {}):
             # INVARIANT: read after the object was seen to be gone, so that the note of who did it is among them.
             *refused, done = await self._attempts(note)
-            await self._trail.record(entry_of(done, "ok"))
+            await self._trail.record(audit_notes.entry_of(done, "ok"))
             for one in refused:
                 if not _is_same_attempt(one, done):
-                    await self._trail.record(entry_of(one, "failed"))
+                    await self._trail.record(audit_notes.entry_of(one, "failed"))
             self._gone.pop(_uid_in(note), None)
             for one in (*refused, done):
                 await self._drop(one)
@@ -163,10 +154,10 @@ class NoteLoop:
 
     def _is_like(self, one: Object, note: Object) -> bool:
         return (
-            is_ours(one, self._key)
-            and one["spec"].get("verb") in DELETIONS
+            audit_notes.is_ours(one, self._key)
+            and one["spec"].get("verb") in audit_notes.DELETIONS
             and _uid_in(one) == _uid_in(note)
-            and is_unproven(one) is is_unproven(note)
+            and audit_notes.is_unproven(one) is audit_notes.is_unproven(note)
         )
 
     async def _shown(self, note: Object, now: datetime) -> str:
@@ -174,13 +165,13 @@ class NoteLoop:
 
         INVARIANT: what was not seen to take place comes not into the trail, not as something that failed either.
         """
-        target, wanted = note["spec"].get("object") or {}, shown_by(note)
+        target, wanted = note["spec"].get("object") or {}, audit_notes.shown_by(note)
         live = await self._context.live(target)
         at = rfc3339.read(str(note["spec"].get("at") or ""))
         if wanted.how == "gone":
             is_seen = live is None or bool((live.get("metadata") or {}).get("deletionTimestamp"))
         else:
-            is_seen = live is not None and content_of(live) == wanted.content
+            is_seen = live is not None and audit_notes.content_of(live) == wanted.content
         if is_seen and wanted.how == "made" and live is not None:
             made = rfc3339.read(str((live.get("metadata") or {}).get("creationTimestamp") or ""))
             is_seen = at is not None and made is not None and abs(made - at) <= SETTLED
@@ -230,7 +221,7 @@ def _unseen(grant: Object, at: datetime) -> dict[str, Any]:
     state = str((grant.get("status") or {}).get("state") or "draft")
     rules = ",".join(map(str, spec.get("rules") or ())) or "*"
     return {
-        "id": entry_id("delete", str(metadata.get("uid") or "")),
+        "id": audit_notes.entry_id("delete", str(metadata.get("uid") or "")),
         "time": rfc3339.write(at),
         "actor": NOBODY,
         "verb": "delete",

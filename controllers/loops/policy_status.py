@@ -17,17 +17,8 @@ from controllers.kube import Client, Kind, NotFound
 from controllers.kube.client import JSON_PATCH, MERGE
 from controllers.kube.kinds import CEL_EXCEPTIONS, CEL_POLICIES, CLUSTER_POLICIES, POLICIES
 from controllers.kube.workqueue import WorkQueue
+from controllers.store import policies
 from controllers.store.cel_policies import cel_status, is_scanning, since
-from controllers.store.policies import (
-    content_hash,
-    is_cel,
-    is_policy,
-    native_state,
-    policy_key,
-    read_policy,
-    same_status,
-    status_of,
-)
 from engine.errors import EngineError
 from engine.lang import rfc3339
 from engine.model import Json, Object, Policy
@@ -46,7 +37,6 @@ if TYPE_CHECKING:
     from controllers.runtime.cluster_cache import Change as WorldChange
     from controllers.runtime.policy_cache import BrokenException
     from controllers.runtime.process import Configured
-    from controllers.store.policies import NativeState
 
     from .context import LoopContext
 
@@ -122,7 +112,7 @@ class PolicyStatus:
             if broken != self._broken:
                 self._broken = broken
                 self._all()
-        if is_policy(change.object):
+        if policies.is_policy(change.object):
             if change.kind not in self._stores:
                 self._acquire(change.kind)
             metadata = change.object["metadata"]
@@ -147,14 +137,14 @@ class PolicyStatus:
             return
         obj = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
         old = obj.get("status") or {}
-        if is_cel(obj):
+        if policies.is_cel(obj):
             status = since(await self._cel_status(place, obj), old)
             # the status as a whole, because a merge would leave what autogen does not make any more
             patch: Any = [{"op": "add", "path": "/status", "value": status}]
             await self._write(place, patch, JSON_PATCH, same=status == old)
             return
         status = _as_long_as_before(self._status(obj), old)
-        same = same_status(status, old)
+        same = policies.same_status(status, old)
         if not status["autogen"]:
             status["autogen"] = {"rules": None}
         await self._write(place, {"status": status}, MERGE, same=same)
@@ -170,27 +160,29 @@ class PolicyStatus:
 
     def _status(self, obj: Object) -> dict[str, Any]:
         now = rfc3339.write(self._context.clock.now())
-        key = policy_key(obj)
+        key = policies.policy_key(obj)
         try:
-            policy = read_policy(obj)
+            policy = policies.read_policy(obj)
         except EngineError as error:
             metadata = obj["metadata"]
             nothing = Policy(str(obj["kind"]), str(metadata["name"]))
-            return status_of(nothing, error.message, now)
-        return status_of(policy, self._why_not_ready(key, obj), now, self._native(key, obj))
+            return policies.status_of(nothing, error.message, now)
+        return policies.status_of(
+            policy, self._why_not_ready(key, obj), now, self._native(key, obj)
+        )
 
-    def _native(self, key: str, obj: Object) -> NativeState:
+    def _native(self, key: str, obj: Object) -> policies.NativeState:
         """Return what there is to say of a native policy; until somebody has looked, what the status says."""
         known = self._natives.get(key)
-        return native_state(obj) if known is None else known
+        return policies.native_state(obj) if known is None else known
 
     async def _cel_status(self, place: _Place, obj: Object) -> dict[str, Any]:
         now = rfc3339.write(self._context.clock.now())
         try:
-            policy = read_policy(obj)
+            policy = policies.read_policy(obj)
         except EngineError as error:
             return cel_status(None, error.message, now)
-        why = self._why_not_ready(policy_key(obj), obj)
+        why = self._why_not_ready(policies.policy_key(obj), obj)
         missing = await self._rights.missing(policy)
         if missing:
             # Rights are given by objects that nobody watches for this.
@@ -208,7 +200,7 @@ class PolicyStatus:
                 for one in self._context.snapshot.broken
                 if (policy.name, policy.kind) in one.references
             ],
-            native=self._native(policy_key(obj), obj),
+            native=self._native(policies.policy_key(obj), obj),
         )
 
     def _why_not_ready(self, key: str, obj: Object) -> str:
@@ -222,7 +214,7 @@ class PolicyStatus:
             return NOT_READY
         if self._configured is None or not snapshot.judged[key].rules:
             return ""
-        is_asked = self._configured.policies.get(key) == content_hash(obj)
+        is_asked = self._configured.policies.get(key) == policies.content_hash(obj)
         return "" if is_asked else NOT_READY
 
 

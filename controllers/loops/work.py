@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING
 
 from controllers.kube import AlreadyExists, Forbidden, Kind, NotFound
 from controllers.kube.kinds import UPDATE_REQUESTS
-from controllers.store.update_requests import (
-    CEL_GENERATE,
-    CEL_MUTATE,
-    GENERATE,
-    MUTATE,
-    UpdateRequest,
-    document,
-)
+from controllers.store import update_requests
 from engine.model import Object, Review, RuleType
 
 from .rules import is_unaffected, standing_operation, trigger_kinds
@@ -25,7 +18,6 @@ from .rules import is_unaffected, standing_operation, trigger_kinds
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from controllers.store.update_requests import RuleWork
     from engine.evaluate.rules import CompiledRule
 
     from .context import LoopContext
@@ -35,13 +27,13 @@ def request_type(policy: str, type_: RuleType) -> str:
     """Return what an UpdateRequest calls a type of rule of a policy, named by its identity."""
     is_of_cel = ":" in policy
     if type_ is RuleType.GENERATION:
-        return CEL_GENERATE if is_of_cel else GENERATE
-    return CEL_MUTATE if is_of_cel else MUTATE
+        return update_requests.CEL_GENERATE if is_of_cel else update_requests.GENERATE
+    return update_requests.CEL_MUTATE if is_of_cel else update_requests.MUTATE
 
 
-async def write_down(context: LoopContext, update: UpdateRequest) -> None:
+async def write_down(context: LoopContext, update: update_requests.UpdateRequest) -> None:
     """Create an UpdateRequest; one that is there already is the same work. Raises KubeError."""
-    obj = document(update, context.namespace)
+    obj = update_requests.document(update, context.namespace)
     try:
         await context.client.create(UPDATE_REQUESTS, obj)
     except AlreadyExists:
@@ -49,12 +41,14 @@ async def write_down(context: LoopContext, update: UpdateRequest) -> None:
     context.metrics.count("kyverno_updaterequest", (update.type, "created"))
 
 
-def unproven(type_: str, policy: str, work: tuple[RuleWork, ...], review: Review) -> UpdateRequest:
+def unproven(
+    type_: str, policy: str, work: tuple[update_requests.RuleWork, ...], review: Review
+) -> update_requests.UpdateRequest:
     """Return work on the word of somebody who proved nothing: what is to be looked at, and what must have changed there."""
     before, after = review.old_object, review.object
     changes = before is not None and after is not None and not is_unaffected(before, after)
     version = str(((before or {}).get("metadata") or {}).get("resourceVersion") or "")
-    return UpdateRequest(
+    return update_requests.UpdateRequest(
         type_,
         policy,
         work,

@@ -10,18 +10,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from controllers.kube.kinds import (
-    CEL_EXCEPTIONS,
-    CEL_POLICIES,
-    CLUSTER_POLICIES,
-    CLUSTER_ROLE_BINDINGS,
-    CONFIG_MAPS,
-    NAMESPACES,
-    POLICIES,
-    POLICY_EXCEPTIONS,
-    ROLE_BINDINGS,
-    Kind,
-)
+from controllers.kube import kinds
 from controllers.store.bindings import Bindings
 from controllers.store.exceptions import ExceptionRules
 from controllers.store.namespaces import Namespaces
@@ -39,17 +28,17 @@ if TYPE_CHECKING:
     from .metrics import Metrics
 
 WATCHED = (
-    CLUSTER_POLICIES,
-    POLICIES,
-    POLICY_EXCEPTIONS,
-    NAMESPACES,
-    ROLE_BINDINGS,
-    CLUSTER_ROLE_BINDINGS,
-    CONFIG_MAPS,
+    kinds.CLUSTER_POLICIES,
+    kinds.POLICIES,
+    kinds.POLICY_EXCEPTIONS,
+    kinds.NAMESPACES,
+    kinds.ROLE_BINDINGS,
+    kinds.CLUSTER_ROLE_BINDINGS,
+    kinds.CONFIG_MAPS,
 )
 """Kinds that must be listed before anything is decided; of ConfigMaps only the engine's own is watched."""
 
-WATCHED_IF_SERVED = (*CEL_POLICIES, CEL_EXCEPTIONS)
+WATCHED_IF_SERVED = (*kinds.CEL_POLICIES, kinds.CEL_EXCEPTIONS)
 """Kinds that are known too where the server has them, in whichever version it prefers."""
 
 _POLICIES = frozenset(one.plural for one in ASKED_KINDS)
@@ -61,7 +50,7 @@ _log = logging.getLogger(__name__)
 class Change:
     """Something that changed: which kind, how, and the object."""
 
-    kind: Kind
+    kind: kinds.Kind
     type: str
     object: Object
 
@@ -91,14 +80,14 @@ class ClusterCache:
         self.bindings = Bindings()
         self.configuration: Configuration = read_configuration(None)
         self.on_change: list[Callable[[Change], None]] = []
-        self.on_listed: list[Callable[[Kind], None]] = []
+        self.on_listed: list[Callable[[kinds.Kind], None]] = []
         self.is_fed: Callable[[], bool] = lambda: True
         self._metrics = metrics
         self.watched = (*WATCHED, *self.served_too())
         self._waiting = set(self.watched)
-        self._parents: dict[tuple[str, str, str], Kind | None] = {}
+        self._parents: dict[tuple[str, str, str], kinds.Kind | None] = {}
 
-    def served_too(self) -> tuple[Kind, ...]:
+    def served_too(self) -> tuple[kinds.Kind, ...]:
         """Return the kinds of WATCHED_IF_SERVED that the server has by now."""
         found = (self.discovery.of_resource(kind.group, kind.plural) for kind in WATCHED_IF_SERVED)
         return tuple(kind for kind in found if kind is not None)
@@ -114,7 +103,7 @@ class ClusterCache:
         """Whether everything was listed once and is followed since."""
         return not self._waiting and self.is_fed()
 
-    def listed(self, kind: Kind) -> None:
+    def listed(self, kind: kinds.Kind) -> None:
         """Note that a kind was listed completely; the last one compiles the policies before anybody asks."""
         is_late = kind not in self.watched
         if kind not in self._waiting and not is_late:
@@ -127,12 +116,12 @@ class ClusterCache:
         for listener in self.on_listed:
             listener(kind)
 
-    def put(self, kind: Kind, obj: Object) -> None:
+    def put(self, kind: kinds.Kind, obj: Object) -> None:
         """Take over an object that is new or changed."""
         if self._put(kind, obj):
             self._tell(Change(kind, "PUT", obj))
 
-    def remove(self, kind: Kind, obj: Object) -> None:
+    def remove(self, kind: kinds.Kind, obj: Object) -> None:
         """Forget an object that is gone."""
         match kind.plural:
             case plural if plural in _POLICIES:
@@ -161,7 +150,7 @@ class ClusterCache:
             return found
         return {"group": kind.group, "version": kind.version, "kind": kind.kind}
 
-    def _put(self, kind: Kind, obj: Object) -> bool:
+    def _put(self, kind: kinds.Kind, obj: Object) -> bool:
         match kind.plural:
             case plural if plural in _POLICIES:
                 changed = self.policies.put_policy(obj)

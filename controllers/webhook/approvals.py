@@ -12,17 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube import Client, NotFound
 from controllers.kube.kinds import ONE_TIME_CODES
-from engine.codes import Key, canonical, mint
-from engine.codes.requests import (
-    APPROVED,
-    CodeRequest,
-    approval_name,
-    digest_of,
-    is_signed,
-    read_request_id,
-    request_id,
-    request_key,
-)
+from engine.codes import Key, canonical, mint, requests
 from engine.errors import PolicyError
 from engine.grants import GrantPolicy, issuing_policy, parse_issued
 from engine.lang import rfc3339
@@ -57,7 +47,7 @@ class Approvals:
 
     def __init__(self, client: Client, namespace: str, key: bytes, uses: Uses) -> None:
         self._client, self._namespace, self._uses = client, namespace, uses
-        self._key = request_key(key)
+        self._key = requests.request_key(key)
 
     def __repr__(self) -> str:
         return f"<Approvals in {self._namespace}>"
@@ -65,21 +55,21 @@ class Approvals:
     def request(self, review: Review, request: Mapping[str, Any], claim: CodeBinding) -> str:
         """Return the id by which somebody else agrees to a claim."""
         target = target_of(review, request)
-        asked = CodeRequest(
+        asked = requests.CodeRequest(
             user=claim.binding.username,
             policy=claim.policy,
             rules=claim.rules,
             kind=target["kind"],
             namespace=target["namespace"],
             name=claim.binding.object_name,
-            digest=digest_of(claim.binding),
+            digest=requests.digest_of(claim.binding),
         )
-        return request_id(asked, self._key)
+        return requests.request_id(asked, self._key)
 
     async def of(self, claim: CodeBinding, policy: GrantPolicy, now: datetime) -> Approval | None:
         """Return the approval of a claim that is good now, whether used or not; raises KubeError."""
-        digest = digest_of(claim.binding)
-        name = approval_name(digest)
+        digest = requests.digest_of(claim.binding)
+        name = requests.approval_name(digest)
         try:
             obj = await self._client.get(ONE_TIME_CODES, name, self._namespace)
         except NotFound:
@@ -118,12 +108,12 @@ class Approvals:
     def _is_genuine(self, obj: Object, claim: CodeBinding, digest: str) -> bool:
         spec, status = obj["spec"], obj.get("status") or {}
         text = str(spec.get("request") or "")
-        asked = read_request_id(text) if is_signed(text, self._key) else None
+        asked = requests.read_request_id(text) if requests.is_signed(text, self._key) else None
         return (
             asked is not None
             and asked.digest == digest
             and spec.get("user") == asked.user == claim.binding.username
-            and spec.get("verifier") == APPROVED
+            and spec.get("verifier") == requests.APPROVED
             and status.get("state") != "void"
             and not obj["metadata"].get("deletionTimestamp")
         )

@@ -32,21 +32,9 @@ from engine.grants.approvals import SERVICE_ACCOUNT
 from engine.grants.blocks import block_key
 from engine.grants.requests import covers, lets_ask
 
+from . import code_bindings
 from .approvals import Approvals
 from .caller import is_proven
-from .code_bindings import (
-    CLUSTER_NAMESPACE,
-    CodeClaims,
-    Places,
-    body_of,
-    can_carry,
-    claims_of,
-    groups_of,
-    rules_by_policy,
-    rules_named,
-    target_of,
-    user_of,
-)
 from .code_offers import CodeOffers, ways_out
 from .issued import IssuedCodes
 from .live import Live
@@ -60,7 +48,6 @@ if TYPE_CHECKING:
     from engine.grants import GrantPolicy
     from engine.model import Review, RuleResult
 
-    from .code_bindings import CodeBinding
     from .verdicts import Ruling
 
 NOT_ACCEPTED: Final = "the code is not accepted"
@@ -72,7 +59,7 @@ _log = logging.getLogger(__name__)
 class Found:
     """A code that an object carries and that a claim accepts; `source` says where it comes from."""
 
-    claim: CodeBinding
+    claim: code_bindings.CodeBinding
     code: str
     source: str
 
@@ -85,11 +72,11 @@ class OneTimeCodes:
         self._namespace = namespace
         self._keys = CodeKeys(client, clock, namespace, key)
         self._uses = Uses(client, namespace, use_key(key))
-        self._code_claims = CodeClaims(client, namespace)
+        self._code_claims = code_bindings.CodeClaims(client, namespace)
         self._issued = IssuedCodes(client, namespace)
         self._approvals = Approvals(client, namespace, key, self._uses)
         self._block_key = block_key(key)
-        self._places = Places(client)
+        self._places = code_bindings.Places(client)
         self._policies = GrantPolicies(client, clock)
         self.throttle = Throttle(client, clock, namespace)
         self._offers = CodeOffers(client, clock, self._uses, self._approvals, self.throttle)
@@ -105,7 +92,7 @@ class OneTimeCodes:
         """Return the ruling on a request with what codes make of it; a denial stays one when anything fails."""
         if not ruling.denial:
             return _unneeded(review, ruling)
-        if not can_carry(review):
+        if not code_bindings.can_carry(review):
             return ruling
         try:
             async with asyncio.timeout(budget):
@@ -117,13 +104,13 @@ class OneTimeCodes:
     async def _judge(
         self, review: Review, request: Mapping[str, Any], blocking: Sequence[RuleResult], ruling: Ruling
     ) -> Ruling:  # fmt: skip
-        by_policy = rules_by_policy(blocking)
+        by_policy = code_bindings.rules_by_policy(blocking)
         policies = await self._policies.current() if by_policy else ()
         if not policies or by_policy is None:
             return ruling
-        user = user_of(request)
+        user = code_bindings.user_of(request)
         groups = frozenset((request.get("userInfo") or {}).get("groups") or ())
-        named = {key: rules_named(results) for key, results in by_policy.items()}
+        named = {key: code_bindings.rules_named(results) for key, results in by_policy.items()}
         covering = _covering(policies, named, review.namespace, user, groups)
         ruling = replace(ruling, tail=ways_out(covering, named, review, self._block_key))
         modes = {key: found for key, found in _with_codes(covering).items() if found is not None}
@@ -131,19 +118,19 @@ class OneTimeCodes:
             return ruling
         if not is_proven() and not all(one.strict_codes for one in modes.values()):
             return ruling
-        claims = await claims_of(review, request, by_policy, self._cache.policies.snapshot, self._places)  # fmt: skip
+        claims = await code_bindings.claims_of(review, request, by_policy, self._cache.policies.snapshot, self._places)  # fmt: skip
         return await self._with_claims(review, request, claims, modes, ruling)
 
     async def _with_claims(
         self,
         review: Review,
         request: Mapping[str, Any],
-        claims: Sequence[CodeBinding],
+        claims: Sequence[code_bindings.CodeBinding],
         modes: Mapping[str, GrantPolicy],
         ruling: Ruling,
     ) -> Ruling:
         carried = carried_codes(review.object)
-        user, keys = user_of(request), await self._keys.current()
+        user, keys = code_bindings.user_of(request), await self._keys.current()
         # INVARIANT: what is counted for a person is counted and looked up for proven callers only, else anybody could fill it
         if is_proven() and await self.throttle.is_locked(user):
             return replace(ruling, lead=f"{LOCKED}\n")
@@ -166,7 +153,7 @@ class OneTimeCodes:
         self,
         review: Review,
         request: Mapping[str, Any],
-        claims: Sequence[CodeBinding],
+        claims: Sequence[code_bindings.CodeBinding],
         modes: Mapping[str, GrantPolicy],
         carried: Sequence[str],
         keys: Sequence[Key],
@@ -190,11 +177,18 @@ class OneTimeCodes:
         if not any(one.strict_codes for one in modes.values()):
             return frozenset()
         return await self._code_claims.of(
-            user_of(request), groups_of(request), review.namespace, self._clock.now()
+            code_bindings.user_of(request),
+            code_bindings.groups_of(request),
+            review.namespace,
+            self._clock.now(),
         )
 
     async def _claimed_for(
-        self, claim: CodeBinding, policy: GrantPolicy, keys: Sequence[Key], claimed: frozenset[str]
+        self,
+        claim: code_bindings.CodeBinding,
+        policy: GrantPolicy,
+        keys: Sequence[Key],
+        claimed: frozenset[str],
     ) -> Found | None:
         """Return the code for a claim whose use was claimed by its owner; raises KubeError."""
         now, source = self._clock.now(), "minted"
@@ -210,7 +204,11 @@ class OneTimeCodes:
         )
 
     async def _minted_among(
-        self, claim: CodeBinding, policy: GrantPolicy, carried: Sequence[str], keys: Sequence[Key]
+        self,
+        claim: code_bindings.CodeBinding,
+        policy: GrantPolicy,
+        carried: Sequence[str],
+        keys: Sequence[Key],
     ) -> Found | None:
         now = self._clock.now()
         if policy.codes == "approve":
@@ -225,7 +223,7 @@ class OneTimeCodes:
         self,
         review: Review,
         request: Mapping[str, Any],
-        claim: CodeBinding,
+        claim: code_bindings.CodeBinding,
         carried: Sequence[str],
         policies: Sequence[GrantPolicy],
     ) -> Found | None:
@@ -260,12 +258,12 @@ class OneTimeCodes:
     def _attempt(self, review: Review, request: Mapping[str, Any], found: Found) -> CodeUseRecord:
         return CodeUseRecord(
             name=use_name(found.code),
-            user=user_of(request),
+            user=code_bindings.user_of(request),
             policy=found.claim.policy,
             rules=found.claim.rules,
             operation=review.operation,
-            target=target_of(review, request),
-            fingerprint=body_of(review),
+            target=code_bindings.target_of(review, request),
+            fingerprint=code_bindings.body_of(review),
             source=found.source,
             at=self._clock.now(),
         )
@@ -282,7 +280,7 @@ def _may_have_codes(user: str, modes: Mapping[str, GrantPolicy]) -> bool:
     """
     if not user.startswith("system:"):
         return True
-    is_account = user.startswith(SERVICE_ACCOUNT) and not user.startswith(f"{SERVICE_ACCOUNT}{CLUSTER_NAMESPACE}:")  # fmt: skip
+    is_account = user.startswith(SERVICE_ACCOUNT) and not user.startswith(f"{SERVICE_ACCOUNT}{code_bindings.CLUSTER_NAMESPACE}:")  # fmt: skip
     return is_account and all(one.codes == "approve" for one in modes.values())
 
 
@@ -310,7 +308,7 @@ def _with_codes(covering: Mapping[str, Sequence[GrantPolicy]]) -> dict[str, Gran
 
 
 def _unneeded(review: Review, ruling: Ruling) -> Ruling:
-    if not can_carry(review) or not carried_codes(review.object):
+    if not code_bindings.can_carry(review) or not carried_codes(review.object):
         return ruling
     told = "no one-time code was needed here, and none was used"
     return replace(ruling, warnings=(*ruling.warnings, told))

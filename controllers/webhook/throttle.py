@@ -12,16 +12,7 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.store.throttles import (
-    EVERY,
-    MINTED,
-    MOST_MINTED,
-    MOST_WRONG,
-    MOST_WRONG_MONTHLY,
-    WRONG,
-    Counts,
-    SharedCounts,
-)
+from controllers.store import throttles
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
@@ -41,8 +32,8 @@ _log = logging.getLogger(__name__)
 class _Known:
     """What is known of a user: counts of all replicas as last read, and our own that are not written yet."""
 
-    shared: Counts = field(default_factory=Counts)
-    own: Counts = field(default_factory=Counts)
+    shared: throttles.Counts = field(default_factory=throttles.Counts)
+    own: throttles.Counts = field(default_factory=throttles.Counts)
     read_at: datetime | None = None
     written_at: datetime | None = None
 
@@ -51,7 +42,7 @@ class Throttle:
     """Tells whether a user has had too much, and counts."""
 
     def __init__(self, client: Client, clock: Clock, namespace: str) -> None:
-        self._shared, self._clock = SharedCounts(client, namespace), clock
+        self._shared, self._clock = throttles.SharedCounts(client, namespace), clock
         self._users: OrderedDict[str, _Known] = OrderedDict()
         self._writing: dict[str, asyncio.Task[None]] = {}
 
@@ -63,16 +54,18 @@ class Throttle:
         now = self._clock.now()
         known = await self._known(user, now)
         parts = (known.shared, known.own)
-        lately = sum(one.within_minute(WRONG, now) for one in parts)
-        in_all = sum(one.within_month(WRONG, now) for one in parts)
-        return lately >= MOST_WRONG or in_all >= MOST_WRONG_MONTHLY
+        lately = sum(one.within_minute(throttles.WRONG, now) for one in parts)
+        in_all = sum(one.within_month(throttles.WRONG, now) for one in parts)
+        return lately >= throttles.MOST_WRONG or in_all >= throttles.MOST_WRONG_MONTHLY
 
     async def may_mint(self, user: str) -> bool:
         """Tell whether somebody may be offered another code; raises KubeError where that is not known."""
         now = self._clock.now()
         known = await self._known(user, now)
         parts = (known.shared, known.own)
-        return sum(one.within_minute(MINTED, now) for one in parts) < MOST_MINTED
+        return (
+            sum(one.within_minute(throttles.MINTED, now) for one in parts) < throttles.MOST_MINTED
+        )
 
     def count(self, what: str, user: str, *, writes: bool = True) -> None:
         """Note that something happened; the other replicas hear of it beside the answer, unless nothing may be written."""
@@ -80,7 +73,7 @@ class Throttle:
         known = self._users.setdefault(user, _Known())
         known.own.add(what, now)
         lately = sum(one.within_minute(what, now) for one in (known.shared, known.own))
-        if writes and (what == WRONG or lately >= SHARED_FROM):
+        if writes and (what == throttles.WRONG or lately >= SHARED_FROM):
             self._share(user)
 
     async def settled(self) -> None:
@@ -92,7 +85,10 @@ class Throttle:
         self._users.move_to_end(user)
         if len(self._users) > _MOST_USERS:
             self._users.popitem(last=False)
-        if known.read_at is None or not 0 <= (now - known.read_at).total_seconds() < EVERY:
+        if (
+            known.read_at is None
+            or not 0 <= (now - known.read_at).total_seconds() < throttles.EVERY
+        ):
             known.shared = await self._shared.read(user)
             known.read_at = now
         return known
@@ -107,9 +103,9 @@ class Throttle:
     async def _write(self, user: str, known: _Known) -> None:
         if known.written_at is not None:
             since = (self._clock.now() - known.written_at).total_seconds()
-            await self._clock.sleep(max(EVERY - since, 0.0))
+            await self._clock.sleep(max(throttles.EVERY - since, 0.0))
         now, counted = self._clock.now(), known.own
-        known.own, known.written_at, known.read_at = Counts(), now, now
+        known.own, known.written_at, known.read_at = throttles.Counts(), now, now
         try:
             known.shared = await self._shared.add(user, counted, now)
         except EngineError as error:

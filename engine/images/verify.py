@@ -22,16 +22,9 @@ from engine.manifests.attestors import Attestor, CertificateAttestor
 from engine.model import Block, Json, Status
 from engine.record import record
 
+from . import signers
 from .claims import payload_of
 from .notation import TrustStore
-from .signers import (
-    bundle_refusals,
-    notary_refusal,
-    signature_refusals,
-    statement_refusal,
-    statements,
-    vouched_artifacts,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -240,8 +233,12 @@ class _SignatureQuestion:
     def _trials(self, entry: Entry, data: ImageData) -> list[str]:
         attestor = _attestor_of(entry)
         if self.kind == NOTARY:
-            return [notary_refusal(_store(attestor), data.notations, data.digest, self.given.now)]
-        ask = bundle_refusals if self.kind == BUNDLE else signature_refusals
+            return [
+                signers.notary_refusal(
+                    _store(attestor), data.notations, data.digest, self.given.now
+                )
+            ]
+        ask = signers.bundle_refusals if self.kind == BUNDLE else signers.signature_refusals
         return ask(attestor, data, entry.annotations, self.given)
 
 
@@ -259,14 +256,14 @@ def _statement_refusal(
     check: CheckConditions | None,
 ) -> str:
     """Return why an attestation is missing or not good enough, empty when it is there."""
-    about = statements(data, wanted.type)
+    about = signers.statements(data, wanted.type)
     if not about:
         return f"{path}: predicate type {wanted.type} not found"
     vouched: dict[int, Json] = {}
 
     def ask(entry: Entry) -> Answer:
         attestor = _attestor_of(entry)
-        reasons = [statement_refusal(attestor, *one, given) for one in about]
+        reasons = [signers.statement_refusal(attestor, *one, given) for one in about]
         good = {
             number: one.predicate for number, (_, one) in enumerate(about) if not reasons[number]
         }
@@ -290,7 +287,9 @@ def _artifact_refusal(
 
     def ask(entry: Entry) -> Answer:
         try:
-            good = vouched_artifacts(_store(_attestor_of(entry)), data, wanted.type, given.now)
+            good = signers.vouched_artifacts(
+                _store(_attestor_of(entry)), data, wanted.type, given.now
+            )
         except EvaluationError as error:
             return _vouched(entry, False, error.message)
         vouched.update(enumerate(map(payload_of, good)))

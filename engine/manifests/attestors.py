@@ -12,17 +12,9 @@ from typing import TYPE_CHECKING
 from engine.errors import EvaluationError
 from engine.record import field, lazy, record
 
+from . import keys
 from .chain import verify_chain, verify_receipt
 from .identity import Identities, IdentityRules, signer_name
-from .keys import (
-    HASHES,
-    certificates_from_pem,
-    der_of_key,
-    is_signed_by,
-    load_certificate,
-    load_public_key,
-    pem_blocks,
-)
 from .rekor import read_bundle, verify_entry
 from .trust import NO_TRUST, Authority, LogKey, Trust, authority_of, log_key_from_pem
 
@@ -110,13 +102,13 @@ class KeyAttestor:
         On manifests a signature without a bundle passes even where `rekor` is configured: published policies rely on it. A bundle
         that is there must hold, unless the log is ignored.
         """
-        key = load_public_key(self.key_text(given))
-        if not is_signed_by(key, signed.signature, signed.payload, self.algorithm):
+        key = keys.load_public_key(self.key_text(given))
+        if not keys.is_signed_by(key, signed.signature, signed.payload, self.algorithm):
             raise EvaluationError("the signature does not verify with the key")
         if signed.bundle and not self.log.ignores_log:
             trust = self.log.own_keys(given.trust or NO_TRUST)
             entry = read_bundle(signed.bundle)
-            der = der_of_key(key)
+            der = keys.der_of_key(key)
             verify_entry(entry, trust.logs, signed.payload, signed.signature, der, signed.statement)
         elif given.needs_log and not self.log.ignores_log:
             raise EvaluationError(_NO_ENTRY)
@@ -145,14 +137,14 @@ class CertificateAttestor:
 
     @lazy
     def _own(self) -> bytes:
-        found = certificates_from_pem(self.certificate)
+        found = keys.certificates_from_pem(self.certificate)
         if self.certificate and not found:
             raise EvaluationError("no certificate found in `cert`")
         return found[0] if found else b""
 
     @lazy
     def _authority(self) -> Authority | None:
-        found = certificates_from_pem(self.certificate_chain)
+        found = keys.certificates_from_pem(self.certificate_chain)
         if not self.certificate_chain:
             return None
         return authority_of(found[-1:], found[:-1])
@@ -160,12 +152,12 @@ class CertificateAttestor:
     def verdict(self, signed: Signed, given: Circumstances) -> Verdict:
         """Accept a signature of the certificate, or of one that the chain vouches for; raise EvaluationError otherwise."""
         own, authority = self._own, self._authority
-        leaf = load_certificate(own or _first_certificate(signed))
+        leaf = keys.load_certificate(own or _first_certificate(signed))
         if own and signed.certificate and _first_certificate(signed) != own:
             raise EvaluationError("the signature came with another certificate")
         trust = self.log.own_keys(given.trust or NO_TRUST)
         instant = _instant(signed, leaf, self.log, trust, given, needs_log=self.log.is_stated)
-        if not is_signed_by(leaf.public_key(), signed.signature, signed.payload):
+        if not keys.is_signed_by(leaf.public_key(), signed.signature, signed.payload):
             raise EvaluationError("the signature does not verify with the certificate's key")
         if authority is None:
             _check_period(leaf, instant)
@@ -187,7 +179,7 @@ class KeylessAttestor:
 
     @lazy
     def _authority(self) -> Authority | None:
-        return authority_of(certificates_from_pem(self.roots)) if self.roots else None
+        return authority_of(keys.certificates_from_pem(self.roots)) if self.roots else None
 
     def verdict(self, signed: Signed, given: Circumstances) -> Verdict:
         """Accept a signature of the identity after every link is checked; raise EvaluationError otherwise."""
@@ -196,11 +188,11 @@ class KeylessAttestor:
                 "no trusted root is given, so keyless signatures cannot be verified"
             )
         trust = self.log.own_keys((given.trust or NO_TRUST).with_own(roots=self._authority))
-        leaf = load_certificate(_first_certificate(signed))
+        leaf = keys.load_certificate(_first_certificate(signed))
         instant = _instant(signed, leaf, self.log, trust, given, needs_log=True)
-        if not is_signed_by(leaf.public_key(), signed.signature, signed.payload):
+        if not keys.is_signed_by(leaf.public_key(), signed.signature, signed.payload):
             raise EvaluationError("the signature does not verify with the certificate's key")
-        extra = certificates_from_pem(signed.chain.decode("utf-8", "replace"))
+        extra = keys.certificates_from_pem(signed.chain.decode("utf-8", "replace"))
         issuer = verify_chain(leaf, extra, trust.authorities, instant)
         if not self.log.ignores_receipt:
             verify_receipt(leaf, issuer, trust.certificate_logs)
@@ -230,7 +222,7 @@ def _key_attestors(block: Block, entry: Block, any_hash: bool) -> list[Attestor]
     text = str(block.get("publicKeys") or "").strip()
     stated = block.get("signatureAlgorithm") or entry.get("signatureAlgorithm") or "sha256"
     algorithm = str(stated) if any_hash else "sha256"
-    unsupported = "" if algorithm in HASHES else f"invalid signature algorithm {algorithm}"
+    unsupported = "" if algorithm in keys.HASHES else f"invalid signature algorithm {algorithm}"
     log = _log_rules(block)
     secret = block.get("secret")
     if isinstance(secret, dict):
@@ -238,7 +230,7 @@ def _key_attestors(block: Block, entry: Block, any_hash: bool) -> list[Attestor]
         return [KeyAttestor("", name, unsupported, algorithm, log)]
     if block.get("kms"):
         return [KeyAttestor("", "", "keys of a KMS are not supported", algorithm, log)]
-    blocks = [pem for _, pem in pem_blocks(text)]
+    blocks = [pem for _, pem in keys.pem_blocks(text)]
     if blocks:
         return [KeyAttestor(pem, "", unsupported, algorithm, log) for pem in blocks]
     scheme, separator, name = text.partition("://")
@@ -289,7 +281,7 @@ def _log_key(pem: str) -> LogKey | None:
 
 
 def _first_certificate(signed: Signed) -> bytes:
-    found = certificates_from_pem(signed.certificate.decode("utf-8", "replace"))
+    found = keys.certificates_from_pem(signed.certificate.decode("utf-8", "replace"))
     if not found:
         raise EvaluationError("the signature came without a certificate")
     return found[0]

@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING
 from engine.errors import EvaluationError
 from engine.record import record
 
-from .keys import (
-    certificates_from_pem,
-    der_of_key,
-    is_signed_by,
-    load_der_key,
-    load_public_key,
-    pem_blocks,
-)
+from . import keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,7 +128,7 @@ def _verify_promise(entry: LogEntry, log: LogKey) -> None:
         canonical = rfc8785.dumps(signed)
     except (rfc8785.CanonicalizationError, ValueError) as error:
         raise EvaluationError("the bundle is not a readable log entry") from error
-    if not is_signed_by(load_der_key(log.der), entry.promise, canonical):
+    if not keys.is_signed_by(keys.load_der_key(log.der), entry.promise, canonical):
         raise EvaluationError("the log's signed entry timestamp does not verify")
 
 
@@ -191,10 +184,10 @@ def _text(encoded: str) -> str:
 
 
 def _ders(pem: str) -> list[bytes]:
-    labels = [label for label, _ in pem_blocks(pem)]
+    labels = [label for label, _ in keys.pem_blocks(pem)]
     if labels == ["CERTIFICATE"]:
-        return certificates_from_pem(pem)
-    return [der_of_key(load_public_key(pem))]
+        return keys.certificates_from_pem(pem)
+    return [keys.der_of_key(keys.load_public_key(pem))]
 
 
 def _json(text: bytes, what: str) -> Json:

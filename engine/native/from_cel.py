@@ -9,15 +9,7 @@ from engine.evaluate.cel.autogen import variants
 from engine.evaluate.cel.exceptions import CompiledCelException, naming
 from engine.reach import OWN_GROUP, POLICY_GROUPS
 
-from .objects import (
-    MUTATING,
-    VALIDATING,
-    asks_for_native,
-    constraints,
-    documents,
-    given,
-    skipped,
-)
+from . import objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,7 +17,6 @@ if TYPE_CHECKING:
 
     from engine.model import Block, Json, Policy
 
-    from .objects import Documents
 
 _LENT: Final = re.compile(r"\bexceptions\.(allowedImages|allowedValues)\b")
 _ANY: Final = "*"
@@ -33,67 +24,71 @@ _ANY: Final = "*"
 
 def translated_validating(
     policy: Policy, exceptions: Sequence[CompiledCelException], now: datetime
-) -> Documents:
+) -> objects.Documents:
     """Return the ValidatingAdmissionPolicy of a ValidatingPolicy; raises NotNative."""
     spec = policy.raw["spec"]
-    _check(policy, VALIDATING)
-    found = _counting(policy, exceptions, now, VALIDATING)
+    _check(policy, objects.VALIDATING)
+    found = _counting(policy, exceptions, now, objects.VALIDATING)
     conditions = [*(spec.get("matchConditions") or ()), *_negated(found, spec)]
     variables = [*(spec.get("variables") or ()), *_lists(found, spec)]
     made: dict[str, Any] = {
         "failurePolicy": policy.failure_policy,
-        "matchConstraints": constraints(spec.get("matchConstraints") or {}),
+        "matchConstraints": objects.constraints(spec.get("matchConstraints") or {}),
         "validations": spec.get("validations") or [],
         "variables": variables,
         "matchConditions": conditions,
         "auditAnnotations": spec.get("auditAnnotations"),
     }
     actions = list(spec.get("validationActions") or ("Deny",))
-    return documents(policy, _reworded(_said(made)), {"validationActions": actions})
+    return objects.documents(policy, _reworded(_said(made)), {"validationActions": actions})
 
 
 def translated_mutating(
     policy: Policy, exceptions: Sequence[CompiledCelException], now: datetime
-) -> Documents:
+) -> objects.Documents:
     """Return the MutatingAdmissionPolicy of a MutatingPolicy; raises NotNative."""
     spec = policy.raw["spec"]
-    _check(policy, MUTATING)
+    _check(policy, objects.MUTATING)
     evaluation = spec.get("evaluation") or {}
     if evaluation.get("useServerSideApply") is True:
-        raise skipped(
-            MUTATING,
+        raise objects.skipped(
+            objects.MUTATING,
             ": useServerSideApply is enabled, which mutates atomic fields that a native MutatingAdmissionPolicy rejects.",
         )
     if (evaluation.get("mutateExisting") or {}).get("enabled") is True:
-        raise skipped(MUTATING, ": mutateExisting is enabled.")
+        raise objects.skipped(objects.MUTATING, ": mutateExisting is enabled.")
     matched = spec.get("matchConstraints") or {}
     if _reaches_guarded(matched.get("resourceRules") or ()):
-        raise skipped(MUTATING, ": it could reach objects that no policy may change.")
-    found = _counting(policy, exceptions, now, MUTATING)
+        raise objects.skipped(
+            objects.MUTATING, ": it could reach objects that no policy may change."
+        )
+    found = _counting(policy, exceptions, now, objects.MUTATING)
     if any(one.lends for one in found):
-        raise skipped(MUTATING, ": a policy exception with images or values is configured.")
+        raise objects.skipped(
+            objects.MUTATING, ": a policy exception with images or values is configured."
+        )
     made: dict[str, Any] = {
         "failurePolicy": policy.failure_policy,
-        "matchConstraints": constraints(matched),
+        "matchConstraints": objects.constraints(matched),
         "matchConditions": [*_negated(found, spec), *(spec.get("matchConditions") or ())],
         "variables": spec.get("variables"),
         "mutations": spec.get("mutations"),
         "reinvocationPolicy": spec.get("reinvocationPolicy") or "Never",
     }
-    return documents(policy, _said(made), {})
+    return objects.documents(policy, _said(made), {})
 
 
 def _check(policy: Policy, kind: str) -> None:
     """Refuse what no native policy of a kind can do."""
     spec = policy.raw["spec"]
-    if not asks_for_native(policy):
-        raise skipped(kind, ": not enabled.")
+    if not objects.asks_for_native(policy):
+        raise objects.skipped(kind, ": not enabled.")
     if any(True for _ in variants(spec)):
-        raise skipped(kind, ": pod controllers autogen is enabled.")
+        raise objects.skipped(kind, ": pod controllers autogen is enabled.")
     if not policy.admission:
-        raise skipped(kind, ": admission is disabled.")
+        raise objects.skipped(kind, ": admission is disabled.")
     if ((spec.get("evaluation") or {}).get("mode") or "Kubernetes") != "Kubernetes":
-        raise skipped(kind, ": the evaluation mode is not Kubernetes.")
+        raise objects.skipped(kind, ": the evaluation mode is not Kubernetes.")
 
 
 def _counting(
@@ -106,7 +101,7 @@ def _counting(
     found = [one for one in naming(exceptions, policy) if one.ends is None or one.ends > now]
     ends = [one.ends for one in found if one.ends is not None]
     if ends:
-        raise skipped(kind, ": a policy exception that ends is configured.", min(ends))
+        raise objects.skipped(kind, ": a policy exception that ends is configured.", min(ends))
     return found
 
 
@@ -177,4 +172,4 @@ def _reaches_guarded(rules: Iterable[Block]) -> bool:
 
 
 def _said(spec: dict[str, Any]) -> dict[str, Any]:
-    return given(spec, spec)
+    return objects.given(spec, spec)

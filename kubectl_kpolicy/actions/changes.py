@@ -5,15 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from controllers.kube import kinds
 from controllers.kube.discovery import Discovery
 from controllers.kube.errors import KubeError
-from controllers.kube.kinds import (
-    CEL_EXCEPTIONS,
-    CLEANUP_POLICIES,
-    CLUSTER_CLEANUP_POLICIES,
-    POLICY_EXCEPTIONS,
-    Kind,
-)
 from engine import vocabulary
 from engine.cleanup.holds import HoldState
 from kubectl_kpolicy.cluster.celkinds import is_cel
@@ -103,10 +97,10 @@ async def _annotate(
     await doer.client.patch(kind, word(row.object, "metadata", "name"), row.text("namespace"), {"metadata": metadata}, dry_run=bool(form.get("dry-run")))  # fmt: skip
 
 
-async def _kind_of(doer: ActionExecutor, row: Row) -> Kind:
+async def _kind_of(doer: ActionExecutor, row: Row) -> kinds.Kind:
     """Return the kind of the object behind a row; raises KubeError."""
     name = word(row.object, "kind")
-    for kind in (CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES):
+    for kind in (kinds.CLEANUP_POLICIES, kinds.CLUSTER_CLEANUP_POLICIES):
         if kind.kind == name:
             return kind
     discovery = Discovery(doer.client)
@@ -117,9 +111,11 @@ async def _kind_of(doer: ActionExecutor, row: Row) -> Kind:
     return found
 
 
-def _exception_kind(obj: Object) -> Kind:
+def _exception_kind(obj: Object) -> kinds.Kind:
     """Return the kind of an exception: classic ones and those from policies in CEL are called the same."""
     if not is_cel(obj):
-        return POLICY_EXCEPTIONS
+        return kinds.POLICY_EXCEPTIONS
     version = word(obj, "apiVersion").rpartition("/")[2]
-    return Kind(CEL_EXCEPTIONS.group, version, CEL_EXCEPTIONS.plural, CEL_EXCEPTIONS.kind)
+    return kinds.Kind(
+        kinds.CEL_EXCEPTIONS.group, version, kinds.CEL_EXCEPTIONS.plural, kinds.CEL_EXCEPTIONS.kind
+    )

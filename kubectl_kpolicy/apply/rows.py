@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import vocabulary
 from engine.record import record
-from kubectl_kpolicy.output.findings import (
-    Case,
-    Finding,
-    github_lines,
-    junit_text,
-    level_of,
-    sarif_log,
-)
+from kubectl_kpolicy.output import findings
 from kubectl_kpolicy.output.structured import json_text, name_of, yaml_text
 from kubectl_kpolicy.output.table import Column, Table
 
@@ -159,31 +152,31 @@ def as_markdown(outcome: Outcome) -> str:
 
 def as_junit(outcome: Outcome) -> str:
     """Return a JUnit report, one test suite for each policy."""
-    suites: dict[str, list[Case]] = {}
+    suites: dict[str, list[findings.Case]] = {}
     for row in outcome.rows:
         failure = row.result.message or row.status if row.status in ("fail", "error") else None
         suites.setdefault(row.policy.key, []).append(
-            Case(row.result.rule, row.resource, failure, outcome.places.get(row.resource))
+            findings.Case(row.result.rule, row.resource, failure, outcome.places.get(row.resource))
         )
-    return junit_text("kpolicy apply", suites) + "\n"
+    return findings.junit_text("kpolicy apply", suites) + "\n"
 
 
 def as_sarif(outcome: Outcome) -> str:
     """Return a SARIF log, which code hosts show beside the code."""
-    return json_text(sarif_log(_findings(outcome)))
+    return json_text(findings.sarif_log(_findings(outcome)))
 
 
 def as_github(outcome: Outcome) -> str:
     """Return workflow commands of GitHub Actions, a line for each bad result."""
-    return github_lines(_findings(outcome))
+    return findings.github_lines(_findings(outcome))
 
 
-def _findings(outcome: Outcome) -> list[Finding]:
+def _findings(outcome: Outcome) -> list[findings.Finding]:
     return [
-        Finding(
+        findings.Finding(
             rule=f"{row.policy.key}/{row.result.rule}",
             description=str(row.policy.annotations.get("policies.kyverno.io/description") or ""),
-            level=level_of(
+            level=findings.level_of(
                 row.status, str(row.policy.annotations.get("policies.kyverno.io/severity") or "")
             ),
             message=row.result.message or row.status,

@@ -8,15 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from controllers.kube import kinds
-from controllers.kube.errors import (
-    AccessError,
-    Forbidden,
-    KubeError,
-    NotFound,
-    Unauthorized,
-    Unreachable,
-)
+from controllers.kube import errors, kinds
 from controllers.kube.kinds import Kind
 from engine.record import record
 from kubectl_kpolicy.session.cluster import install_hint
@@ -78,17 +70,17 @@ JOURNAL: Final = "journal"
 # What an error of the API server means for somebody who wants to look: kind missing, not known, forbidden, silent.
 
 
-def problem_of(error: KubeError, kind: Kind) -> Problem:
+def problem_of(error: errors.KubeError, kind: Kind) -> Problem:
     """Return the problem with its remedy, in terms of the kind that could not be read."""
     match error:
-        case NotFound():
+        case errors.NotFound():
             return Problem(Trouble.MISSING, f"the server has no {kind}", install_hint(kind.group))
-        case Forbidden():
+        case errors.Forbidden():
             return Problem(Trouble.FORBIDDEN, f"you may not list {kind}",
                            f"ask for it: kubectl auth can-i list {kind} shows what you have")  # fmt: skip
-        case Unauthorized() | AccessError():
+        case errors.Unauthorized() | errors.AccessError():
             return Problem(Trouble.UNAUTHORIZED, error.message,
                            "log in again, or check the user of the kubeconfig's context")  # fmt: skip
-        case Unreachable():
+        case errors.Unreachable():
             return Problem(Trouble.UNREACHABLE, error.message, "check the network and `kubectl cluster-info`")  # fmt: skip
     return Problem(Trouble.FAILED, error.message, error.help)

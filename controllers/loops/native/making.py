@@ -22,21 +22,10 @@ from controllers.loops.own_rights import REMEMBERED, OwnRights
 from controllers.runtime.resources import resources_of
 from controllers.store.events import APPLIED, GENERATE, GENERATED, Note, about_policy
 from controllers.store.policies import NativeState, is_policy, policy_key
+from engine import native
 from engine.errors import EngineError
 from engine.match import parse_kind
 from engine.model.resources import resource_of
-from engine.native import (
-    MUTATING,
-    NATIVE_KINDS,
-    VALIDATING,
-    NotNative,
-    asks_for_native,
-    is_made_from,
-    kind_for,
-    name_for,
-    names_of,
-    translated,
-)
 from engine.native.objects import LABELS, skipped
 from engine.reach import ADMISSION_GROUP
 
@@ -48,7 +37,6 @@ if TYPE_CHECKING:
     from controllers.runtime.cluster_cache import Change as WorldChange
     from controllers.runtime.process import Configured
     from engine.model import Json, Object, Policy
-    from engine.native import Documents
 
     from .states import NativeStates
 
@@ -57,9 +45,12 @@ TAKEN_UP: Final = 2.0
 RETRY: Final = 1.0
 _MADE: Final = Selection(labels=",".join(f"{key}={value}" for key, value in LABELS.items()))
 _KINDS: Final = tuple(
-    kind for one in dict.fromkeys(NATIVE_KINDS.values()) for kind in (one, f"{one}Binding")
+    kind for one in dict.fromkeys(native.NATIVE_KINDS.values()) for kind in (one, f"{one}Binding")
 )
-_WORDS: Final = {VALIDATING: "validating admission policy", MUTATING: "mutating admission policy"}
+_WORDS: Final = {
+    native.VALIDATING: "validating admission policy",
+    native.MUTATING: "mutating admission policy",
+}
 _VERBS: Final = ("create", "update", "list", "delete")
 _log = logging.getLogger(__name__)
 
@@ -122,7 +113,7 @@ class NativePolicies:
 
     def _world_changed(self, change: WorldChange) -> None:
         if is_policy(change.object):
-            if change.object.get("kind") in NATIVE_KINDS:
+            if change.object.get("kind") in native.NATIVE_KINDS:
                 self.queue.add(policy_key(change.object))
         elif change.kind.plural == "policyexceptions" or change.kind == CONFIG_MAPS:
             self._all()
@@ -130,13 +121,13 @@ class NativePolicies:
     def _made_changed(self, _: Kind, change: Change) -> None:
         obj = change.new or change.old or {}
         for owner in obj["metadata"].get("ownerReferences") or ():
-            if owner.get("kind") in NATIVE_KINDS:
+            if owner.get("kind") in native.NATIVE_KINDS:
                 made = {"kind": owner["kind"], "apiVersion": owner["apiVersion"]}
                 self.queue.add(policy_key({**made, "metadata": {"name": owner["name"]}}))
 
     def _all(self) -> None:
         for key, compiled in self._context.snapshot.compiled.items():
-            if compiled.policy.kind in NATIVE_KINDS:
+            if compiled.policy.kind in native.NATIVE_KINDS:
                 self.queue.add(key)
 
     async def _look(self, key: str) -> None:
@@ -154,15 +145,15 @@ class NativePolicies:
             wanted = self._wanted(policy)
             await self._check_rights(policy)
             await self._make(key, policy, wanted)
-        except NotNative as reason:
+        except native.NotNative as reason:
             await self._go_without(key, policy, reason)
 
     def _is_to_be_made(self, policy: Policy) -> None:
         """Refuse what is switched off or what the server cannot have; raises NotNative."""
-        kind = kind_for(policy)
+        kind = native.kind_for(policy)
         if kind not in self._switches and not _is_own_choice(policy):
-            raise NotNative("")
-        if asks_for_native(policy) and any(one is None for one in self._needed(policy)):
+            raise native.NotNative("")
+        if native.asks_for_native(policy) and any(one is None for one in self._needed(policy)):
             raise skipped(kind, f": requested but no {kind} API/informers are available.")
 
     async def _check_rights(self, policy: Policy) -> None:
@@ -171,14 +162,16 @@ class NativePolicies:
             rights = [(verb, kind.group, kind.version, kind.plural) for verb in _VERBS]
             refused = await asyncio.gather(*map(self._rights.refusal, rights))
             if any(one is not None for one in refused):
-                reason = NotNative(f"insufficient permissions to generate {_plural(kind.kind)}")
+                reason = native.NotNative(
+                    f"insufficient permissions to generate {_plural(kind.kind)}"
+                )
                 reason.until = self._context.clock.now() + timedelta(seconds=REMEMBERED)
                 raise reason
 
     def _needed(self, policy: Policy) -> list[Kind | None]:
-        return [self._kind(kind) for kind, _ in names_of(policy)]
+        return [self._kind(kind) for kind, _ in native.names_of(policy)]
 
-    def _wanted(self, policy: Policy) -> Documents:
+    def _wanted(self, policy: Policy) -> native.Documents:
         """Return what is to stand for a policy; raises NotNative."""
         snapshot, discovery = self._context.snapshot, self._context.cache.discovery
 
@@ -187,9 +180,9 @@ class NativePolicies:
                 yield place.group, place.version, resource
 
         now: datetime = self._context.clock.now()
-        return translated(policy, snapshot.exceptions, snapshot.cel_exceptions, now, resolve)
+        return native.translated(policy, snapshot.exceptions, snapshot.cel_exceptions, now, resolve)
 
-    async def _make(self, key: str, policy: Policy, wanted: Documents) -> None:
+    async def _make(self, key: str, policy: Policy, wanted: native.Documents) -> None:
         """Write the native policy and its binding; they count from when the API server has had time to take them up."""
         is_new = False
         for document in (wanted.policy, wanted.binding):
@@ -226,16 +219,18 @@ class NativePolicies:
                 await client.update(kind, _merged(current, made))
         except (Invalid, AlreadyExists) as error:
             text = f": the API server does not take it: {error.message}"
-            raise skipped(kind_for(policy), text) from error
+            raise skipped(native.kind_for(policy), text) from error
         return False
 
     def _check_ours(self, obj: Object, policy: Policy) -> None:
         """Refuse to touch what somebody else made under the name; raises NotNative."""
-        if not is_made_from(obj, policy):
+        if not native.is_made_from(obj, policy):
             name = obj["metadata"]["name"]
-            raise skipped(kind_for(policy), f": `{name}` exists and was not made from the policy.")
+            raise skipped(
+                native.kind_for(policy), f": `{name}` exists and was not made from the policy."
+            )
 
-    async def _go_without(self, key: str, policy: Policy, reason: NotNative) -> None:
+    async def _go_without(self, key: str, policy: Policy, reason: native.NotNative) -> None:
         """Take away what stands for a policy, once we judge by the policy ourselves."""
         self._since.pop(key, None)
         self._states.put(key, NativeState(message=reason.message))
@@ -257,9 +252,9 @@ class NativePolicies:
 
     def _made_for(self, policy: Policy) -> Iterator[tuple[Kind, Object]]:
         """Yield what is there that was made for a policy."""
-        for (_, name), kind in zip(names_of(policy), self._needed(policy), strict=True):
+        for (_, name), kind in zip(native.names_of(policy), self._needed(policy), strict=True):
             obj = self._stores[kind].get(name) if kind is not None else None
-            if kind is not None and obj is not None and is_made_from(obj, policy):
+            if kind is not None and obj is not None and native.is_made_from(obj, policy):
                 yield kind, obj
 
     async def _remove(self, policy: Policy) -> None:
@@ -279,7 +274,7 @@ def _plural(kind: str) -> str:
 
 def _is_own_choice(policy: Policy) -> bool:
     """Tell whether a policy's own switch is enough, as upstream has it for mutating ones (row NG-02)."""
-    return kind_for(policy) == MUTATING and asks_for_native(policy)
+    return native.kind_for(policy) == native.MUTATING and native.asks_for_native(policy)
 
 
 def _says(obj: Object, wanted: Object) -> bool:
@@ -301,8 +296,8 @@ def _merged(obj: Object, wanted: Object) -> Object:
 
 def _notes(policy: Policy) -> Iterator[Note]:
     """Yield the Events about a native policy that is new (row NG-05)."""
-    words = _WORDS[kind_for(policy)]
-    for what, name in ((words, name_for(policy)), (f"{words} binding", f"{name_for(policy)}-binding")):  # fmt: skip
+    words = _WORDS[native.kind_for(policy)]
+    for what, name in ((words, native.name_for(policy)), (f"{words} binding", f"{native.name_for(policy)}-binding")):  # fmt: skip
         text = f"successfully generated {what} {name} from policy {policy.name}"
         yield Note(about_policy(policy), APPLIED, GENERATED, text, GENERATE)
 

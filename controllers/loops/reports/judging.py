@@ -11,18 +11,8 @@ from typing import TYPE_CHECKING
 from controllers.loops.announcing import announce
 from controllers.runtime.evaluating import evaluate_with
 from controllers.runtime.figures import count_scanned
+from controllers.store import events
 from controllers.store.cel_policies import is_of_cel
-from controllers.store.events import (
-    PASSED,
-    SCAN,
-    Note,
-    about_object,
-    about_policy,
-    excepted,
-    place_of,
-    violation,
-    violation_on_object,
-)
 from controllers.store.policies import match_conditions
 from controllers.store.reports import NOTHING_TO_CHANGE, Row, rows_of, source_of
 from engine.errors import EngineError
@@ -155,20 +145,22 @@ def _notes(
     results: Iterable[RuleResult],
     policies: Mapping[str, Policy],
     new: list[Row],
-) -> Iterator[Note]:
+) -> Iterator[events.Note]:
     """Yield Events about results that a report did not hold before (rows E-03 to E-05)."""
     said = {(row["source"], row["policy"], row.get("rule", "")) for row in new}
     exceptions = context.snapshot.exceptions_by_key
-    about = about_object(review.target)
+    about = events.about_object(review.target)
     for result in results:
         policy = policies.get(result.identity)
         if policy is None or (source_of(policy), result.policy, result.rule) not in said:
             continue
         if result.status in (Status.FAIL, Status.ERROR):
-            yield violation(policy, review, result, blocked=False, source=SCAN)
-            yield violation_on_object(about, policy, result, SCAN)
+            yield events.violation(policy, review, result, blocked=False, source=events.SCAN)
+            yield events.violation_on_object(about, policy, result, events.SCAN)
         elif result.status is Status.SKIP and result.exceptions:
-            yield from excepted(policy, review, result, exceptions, SCAN)
+            yield from events.excepted(policy, review, result, exceptions, events.SCAN)
         elif result.status is Status.PASS and context.cache.configuration.success_events:
-            text = f"{review.kind} {place_of(review)}: pass"
-            yield Note(about_policy(policy), "PolicyApplied", PASSED, text, SCAN)
+            text = f"{review.kind} {events.place_of(review)}: pass"
+            yield events.Note(
+                events.about_policy(policy), "PolicyApplied", events.PASSED, text, events.SCAN
+            )

@@ -26,17 +26,10 @@ from controllers.kube.workqueue import WorkQueue
 from controllers.loops.announcing import announce
 from controllers.loops.counting import counted
 from controllers.loops.rules import find_rule
+from controllers.store import update_requests
 from controllers.store.events import GENERATE as GENERATE_SOURCE
 from controllers.store.events import MUTATE as MUTATE_SOURCE
 from controllers.store.events import about_policy, failed
-from controllers.store.update_requests import (
-    CEL_MUTATE,
-    FAILED,
-    MUTATE,
-    PENDING,
-    read_update_request,
-    status,
-)
 from engine.errors import EngineError
 
 from .work import NeedsProof, NotYet, Worker
@@ -44,7 +37,6 @@ from .work import NeedsProof, NotYet, Worker
 if TYPE_CHECKING:
     from controllers.kube.store import Change
     from controllers.loops.context import LoopContext
-    from controllers.store.update_requests import RuleWork, UpdateRequest
     from engine.model import Object
 
 _PATIENCE = 60.0
@@ -98,7 +90,7 @@ class Consumer:
             self._forget(name)
         elif change.old is None:
             self.queue.add(name)
-        elif _state(change.new) == PENDING != _state(change.old):
+        elif _state(change.new) == update_requests.PENDING != _state(change.old):
             self._attempts.pop(name, None)
             self.queue.forget(name)
             self.queue.add(name)
@@ -112,8 +104,8 @@ class Consumer:
         obj = self._store.get(name, self._context.namespace)
         if obj is None:
             return
-        update = read_update_request(obj)
-        if update.state == FAILED and update.retries >= MOST_ATTEMPTS:
+        update = update_requests.read_update_request(obj)
+        if update.state == update_requests.FAILED and update.retries >= MOST_ATTEMPTS:
             await self._keep_for_people(obj, update)
             return
         try:
@@ -127,7 +119,7 @@ class Consumer:
             raise
         await self._finish(obj, update)
 
-    async def _all(self, update: UpdateRequest) -> None:
+    async def _all(self, update: update_requests.UpdateRequest) -> None:
         """Carry out every rule of a request; the first error is raised when all were tried."""
         first: EngineError | None = None
         for work in update.work:
@@ -139,28 +131,34 @@ class Consumer:
             except NeedsProof as error:
                 self._announce(update, work, error.message)
             except EngineError as error:
-                is_first = update.state != FAILED and update.name not in self._attempts
+                is_first = (
+                    update.state != update_requests.FAILED and update.name not in self._attempts
+                )
                 if is_first and not isinstance(error, NotYet):
                     self._announce(update, work, error.message)
                 first = first or error
         if first is not None:
             raise first
 
-    async def _looks_again(self, obj: Object, update: UpdateRequest, error: NotYet) -> bool:
+    async def _looks_again(
+        self, obj: Object, update: update_requests.UpdateRequest, error: NotYet
+    ) -> bool:
         """Look for the trigger again a little later; False when it took so long that it will not come."""
         now = self._context.clock.monotonic()
         since, looks = self._waiting_since.get(update.name, (now, 0))
         if now - since >= _PATIENCE:
             return False
-        if now - since >= _DOUBTFUL and update.state != FAILED:
-            await self._write(obj, update, FAILED, error.message, update.retries)
+        if now - since >= _DOUBTFUL and update.state != update_requests.FAILED:
+            await self._write(obj, update, update_requests.FAILED, error.message, update.retries)
         self._waiting_since[update.name] = (since, looks + 1)
         self.queue.add_after(update.name, min(_FIRST_LOOK * 2.0**looks, _LONGEST_LOOK))
         return True
 
-    async def _failed(self, obj: Object, update: UpdateRequest, error: EngineError) -> bool:
+    async def _failed(
+        self, obj: Object, update: update_requests.UpdateRequest, error: EngineError
+    ) -> bool:
         """Write down that an attempt failed; True when it was the last."""
-        known = update.retries if update.state == FAILED else 0
+        known = update.retries if update.state == update_requests.FAILED else 0
         attempts = max(known, self._attempts.get(update.name, 0))
         if not _may_pass(error):
             attempts += 1
@@ -172,16 +170,23 @@ class Consumer:
             message = f"given up after {attempts} attempts: {message[:_LONGEST_REASON]}; {_ADVICE}"
             for work in update.work:
                 self._announce(update, work, message)
-        await self._write(obj, update, FAILED, message, attempts)
+        await self._write(obj, update, update_requests.FAILED, message, attempts)
         if is_last:
             await self._keep_for_people(obj, update)
         return is_last
 
     async def _write(
-        self, obj: Object, update: UpdateRequest, state: str, message: str, attempts: int
+        self,
+        obj: Object,
+        update: update_requests.UpdateRequest,
+        state: str,
+        message: str,
+        attempts: int,
     ) -> None:
         """Write the status of a request; not being able to is no reason to do the work again."""
-        body = {"status": status(state, message, attempts, self._worker.changed(update))}
+        body = {
+            "status": update_requests.status(state, message, attempts, self._worker.changed(update))
+        }
         try:
             await self._context.client.patch(
                 UPDATE_REQUESTS, update.name, obj["metadata"]["namespace"], body, subresource="status"
@@ -189,7 +194,7 @@ class Consumer:
         except KubeError as error:
             _log.warning("status of UpdateRequest %s: %s", update.name, error.message)
 
-    async def _keep_for_people(self, obj: Object, update: UpdateRequest) -> None:
+    async def _keep_for_people(self, obj: Object, update: update_requests.UpdateRequest) -> None:
         """Leave a request that was given up until it is old, then delete it."""
         now = self._context.clock.now()
         left = KEPT - (now - (update.created_at or now)).total_seconds()
@@ -198,12 +203,12 @@ class Consumer:
         else:
             await self._delete(obj, update)
 
-    async def _finish(self, obj: Object, update: UpdateRequest) -> None:
+    async def _finish(self, obj: Object, update: update_requests.UpdateRequest) -> None:
         self._forget(update.name)
         if await self._delete(obj, update):
             self._context.metrics.count("kyverno_updaterequest", (update.type, "completed"))
 
-    async def _delete(self, obj: Object, update: UpdateRequest) -> bool:
+    async def _delete(self, obj: Object, update: update_requests.UpdateRequest) -> bool:
         """Delete a request, if it is still that very one."""
         metadata = obj["metadata"]
         try:
@@ -214,9 +219,15 @@ class Consumer:
             return False
         return True
 
-    def _announce(self, update: UpdateRequest, work: RuleWork, message: str) -> None:
+    def _announce(
+        self, update: update_requests.UpdateRequest, work: update_requests.RuleWork, message: str
+    ) -> None:
         policy = self._context.policies.get(update.policy)
-        source = MUTATE_SOURCE if update.type in (CEL_MUTATE, MUTATE) else GENERATE_SOURCE
+        source = (
+            MUTATE_SOURCE
+            if update.type in (update_requests.CEL_MUTATE, update_requests.MUTATE)
+            else GENERATE_SOURCE
+        )
         about = [about_policy(policy)] if policy is not None else []
         if work.trigger.get("name"):
             about.append(dict(work.trigger))
@@ -232,7 +243,7 @@ def _may_pass(error: EngineError) -> bool:
 
 
 def _state(obj: Object) -> str:
-    return str((obj.get("status") or {}).get("state") or PENDING)
+    return str((obj.get("status") or {}).get("state") or update_requests.PENDING)
 
 
 def _unforeseen(name: str, error: Exception) -> None:

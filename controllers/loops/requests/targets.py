@@ -12,18 +12,8 @@ from controllers.kube import Conflict, NotFound
 from controllers.loops.announcing import announce_success
 from controllers.loops.rules import alone, needs_no_trigger
 from controllers.runtime.evaluating import evaluate_with
+from controllers.store import events
 from controllers.store.cel_policies import is_of_cel
-from controllers.store.events import (
-    ADMISSION,
-    APPLIED,
-    MUTATE,
-    MUTATED,
-    NONE,
-    Note,
-    about_object,
-    about_policy,
-    changed,
-)
 from engine.errors import EvaluationError
 from engine.model import Object, Review, RuleResult, RuleType, Status, Target
 from engine.reach import Effect, out_of_reach, target_of
@@ -118,12 +108,20 @@ class Mutator:
             metadata = target.after["metadata"]
             place = "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
             text = f"{target.after.get('kind')} {place} is successfully mutated"
-            done = Note(about_policy(rule.policy), APPLIED, MUTATED, text, ADMISSION)
+            done = events.Note(
+                events.about_policy(rule.policy),
+                events.APPLIED,
+                events.MUTATED,
+                text,
+                events.ADMISSION,
+            )
             announce_success(self._context, [done])
             return
         text = f"policy {rule.policy.key}/{rule.rule.name} applied"
-        note = Note(about_object(target.after), "PolicyApplied", NONE, text, MUTATE)
-        announce_success(self._context, [changed(rule.policy), note])
+        note = events.Note(
+            events.about_object(target.after), "PolicyApplied", events.NONE, text, events.MUTATE
+        )
+        announce_success(self._context, [events.changed(rule.policy), note])
 
 
 def raise_first(results: list[RuleResult]) -> None:

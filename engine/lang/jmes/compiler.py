@@ -11,20 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EvaluationError
 
+from . import paths
 from .calls import compile_call
 from .errors import Env, ExpressionError
 from .functions import table
 from .logic import all_true, compile_comparison, either_of, first_true, negated, piped
-from .paths import (
-    filtered,
-    flattened,
-    index,
-    path,
-    path_after,
-    projected,
-    slice_of,
-    values_projected,
-)
 from .values import ExpRef, Missing, spend
 
 if TYPE_CHECKING:
@@ -76,7 +67,7 @@ def _literal(compiler: Compiler, tree: Tree) -> Run:
 
 
 def _field(_compiler: Compiler, tree: Tree) -> Run:
-    return path((tree["value"],))
+    return paths.path((tree["value"],))
 
 
 def _subexpression(compiler: Compiler, tree: Tree) -> Run:
@@ -99,36 +90,36 @@ def _index_expression(compiler: Compiler, tree: Tree) -> Run:
 
 
 def _index(_compiler: Compiler, tree: Tree) -> Run:
-    return index(tree["value"])
+    return paths.index(tree["value"])
 
 
 def _slice(_compiler: Compiler, tree: Tree) -> Run:
     start, stop, step = tree["children"]
-    return slice_of(start, stop, step)
+    return paths.slice_of(start, stop, step)
 
 
 def _flatten(compiler: Compiler, tree: Tree) -> Run:
-    return flattened(compiler.run_of(tree["children"][0]), None)
+    return paths.flattened(compiler.run_of(tree["children"][0]), None)
 
 
 def _projection(compiler: Compiler, tree: Tree) -> Run:
     left, right = tree["children"]
     each = None if right["type"] == "identity" else compiler.run_of(right)
     if left["type"] == "flatten":
-        return flattened(compiler.run_of(left["children"][0]), each or _same)
-    return projected(compiler.run_of(left), each)
+        return paths.flattened(compiler.run_of(left["children"][0]), each or _same)
+    return paths.projected(compiler.run_of(left), each)
 
 
 def _filter_projection(compiler: Compiler, tree: Tree) -> Run:
     left, right, condition = tree["children"]
     each = None if right["type"] == "identity" else compiler.run_of(right)
-    return filtered(compiler.run_of(left), compiler.run_of(condition), each)
+    return paths.filtered(compiler.run_of(left), compiler.run_of(condition), each)
 
 
 def _value_projection(compiler: Compiler, tree: Tree) -> Run:
     left, right = tree["children"]
     each = None if right["type"] == "identity" else compiler.run_of(right)
-    return values_projected(compiler.run_of(left), each)
+    return paths.values_projected(compiler.run_of(left), each)
 
 
 def _comparator(compiler: Compiler, tree: Tree) -> Run:
@@ -219,7 +210,7 @@ def _empty(_value: Json, _env: Env) -> Json:
 def _with_names(run: Run | None, names: list[str]) -> Run | None:
     if not names:
         return run
-    return path(tuple(names)) if run is None else path_after(run, tuple(names))
+    return paths.path(tuple(names)) if run is None else paths.path_after(run, tuple(names))
 
 
 def _then(left: Run | None, right: Run) -> Run:

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Any
 from kpolicy_sandbox.access.reviews import answer
 from kpolicy_sandbox.errors import bad_request, method_not_allowed, unsupported_media
 from kpolicy_sandbox.objects import delete as deleting
-from kpolicy_sandbox.objects import read, write
+from kpolicy_sandbox.objects import patches, read, write
 from kpolicy_sandbox.objects.apply import apply_object
-from kpolicy_sandbox.objects.patches import (
-    APPLY,
-    JSON_PATCH,
-    MERGE,
-    STRATEGIC,
-    json_patch,
-    merge_patch,
-)
 from kpolicy_sandbox.objects.shapes import shape_of
 from kpolicy_sandbox.objects.strategic import strategic_merge
 
@@ -27,7 +19,7 @@ if TYPE_CHECKING:
     from kpolicy_sandbox.call import Call
 
 Object = dict[str, Any]
-_PATCHES = f"{JSON_PATCH}, {MERGE}, {STRATEGIC}, {APPLY}"
+_PATCHES = f"{patches.JSON_PATCH}, {patches.MERGE}, {patches.STRATEGIC}, {patches.APPLY}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +67,7 @@ def whole(body: Body) -> Object:
 
 async def patch(call: Call, body: Body) -> tuple[int, Object]:
     """Patch an object, or create it by server-side apply; return the HTTP status and the object."""
-    if body.content_type == APPLY:
+    if body.content_type == patches.APPLY:
         return await _apply(call, whole(body))
     return 200, await write.update(call, change_of(call, body))
 
@@ -84,11 +76,11 @@ def change_of(call: Call, body: Body) -> Callable[[Object], Object]:
     """Return the function that a patch (other than apply) is. ApiError 415 for a kind of patch that the resource has not."""
     value = body.value
     match body.content_type:
-        case t if t == JSON_PATCH:
-            return lambda current: json_patch(current, value)
-        case t if t == MERGE:
-            return lambda current: merge_patch(current, whole(body))
-        case t if t in {STRATEGIC, "", "application/json"} and call.resource.custom is None:
+        case t if t == patches.JSON_PATCH:
+            return lambda current: patches.json_patch(current, value)
+        case t if t == patches.MERGE:
+            return lambda current: patches.merge_patch(current, whole(body))
+        case t if t in {patches.STRATEGIC, "", "application/json"} and call.resource.custom is None:
             shape = shape_of(call.resource)
             return lambda current: strategic_merge(shape, current, whole(body))
     raise unsupported_media(_PATCHES)

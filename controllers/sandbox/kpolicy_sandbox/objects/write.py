@@ -10,21 +10,10 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from kpolicy_sandbox import errors
 from kpolicy_sandbox.access.escalation import check_rights
 from kpolicy_sandbox.admission.webhook_client import Subject
 from kpolicy_sandbox.cluster import suffix
-from kpolicy_sandbox.errors import (
-    ApiError,
-    already_exists,
-    bad_request,
-    conflict,
-    forbidden,
-    forbidden_field,
-    invalid,
-    invalid_field,
-    not_found,
-    required_field,
-)
 from kpolicy_sandbox.store import Stale
 
 from .apply import Writer, record_update
@@ -51,10 +40,10 @@ def read_body(call: Call, obj: Any) -> Object:
     """Return a decoded body as an object of the call's resource, without unknown fields. ApiError for one that is none."""
     resource = call.resource
     if not isinstance(obj, dict):
-        raise bad_request("the body is not an object")
+        raise errors.bad_request("the body is not an object")
     obj = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
     if (obj["apiVersion"], obj["kind"]) != (resource.api_version, resource.kind):
-        raise bad_request(
+        raise errors.bad_request(
             f'{obj["kind"]} in version "{obj["apiVersion"]}" cannot be handled as a {resource.kind}: '
             f"the API version in the data ({obj['apiVersion']}) does not match the expected API version ({resource.api_version})"
         )
@@ -62,7 +51,7 @@ def read_body(call: Call, obj: Any) -> Object:
     meta = {key: value for key, value in (obj.get("metadata") or {}).items() if value is not None}
     if resource.namespaced:
         if meta.get("namespace", call.namespace) != call.namespace and meta.get("namespace"):
-            raise bad_request(
+            raise errors.bad_request(
                 "the namespace of the provided object does not match the namespace sent on the request"
             )
         meta["namespace"] = call.namespace
@@ -83,7 +72,7 @@ def _pruned(call: Call, obj: Object) -> Object:
     mode = call.query.get("fieldValidation") or "Warn"
     words = [f'unknown field "{path}"' for path in unknown]
     if words and mode == "Strict":
-        raise bad_request(
+        raise errors.bad_request(
             f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
             f"strict decoding error: {', '.join(words)}"
         )
@@ -108,7 +97,7 @@ async def create(call: Call, body: Any, *, applied: bool = False) -> Object:
     resource, cluster = call.resource, call.cluster
     obj = read_body(call, body)
     if obj["metadata"].get("resourceVersion"):
-        raise bad_request("resourceVersion should not be set on objects to be created")
+        raise errors.bad_request("resourceVersion should not be set on objects to be created")
     given = obj["metadata"]
     meta = {key: value for key, value in given.items() if key not in _SYSTEM}
     obj = defaulted(resource, {**obj, "metadata": meta})
@@ -127,7 +116,7 @@ async def create(call: Call, body: Any, *, applied: bool = False) -> Object:
         check_namespace(call)
         try:
             return _keep_new(call, made)
-        except ApiError:
+        except errors.ApiError:
             if obj["metadata"].get("name") or attempt == _ATTEMPTS - 1:
                 raise
     raise AssertionError("the last attempt returns or raises")
@@ -136,7 +125,7 @@ async def create(call: Call, body: Any, *, applied: bool = False) -> Object:
 def _check_name(call: Call, obj: Object) -> None:
     name = obj["metadata"].get("name", "")
     if call.name and name != call.name:
-        raise bad_request(
+        raise errors.bad_request(
             f"the name of the object ({name}) does not match the name on the URL ({call.name})"
         )
 
@@ -147,10 +136,10 @@ def check_namespace(call: Call) -> None:
         return
     space = call.cluster.store.get("/namespaces", "", call.namespace)
     if space is None:
-        raise not_found("namespaces", "", call.namespace)
+        raise errors.not_found("namespaces", "", call.namespace)
     if space["metadata"].get("deletionTimestamp"):
         why = f"unable to create new content in namespace {call.namespace} because it is being terminated"
-        raised = forbidden(call.resource.plural, call.resource.group, call.name, why)
+        raised = errors.forbidden(call.resource.plural, call.resource.group, call.name, why)
         raised.details["causes"] = [
             {
                 "reason": "NamespaceTerminating",
@@ -167,8 +156,8 @@ def _born(call: Call, obj: Object) -> Object:
     if not meta.get("name") and meta.get("generateName"):
         meta["name"] = meta["generateName"][:58] + suffix()
     if not meta.get("name"):
-        cause = required_field("metadata.name", "name or generateName is required")
-        raise invalid(call.resource.kind, call.resource.group, "", [cause])
+        cause = errors.required_field("metadata.name", "name or generateName is required")
+        raise errors.invalid(call.resource.kind, call.resource.group, "", [cause])
     meta["creationTimestamp"] = call.cluster.clock.stamp()
     if counts_generations(call.resource):
         meta["generation"] = 1
@@ -180,14 +169,14 @@ def validate(call: Call, obj: Object) -> None:
     resource = call.resource
     check(resource, obj, call.cluster.expressions)
     if resource.custom is not None and (causes := resource.custom.validate(call, obj)):
-        raise invalid(resource.kind, resource.group, obj["metadata"]["name"], causes)
+        raise errors.invalid(resource.kind, resource.group, obj["metadata"]["name"], causes)
 
 
 def _keep_new(call: Call, obj: Object) -> Object:
     resource, store = call.resource, call.cluster.store
     meta = obj["metadata"]
     if store.get(resource.storage, meta.get("namespace", ""), meta["name"]):
-        raise already_exists(resource.plural, resource.group, meta["name"])
+        raise errors.already_exists(resource.plural, resource.group, meta["name"])
     if call.dry_run:
         return obj
     return presented(resource, store.put(resource.storage, stored_form(resource, obj), ""))
@@ -217,7 +206,9 @@ async def update(
             # only a change that did not name the resourceVersion itself may be done again on what is there now
             named = asked and asked != current["metadata"]["resourceVersion"]
             if attempt == _ATTEMPTS - 1 or (named or (call.verb == "update" and asked)):
-                raise conflict(call.resource.plural, call.resource.group, call.name) from None
+                raise errors.conflict(
+                    call.resource.plural, call.resource.group, call.name
+                ) from None
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -226,7 +217,7 @@ def current_of(call: Call) -> Object:
     resource = call.resource
     found = call.cluster.store.get(resource.storage, call.namespace, call.name)
     if found is None:
-        raise not_found(resource.plural, resource.group, call.name)
+        raise errors.not_found(resource.plural, resource.group, call.name)
     return presented(resource, found)
 
 
@@ -252,21 +243,23 @@ def _check_identity(call: Call, current: Object, new: Object) -> None:
     resource, meta, held = call.resource, new["metadata"], current["metadata"]
     version = meta.get("resourceVersion", "")
     if meta.get("name", call.name) != call.name:
-        raise bad_request(
+        raise errors.bad_request(
             f"the name of the object ({meta.get('name')}) does not match the name on the URL ({call.name})"
         )
     if version and version != held["resourceVersion"]:
-        raise conflict(resource.plural, resource.group, call.name)
+        raise errors.conflict(resource.plural, resource.group, call.name)
     if not version and call.verb == "update" and resource.custom is not None:
-        cause = invalid_field("metadata.resourceVersion", "", "must be specified for an update")
+        cause = errors.invalid_field(
+            "metadata.resourceVersion", "", "must be specified for an update"
+        )
         cause["message"] = "Invalid value: 0x0: must be specified for an update"
-        raise invalid(resource.kind, resource.group, call.name, [cause])
+        raise errors.invalid(resource.kind, resource.group, call.name, [cause])
     if meta.get("uid") and meta["uid"] != held["uid"]:
         why = (
             f"Precondition failed: UID in precondition: {meta['uid']}, "
             f"UID in object meta: {held['uid']}"
         )
-        raise conflict(resource.plural, resource.group, call.name, why)
+        raise errors.conflict(resource.plural, resource.group, call.name, why)
 
 
 _WITH_STATUS = dict.fromkeys(("Pod", "Node"), ("managedFields", "labels", "annotations"))
@@ -305,8 +298,8 @@ def _check_finalizers(call: Call, held: Object, meta: Object) -> None:
     if more:
         shown = ", ".join(f'"{one}"' for one in sorted(more))
         why = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
-        cause = forbidden_field("metadata.finalizers", why)
-        raise invalid(call.resource.kind, call.resource.group, call.name, [cause])
+        cause = errors.forbidden_field("metadata.finalizers", why)
+        raise errors.invalid(call.resource.kind, call.resource.group, call.name, [cause])
 
 
 def _with_generation(call: Call, current: Object, new: Object) -> Object:
