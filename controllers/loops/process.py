@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from controllers.runtime.process import Configured, Runtime
 
 
-def surroundings_of(runtime: Runtime) -> LoopContext:
-    """Return what loops of admission stand in, from what the process stands on; Events are written as admission."""
+def context_of(runtime: Runtime) -> LoopContext:
+    """Return the context of loops, from the runtime of the process; Events are written as admission."""
     given, metrics = runtime.options, runtime.metrics
     recorder = Recorder(
         runtime.client,
@@ -91,13 +91,13 @@ class ProcessLoops:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._context = surroundings_of(runtime)
+        self._context = context_of(runtime)
         is_kept = runtime.options.serves and not runtime.options.observe_only
         self._configured: Configured | None = runtime.configured if is_kept else None
         self.sink = LoopSink(self._context, PendingReports(self._of(Job.REPORTS)))
 
     def _of(self, job: Job) -> LoopContext:
-        """Return what the loops of a job stand in."""
+        """Return the context of the loops of a job."""
         found = self._runtime.connection(job)
         return replace(
             self._context,

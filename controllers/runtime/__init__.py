@@ -1,4 +1,4 @@
-"""What every process in the cluster stands on: settings, caches of policies, metrics, hand-over to the loops, shutdown.
+"""What every process in the cluster needs: settings, caches of policies, metrics, hand-over to the loops, shutdown.
 
 The loops are told of by two names only. `controllers.loops.start(runtime: process.Runtime) -> process.Loops` is called once
 in every process, before anything is served. It returns an object with

@@ -154,7 +154,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--trust-path", dest="trusts_path", action="store_true", help="take whoever calls at a secret path for the API server, and let requests have all their effects: codes, uses of grants, generation, records, Events. The API server prints these paths when a call fails, so whoever reads that can forge requests for some seconds")  # fmt: skip
     add("--identity", default="", help="name of this replica")
     add("--observe-only", action="store_true", help="write no webhook configurations, so that nothing is enforced")  # fmt: skip
-    add("--drain", dest="drain_seconds", type=_seconds, default=5.0, metavar="DURATION", help="how long requests are still answered once told to stop (5s)")  # fmt: skip
+    add("--drain", dest="drain_seconds", type=_seconds, default=5.0, metavar="DURATION", help="how long requests are still answered after the signal to stop (5s)")  # fmt: skip
     add(
         "--reports",
         choices=(CRD, STORE),

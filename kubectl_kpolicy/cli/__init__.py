@@ -1,4 +1,4 @@
-"""The commands: how one is imported, given its flags and run; which there are stands in `kubectl_kpolicy.commands`.
+"""The commands: how one is imported, given its flags and run; `kubectl_kpolicy.commands` lists them.
 
 A module of a command offers `HELP` (or `SUMMARY`), `add_arguments(parser)` and `run(args) -> int`; one that makes its own parser offers
 `add_parser(subparsers)` instead, for commands with verbs of their own.

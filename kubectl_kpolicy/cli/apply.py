@@ -151,7 +151,7 @@ def run(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.session.collector import collector_off
 
     if args.diff and (args.output or args.table or args.policy_report or args.generate_exceptions):
-        print("error: --diff stands in place of other outputs", file=sys.stderr)
+        print("error: --diff cannot be combined with other outputs", file=sys.stderr)
         print("help: leave out -o, -t, -p and --generate-exceptions", file=sys.stderr)
         return 2
     with collector_off():

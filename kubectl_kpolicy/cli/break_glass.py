@@ -149,7 +149,7 @@ async def _say(client: Client, reason: str, count: int) -> None:
     try:
         await client.create(EVENTS, event)
     except KubeError as error:
-        print(f"warning: no Event tells of it: {error.message}", file=sys.stderr)
+        print(f"warning: no Event could be written about it: {error.message}", file=sys.stderr)
 
 
 async def _check(client: Client) -> int:

@@ -1,4 +1,4 @@
-"""`kubectl kpolicy doctor`: everything that policies, grants and the console rest on, checked, with the command that mends it."""
+"""`kubectl kpolicy doctor`: what policies, grants and the console depend on, checked, with the command that mends it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.cluster.health import Check
     from kubectl_kpolicy.output.rows import Row
 
-SUMMARY = "check everything that policies, grants and the console rest on"
+SUMMARY = "check what policies, grants and the console depend on"
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

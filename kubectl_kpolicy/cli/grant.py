@@ -65,7 +65,7 @@ def _add_request(verbs: Verbs) -> None:
     parser.add_argument("--for", dest="length", default="1h", metavar="DURATION", help="for how long, from the approval on (1h)")  # fmt: skip
     parser.add_argument("--until", default="", metavar="INSTANT", help="until when, instead of --for")  # fmt: skip
     parser.add_argument("--start", default="", metavar="INSTANT", help="not before this instant")
-    parser.add_argument("--ticket", default="", metavar="ID", help="ticket that tells more")
+    parser.add_argument("--ticket", default="", metavar="ID", help="ticket with further details")
     parser.add_argument("--uses", type=chunk, default=0, metavar="N", help="end it after so many uses")  # fmt: skip
     parser.add_argument("--idle", default="", metavar="DURATION", help="end it when unused for so long")  # fmt: skip
     parser.add_argument("--approver", action="append", default=[], metavar="USER", help="whom to ask (repeatable)")  # fmt: skip

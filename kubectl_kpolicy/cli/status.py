@@ -13,7 +13,7 @@ from .flags import add_cluster_flags, list_request
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "how things stand, in a few numbers"
+SUMMARY = "the state of policies, grants and clean-ups in a few numbers"
 SEVERITIES = ("critical", "high", "medium", "low", "info")
 
 

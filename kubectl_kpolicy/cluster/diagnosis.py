@@ -62,11 +62,13 @@ async def _version(client: Client) -> Check:
     try:
         found: Any = await client.raw("GET", "/version")
     except KubeError as error:
-        return Check("server", "unknown", f"the server does not tell its version: {error.message}")
+        return Check(
+            "server", "unknown", f"the version of the server cannot be read: {error.message}"
+        )
     version = str(found.get("gitVersion") or "") if isinstance(found, dict) else ""
     minor = str(found.get("minor") or "").rstrip("+") if isinstance(found, dict) else ""
     if minor.isdigit() and int(minor) < 28:
-        return Check("server", "warn", f"Kubernetes {version} does not tell people who they are, which grants need", "upgrade to Kubernetes 1.28 or later")  # fmt: skip
+        return Check("server", "warn", f"Kubernetes {version} has no SelfSubjectReview, which grants need", "upgrade to Kubernetes 1.28 or later")  # fmt: skip
     return Check("server", "ok", f"Kubernetes {version}")
 
 

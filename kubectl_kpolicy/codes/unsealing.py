@@ -79,4 +79,7 @@ async def announce(client: Client, code: str, system: str) -> None:
     try:
         await client.create(EVENTS, event)
     except KubeError as error:
-        print(f"warning: no Event tells that the seal was opened: {error.message}", file=sys.stderr)
+        print(
+            f"warning: no Event about the opened seal could be written: {error.message}",
+            file=sys.stderr,
+        )

@@ -37,7 +37,7 @@ SETTINGS: Final[dict[str, dict[str, tuple[type, Any, str]]]] = {
         "screen": (str, "violations", "the screen that opens first"),
         "detail": (int, 35, "the part of the width that details take beside a list, in percent"),
         "motion": (bool, True, "changed rows flash and ended ones fade; off, too, with TEXTUAL_ANIMATIONS=none"),
-        "notices": (bool, True, "a line that tells of decisions, ends and new critical failures"),
+        "notices": (bool, True, "a line about decisions, ends and new critical failures"),
         "ascii": (bool, False, "plain ASCII instead of symbols, for fonts that lack them"),
     },
     "context": {
@@ -67,7 +67,7 @@ PRODUCTION: Final = ("prod", "live")
 """What the name of a context holds when it is taken for production without a word in the configuration."""
 
 TEMPLATE: Final = """\
-# kpolicy.toml: see `kubectl kpolicy config view` for everything that can stand here.
+# kpolicy.toml: see `kubectl kpolicy config view` for everything that can be set here.
 
 [tui]
 theme = "dark"

@@ -1,4 +1,4 @@
-"""How the controllers run in a cluster: namespace, settings, Deployment and what stands around it.
+"""How the controllers run in a cluster: namespace, settings, Deployment and what belongs to it.
 
 For `kubectl kpolicy install`. Three replicas that spread over nodes, under the restricted Pod Security profile, closed to
 everything but the API server's calls and metrics. The image is built from the Dockerfile beside this module.

@@ -107,7 +107,7 @@ def _told(app: Console, namespace: str, resource: str) -> tuple[str, str, list[R
     place = place_in_rows(violations.all_rows(world), namespace, resource)
     if place is None:
         said = known(world, violations.LISTING).said(now)
-        raise EngineError(f"no policy report tells of `{resource}`" + (f" in namespace {namespace}" if namespace else ""), help=said)  # fmt: skip
+        raise EngineError(f"no policy report is about `{resource}`" + (f" in namespace {namespace}" if namespace else ""), help=said)  # fmt: skip
     return *place, explaining.explained_by_reports(world, *place, now)
 
 

@@ -606,7 +606,7 @@ def test_a_difference_stands_in_place_of_other_outputs(files, capsys):
     files(mark=MUTATE, settings=MAP)
     code, out, err = _apply(capsys, "mark.yaml", "-r", "settings.yaml", "--diff", "-o", "json")
     assert (code, out) == (2, "")
-    assert "--diff stands in place of other outputs" in err
+    assert "--diff cannot be combined with other outputs" in err
 
 
 def test_a_watch_runs_again_after_each_change_and_survives_what_cannot_be_read(

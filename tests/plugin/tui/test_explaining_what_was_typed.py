@@ -79,7 +79,7 @@ def test_an_object_that_is_not_there_is_said_to_be_unknown(source) -> None:
 
     assert "no policy speaks of this object" not in shown
     assert "nothing" in shown
-    assert "no policy report tells of `deploy/nothing`" in shown or "there is no deployments.apps `nothing`" in shown  # fmt: skip
+    assert "no policy report is about `deploy/nothing`" in shown or "there is no deployments.apps `nothing`" in shown  # fmt: skip
 
 
 def test_a_kind_that_is_not_there_is_said_to_be_unknown() -> None:
