@@ -7,6 +7,6 @@ quotes, `/regex/`, and k9s' own forms: `!text`, `-l selector`, `-f fuzzy`. Nothi
 from __future__ import annotations
 
 from .build import Filter, compile_filter
-from .reading import FilterError, parts_of
+from .reading import FilterError, parts_of, quoted
 
-__all__ = ["Filter", "FilterError", "compile_filter", "parts_of"]
+__all__ = ["Filter", "FilterError", "compile_filter", "parts_of", "quoted"]

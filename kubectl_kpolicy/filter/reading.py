@@ -207,3 +207,9 @@ def _unquoted(text: str) -> str:
     if len(text) >= 2 and text.startswith('"'):
         return re.sub(r"\\(.)", r"\1", text[1:-1])
     return text
+
+
+def quoted(value: str) -> str:
+    """Return a value as filters read it."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

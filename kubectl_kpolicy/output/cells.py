@@ -10,6 +10,7 @@ from . import time_format
 from .rows import Cell, Column, Shape
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
 
@@ -17,6 +18,7 @@ _LATE, _SOON = 300.0, 3600.0
 _MUCH, _LITTLE = 0.5, 0.2
 """Shares of its time up to which a countdown is half over, and nearly over."""
 _DRAIN = 6
+_BARS = "▁▂▃▄▅▆▇█"
 
 
 def cell_text(column: Column, value: Cell, now: datetime, *, marks: str = "") -> str:
@@ -126,3 +128,19 @@ def mark_of(word: str) -> Mark:
     """Return the mark of a state; a plain dot for words that are none."""
     name = word.lower()
     return MARKS.get(name) or MARKS.get(_SAME.get(name, "")) or _PLAIN
+
+
+def halved(values: Sequence[int], room: int) -> Sequence[int]:
+    """Return a trend with neighbours added up until it fits into so many cells."""
+    made = list(values)
+    while len(made) > room:
+        made = [sum(made[at : at + 2]) for at in range(0, len(made), 2)]
+    return made
+
+
+def sparkline(values: Sequence[int]) -> str:
+    """Return a row of bars, the largest value as the full one, nothing as a blank."""
+    most = max(values, default=0)
+    if not most:
+        return ""
+    return "".join(" " if not value else _BARS[round((len(_BARS) - 1) * value / most)] for value in values)  # fmt: skip

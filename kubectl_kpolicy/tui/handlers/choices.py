@@ -10,7 +10,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from kubectl_kpolicy.cluster.details import Section, sections
-from kubectl_kpolicy.filter import compile_filter, parts_of
+from kubectl_kpolicy.filter import compile_filter, parts_of, quoted
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.rows import SEVERITIES, Column, Row, Shape
 from kubectl_kpolicy.session.config import save_view
@@ -140,8 +140,7 @@ def _values(column: Column, rows: Sequence[Row]) -> list[tuple[str, int]]:
 def _quoted(value: str) -> str:
     if value and not set(value) & set(' \t\n"()\\'):
         return value
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    return quoted(value)
 
 
 def _where(app: Console, view: ListView, parts: Sequence[str]) -> None:

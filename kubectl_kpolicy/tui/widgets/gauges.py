@@ -14,8 +14,9 @@ from textual.message import Message
 from engine.record import record
 from kubectl_kpolicy.cluster.charts import Framework, HeatMap, Sample, before
 from kubectl_kpolicy.cluster.knowledge import Knowledge, Sight
+from kubectl_kpolicy.filter import quoted
 from kubectl_kpolicy.output import time_format
-from kubectl_kpolicy.output.cells import drained, mark_of, plain
+from kubectl_kpolicy.output.cells import drained, halved, mark_of, plain, sparkline
 from kubectl_kpolicy.output.rows import SEVERITIES
 
 from .painted import Painted
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from kubectl_kpolicy.cluster.pulse import Gauge
 
-_BARS = "▁▂▃▄▅▆▇█"
 _FILLS = {"critical": "█", "high": "▓", "medium": "▒", "low": "░"}
 _HUES = {"critical": "error", "high": "error", "medium": "warning", "low": "accent"}
 _SHADES = "░▒▓█"
@@ -367,12 +367,6 @@ def difference(value: int | None, earlier: tuple[int, float] | None) -> str:
     return f"{value - number:+} in {span}" if value != number else f"as {span} ago"
 
 
-def quoted(value: str) -> str:
-    """Return a value as filters read it."""
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
 def _cut(text: str, width: int) -> str:
     """Return a text in exactly so many cells, with an ellipsis where something is missing."""
     if cell_len(text) > width - 1:
@@ -394,19 +388,3 @@ def _beside(left: Sequence[Line], right: Sequence[Line], width: int) -> list[Lin
             ]
         )
     return made
-
-
-def halved(values: Sequence[int], room: int) -> Sequence[int]:
-    """Return a trend with neighbours added up until it fits into so many cells."""
-    made = list(values)
-    while len(made) > room:
-        made = [sum(made[at : at + 2]) for at in range(0, len(made), 2)]
-    return made
-
-
-def sparkline(values: Sequence[int]) -> str:
-    """Return a row of bars, the largest value as the full one, nothing as a blank."""
-    most = max(values, default=0)
-    if not most:
-        return ""
-    return "".join(" " if not value else _BARS[round((len(_BARS) - 1) * value / most)] for value in values)  # fmt: skip

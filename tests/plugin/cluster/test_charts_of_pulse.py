@@ -21,8 +21,8 @@ from kubectl_kpolicy.cluster.charts import (
     sampled,
     save_samples,
 )
-from kubectl_kpolicy.filter import compile_filter
-from kubectl_kpolicy.tui.widgets.gauges import difference, quoted
+from kubectl_kpolicy.filter import compile_filter, quoted
+from kubectl_kpolicy.tui.widgets.gauges import difference
 from tests.plugin.scene import NOW, hindered, policy, report, result, world
 
 
