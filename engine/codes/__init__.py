@@ -5,8 +5,6 @@ code seen by somebody else is of no use to them. That it works only once is the 
 `use_name(code)` and the first one wins.
 """
 
-from __future__ import annotations
-
 from .binding import Binding, fingerprint
 from .minting import (
     Key,

@@ -3,8 +3,6 @@
 This is the face of the engine for everybody above it.
 """
 
-from __future__ import annotations
-
 from .inputs import Inputs, dotted_path
 from .lookups import (
     Answer,

@@ -5,8 +5,6 @@ webhook, the commands and the console. A request is written once; afterwards onl
 name of who makes it, which an admission policy of the API server itself sees to.
 """
 
-from __future__ import annotations
-
 from .approvals import Standing, cannot_decide, may_approve, standing
 from .cause import exception_of
 from .issuing import IssuedCode, issuing_policy, parse_issued

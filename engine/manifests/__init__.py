@@ -4,8 +4,6 @@
 serve image signatures too. Nothing here reads files, asks a log or knows the time.
 """
 
-from __future__ import annotations
-
 from .annotations import DEFAULT_DOMAIN, FAMILIES, Envelope, SignatureSet, read_envelope
 from .attestors import Circumstances, Signed, Verdict
 from .compare import Difference, differences

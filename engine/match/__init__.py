@@ -1,7 +1,5 @@
 """Which rules concern which objects: match and exclude blocks, kinds, selectors and requesters, compiled once."""
 
-from __future__ import annotations
-
 from .filters import Filter, Use
 from .kinds import KindFilter, is_version, parse_kind
 from .matcher import Group, Matcher, compile_any_all, compile_match

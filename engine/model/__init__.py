@@ -1,7 +1,5 @@
 """Frozen values that everything else in the engine speaks in."""
 
-from __future__ import annotations
-
 from .json import Block, Json, Object
 from .policy import (
     ActionOverride,

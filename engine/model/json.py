@@ -4,8 +4,6 @@ Values are plain Python (`dict`, `list`, `str`, `int`, `float`, `bool`, `None`),
 written against whatever fields people have. Nobody changes a value it was given: change is made by copying along the path.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From decoded YAML to the engine's model, with file, line and path in every error."""
 
-from __future__ import annotations
-
 from .check import Fault, Problem, path_text
 from .documents import UnknownField, document_shape, problems, unknown_fields
 from .policies import (

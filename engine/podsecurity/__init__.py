@@ -3,8 +3,6 @@
 For the evaluation of rules (`compile_pod_security`) and for the checks of policies and exceptions (`exclusion_faults`).
 """
 
-from __future__ import annotations
-
 from .exclusions import exclusion_faults
 from .rule import compile_pod_security
 

@@ -13,8 +13,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from cryptography.exceptions import InvalidTag, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, x25519
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
+
 from engine import vocabulary
 from engine.errors import DocumentError, EngineError, Location
+from engine.lang.yaml import load_all
 
 if TYPE_CHECKING:
     from engine.model import Object
@@ -28,9 +36,6 @@ _NONCE: Final = 12
 
 def read_recipient(name: str) -> Any:
     """Return the public key in a file, PEM or OpenSSH; raises EngineError for one that nothing can be sealed to."""
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives import serialization
-
     data = _read(name)
     try:
         if data.startswith((b"ssh-", b"ecdsa-")):
@@ -44,7 +49,6 @@ def read_recipient(name: str) -> Any:
 
 
 def _check(key: Any, name: str) -> None:
-    from cryptography.hazmat.primitives.asymmetric import ec, rsa, x25519
 
     if isinstance(key, rsa.RSAPublicKey) and key.key_size >= _LEAST_RSA:
         return
@@ -55,8 +59,6 @@ def _check(key: Any, name: str) -> None:
 
 def seal(code: str, name: str, key: Any) -> Object:
     """Return a code sealed to a public key; `name` is the code's object."""
-    from cryptography.hazmat.primitives.asymmetric import rsa
-
     if isinstance(key, rsa.RSAPublicKey):
         spec = {"algorithm": RSA, "sealed": _text(key.encrypt(code.encode(), _oaep()))}
     else:
@@ -74,16 +76,11 @@ def sealed_about(code: str, obj: Object, key: Any) -> Object:
 
 def fingerprint(key: Any) -> str:
     """Return what tells a public key from others."""
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
     der = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return f"SHA256:{_text(hashlib.sha256(der).digest())}"
 
 
 def _agreed(code: str, name: str, key: Any) -> dict[str, str]:
-    from cryptography.hazmat.primitives.asymmetric import ec, x25519
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
     if isinstance(key, x25519.X25519PublicKey):
         own: Any = x25519.X25519PrivateKey.generate()
@@ -98,23 +95,17 @@ def _agreed(code: str, name: str, key: Any) -> dict[str, str]:
 
 
 def _derived(secret: bytes, shown: bytes) -> bytes:
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
     return HKDF(hashes.SHA256(), 32, salt=shown, info=_INFO).derive(secret)
 
 
 def _oaep() -> Any:
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.asymmetric import padding
 
     return padding.OAEP(padding.MGF1(hashes.SHA256()), hashes.SHA256(), None)
 
 
 def sealed_in(name: str) -> list[Object]:
     """Return the sealed codes of a file; raises EngineError."""
-    from engine.lang.yaml import load_all
-
     found: list[Object] = []
     for document in load_all(_read(name), file=name):
         value = document.value if isinstance(document.value, dict) else {}
@@ -126,8 +117,6 @@ def sealed_in(name: str) -> list[Object]:
 
 def read_private(name: str) -> Any:
     """Return the private key in a file, asking for its password on a terminal; raises EngineError."""
-    from cryptography.exceptions import UnsupportedAlgorithm
-
     data = _read(name)
     try:
         return _loaded(data, None)
@@ -149,8 +138,6 @@ def _loaded_with_password(data: bytes, name: str) -> Any:
 
 
 def _loaded(data: bytes, password: bytes | None) -> Any:
-    from cryptography.hazmat.primitives import serialization
-
     load = serialization.load_ssh_private_key if b"OPENSSH PRIVATE KEY" in data else serialization.load_pem_private_key  # fmt: skip
     return load(data, password)
 
@@ -160,7 +147,6 @@ def opened(sealed: Object, key: Any) -> str:
     spec, name = sealed.get("spec") or {}, str((sealed.get("metadata") or {}).get("name") or "")
     if spec.get("recipient") != fingerprint(key.public_key()):
         raise EngineError(f"`{name}` is sealed to another key", help=f"it is {spec.get('recipient')}")  # fmt: skip
-    from cryptography.exceptions import InvalidTag
 
     try:
         if spec.get("algorithm") == RSA:
@@ -171,9 +157,6 @@ def opened(sealed: Object, key: Any) -> str:
 
 
 def _opened_agreed(spec: dict[str, Any], name: str, key: Any) -> str:
-    from cryptography.hazmat.primitives.asymmetric import ec, x25519
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-    from cryptography.hazmat.primitives.serialization import load_der_public_key
 
     shown = _bytes(spec["ephemeral"])
     other: Any = load_der_public_key(shown)

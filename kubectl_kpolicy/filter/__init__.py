@@ -4,8 +4,6 @@ A filter is words side by side, all of which must hold: `sev>=high ns=team-* age
 quotes, `/regex/`, and k9s' own forms: `!text`, `-l selector`, `-f fuzzy`. Nothing here reads a clock or draws.
 """
 
-from __future__ import annotations
-
 from .build import Filter, compile_filter
 from .reading import FilterError, parts_of, quoted
 

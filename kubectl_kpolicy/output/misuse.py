@@ -1,7 +1,5 @@
 """The error for words of a command line that cannot be meant so; it ends a command as a wrong flag does, with exit code 2."""
 
-from __future__ import annotations
-
 from engine.errors import EngineError
 
 

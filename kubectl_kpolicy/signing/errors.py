@@ -1,7 +1,5 @@
 """What can go wrong around signing, told apart by exit code: wrong use, and everything else."""
 
-from __future__ import annotations
-
 from engine.errors import EngineError
 
 

@@ -1,7 +1,5 @@
 """Keeps one-time codes: what became of each use, the state of codes that people issued, their keys, and what is forgotten."""
 
-from __future__ import annotations
-
 from .confirming import CodeLoop
 from .pruning import PruneLoop
 from .rotating import RotationLoop

@@ -1,7 +1,5 @@
 """Keeps grants: their state, the exceptions that they cause and that end with them, and the audit trail of both."""
 
-from __future__ import annotations
-
 from .reconciler import GrantReconciler
 
 __all__ = ["GrantReconciler"]

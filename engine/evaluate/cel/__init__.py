@@ -4,8 +4,6 @@ The language itself is `engine.lang.cel` and knows nothing of policies. Here are
 the order in which their expressions are asked, and what an answer means.
 """
 
-from __future__ import annotations
-
 from .rule import compile_cel_rule
 
 __all__ = ["compile_cel_rule"]

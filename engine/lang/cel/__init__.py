@@ -11,8 +11,6 @@ Bindings are any mapping. A binding that should compute its parts when read (var
 `CelEnv.ask`, whose own exceptions pass through unabsorbed. One CelEnv may serve many programs; they share its budget.
 """
 
-from __future__ import annotations
-
 from . import lookups
 from .env import DEFAULT_BUDGET, CelEnv
 from .errors import BudgetError, CelError, CelSyntaxError

@@ -5,8 +5,6 @@ package's parser, meaning from row V-20 on; functions are in one table. Nothing 
 the `Env` brings them.
 """
 
-from __future__ import annotations
-
 from . import functions
 from .errors import Env, ExpressionError, UnknownKeyError
 from .query import Query, compile  # noqa: A004 - the verb of this package

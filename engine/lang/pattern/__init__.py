@@ -1,7 +1,5 @@
 """Kyverno's pattern language: a pattern is compiled once and then checked against many objects."""
 
-from __future__ import annotations
-
 from .anchors import Anchor, holds_anchor, parse_key
 from .compiled import (
     CompiledPattern,

@@ -1,7 +1,5 @@
 """Variables in policies: `{{ expressions }}` compiled once and rendered in a scope of data."""
 
-from __future__ import annotations
-
 from .document import Document, compile_document
 from .expression import Expression
 from .scope import Scope

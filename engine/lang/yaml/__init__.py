@@ -9,8 +9,6 @@ place that knows PyYAML.
 file and line; bounds on size, depth and alias expansion are in `Limits`.
 """
 
-from __future__ import annotations
-
 from engine.lang.work import LIMITS, Limits
 
 from .document import Document

@@ -1,7 +1,5 @@
 """What fields the classic kinds have, as tables: for parsing and for generating their CustomResourceDefinitions."""
 
-from __future__ import annotations
-
 from .conditions import ANY_ALL, ANY_ALL_CONDITIONS, CONTEXT
 from .nodes import (
     FLAG,

@@ -1,7 +1,5 @@
 """Fields of conditions, context entries and what they share (rows A-50 to A-61)."""
 
-from __future__ import annotations
-
 from .nodes import FLAG, FREE, TEXT, TEXT_MAP, TEXTS, ListOf, MapOrList, Shape, Text
 
 CONDITION = Shape({"key": FREE, "operator": TEXT, "value": FREE, "message": TEXT}, open=True)

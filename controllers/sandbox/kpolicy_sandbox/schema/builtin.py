@@ -4,8 +4,6 @@ Columns: group/version (core is `v1`), plural, Kind, short names, categories (co
 subresource, `C` scale subresource, `R` review (create only, nothing is stored). The type in `types.json.xz` has the Kind's name.
 """
 
-from __future__ import annotations
-
 BUILTIN = """\
 v1                              namespaces                       Namespace                       ns       -    S
 v1                              nodes                            Node                            no       -    S
