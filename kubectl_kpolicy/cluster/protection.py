@@ -13,8 +13,12 @@ from controllers.kube.accounts import ACCOUNTS, SPOKEN_AS, Job, account_user
 from controllers.kube.errors import KubeError
 from controllers.kube.kinds import Kind
 from engine import vocabulary
+from engine.reach import is_granted
 from kubectl_kpolicy.output.fields import items, part, word
+from kubectl_kpolicy.output.time_format import instant
 
+from . import celkinds
+from .exception_audit import every_exception
 from .health import Check, engine_of
 
 if TYPE_CHECKING:
@@ -29,6 +33,7 @@ _GROUP: Final = "admissionregistration.k8s.io"
 POLICIES: Final = Kind(_GROUP, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", False)  # fmt: skip
 BINDINGS: Final = Kind(_GROUP, "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", False)  # fmt: skip
 _FIX: Final = "kubectl kpolicy install | kubectl apply --server-side --force-conflicts -f -"
+_CEL_HOOK: Final = "kyverno-cel-exception-validating-webhook-cfg"
 _PREFIX: Final = "system:serviceaccount:"
 _SERVERS: Final = {"matchPolicy": "Equivalent", "scope": "*"}
 """What an API server adds to a policy that does not say it, and that changes nothing."""
@@ -39,7 +44,7 @@ async def protection(client: Client, world: ClusterCache) -> list[Check]:
     if engine_of(world) != "kpolicy":
         return []
     users = _told(world)
-    return [*_accounts(users), *await _guards(client, _namespace(world, users))]
+    return [*_accounts(users), *await _guards(client, _namespace(world, users), world)]
 
 
 def _our_hooks(world: ClusterCache) -> Iterator[Object]:
@@ -96,7 +101,7 @@ def _accounts(users: Mapping[str, str]) -> Iterator[Check]:
     yield Check("accounts", "ok", f"each job has an account of its own: {shipped}")
 
 
-async def _guards(client: Client, namespace: str) -> list[Check]:
+async def _guards(client: Client, namespace: str, world: ClusterCache) -> list[Check]:
     from controllers.manifests.guards import guards
 
     live: dict[tuple[str, str], Object] = {}
@@ -106,7 +111,7 @@ async def _guards(client: Client, namespace: str) -> list[Check]:
         except KubeError as error:
             return [Check("guards", "unknown", f"the API server's own policies cannot be read: {error.message}")]  # fmt: skip
         live |= {(kind.kind, word(one, "metadata", "name")): one for one in page.items}
-    found = list(_wrong(guards(namespace), live))
+    found = [*_wrong(guards(namespace), live), *_unasked(world, live)]
     if not found:
         user = account_user(namespace, Job.GRANTS)
         return [Check("guards", "ok", f"the API server itself guards grants, exceptions by grant, codes and records, also while we are down; {user} alone writes them")]  # fmt: skip
@@ -123,6 +128,23 @@ def _wrong(wanted: Iterable[Object], live: Mapping[tuple[str, str], Object]) -> 
             yield Check(f"guard {name}", "fail", f"{what} is missing: nothing guards its kind while it is", _FIX)  # fmt: skip
         elif _bare(one.get("spec")) != _bare(guard["spec"]):
             yield Check(f"guard {name}", "fail", f"{what} is not what is installed; somebody altered it, or another version wrote it", _FIX)  # fmt: skip
+
+
+def _unasked(world: ClusterCache, live: Mapping[tuple[str, str], Object]) -> Iterator[Check]:
+    """Yield which exceptions are older than what asks whoever writes such, so that nobody asked who wrote them."""
+    guard = live.get((POLICIES.kind, "kpolicy-granted-exceptions"), {})
+    hook = next(
+        (one for one in _our_hooks(world) if word(one, "metadata", "name") == _CEL_HOOK), {}
+    )
+    older = []
+    for obj in every_exception(world):
+        asks = guard if is_granted(obj) else hook if celkinds.is_cel(obj) else {}
+        made, since = (instant(word(one, "metadata", "creationTimestamp")) for one in (obj, asks))
+        if made and since and made < since:
+            older.append(f"{word(obj, 'metadata', 'namespace')}/{word(obj, 'metadata', 'name')}")
+    if older:
+        yield Check("exceptions: makers", "warn", f"nobody was asked whether they may write what is older than the guard: {', '.join(sorted(older))}",
+                    "look at each of them; delete it and ask for a grant, or have somebody who may write it make it again")  # fmt: skip
 
 
 def _bare(value: Json) -> Json:
