@@ -80,8 +80,28 @@ def _grants() -> Object:
              "nobody approves an own request"),
             (f"{_CREATE} || {added}.all(d, d.verdict != 'approve' || !{ME}.startsWith('system:serviceaccount:'))",
              "a service account cannot approve"),
+            *_acting(f"{_CREATE} || {added}.all(d, d.verdict != 'approve')", "oldObject.spec.requester",
+                     "object.metadata.namespace"),
         ],
     )  # fmt: skip
+
+
+def _acting(is_fine: str, user: str, namespace: str) -> list[tuple[str, str]]:
+    """Return the checks that nobody agrees to what a service account asks for that he may act as, and so to his own request.
+
+    Whoever may make exceptions himself asks nobody. INVARIANT: two questions to the authorizer are all that an expression may cost.
+    """
+    place = f".namespace({user}.split(':')[2])"
+    named = f"{place}.name({user}.split(':')[3])"
+    accounts, pods = ("authorizer.group('').resource('serviceaccounts')", "authorizer.group('').resource('pods')")  # fmt: skip
+    ways = (f"{accounts}.subresource('token'){named}.check('create')", f"{accounts}{named}.check('impersonate')",
+            f"{pods}{place}.check('create')")  # fmt: skip
+    may_himself = f"authorizer.group('kyverno.io').resource('policyexceptions').namespace({namespace}).check('create').allowed()"
+    return [
+        (f"{is_fine} || !{user}.startsWith('system:serviceaccount:') || !{way}.allowed() || {may_himself}",
+         "nobody agrees to the request of a service account that he may act as")
+        for way in ways
+    ]  # fmt: skip
 
 
 def _grant_states(namespace: str) -> Object:
@@ -253,6 +273,7 @@ def _codes() -> Object:
              "spec.issuedByGroups must be groups of who issues the code"),
             (f"{_UPDATE} || object.spec.user != {ME}", "nobody issues a code for oneself"),
             (f"{_UPDATE} || !{ME}.startsWith('system:serviceaccount:')", "a service account issues no codes"),
+            *_acting(_UPDATE, "object.spec.user", "object.spec.binding.object.?namespace.orValue('')"),
             (f"{_UPDATE} || timestamp(object.spec.expiresAt) <= timestamp(object.metadata.creationTimestamp) + {_LONGEST}",
              "a code is good for seven days at most"),
             (f"{_CREATE} || object.spec == oldObject.spec", "a code cannot be changed; issue another one"),

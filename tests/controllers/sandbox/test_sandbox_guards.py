@@ -82,6 +82,48 @@ def test_a_request_in_the_name_of_somebody_else_is_refused(tmp_path: Path) -> No
     run(tmp_path, test)
 
 
+BOT = "system:serviceaccount:default:bot"
+ACTING = {
+    "by its token": ("", "serviceaccounts/token", "create"),
+    "by impersonation": ("", "serviceaccounts", "impersonate"),
+    "by a Pod": ("", "pods", "create"),
+}
+
+
+async def allow(api: Api, name: str, *rights: tuple[str, str, str], to: tuple[str, ...]) -> None:
+    rules = [{"apiGroups": [group], "resources": [resource], "verbs": [verb]} for group, resource, verb in rights]  # fmt: skip
+    await api.post(f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": rules})
+    await api.post(f"{RBAC}/clusterrolebindings", {
+        "metadata": {"name": name}, "roleRef": {"kind": "ClusterRole", "name": name, "apiGroup": "rbac.authorization.k8s.io"},
+        "subjects": [{"kind": "User", "name": one, "apiGroup": "rbac.authorization.k8s.io"} for one in to],
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("way", ACTING)
+def test_nobody_agrees_to_the_request_of_a_service_account_that_he_may_act_as(tmp_path: Path, way: str) -> None:  # fmt: skip
+    async def test(api: Api) -> None:
+        await guarded(api)
+        await allow(api, "ask", *(("kpolicy.io", plural, "*") for plural in ("grants", "onetimecodes")), to=(BOT, "cyd", "eve"))  # fmt: skip
+        await allow(api, "act", ACTING[way], to=("bob", "eve"))
+        status, made = await api.as_(BOT)("POST", GRANTS, grant(BOT))
+        assert status == 201, made
+        codes = GRANTS.replace("grants", "onetimecodes")
+        for by, code in (("eve", 403), ("cyd", 200), ("bob", 200)):
+            status, answer = await decide(api, by, {"by": by, "verdict": "approve"})
+            assert status == code, answer
+            assert status == 200 or "that he may act as" in answer["message"]
+            if status == 200:
+                await api("DELETE", f"{GRANTS}/web")
+                await api.as_(BOT)("POST", GRANTS, grant(BOT))
+            target = {"kind": "Pod", "namespace": "default", "name": "x"}
+            spec = {"user": BOT, "issuedBy": by, "expiresAt": "2020-01-01T00:00:00Z", "verifier": "approved", "binding": {"policy": "p", "rules": ["r"], "object": target}}  # fmt: skip
+            made = {"apiVersion": "kpolicy.io/v1alpha1", "kind": "OneTimeCode", "metadata": {"name": f"code-{by}"}, "spec": spec}  # fmt: skip
+            status, answer = await api.as_(by)("POST", codes, made)
+            assert (status == 201) is (code == 200), answer
+
+    run(tmp_path, test)
+
+
 OF_GROUP: dict[str, dict[str, Any]] = {
     "kyverno.io/v2": {"exceptions": [{"policyName": "p", "ruleNames": ["r"]}], "match": {"any": [{"resources": {"kinds": ["Pod"]}}]}},
     "policies.kyverno.io/v1": {"policyRefs": [{"name": "p", "kind": "ValidatingPolicy"}], "expiresAt": "2026-11-21T12:00:00Z"},
