@@ -93,15 +93,23 @@ def _acting(is_fine: str, user: str, namespace: str) -> list[tuple[str, str]]:
     """
     place = f".namespace({user}.split(':')[2])"
     named = f"{place}.name({user}.split(':')[3])"
-    accounts, pods = ("authorizer.group('').resource('serviceaccounts')", "authorizer.group('').resource('pods')")  # fmt: skip
-    ways = (f"{accounts}.subresource('token'){named}.check('create')", f"{accounts}{named}.check('impersonate')",
-            f"{pods}{place}.check('create')")  # fmt: skip
+    accounts, pods = (
+        "authorizer.group('').resource('serviceaccounts')",
+        "authorizer.group('').resource('pods')",
+    )
+    ways = (
+        f"{accounts}.subresource('token'){named}.check('create')",
+        f"{accounts}{named}.check('impersonate')",
+        f"{pods}{place}.check('create')",
+    )
     may_himself = f"authorizer.group('kyverno.io').resource('policyexceptions').namespace({namespace}).check('create').allowed()"
     return [
-        (f"{is_fine} || !{user}.startsWith('system:serviceaccount:') || !{way}.allowed() || {may_himself}",
-         "nobody agrees to the request of a service account that he may act as")
+        (
+            f"{is_fine} || !{user}.startsWith('system:serviceaccount:') || !{way}.allowed() || {may_himself}",
+            "nobody agrees to the request of a service account that he may act as",
+        )
         for way in ways
-    ]  # fmt: skip
+    ]
 
 
 def _grant_states(namespace: str) -> Object:

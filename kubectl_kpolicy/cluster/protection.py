@@ -143,8 +143,12 @@ def _unasked(world: ClusterCache, live: Mapping[tuple[str, str], Object]) -> Ite
         if made and since and made < since:
             older.append(f"{word(obj, 'metadata', 'namespace')}/{word(obj, 'metadata', 'name')}")
     if older:
-        yield Check("exceptions: makers", "warn", f"nobody was asked whether they may write what is older than the guard: {', '.join(sorted(older))}",
-                    "look at each of them; delete it and ask for a grant, or have somebody who may write it make it again")  # fmt: skip
+        yield Check(
+            "exceptions: makers",
+            "warn",
+            f"nobody was asked whether they may write what is older than the guard: {', '.join(sorted(older))}",
+            "look at each of them; delete it and ask for a grant, or have somebody who may write it make it again",
+        )
 
 
 def _bare(value: Json) -> Json:

@@ -132,7 +132,11 @@ def test_a_use_whose_object_was_not_stored_ends_so_and_stays_used(live: Any, spe
 
 
 def at_version(version: str, content: int = 1) -> dict[str, Any]:
-    return {**POD, "metadata": {**POD["metadata"], "resourceVersion": version}, "spec": {"a": content}}  # fmt: skip
+    return {
+        **POD,
+        "metadata": {**POD["metadata"], "resourceVersion": version},
+        "spec": {"a": content},
+    }
 
 
 def test_an_update_that_was_changed_back_before_anybody_looked_is_not_taken_for_one_that_never_was():
@@ -140,7 +144,10 @@ def test_an_update_that_was_changed_back_before_anybody_looked_is_not_taken_for_
         changed = made.put(at_version("", 0))
         made.put(at_version("", 1))
         made.put(at_version("", 0))
-        target = {**use()["spec"]["object"], "resourceVersion": changed["metadata"]["resourceVersion"]}  # fmt: skip
+        target = {
+            **use()["spec"]["object"],
+            "resourceVersion": changed["metadata"]["resourceVersion"],
+        }
         made.put(use(operation="UPDATE", object=target))
         await made.rest(91)
         assert status(made)["state"] == "Superseded"

@@ -45,10 +45,21 @@ async def guarded(api: Api) -> None:
         await api.post(f"{VAP}/{PLURALS[obj['kind']]}", obj)
     rules = [{"apiGroups": GROUPS, "resources": ["*"], "verbs": ["*"]}]
     await api.post(f"{RBAC}/clusterroles", {"metadata": {"name": "all"}, "rules": rules})
-    await api.post(f"{RBAC}/clusterrolebindings", {
-        "metadata": {"name": "all"}, "roleRef": {"kind": "ClusterRole", "name": "all", "apiGroup": "rbac.authorization.k8s.io"},
-        "subjects": [{"kind": "User", "name": name, "apiGroup": "rbac.authorization.k8s.io"} for name in WRITERS],
-    })  # fmt: skip
+    await api.post(
+        f"{RBAC}/clusterrolebindings",
+        {
+            "metadata": {"name": "all"},
+            "roleRef": {
+                "kind": "ClusterRole",
+                "name": "all",
+                "apiGroup": "rbac.authorization.k8s.io",
+            },
+            "subjects": [
+                {"kind": "User", "name": name, "apiGroup": "rbac.authorization.k8s.io"}
+                for name in WRITERS
+            ],
+        },
+    )
 
 
 async def decide(api: Api, by: str, *decisions: dict[str, str]) -> tuple[int, Any]:
@@ -91,19 +102,39 @@ ACTING = {
 
 
 async def allow(api: Api, name: str, *rights: tuple[str, str, str], to: tuple[str, ...]) -> None:
-    rules = [{"apiGroups": [group], "resources": [resource], "verbs": [verb]} for group, resource, verb in rights]  # fmt: skip
+    rules = [
+        {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
+        for group, resource, verb in rights
+    ]
     await api.post(f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": rules})
-    await api.post(f"{RBAC}/clusterrolebindings", {
-        "metadata": {"name": name}, "roleRef": {"kind": "ClusterRole", "name": name, "apiGroup": "rbac.authorization.k8s.io"},
-        "subjects": [{"kind": "User", "name": one, "apiGroup": "rbac.authorization.k8s.io"} for one in to],
-    })  # fmt: skip
+    await api.post(
+        f"{RBAC}/clusterrolebindings",
+        {
+            "metadata": {"name": name},
+            "roleRef": {
+                "kind": "ClusterRole",
+                "name": name,
+                "apiGroup": "rbac.authorization.k8s.io",
+            },
+            "subjects": [
+                {"kind": "User", "name": one, "apiGroup": "rbac.authorization.k8s.io"} for one in to
+            ],
+        },
+    )
 
 
 @pytest.mark.parametrize("way", ACTING)
-def test_nobody_agrees_to_the_request_of_a_service_account_that_he_may_act_as(tmp_path: Path, way: str) -> None:  # fmt: skip
+def test_nobody_agrees_to_the_request_of_a_service_account_that_he_may_act_as(
+    tmp_path: Path, way: str
+) -> None:
     async def test(api: Api) -> None:
         await guarded(api)
-        await allow(api, "ask", *(("kpolicy.io", plural, "*") for plural in ("grants", "onetimecodes")), to=(BOT, "cyd", "eve"))  # fmt: skip
+        await allow(
+            api,
+            "ask",
+            *(("kpolicy.io", plural, "*") for plural in ("grants", "onetimecodes")),
+            to=(BOT, "cyd", "eve"),
+        )
         await allow(api, "act", ACTING[way], to=("bob", "eve"))
         status, made = await api.as_(BOT)("POST", GRANTS, grant(BOT))
         assert status == 201, made
@@ -116,8 +147,19 @@ def test_nobody_agrees_to_the_request_of_a_service_account_that_he_may_act_as(tm
                 await api("DELETE", f"{GRANTS}/web")
                 await api.as_(BOT)("POST", GRANTS, grant(BOT))
             target = {"kind": "Pod", "namespace": "default", "name": "x"}
-            spec = {"user": BOT, "issuedBy": by, "expiresAt": "2020-01-01T00:00:00Z", "verifier": "approved", "binding": {"policy": "p", "rules": ["r"], "object": target}}  # fmt: skip
-            made = {"apiVersion": "kpolicy.io/v1alpha1", "kind": "OneTimeCode", "metadata": {"name": f"code-{by}"}, "spec": spec}  # fmt: skip
+            spec = {
+                "user": BOT,
+                "issuedBy": by,
+                "expiresAt": "2020-01-01T00:00:00Z",
+                "verifier": "approved",
+                "binding": {"policy": "p", "rules": ["r"], "object": target},
+            }
+            made = {
+                "apiVersion": "kpolicy.io/v1alpha1",
+                "kind": "OneTimeCode",
+                "metadata": {"name": f"code-{by}"},
+                "spec": spec,
+            }
             status, answer = await api.as_(by)("POST", codes, made)
             assert (status == 201) is (code == 200), answer
 

@@ -448,14 +448,24 @@ def test_a_rule_that_labels_for_deletion_needs_the_right_to_delete(rule: dict[st
     assert ask(written(rule, "shop"), *ADMIN_OF_SHOP)["allowed"] is True
 
 
-@pytest.mark.parametrize("key", ["pod-policies.kyverno.io/autogen-controllers", "{{ request.object.data.key }}"])  # fmt: skip
-def test_a_rule_that_may_have_policies_concern_more_kinds_needs_all_that_they_could_do(key: str) -> None:  # fmt: skip
+@pytest.mark.parametrize(
+    "key", ["pod-policies.kyverno.io/autogen-controllers", "{{ request.object.data.key }}"]
+)
+def test_a_rule_that_may_have_policies_concern_more_kinds_needs_all_that_they_could_do(
+    key: str,
+) -> None:
     noted = {"metadata": {"annotations": {key: "all"}}}
     rules = (
         targets(target("kyverno.io/v1", "ClusterPolicy", name="x"), patchStrategicMerge=noted),
-        {"mutate": {"patchStrategicMerge": noted}, "match": {"any": [{"resources": {"kinds": ["ClusterPolicy"]}}]}},
-    )  # fmt: skip
-    rights = [("*", "get list create update patch delete", one) for one in ("configmaps", "clusterpolicies.kyverno.io")]  # fmt: skip
+        {
+            "mutate": {"patchStrategicMerge": noted},
+            "match": {"any": [{"resources": {"kinds": ["ClusterPolicy"]}}]},
+        },
+    )
+    rights = [
+        ("*", "get list create update patch delete", one)
+        for one in ("configmaps", "clusterpolicies.kyverno.io")
+    ]
     for rule in rules:
         assert "may not * all resources" in message(ask(written(rule), *rights))
         assert ask(written(rule), EVERYTHING)["allowed"] is True

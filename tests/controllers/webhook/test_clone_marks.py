@@ -22,14 +22,32 @@ from tests.controllers.kube.fake import FakeClient
 from .staging import body
 from .test_author_rights import EVERYTHING, USER, Rules, ask, generate, message, written
 
-READER = (("*", "get list", "secrets"), ("shop", "get create update delete", "secrets"), ("*", "get", "configmaps"))  # fmt: skip
+READER = (
+    ("*", "get list", "secrets"),
+    ("shop", "get create update delete", "secrets"),
+    ("*", "get", "configmaps"),
+)
 WRITER = (*READER, ("ops", "update", "secrets"))
-CLONE = generate("v1", "Secret", "shop", data=None, synchronize=True, clone={"name": "key", "namespace": "ops"})  # fmt: skip
+CLONE = generate(
+    "v1", "Secret", "shop", data=None, synchronize=True, clone={"name": "key", "namespace": "ops"}
+)
 LIST = generate(
-    "v1", "Secret", "shop", data=None, apiVersion=None, kind=None, name=None, synchronize=True,
+    "v1",
+    "Secret",
+    "shop",
+    data=None,
+    apiVersion=None,
+    kind=None,
+    name=None,
+    synchronize=True,
     cloneList={"namespace": "ops", "kinds": ["v1/Secret"]},
-)  # fmt: skip
-LOOP = {"generate": {"synchronize": True, "foreach": [{"list": "request.object.data", **CLONE["generate"]}]}}  # fmt: skip
+)
+LOOP = {
+    "generate": {
+        "synchronize": True,
+        "foreach": [{"list": "request.object.data", **CLONE["generate"]}],
+    }
+}
 
 
 def marked(
@@ -46,9 +64,16 @@ def marked(
         made.reviews["SubjectAccessReview"] = Rules(*rights)
         cache = ClusterCache(Discovery(made, (*WELL_KNOWN, PODS)), Metrics())
         jobs = {account_user("kyverno", job): [job] for job in Job}
-        marks = CloneMarks(cache, AuthorRights(made, lambda _: False), lambda who: jobs.get(who, ()))  # fmt: skip
+        marks = CloneMarks(
+            cache, AuthorRights(made, lambda _: False), lambda who: jobs.get(who, ())
+        )
         resource = {"group": "kyverno.io", "version": "v1", "resource": "clusterpolicies"}
-        fields = {"operation": "UPDATE" if old else "CREATE", "oldObject": old, "userInfo": user, "resource": resource}  # fmt: skip
+        fields = {
+            "operation": "UPDATE" if old else "CREATE",
+            "oldObject": old,
+            "userInfo": user,
+            "resource": resource,
+        }
         answer = orjson.loads(await marks.review("", body(obj, **fields), 5.0))["response"]
         assert answer["allowed"] is True
         patch = orjson.loads(base64.b64decode(answer["patch"])) if "patch" in answer else []
@@ -89,9 +114,14 @@ def test_who_says_himself_that_he_may_update_sources_is_asked(rule: Any) -> None
     assert "may not update secrets" in message(added)
 
 
-def test_a_policy_that_is_generated_carries_no_mark_that_the_author_of_its_rule_was_not_asked_for() -> None:  # fmt: skip
+def test_a_policy_that_is_generated_carries_no_mark_that_the_author_of_its_rule_was_not_asked_for() -> (
+    None
+):
     def generating(inner: dict[str, Any]) -> dict[str, Any]:
-        data = {"spec": inner["spec"], "metadata": {"annotations": inner["metadata"]["annotations"]}}  # fmt: skip
+        data = {
+            "spec": inner["spec"],
+            "metadata": {"annotations": inner["metadata"]["annotations"]},
+        }
         return written(generate("kyverno.io/v1", "ClusterPolicy", "", data=data))
 
     rights = (*READER, ("*", "get create", "clusterpolicies.kyverno.io"))

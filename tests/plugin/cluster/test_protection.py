@@ -80,7 +80,12 @@ def test_a_guard_or_binding_that_is_weaker_is_a_failure(kind: str, change: Any) 
 
 
 def exception(name: str, made: str, group: str = "kyverno.io/v2", **annotations: str) -> Any:
-    metadata = {"name": name, "namespace": "shop", "creationTimestamp": made, "annotations": annotations}  # fmt: skip
+    metadata = {
+        "name": name,
+        "namespace": "shop",
+        "creationTimestamp": made,
+        "annotations": annotations,
+    }
     return {"apiVersion": group, "kind": "PolicyException", "metadata": metadata, "spec": {}}
 
 
@@ -89,10 +94,31 @@ def test_exceptions_that_are_older_than_what_asks_their_makers_are_named() -> No
     created = guarded.stored(POLICIES)[0]["metadata"]["creationTimestamp"]
     early, late = "2020-01-01T00:00:00Z", created
     by_grant = {"kpolicy.io/grant": "shop/g"}
-    hook = {"metadata": {"name": "kyverno-cel-exception-validating-webhook-cfg", "creationTimestamp": created, "annotations": {"kpolicy.io/owner": "kpolicy"}}}  # fmt: skip
+    hook = {
+        "metadata": {
+            "name": "kyverno-cel-exception-validating-webhook-cfg",
+            "creationTimestamp": created,
+            "annotations": {"kpolicy.io/owner": "kpolicy"},
+        }
+    }
     at.replace("validatingwebhooks", [*at.objects("validatingwebhooks"), hook], NOW)
-    at.replace("exceptions", [exception("forged", early, **by_grant), exception("fine", late, **by_grant), exception("plain", early)], NOW)  # fmt: skip
-    at.replace("celexceptions", [exception("reads", early, "policies.kyverno.io/v1"), exception("asked", late, "policies.kyverno.io/v1")], NOW)  # fmt: skip
+    at.replace(
+        "exceptions",
+        [
+            exception("forged", early, **by_grant),
+            exception("fine", late, **by_grant),
+            exception("plain", early),
+        ],
+        NOW,
+    )
+    at.replace(
+        "celexceptions",
+        [
+            exception("reads", early, "policies.kyverno.io/v1"),
+            exception("asked", late, "policies.kyverno.io/v1"),
+        ],
+        NOW,
+    )
 
     status, detail = found(guarded, at)["exceptions: makers"]
     assert (status, detail.rpartition(": ")[2]) == ("warn", "shop/forged, shop/reads")
