@@ -26,6 +26,7 @@ EVERYTHING: Final = RequestInfo(ANY, ANY, ANY)
 MOST_READ: Final = 10_000
 """Needs of one policy that are looked at: groups, resources and names of one rule multiply."""
 _EXPRESSIONS: Final = frozenset({"expression", "messageExpression", "valueExpression"})
+_CREDENTIALS: Final = frozenset({"imageRegistryCredentials", "credentials"})
 _WIDE: Final = frozenset({"get", "list"})
 
 
@@ -79,8 +80,21 @@ def lookups_in(raw: Json, at: str, within: str, discovery: Discovery) -> Iterato
             yield from lookups_in(value, place, within, discovery)
         elif key == "paramKind" and isinstance(value, dict):
             yield from _of_params(value, raw.get("paramRef"), place, within, discovery)
+        elif key in _CREDENTIALS and isinstance(value, dict):
+            yield from _of_credentials(value.get("secrets"), place, within)
         elif key != "data":
             yield from lookups_in(value, place, within, discovery)
+
+
+def _of_credentials(names: Json, at: str, within: str) -> Iterator[Need]:
+    """Yield the right to read the pull secrets that registries are shown; those of the engine's own namespace are there for policies."""
+    for name in names if isinstance(names, list) else (names,) if names else ():
+        place, _, secret = str(name).rpartition("/")
+        if place or within or "{{" in str(name):
+            namespace = fixed(place) or within
+            yield Need(
+                f"{at}.secrets", RequestInfo("get", "", "secrets", "", namespace, fixed(secret))
+            )
 
 
 def needs_of_entry(spec: Mapping[str, Any], at: str) -> Iterator[Need]:
@@ -128,6 +142,10 @@ def _of_context(entries: Json, at: str, within: str) -> Iterator[Need]:
             continue
         yield from _of_config_map(entry.get("configMap"), f"{place}.configMap", within)
         yield from _of_reference(entry.get("globalReference"), f"{place}.globalReference")
+        registry = entry.get("imageRegistry")
+        access = registry.get("imageRegistryCredentials") if isinstance(registry, dict) else None
+        if isinstance(access, dict):
+            yield from _of_credentials(access.get("secrets"), f"{place}.imageRegistry", within)
         call = entry.get("apiCall")
         if isinstance(call, dict) and call.get("urlPath"):
             yield from _of_call(call, f"{place}.apiCall.urlPath", within)

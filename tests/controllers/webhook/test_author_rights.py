@@ -474,6 +474,50 @@ def test_a_rule_that_may_have_policies_concern_more_kinds_needs_all_that_they_co
         assert ask(written(rule), *rights)["allowed"] is True
 
 
+VERIFYING = {
+    "mutateDigest": False,
+    "imageReferences": ["*"],
+    "attestors": [{"entries": [{"keys": {"publicKeys": "x"}}]}],
+}
+
+
+@pytest.mark.parametrize(
+    "secret", ["ops/pull", "{{ request.namespace }}/pull", "ops/{{ request.object.metadata.name }}"]
+)
+def test_a_registry_is_shown_only_credentials_that_the_author_may_read(secret: str) -> None:
+    given = {"imageRegistryCredentials": {"secrets": [secret]}}
+    verifying = {
+        "match": {"any": [{"resources": {"kinds": ["Pod"]}}]},
+        "verifyImages": [{**VERIFYING, **given}],
+    }
+    looking = reading(imageRegistry={"reference": "ghcr.io/a/b", **given})
+    ivpol = {
+        "apiVersion": "policies.kyverno.io/v1",
+        "kind": "ImageValidatingPolicy",
+        "metadata": {"name": "p"},
+        "spec": {
+            "credentials": {"secrets": [secret]},
+            "matchConstraints": {
+                "resourceRules": [
+                    {
+                        "apiGroups": [""],
+                        "apiVersions": ["v1"],
+                        "operations": ["CREATE"],
+                        "resources": ["pods"],
+                    }
+                ]
+            },
+            "attestors": [{"name": "a", "cosign": {"key": {"data": "x"}}}],
+            "validations": [{"expression": "true"}],
+        },
+    }
+    for made in (written(verifying), written(looking), ivpol):
+        assert "may not get secrets" in message(ask(made, *ADMIN_OF_SHOP))
+        assert "secrets" not in message(ask(made, ("*", "get", "secrets")))
+    verifying["verifyImages"][0]["imageRegistryCredentials"] = {"secrets": ["shared"]}
+    assert "secrets" not in message(ask(written(verifying)))
+
+
 def test_a_native_policy_is_made_only_for_who_may_keep_it_himself() -> None:
     cel = {"generate": True, "expressions": [{"expression": "true"}]}
     rule = {"name": "r", "match": {"any": [{"resources": {"kinds": ["Pod"]}}]}, "validate": {"cel": cel}}  # fmt: skip
