@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 PREFIX: Final = "cr1."
 APPROVED: Final = "approved"
 """What stands for a verifier in the object of an approval, which holds no code."""
+APPROVAL: Final = "approval-"
+"""How the names of approvals begin."""
 _DIGEST, _NAME = 18, 26
 _FIELDS: Final = 7
 _LONGEST: Final = 8192
@@ -82,7 +84,7 @@ def read_request_id(text: str) -> CodeRequest | None:
 def approval_name(digest: str) -> str:
     """Return the object name of the approval of a request."""
     found = hashlib.sha256(b"kpolicy approval\0" + digest.encode("utf-8", "surrogatepass")).digest()
-    return f"approval-{base64.b32encode(found).decode().lower()[:_NAME]}"
+    return f"{APPROVAL}{base64.b32encode(found).decode().lower()[:_NAME]}"
 
 
 def approval_of(

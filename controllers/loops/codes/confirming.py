@@ -4,10 +4,12 @@ A use is written before its object is, and another webhook or a quota may still 
 way; its state says whether the object was stored, and where it was not the next denial offers another code. So an object that was
 seen once counts as stored, whatever its owner does with it afterwards: deleting it at once must not give him another code. One that
 was changed since the request found it, whoever did that, may have been what the request made of it, and gives no other code either.
+Where an approval would give another code for an object that is not there, the API server's history is asked whether it ever was.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +22,7 @@ from controllers.loops.counting import counted
 from controllers.loops.notices import Notices
 from controllers.store.uses import UNPROVEN, state_of
 from engine.codes import body_digest
-from engine.codes.requests import APPROVED
+from engine.codes.requests import APPROVAL, APPROVED
 from engine.lang import rfc3339
 
 if TYPE_CHECKING:
@@ -62,6 +64,7 @@ class CodeLoop:
         self._notices = notices or Notices(context)
         self._selection = Selection(namespace=context.namespace)
         self._stores: dict[str, Store] = {}
+        self._sightings: dict[str, asyncio.Task[bool]] = {}
         self.queue: WorkQueue[tuple[str, str]] = WorkQueue(clock=context.clock, least=0.2, most=30.0)  # fmt: skip
 
     async def run(self) -> None:
@@ -77,6 +80,8 @@ class CodeLoop:
         finally:
             for stop in stops:
                 stop()
+            for name in [*self._sightings]:
+                self._look_no_more(name)
             for kind in (CODE_USES, ONE_TIME_CODES):
                 await informers.release(kind, self._selection)
 
@@ -119,16 +124,56 @@ class CodeLoop:
         if await self._trail.record(entry):
             self._tell("GrantUsed" if spec.get("grant") else "CodeUsed", entry)
         source = str(spec.get("code") or "")
-        if source.startswith(("code-", "approval-")):
+        if source.startswith(("code-", APPROVAL)):
             told = {"state": "used", "uses": 1, "usedBy": spec.get("user"), "usedAt": spec.get("usedAt")}  # fmt: skip
             await self._write_code(source, told)
         state, message = await self._outcome(spec)
         used = rfc3339.read(str(spec.get("usedAt") or "")) or now
+        if state == NOT_PERSISTED and _gives_another(spec):
+            if place[1] not in self._sightings:
+                self._look_back(place, use)
+                self.queue.add_after(place, _LOOK_AGAIN)
+                return
+            state, message = self._seen_since(place[1]) or (state, message)
         if state != CONFIRMED and now < used + CONFIRM_AFTER:
             self.queue.add_after(place, _seconds_to_next_look(state, used, now))
             return
+        self._look_no_more(place[1])
         await self._trail.record(outcome_record(use, state, now))
         await self._write_use(place[1], state, message, now)
+
+    def _look_back(self, place: tuple[str, str], use: Object) -> None:
+        """Have the API server tell of every state of the object since its code was used; the first one ends the waiting."""
+        made = self._sightings[place[1]] = asyncio.create_task(self._is_sighted(use))
+        made.add_done_callback(lambda task: None if task.cancelled() else self.queue.add(place))
+
+    async def _is_sighted(self, use: Object) -> bool:
+        """Return once the object of a use is seen; raises KubeError where the history does not reach back so far."""
+        target = use["spec"]["object"]
+        kind = await self._context.kind_of_object(target)
+        version = str(use["metadata"].get("resourceVersion") or "")
+        while True:
+            events = self._context.client.watch(
+                kind, version, namespace=str(target.get("namespace") or ""), field_selector=f"metadata.name={target.get('name')}"
+            )  # fmt: skip
+            async for event in events:
+                metadata = event.object.get("metadata") or {}
+                if metadata.get("uid") == target.get("uid"):
+                    return True
+                version = str(metadata.get("resourceVersion") or version)
+
+    def _seen_since(self, name: str) -> tuple[str, str] | None:
+        """Return what the history says of an object that is not there, None where it was not seen so far."""
+        task = self._sightings[name]
+        if not task.done():
+            return None
+        if task.cancelled() or task.exception() is not None:
+            return SUPERSEDED, "nobody knows whether the object was there"
+        return CONFIRMED, "it was stored, and is gone since"
+
+    def _look_no_more(self, name: str) -> None:
+        if task := self._sightings.pop(name, None):
+            task.cancel()
 
     async def _is_seen(self, place: tuple[str, str], use: Object, now: datetime) -> bool:
         """Tell whether the cluster shows the request of a use that nobody proved; raises KubeError.
@@ -205,6 +250,16 @@ class CodeLoop:
             )  # fmt: skip
         except NotFound:
             return
+
+
+def _gives_another(spec: Object) -> bool:
+    """Tell whether an object that was never stored would give its maker another code: what was approved is not lost then."""
+    target = spec.get("object") or {}
+    return (
+        spec.get("operation") == "CREATE"
+        and str(spec.get("code") or "").startswith(APPROVAL)
+        and bool(target.get("name"))
+    )
 
 
 def _seconds_to_next_look(state: str, used: datetime, now: datetime) -> float:

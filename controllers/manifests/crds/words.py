@@ -160,6 +160,7 @@ NATIVE_WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "requester": "Who asks; always who creates the grant.",
         "requesterGroups": "Groups of who asks.",
         "requesters": "Who may ask; everybody if nobody is named.",
+        "resourceVersion": "In which version the request found the object that it changed.",
         "rules": "Names of rules.",
         "sealed": "Whether nothing is added any more.",
         "startAt": "When the exception begins, if later than its approval.",

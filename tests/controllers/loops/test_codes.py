@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from controllers.kube import Forbidden
-from controllers.kube.kinds import AUDIT_SEGMENTS, CODE_USES, ONE_TIME_CODES
+from controllers.kube.kinds import AUDIT_SEGMENTS, CODE_USES, ONE_TIME_CODES, PODS
 from controllers.loops.codes import CodeLoop
 from controllers.store.audit import AuditTrail
 from controllers.store.uses import ABSENT, state_of
@@ -167,6 +167,55 @@ def test_an_update_by_grant_that_nobody_proved_counts_although_it_was_changed_ba
         assert len(made.stored(CODE_USES)) == 1
 
     run(play)
+
+
+APPROVED = {"code": "approval-a"}
+
+
+def made_and_gone(made: Scene) -> None:
+    made.put(use(**APPROVED))
+    made.put(POD)
+    made.take(POD)
+
+
+def test_an_object_by_an_approved_code_that_was_deleted_before_anybody_looked_was_stored_all_the_same():
+    async def play(made: Scene) -> None:
+        made_and_gone(made)
+        await made.rest(2)
+        assert status(made)["state"] == "Confirmed"
+        assert told(made)[-1] == ("confirm", "kpolicy", "Confirmed")
+
+    run(play)
+
+
+def test_a_new_leader_looks_back_for_an_object_that_was_deleted_while_nobody_led():
+    async def play(made: Scene) -> None:
+        made.tasks.pop().cancel()
+        made_and_gone(made)
+        await made.rest(91)
+        made.start(CodeLoop(made.context, AuditTrail(made.client, "kyverno", KEY)).run())
+        await made.rest(5)
+        assert status(made)["state"] == "Confirmed"
+
+    run(play)
+
+
+def test_what_nobody_can_look_back_for_gives_no_other_code():
+    async def play(made: Scene) -> None:
+        made_and_gone(made)
+        made.client.expire(PODS)
+        await made.rest(91)
+        assert status(made)["state"] == "Superseded"
+
+    run(play)
+
+
+def test_an_approved_code_whose_object_was_refused_by_others_is_known_not_to_be_stored():
+    async def play(made: Scene) -> None:
+        await made.rest(91)
+        assert status(made)["state"] == "NotPersisted"
+
+    run(play, use(**APPROVED))
 
 
 def test_an_update_that_was_stored_is_confirmed():
