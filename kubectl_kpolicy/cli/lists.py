@@ -15,7 +15,7 @@ from .selection import ListRequest, is_named, missing, selected
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
     from datetime import datetime
 
     from controllers.kube import Access, Client
@@ -53,10 +53,16 @@ def read_world(
     return found.world, found.now
 
 
-def read(flags: ListRequest, listing: Listing, learn: Learn | None = None) -> Read:
+def read(
+    flags: ListRequest,
+    listing: Listing,
+    learn: Learn | None = None,
+    choice: Choice | None = None,
+) -> Read:
     """Read everything a listing is made of, from the cluster or from a recording; raises EngineError.
 
-    `learn` asks the cluster for more, on the same connection.
+    `learn` asks the cluster for more, on the same connection. With `choice`, of violations of which only the first are asked for,
+    the most severe are read first, and no others where they are enough.
     """
     if flags.replay:
         return _replayed(flags.replay)
@@ -65,13 +71,20 @@ def read(flags: ListRequest, listing: Listing, learn: Learn | None = None) -> Re
         from kubectl_kpolicy.cluster.fetching import Scope, fetch
 
         namespace = cluster.namespace_of(flags.connection, access)
-        scope = Scope(
-            namespace,
-            journal=flags.connection.journal,
-            chunk=flags.chunk_size,
-            results=_results(flags, listing),
-        )
-        world = await fetch(client, (*listing.needs, *listing.wants), cluster.now(), scope)
+        before: ClusterCache | None = None
+        for chosen, least in _parts(flags, listing, choice):
+            scope = Scope(
+                namespace,
+                journal=flags.connection.journal,
+                chunk=flags.chunk_size,
+                results=chosen,
+            )
+            world = await fetch(client, (*listing.needs, *listing.wants), cluster.now(), scope)
+            if before is not None and least:
+                _add_reports(world, before)
+            if world.unchosen or _is_enough(flags, listing, choice, world, least):
+                break
+            before = world
         if learn is not None:
             await learn(client, world)
         return world, namespace
@@ -94,7 +107,49 @@ def _results(flags: ListRequest, listing: Listing) -> str:
     except FilterError:
         # One that cannot be read is refused where it is used.
         return ""
-    return ",".join(f"results.{name}={words[name]}" for name in CHOSEN_BY if name in words)
+    chosen = (f"results.{name}={words[name]}" for name in CHOSEN_BY if name in words)
+    return ",".join(filter(None, (flags.results, *chosen)))
+
+
+def _parts(
+    flags: ListRequest, listing: Listing, choice: Choice | None
+) -> Iterator[tuple[str, str]]:
+    """Yield what reports to read in turn, and the severity of the results that they are chosen for; all of them last."""
+    from kubectl_kpolicy.output.rows import SEVERITIES
+
+    every = _results(flags, listing)
+    is_first_page = flags.limit and not (flags.sort_by or flags.group_by or flags.names)
+    if (
+        choice
+        and is_first_page
+        and listing.noun == "violations"
+        and "results.severity" not in every
+    ):
+        for severity in filter(None, SEVERITIES):
+            yield ",".join(filter(None, (every, f"results.severity={severity}"))), severity
+    yield every, ""
+
+
+def _add_reports(world: ClusterCache, before: ClusterCache) -> None:
+    """Put the reports that were chosen before beside those that are chosen now."""
+    from kubectl_kpolicy.cluster.violations import SOURCES
+
+    for name in filter(world.is_synced, SOURCES):
+        world.replace(name, [*before.objects(name), *world.objects(name)], world.seen_at(name))
+
+
+def _is_enough(
+    flags: ListRequest, listing: Listing, choice: Choice | None, world: ClusterCache, least: str
+) -> bool:
+    """Tell whether as many rows as are asked for are at least as severe, so that no other one comes before them."""
+    from kubectl_kpolicy.output.rows import severity_rank
+
+    if not least or choice is None:
+        return True
+    now = cluster.now()
+    rows = selected(flags, listing.rows(world, now), listing, now, choice)
+    last = rows[-1].cells.get("severity") if len(rows) == flags.limit else None
+    return severity_rank(last) >= severity_rank(least)
 
 
 def _replayed(name: str) -> Read:
@@ -164,7 +219,7 @@ def run_list(
 def _run_list(
     flags: ListRequest, listing: Listing, choice: Choice, named: Named, learn: Learn | None
 ) -> int:
-    found = read(flags, listing, learn)
+    found = read(flags, listing, learn, None if learn else choice)
     code = check_needs(found.world, listing)
     if code is not ExitCode.DONE:
         return code

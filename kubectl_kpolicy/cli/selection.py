@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class ListRequest:
     """Which rows of which cluster or recording, in which order and format: what the flags of lists say.
 
-    `place` is the namespace that was looked at, once that is known.
+    `place` is the namespace that was looked at, once that is known, `results` what every row of a list of violations has beside
+    what `where` says, as a field selector of reports.
     """
 
     connection: ClusterFlags
@@ -46,6 +47,7 @@ class ListRequest:
     color: str = "auto"
     quiet: bool = False
     place: str = ""
+    results: str = ""
 
 
 def selected(

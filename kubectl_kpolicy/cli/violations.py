@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SUMMARY = "what fails which policy, and what was denied"
 _NAMES = "POLICY[/RULE]|KIND/NAME"
+_FAILING = "results.result!=pass,results.result!=skip"
+"""What every failing result has, as a field selector of reports."""
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -54,8 +56,13 @@ def _run(args: argparse.Namespace) -> int:
 
     if args.blocks and (args.owner or args.severity or args.result or args.selector):
         raise Misuse("denied requests have no owner, labels, severity or result", help="leave out --owner, -l, --severity and --result, or --blocks")  # fmt: skip
-    flags = list_request(args, *_terms(args), watch=args.watch or args.verb == "watch")
     shows_all = args.all or args.blocks or bool(args.result)
+    flags = list_request(
+        args,
+        *_terms(args),
+        watch=args.watch or args.verb == "watch",
+        results="" if shows_all else _FAILING,
+    )
 
     def choice(row: Row) -> bool:
         owned = not args.owner or row.text("owner").lower() == args.owner.lower()

@@ -57,11 +57,12 @@ class Change:
 class ClusterCache:
     """See the module. `version` of a resource grows with every change, which is what caches go by.
 
-    `viewer` is who looks, once the server has said it.
+    `viewer` is who looks, once the server has said it. `unchosen` are resources that were read whole although a part was asked for.
     """
 
     def __init__(self) -> None:
         self.viewer: Identity | None = None
+        self.unchosen: set[str] = set()
         self._objects: dict[str, dict[Key, Object]] = {}
         self._versions: dict[str, int] = {}
         self._synced: dict[str, datetime | None] = {}

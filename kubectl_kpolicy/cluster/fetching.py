@@ -67,7 +67,7 @@ async def _fetch(
     else:
         resource = RESOURCES[name]
         try:
-            items = await _listed(client, resource, scope)
+            items = await _chosen(client, world, resource, scope)
         except KubeError as error:
             world.hindered(name, problem_of(error, resource.kind))
         else:
@@ -88,15 +88,21 @@ async def _fetch_cel(
         world.replace(name, found, now)
 
 
-async def _listed(client: Client, resource: Resource, scope: Scope) -> Sequence[Object]:
-    """Return all objects of a resource, so many at a time as was asked for; raises KubeError."""
+async def _chosen(
+    client: Client, world: ClusterCache, resource: Resource, scope: Scope
+) -> Sequence[Object]:
+    """Return the objects of a resource, of reports those that are asked for where the server can choose them; raises KubeError."""
     if scope.results and resource.name in SOURCES:
-        chosen = replace(resource, fields=scope.results)
         try:
-            return await _listed(client, chosen, replace(scope, results=""))
+            return await _listed(client, replace(resource, fields=scope.results), scope)
         except Invalid:
             # Custom resources are not chosen by what they say; all of them are read then.
-            pass
+            world.unchosen.add(resource.name)
+    return await _listed(client, resource, scope)
+
+
+async def _listed(client: Client, resource: Resource, scope: Scope) -> Sequence[Object]:
+    """Return all objects of a resource, so many at a time as was asked for; raises KubeError."""
     place = scope.namespace if resource.kind.namespaced else ""
     if scope.chunk == PAGE:
         page = await client.list_all(

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from controllers.kube import Invalid
+from controllers.report_store.selecting import selector_of
+from kubectl_kpolicy.cli import lists
+from kubectl_kpolicy.cli.violations import _FAILING
 from kubectl_kpolicy.cluster.fetching import Scope, fetch
-from kubectl_kpolicy.cluster.violations import LISTING, SOURCES, all_rows
+from kubectl_kpolicy.cluster.violations import LISTING, SOURCES, all_rows, is_failure
 from kubectl_kpolicy.filter.build import required
+from kubectl_kpolicy.session.cluster import ClusterFlags
 from tests.controllers.kube.fake import FakeClient
 from tests.controllers.report_store.stage import report
 
@@ -51,7 +56,9 @@ class Server(FakeClient):
         self.asked = [*getattr(self, "asked", []), fields]
         if fields and not self.can_choose:
             raise Invalid("field label not supported: results.policy", status=400)
-        return await super().list_all(kind, namespace, **how)
+        page = await super().list_all(kind, namespace, **how)
+        chosen = selector_of({"fieldSelector": fields})
+        return replace(page, items=[one for one in page.items if chosen.fits(one)])
 
 
 @pytest.mark.parametrize(("can_choose", "asked"), [(True, 1), (False, 2)])
@@ -64,3 +71,63 @@ def test_a_server_that_cannot_choose_reports_is_asked_for_all(can_choose: bool, 
     world = asyncio.run(fetch(server, [SOURCES[0]], NOW, scope))
     assert [row.text("policy") for row in all_rows(world)] == ["ask"]
     assert server.asked == ["results.policy=ask", ""][:asked]
+
+
+REPORTS = {
+    "a": ("critical", "fail"),
+    "b": ("high", "fail"),
+    "c": ("high", "pass"),
+    "d": ("low", "error"),
+    "e": ("critical", "skip"),
+}
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Server:
+    head = {"apiVersion": "wgpolicyk8s.io/v1alpha2", "kind": "PolicyReport"}
+    server = Server(
+        *(
+            {**head, **report(name, (f"p-{name}", result, severity)), "metadata": {"name": name, "namespace": "shop", "uid": name}}
+            for name, (severity, result) in REPORTS.items()
+        )
+    )  # fmt: skip
+    monkeypatch.setattr(lists.cluster, "namespace_of", lambda *_: "")
+    monkeypatch.setattr(
+        lists.cluster, "with_client", lambda _, work: asyncio.run(work(server, None))
+    )
+    return server
+
+
+def first(limit: int) -> list[str]:
+    """Return the policies of the first violations that a list shows."""
+    flags = lists.ListRequest(ClusterFlags(), limit=limit, results=_FAILING)
+    found = lists.read(flags, LISTING, None, is_failure)
+    rows = lists.selected(flags, LISTING.rows(found.world, NOW), LISTING, NOW, is_failure)
+    return [row.text("policy") for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("limit", "shown", "read"),
+    [
+        (1, ["p-a"], ["critical"]),
+        (2, ["p-a", "p-b"], ["critical", "high"]),
+        (9, ["p-a", "p-b", "p-d"], ["critical", "high", "medium", "low", "info", ""]),
+        (0, ["p-a", "p-b", "p-d"], [""]),
+    ],
+)
+def test_of_the_first_violations_the_most_severe_are_read_and_no_more_than_are_needed(
+    cluster: Server, limit: int, shown: list[str], read: list[str]
+) -> None:
+    assert first(limit) == shown
+
+    asked = list(dict.fromkeys(cluster.asked))
+    assert asked == [f"{_FAILING},results.severity={one}" if one else _FAILING for one in read]
+
+
+def test_a_server_that_cannot_choose_reports_is_not_asked_for_every_severity(
+    cluster: Server,
+) -> None:
+    cluster.can_choose = False
+
+    assert first(1) == ["p-a"]
+    assert set(cluster.asked) == {f"{_FAILING},results.severity=critical", ""}
