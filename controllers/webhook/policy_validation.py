@@ -24,7 +24,14 @@ from engine.cleanup import ttl
 from engine.errors import EngineError
 from engine.evaluate import compile_policy
 from engine.exceptions import compile_exception
-from engine.lint import Finding, lint_cel_exception, lint_cleanup, lint_exception, lint_policy
+from engine.lint import (
+    Finding,
+    lint_cel_exception,
+    lint_cleanup,
+    lint_entry,
+    lint_exception,
+    lint_policy,
+)
 from engine.model.kinds import BY_NAME, loaded
 from engine.parse import parse_cleanup_policy, parse_exception, parse_policy
 from engine.requestinfo import RequestInfo
@@ -52,9 +59,10 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_CLONE_CHANGED = (
+_DOWNSTREAM_CHANGED = (
     "no synchronization will be performed to the old target resource upon policy updates"
 )
+_MADE: Final = ("apiVersion", "kind", "namespace", "name", "clone", "cloneList")
 _LABELLING: Final = frozenset({Job.BACKGROUND, Job.GRANTS})
 _log = logging.getLogger(__name__)
 
@@ -181,8 +189,8 @@ class PolicyValidator:
         await self._require(needs_of_policy(policy, self._cache.discovery))
         needs = needs_of_author(policy, self._cache.discovery)
         await self.authors.check(asked.user, asked.written, needs)
-        if old is not None and _clone_changed(old, obj):
-            warnings.append(_CLONE_CHANGED)
+        if old is not None and _downstream_changed(old, obj):
+            warnings.append(_DOWNSTREAM_CHANGED)
         return warnings
 
     async def _know_kinds(self, policy: Policy) -> None:
@@ -234,6 +242,7 @@ class PolicyValidator:
     async def _check_entry(self, asked: ReviewContext) -> list[str]:
         if not asked.is_as_it_was:
             spec = asked.obj.get("spec") or {}
+            _passed(lint_entry(spec))
             await self.authors.check(asked.user, asked.written, list(needs_of_entry(spec, "spec")))
         return []
 
@@ -356,20 +365,20 @@ def _passed(findings: Iterable[Finding]) -> list[str]:
     return warnings
 
 
-def _clone_changed(old: Object, new: Object) -> bool:
-    """Tell whether a rule now copies from somewhere else."""
-    before = _clones(old)
-    return any(name in before and before[name] != source for name, source in _clones(new).items())
+def _downstream_changed(old: Object, new: Object) -> bool:
+    """Tell whether a rule now makes other objects, or copies from somewhere else."""
+    before, after = _made(old), _made(new)
+    return any(name in before and before[name] != made for name, made in after.items())
 
 
-def _clones(obj: Object) -> dict[str, Json]:
-    found = {}
-    for rule in (obj.get("spec") or {}).get("rules") or ():
-        generate = rule.get("generate") or {}
-        source = generate.get("clone") or generate.get("cloneList")
-        if source:
-            found[str(rule.get("name"))] = source
-    return found
+def _made(obj: Object) -> dict[str, Json]:
+    """Return what says which objects each rule makes and from what, but for their content."""
+    rules = (obj.get("spec") or {}).get("rules") or ()
+    return {
+        str(rule.get("name")): [rule["generate"].get(name) for name in _MADE]
+        for rule in rules
+        if rule.get("generate")
+    }
 
 
 def _meaning(obj: Object) -> Json:

@@ -10,6 +10,7 @@ from .policies import lint_policy
 if TYPE_CHECKING:
     from .celpolicies import lint_binding, lint_cel_exception, lint_cel_policy
     from .cleanup import lint_cleanup
+    from .context import lint_entry
     from .exceptions import lint_exception
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "lint_cel_exception",
     "lint_cel_policy",
     "lint_cleanup",
+    "lint_entry",
     "lint_exception",
     "lint_policy",
 ]
@@ -30,6 +32,10 @@ def __getattr__(name: str) -> Any:
         from .cleanup import lint_cleanup
 
         return lint_cleanup
+    if name == "lint_entry":
+        from .context import lint_entry
+
+        return lint_entry
     if name == "lint_exception":
         from .exceptions import lint_exception
 

@@ -35,6 +35,8 @@ OPERATORS = (
 )
 """The spellings that policies may use (rows A-95 to A-98)."""
 
+_REQUESTED = ("CREATE", "UPDATE", "DELETE", "CONNECT")
+_OPERATION = "{{request.operation}}"
 _MISSING = "entered value of `key`, `value` or `operator` is missing or misspelled"
 
 
@@ -63,3 +65,17 @@ def _check_list(listed: list[Json], path: str, allowed: tuple[str, ...]) -> Iter
         elif instead := DEPRECATED.get(operator):
             text = f"Operator {operator} has been deprecated and will be removed soon. Use {instead} instead."
             yield sentence(f"{at}.operator", text)
+        yield from _check_operations(given.get("key"), given.get("value"), at)
+
+
+def _check_operations(key: Json, value: Json, at: str) -> Iterator[Finding]:
+    """Find what the operation of a request is compared with and never is."""
+    if not isinstance(key, str) or key.replace(" ", "") != _OPERATION:
+        return
+    for one in value if isinstance(value, list) else [value]:
+        if isinstance(one, str) and "{{" not in one and one not in _REQUESTED:
+            yield error(
+                f"{at}.value",
+                f"unknown value '{one}' found under the 'value' field. Only the following values are allowed:"
+                f" [{', '.join(_REQUESTED)}]",
+            )

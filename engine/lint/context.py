@@ -1,7 +1,8 @@
-"""Context entries that can never be loaded (rows A-50 to A-55, C-01, O-05)."""
+"""Context entries that can never be loaded, those of a rule and those for all rules (rows A-50 to A-58, C-01, O-05)."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from engine.lang import jmes
@@ -16,6 +17,16 @@ if TYPE_CHECKING:
 
     from engine.model import Block
 
+_PREDEFINED = (
+    "images",
+    "request",
+    "serviceAccountName",
+    "serviceAccountNamespace",
+    "element",
+    "elementIndex",
+)
+_NOTHING = re.compile(r"(0+(\.0*)?[a-zµ]*)+\Z")
+_NEEDED = {"configMap": ("name", "namespace"), "imageRegistry": ("reference",)}
 LOADERS = ("variable", "configMap", "apiCall", "imageRegistry", "globalReference")
 
 
@@ -33,6 +44,7 @@ def check_context(
     """
     for index, entry in enumerate(context):
         at = f"{path}[{index}]"
+        yield from _check_name(str(entry.get("name") or ""), at)
         loaders = [name for name in LOADERS if entry.get(name) is not None]
         if len(loaders) != 1:
             names = ", ".join(LOADERS)
@@ -47,7 +59,60 @@ def check_context(
             yield from _check_namespace(entry, at, own_namespace)
 
 
+def lint_entry(spec: Block) -> tuple[Finding, ...]:
+    """Return what is wrong with the spec of a GlobalContextEntry (row A-58)."""
+    return tuple(_check_entry(spec))
+
+
+def _check_entry(spec: Block) -> Iterator[Finding]:
+    resource, call = spec.get("kubernetesResource"), spec.get("apiCall")
+    if (resource is None) == (call is None):
+        text = "Forbidden: An External API Call entry should either have Kubernetes Resource or API Call"
+        yield error("spec.kubernetesResource", text)
+    if isinstance(resource, dict):
+        yield from _check_resource(resource, "spec.kubernetesResource")
+    if isinstance(call, dict):
+        if bool(call.get("urlPath")) == bool(call.get("service")):
+            text = "Forbidden: An External API Call entry should either have Service or URLPath"
+            yield error("spec.apiCall.service", text)
+        if call.get("data") and call.get("method") != "POST":
+            text = "Forbidden: An External API Call with data should have method as POST"
+            yield error("spec.apiCall.method", text)
+        if _NOTHING.match(str(call.get("refreshInterval") or "10m")):
+            text = "Required value: A Resource entry requires a refresh interval greater than 0 seconds"
+            yield error("spec.apiCall.refreshInterval", text)
+    for index, one in enumerate(spec.get("projections") or ()):
+        try:
+            jmes.compile(str(one.get("jmesPath") or ""))
+        except jmes.ExpressionError as problem:
+            yield error(f"spec.projections[{index}].jmesPath", problem.message)
+
+
+def _check_resource(resource: Block, at: str) -> Iterator[Finding]:
+    needed = ["version", "resource"]
+    if resource.get("version") != "v1":
+        needed.insert(0, "group")
+    for name in needed:
+        if not resource.get(name):
+            yield error(f"{at}.{name}", f"Required value: A Resource entry requires a {name}")
+
+
+def _check_name(name: str, at: str) -> Iterator[Finding]:
+    """Refuse an entry that nothing can name, and one that would stand in the way of what is always there."""
+    if not name:
+        yield error(at, "a name is required for context entries")
+    for taken in _PREDEFINED:
+        if name == taken or name.startswith(f"{taken}."):
+            yield error(
+                at,
+                f"entry name {name} is invalid as it conflicts with a pre-defined variable {taken}",
+            )
+
+
 def _check_loader(name: str, loader: Block, at: str) -> Iterator[Finding]:
+    for field in _NEEDED.get(name, ()):
+        if not loader.get(field):
+            yield error(at, f"a {field} is required for {name} context entry")
     if name == "variable":
         yield from _check_variable(loader, at)
     if name == "apiCall":

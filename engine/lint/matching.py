@@ -56,6 +56,7 @@ def check_matching(rule: Rule, path: str, policy: Policy) -> Iterator[Finding]:
             yield error(path, "Rule is matching an empty set")
     for entry in entries(rule.match, match):
         yield from _check_reach(entry, rule, policy)
+        yield from _check_every_kind(entry, rule, policy)
     for entry in (*entries(rule.match, match), *entries(rule.exclude, exclude)):
         if policy.kind == "Policy":
             yield from check_scope(entry)
@@ -68,6 +69,9 @@ def check_block(block: Block, path: str) -> Iterator[Finding]:
         yield error(path, "Invalid value: Can't specify any and all together")
     for entry in entries(block, path):
         yield from check_selector(entry.resources.get("selector"), f"{entry.path}.selector")
+        if entry.resources.get("name") and entry.resources.get("names"):
+            text = "Both name and names can not be specified together"
+            yield invalid(f"{entry.path}.name", entry.resources["name"], text)
         yield from _check_users(entry)
         for kind in entry.resources.get("kinds") or ():
             if parse_kind(kind).subresource in ("scale", "status"):
@@ -144,6 +148,35 @@ def _check_reach(entry: Entry, rule: Rule, policy: Policy) -> Iterator[Finding]:
         elif rule.mutate and not rule.mutate.get("targets") and group == OWN_GROUP:
             text = f"`{kind}` is out of the reach of policies: the rule does not change it"
             yield warning(f"{entry.path}.kinds", text)
+
+
+def _check_every_kind(entry: Entry, rule: Rule, policy: Policy) -> Iterator[Finding]:
+    """Hold a rule for all kinds at once to what all have, and to requests: no scan could read every object (row A-32)."""
+    kinds = entry.resources.get("kinds") or ()
+    if "*" not in kinds:
+        return
+    if policy.background:
+        yield error(
+            entry.path,
+            "wildcard policy not allowed in background mode. Set spec.background=false to disable background mode for"
+            " this policy rule ",
+        )
+    if len(kinds) > 1:
+        yield error(entry.path, "wildcard policy can not deal with more than one kind")
+    validate, mutate = rule.validate or {}, rule.mutate or {}
+    if rule.generate or rule.verify_images or validate.get("foreach"):
+        yield error(entry.path, "wildcard policy does not support rule type")
+    listed = validate.get("anyPattern")
+    trees = (
+        validate.get("pattern"),
+        mutate.get("patchStrategicMerge"),
+        *(listed if isinstance(listed, list) else ()),
+    )
+    if any(isinstance(one, dict) and one.keys() - {"metadata"} for one in trees):
+        yield error(
+            entry.path,
+            "policy can only deal with the metadata field of the resource if the rule does not match any kind",
+        )
 
 
 def _check_background(entry: Entry, policy: Policy) -> Iterator[Finding]:

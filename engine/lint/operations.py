@@ -10,6 +10,7 @@ from engine.lang import jmes, yaml
 from engine.lang.gotext import compact_json
 from engine.reach import Effect, Target, out_of_reach
 
+from .attestors import check_images
 from .conditions import check_conditions
 from .context import check_context
 from .findings import Finding, error, warning
@@ -30,6 +31,7 @@ _VALIDATE_WAYS = (
     "cel",
     "assert",
 )
+_EACH_VALIDATE_WAYS = ("pattern", "anyPattern", "deny", "foreach")
 _MUTATE_WAYS = ("patchStrategicMerge", "patchesJson6902", "foreach")
 _GENERATE_WAYS = ("data", "clone", "cloneList", "foreach")
 _DEEPEST = 10
@@ -81,11 +83,8 @@ class RuleCheck:
     def _conditions(self, conditions: object, path: str) -> Iterator[Finding]:
         return check_conditions(conditions, path, allowed=self.operators)
 
-    def _one_of(
-        self, block: Block, names: tuple[str, ...], path: str, *, least: int = 1
-    ) -> Iterator[Finding]:
-        given = [name for name in names if block.get(name) is not None]
-        if not least <= len(given) <= 1:
+    def _one_of(self, block: Block, names: tuple[str, ...], path: str) -> Iterator[Finding]:
+        if sum(block.get(name) is not None for name in names) != 1:
             yield error(path, f"only one of {', '.join(names)} must be given")
 
     def _check_validate(self, block: Block, path: str) -> Iterator[Finding]:
@@ -101,7 +100,7 @@ class RuleCheck:
                 place, _, text = fault.partition(": ")
                 yield error(place, text)
         for index, entry in enumerate(block.get("foreach") or ()):
-            yield from self._check_each(entry, f"{path}.foreach[{index}]", 0)
+            yield from self._check_each(entry, f"{path}.foreach[{index}]", _EACH_VALIDATE_WAYS)
 
     def _check_patterns(self, block: Block, path: str) -> Iterator[Finding]:
         if block.get("pattern") is not None:
@@ -118,9 +117,12 @@ class RuleCheck:
         deny = block.get("deny") or {}
         yield from self._conditions(deny.get("conditions"), f"{path}.deny.conditions")
 
-    def _check_each(self, entry: Block, path: str, depth: int) -> Iterator[Finding]:
-        """Check one foreach entry of validate or mutate, and those below it."""
+    def _check_each(
+        self, entry: Block, path: str, ways: tuple[str, ...], depth: int = 0
+    ) -> Iterator[Finding]:
+        """Check one foreach entry of validate or mutate, which does its work in one of `ways`, and those below it."""
         yield from self._check_list(entry, path)
+        yield from self._one_of(entry, ways, path)
         yield from check_context(
             entry.get("context") or (), f"{path}.context", own_namespace=self.policy.namespace
         )
@@ -132,7 +134,7 @@ class RuleCheck:
             yield error(path, f"foreach is nested deeper than {_DEEPEST} levels")
             return
         for index, nested in enumerate(entry.get("foreach") or ()):
-            yield from self._check_each(nested, f"{path}.foreach[{index}]", depth + 1)
+            yield from self._check_each(nested, f"{path}.foreach[{index}]", ways, depth + 1)
 
     def _check_list(self, entry: Block, path: str) -> Iterator[Finding]:
         listed = entry.get("list")
@@ -152,7 +154,7 @@ class RuleCheck:
             yield from self._one_of(ways, _MUTATE_WAYS, path)
         yield from self._check_patches(block, path)
         for index, entry in enumerate(block.get("foreach") or ()):
-            yield from self._check_each(entry, f"{path}.foreach[{index}]", 0)
+            yield from self._check_each(entry, f"{path}.foreach[{index}]", _MUTATE_WAYS)
         yield from self._check_targets(block, path)
 
     def _check_targets(self, block: Block, path: str) -> Iterator[Finding]:
@@ -182,21 +184,22 @@ class RuleCheck:
             if not target.get(name):
                 yield error(f"{path}.{name}", f"Required value: a target needs {name}")
         own, there = self.policy.namespace, target.get("namespace") or ""
-        if own and there != own and "{{" not in there:
+        if own and there not in ("", own) and "{{" not in there:
             yield error(
                 f"{path}.namespace",
-                f"Forbidden: a namespaced policy may change objects of `{own}` only",
+                "Forbidden: This field can be ignored or should have value of the namespace where the policy is being"
+                " created",
             )
         else:
             yield from self._check_reach(Effect.MUTATE_EXISTING, target, path)
         yield from self._conditions(target.get("preconditions"), f"{path}.preconditions")
 
     def _check_generate(self, block: Block, path: str) -> Iterator[Finding]:
-        yield from self._one_of(block, _GENERATE_WAYS, path, least=0)
+        yield from self._check_source(block, _GENERATE_WAYS, path)
         for index, entry in enumerate(block.get("foreach") or ()):
             at = f"{path}.foreach[{index}]"
             yield from self._check_list(entry, at)
-            yield from self._one_of(entry, _GENERATE_WAYS[:3], at, least=0)
+            yield from self._check_source(entry, _GENERATE_WAYS[:3], at)
             yield from self._conditions(entry.get("preconditions"), f"{at}.preconditions")
             yield from self._check_generated(entry, at)
         if not block.get("foreach"):
@@ -207,6 +210,17 @@ class RuleCheck:
         reason = out_of_reach(effect, _target_in(block), self.policy.namespace)
         if reason:
             yield error(f"{path}.kind", f"Forbidden: {reason}")
+
+    def _check_source(self, block: Block, ways: tuple[str, ...], path: str) -> Iterator[Finding]:
+        """Check where what is generated comes from."""
+        if sum(block.get(name) is not None for name in ways) > 1:
+            text = (
+                "only one of generate patterns(data, clone, cloneList and foreach) can be specified"
+            )
+            yield error(path, f"Forbidden: {text}")
+        clone = block.get("clone")
+        if isinstance(clone, dict) and not block.get("cloneList") and not clone.get("name"):
+            yield error(f"{path}.clone.name", "name cannot be empty")
 
     def _check_generated(self, block: Block, path: str) -> Iterator[Finding]:
         yield from self._check_reach(Effect.GENERATE, {**block, "namespace": None}, path)
@@ -236,13 +250,9 @@ class RuleCheck:
     def _check_images(self) -> Iterator[Finding]:
         for index, entry in enumerate(self.rule.verify_images):
             at = f"{self.path}.verifyImages[{index}]"
-            if not entry.get("imageReferences") and not entry.get("image"):
-                yield error(at, "An image reference is required")
-            yield from self._check_deny(entry.get("validate") or {}, f"{at}.validate")
             action = entry.get("failureAction") or self.policy.failure_action
-            if action == "Audit" and entry.get("mutateDigest") is not False:
-                text = "mutateDigest must be set to false for 'Audit' failure action"
-                yield error(f"{at}.mutateDigest", f"Invalid value: {text}")
+            yield from check_images(entry, at, action)
+            yield from self._check_deny(entry.get("validate") or {}, f"{at}.validate")
 
 
 def _target_in(block: Block) -> Target:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import product
 from typing import TYPE_CHECKING
 
 from engine.autogen import ANNOTATION
+from engine.lang import wildcard
 
 from .conditions import DEPRECATED, OPERATORS
 from .findings import Finding, error, invalid, warning
@@ -19,7 +21,7 @@ from .operations import RuleCheck
 from .variables import check_variables, texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from engine.model import Block, Json, Policy, Rule
 
@@ -54,7 +56,7 @@ def _check_rule(rule: Rule, path: str, policy: Policy) -> Iterator[Finding]:
     yield from RuleCheck(rule, path, policy, _operators(policy)).findings()
     yield from check_variables(rule, path, policy)
     yield from check_references(rule, path)
-    yield from _check_spelling((rule.raw.get("validate") or {}).get("failureAction"), path)
+    yield from _check_actions(rule, path)
 
 
 def _operators(policy: Policy) -> tuple[str, ...]:
@@ -100,6 +102,8 @@ def _check_spec(policy: Policy) -> Iterator[Finding]:
     if policy.kind == "Policy" and spec.get("validationFailureActionOverrides"):
         text = "Forbidden: Use of validationFailureActionOverrides is supported only with ClusterPolicy"
         yield error("spec.validationFailureActionOverrides", text)
+    listed = spec.get("validationFailureActionOverrides") or ()
+    yield from _check_overrides(listed, "spec.validationFailureActionOverrides")
     webhook: Block = spec.get("webhookConfiguration") or {}
     yield from _check_timeout(spec.get("webhookTimeoutSeconds"), "spec.webhookTimeoutSeconds")
     yield from _check_timeout(
@@ -114,6 +118,33 @@ def _check_spec(policy: Policy) -> Iterator[Finding]:
 def _check_timeout(value: object, path: str) -> Iterator[Finding]:
     if isinstance(value, int | float) and not _SHORTEST_TIMEOUT <= value <= _LONGEST_TIMEOUT:
         yield invalid(path, value, "the timeout value must be between 1 and 30 seconds")
+
+
+def _check_actions(rule: Rule, path: str) -> Iterator[Finding]:
+    """Check what a validate rule says of its own action, and conditions that it does not look at."""
+    validate = rule.validate or {}
+    yield from _check_spelling(validate.get("failureAction"), path)
+    if overrides := validate.get("failureActionOverrides"):
+        at = f"{path}.validate.failureActionOverrides"
+        yield from _check_overrides(overrides, at)
+    if rule.raw.get("celPreconditions") and not validate.get("cel"):
+        text = "celPreconditions count for validate.cel only: this rule applies whatever they say"
+        yield warning(f"{path}.celPreconditions", text)
+
+
+def _check_overrides(overrides: Iterable[Block], path: str) -> Iterator[Finding]:
+    """Refuse overrides by which one namespace has two actions, named or by a wildcard that has it, too."""
+    seen: dict[str, list[str]] = {}
+    for index, entry in enumerate(overrides):
+        action, at = str(entry.get("action") or "").title(), f"{path}[{index}].namespaces"
+        mine = [str(one) for one in entry.get("namespaces") or ()]
+        others = [one for other, names in seen.items() if other != action for one in names]
+        if both := sorted(set(mine) & set(others)):
+            yield error(at, f"conflicting namespaces found in path: {at}: {', '.join(both)}")
+        for pattern, name in (*product(mine, others), *product(others, mine)):
+            if wildcard.has_wildcard(pattern) and pattern != name and wildcard.match(pattern, name):
+                yield error(at, f"wildcard pattern '{pattern}' matches with namespace '{name}'")
+        seen.setdefault(action, []).extend(mine)
 
 
 def _check_spelling(action: object, path: str) -> Iterator[Finding]:

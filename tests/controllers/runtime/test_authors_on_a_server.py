@@ -88,7 +88,7 @@ WEBHOOKS = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "Validating
 ATTEMPTS = {
     "an exception by generation": (generate("kyverno.io/v2", "PolicyException", EXCEPTION), "may not generate policies, exceptions"),
     "a vendor's webhooks by target": ({"mutate": {"targets": [WEBHOOKS], "patchStrategicMerge": {"a": "b"}}}, "may not change policies, exceptions or configurations"),
-    "a decision by mutation": ({"mutate": {"patchStrategicMerge": {"spec": {"decisions": []}}}, "match": {"any": [{"resources": {"kinds": ["*"]}}]}}, "may not create, update, * all resources"),
+    "a decision by mutation": ({"mutate": {"patchesJson6902": '[{"op": "add", "path": "/spec/decisions", "value": []}]'}, "match": {"any": [{"resources": {"kinds": ["*"]}}]}}, "may not create, update, * all resources"),
     "all of the namespace by a binding": (generate(f"{RBAC}/v1", "RoleBinding", GIVING), "may not bind clusterroles.rbac.authorization.k8s.io `cluster-admin` in namespace shop"),
     "a quota by generation": (generate("v1", "ResourceQuota", {"spec": {}}), "may not create resourcequotas in namespace shop"),
 }  # fmt: skip

@@ -103,7 +103,8 @@ def test_a_rule_for_kinds_that_do_not_exist_is_refused_and_one_of_several_is_tol
     response = ask("policy", kinds("Deployment", "Later"))
     assert response["allowed"] is True
     assert "Later" in response["warnings"][-1]
-    assert ask("policy", kinds("*", "*/scale"))["allowed"] is True
+    assert ask("policy", kinds("*"))["allowed"] is True
+    assert ask("policy", kinds("*/scale"))["allowed"] is True
 
 
 def test_a_rule_that_generates_needs_all_verbs_that_it_uses() -> None:
@@ -396,3 +397,67 @@ def test_the_rights_on_a_kind_that_came_to_the_server_just_now_are_asked_for() -
     client = FakeClient()
     ask("policy", known, client=client)
     assert [call for call in client.calls if call.verb == "raw"] == []
+
+
+def test_a_rule_that_makes_other_objects_than_before_leaves_the_old_ones_alone_with_a_warning() -> (
+    None
+):
+    response = ask("policy", generating(name="other"), generating())
+
+    assert any("no synchronization will be performed" in text for text in response["warnings"])
+    assert ask("policy", generating(data={"a": "b"}), generating()).get("warnings") is None
+
+
+CALL = {"urlPath": "/api/v1/pods"}
+NODES = {"version": "v1", "resource": "nodes"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (
+            {"kubernetesResource": NODES, "apiCall": CALL},
+            "either have Kubernetes Resource or API Call",
+        ),
+        ({}, "either have Kubernetes Resource or API Call"),
+        ({"kubernetesResource": {"version": "v2", "resource": "x"}}, "requires a group"),
+        ({"apiCall": CALL | {"service": {"url": "https://x"}}}, "either have Service or URLPath"),
+        (
+            {"apiCall": CALL | {"method": "GET", "data": [{"key": "a", "value": 1}]}},
+            "should have method as POST",
+        ),
+        (
+            {"apiCall": CALL | {"refreshInterval": "0m0s"}},
+            "refresh interval greater than 0 seconds",
+        ),
+        (
+            {"apiCall": CALL, "projections": [{"name": "n", "jmesPath": "a["}]},
+            "spec.projections[0].jmesPath",
+        ),
+    ],
+)
+def test_an_entry_for_all_rules_that_can_never_be_loaded_is_refused(
+    spec: dict[str, Any], expected: str
+) -> None:
+    entry = {
+        "apiVersion": "kyverno.io/v2beta1",
+        "kind": "GlobalContextEntry",
+        "metadata": {"name": "e"},
+    }
+    response = ask("entry", entry | {"spec": spec})
+
+    assert response["allowed"] is False
+    assert expected in response["status"]["message"]
+
+
+@pytest.mark.parametrize(
+    "spec", [{"kubernetesResource": NODES}, {"apiCall": CALL | {"refreshInterval": "10s"}}]
+)
+def test_an_entry_that_can_be_loaded_is_accepted(spec: dict[str, Any]) -> None:
+    entry = {
+        "apiVersion": "kyverno.io/v2beta1",
+        "kind": "GlobalContextEntry",
+        "metadata": {"name": "e"},
+    }
+
+    assert ask("entry", entry | {"spec": spec})["allowed"] is True

@@ -172,6 +172,8 @@ def _manager(
             "--use-service-account-credentials=true",
             f"--service-account-private-key-file={tokens.key}",
             f"--root-ca-file={server.authority}",
+            f"--cluster-signing-cert-file={authority.pair.certificate}",
+            f"--cluster-signing-key-file={authority.pair.key}",
             "--namespace-sync-period=30s",
         ],
         folder,

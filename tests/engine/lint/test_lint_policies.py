@@ -167,7 +167,7 @@ def test_deprecated_fields_warn_only(spec: dict[str, Any], warned: list[str]) ->
         ),
         (
             {"generate": GENERATED | {"clone": {"name": "x"}}},
-            "only one of data, clone, cloneList, foreach",
+            "only one of generate patterns(data, clone, cloneList and foreach) can be specified",
         ),
         (
             {"generate": {"kind": "ConfigMap", "name": "x"}},
@@ -515,7 +515,7 @@ def test_v2beta1_has_no_in_and_not_in() -> None:
                     "patchStrategicMerge": {},
                 },
             },
-            "may change objects of `team` only",
+            "This field can be ignored or should have value of the namespace",
         ),
         (
             {"context": [{"name": "c", "configMap": {"name": "c", "namespace": "other"}}]},
@@ -589,3 +589,157 @@ def test_a_deprecated_operator_is_warned_of_in_upstreams_words(operator: str) ->
 def test_an_operator_in_use_is_not_warned_of() -> None:
     conditions = {"any": [{"key": "a", "operator": "AnyIn", "value": ["a"]}]}
     assert found(policy(rule(validate={"deny": {"conditions": conditions}})), "warning") == []
+
+
+KEYS = {"keys": {"publicKeys": "k"}}
+EVERY = {"any": [{"resources": {"kinds": ["*"]}}]}
+
+
+def verifying(*entries: Any, **fields: Any) -> dict[str, Any]:
+    attestors = [{"entries": list(entries)} | fields]
+    block = {"imageReferences": ["*"], "failureAction": "Enforce", "attestors": attestors}
+    return {"verifyImages": [block]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (verifying(), "attestors[0]: Invalid value: An entry is required"),
+        (verifying(KEYS, count=2), "Invalid value: Count cannot exceed available entries"),
+        (verifying(KEYS | {"certificates": {"cert": "c"}}), "or a nested attestor is required"),
+        (verifying({}), "or a nested attestor is required"),
+        (verifying({"keys": {}}), "A public key, kms key or secret is required"),
+        (verifying({"certificates": {}}), "A certificate or certificate chain is required"),
+        (verifying({"keyless": {"issuer": "i"}}), "Either Rekor URL or roots are required"),
+        (verifying({"keyless": {"rekor": {}}}), "An URL is required"),
+        (
+            verifying({"attestor": {"entries": [{"keys": {}}]}}),
+            "attestor.entries[0]: Invalid value: A public key",
+        ),
+        (
+            {"verifyImages": [{**verifying(KEYS)["verifyImages"][0], "type": "Notary"}]},
+            "Keys field is not allowed for type notary",
+        ),
+    ],
+)
+def test_an_attestor_that_can_vouch_for_nothing_is_refused(
+    fields: dict[str, Any], expected: str
+) -> None:
+    assert any(expected in text for text in found(policy(rule(**fields))))
+    assert found(policy(rule(**verifying(KEYS)))) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"validate": {"foreach": [{"list": "a", "pattern": {}}]}}, "does not support rule type"),
+        ({"generate": GENERATED}, "does not support rule type"),
+        (verifying(KEYS), "does not support rule type"),
+        ({"validate": {"pattern": {"spec": {}}}}, "can only deal with the metadata field"),
+        ({"mutate": {"patchStrategicMerge": {"spec": {}}}}, "can only deal with the metadata"),
+    ],
+)
+def test_a_rule_for_every_kind_keeps_to_what_all_kinds_have(
+    fields: dict[str, Any], expected: str
+) -> None:
+    assert any(expected in text for text in found(policy(rule(**fields) | {"match": EVERY})))
+
+
+def test_a_rule_for_every_kind_is_for_requests_and_names_no_other_kind() -> None:
+    named = rule(match=EVERY, validate={"pattern": {"metadata": {"name": "?*"}}})
+    assert found(policy(named)) == []
+    assert (
+        "wildcard policy not allowed in background mode" in found(policy(named, background=True))[0]
+    )
+    both = {"any": [{"resources": {"kinds": ["*", "Pod"]}}]}
+    assert "can not deal with more than one kind" in found(policy(named | {"match": both}))[0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"context": [{"name": "", "variable": {"value": 1}}]}, "a name is required for context"),
+        (
+            {"context": [{"name": "request.x", "variable": {"value": 1}}]},
+            "entry name request.x is invalid as it conflicts with a pre-defined variable request",
+        ),
+        (
+            {"context": [{"name": "c", "configMap": {"name": "c"}}]},
+            "a namespace is required for configMap context entry",
+        ),
+        (
+            {"context": [{"name": "c", "imageRegistry": {"reference": ""}}]},
+            "a reference is required for imageRegistry context entry",
+        ),
+        (
+            {
+                "preconditions": {
+                    "all": [
+                        {
+                            "key": "{{ request.operation }}",
+                            "operator": "AnyIn",
+                            "value": ["CREATE", "MAKE"],
+                        }
+                    ]
+                }
+            },
+            "unknown value 'MAKE' found under the 'value' field. Only the following values are allowed: [CREATE, UPDATE, DELETE, CONNECT]",
+        ),
+        (
+            {"match": {"any": [{"resources": {"kinds": ["Pod"], "name": "a", "names": ["b"]}}]}},
+            'Invalid value: "a": Both name and names can not be specified together',
+        ),
+        (
+            {"validate": {"foreach": [{"list": "a"}]}},
+            "only one of pattern, anyPattern, deny, foreach",
+        ),
+        ({"validate": {"foreach": [{"list": "a", "pattern": {}, **DENY}]}}, "only one of pattern"),
+    ],
+)
+def test_what_means_nothing_or_two_things_in_a_rule_is_refused(
+    fields: dict[str, Any], expected: str
+) -> None:
+    assert any(expected in text for text in found(policy(RULE | fields)))
+
+
+def test_what_an_operation_is_compared_with_may_be_a_variable() -> None:
+    asked = {"key": "{{request.operation}}", "operator": "Equals", "value": "{{ request.name }}"}
+
+    assert found(policy(RULE | {"preconditions": {"all": [asked]}})) == []
+
+
+def overridden(*pairs: tuple[str, str]) -> dict[str, Any]:
+    listed = [{"action": action, "namespaces": [name]} for action, name in pairs]
+    return policy(validationFailureActionOverrides=listed)
+
+
+def test_a_namespace_has_one_action() -> None:
+    at = "spec.validationFailureActionOverrides[1].namespaces"
+
+    assert found(overridden(("Enforce", "a"), ("Audit", "b"), ("audit", "b*"))) == []
+    assert found(overridden(("Enforce", "a"), ("Audit", "a"))) == [
+        f"{at}: conflicting namespaces found in path: {at}: a"
+    ]
+    assert found(overridden(("Enforce", "a*"), ("Audit", "ab"))) == [
+        f"{at}: wildcard pattern 'a*' matches with namespace 'ab'"
+    ]
+
+
+def test_a_copy_needs_the_name_of_its_source() -> None:
+    copied = {"apiVersion": "v1", "kind": "Secret", "name": "x", "clone": {"namespace": "n"}}
+
+    assert "name cannot be empty" in found(policy(rule(generate=copied)))[0]
+
+
+def test_a_namespaced_policy_may_leave_its_namespace_to_targets_out() -> None:
+    target = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c"}
+
+    assert found(namespaced(rule(mutate={"targets": [target], "patchStrategicMerge": {}}))) == []
+
+
+def test_conditions_in_cel_beside_another_operation_are_warned_of() -> None:
+    said = found(
+        policy(RULE | {"celPreconditions": [{"name": "n", "expression": "false"}]}), "warning"
+    )
+
+    assert "count for validate.cel only" in said[0]

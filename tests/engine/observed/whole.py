@@ -52,8 +52,8 @@ def differences(table: str, at: Path = HERE) -> dict[int, str]:
 
 
 def policy_of(rule: dict[str, Any], **spec: Any) -> dict[str, Any]:
-    """Return a policy of one rule named `r`, matching every kind unless the rule says otherwise."""
-    match = rule.get("match") or {"any": [{"resources": {"kinds": ["*"]}}]}
+    """Return a policy of one rule named `r`, matching every kind unless the rule says otherwise (`*` itself allows less of a rule)."""
+    match = rule.get("match") or {"any": [{"resources": {"kinds": ["?*"]}}]}
     return {
         "apiVersion": "kyverno.io/v1",
         "kind": "ClusterPolicy",

@@ -13,6 +13,7 @@ apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata: {name: p}
 spec:
+  background: false
   rules:
   - name: r
     match: {any: [{resources: {kinds: ["*"], namespaces: ["*"], selector: {matchLabels: {"a*": "*"}}}}]}
