@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.match import compile_selector
-from engine.match.marks import UNPLACED, fewest, marks_of_names, marks_of_selector
+from engine.match.marks import UNPLACED, either, fewest, marks_of_names, marks_of_selector
 from engine.reach import GUARDED_GROUPS
-from engine.record import record
+from engine.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -34,7 +34,8 @@ class Constraints:
 
     `kinds` is always open: a request says its resource, and no table knows every kind's. `is_decided` says that they come to
     the same for all reviews of one sort: nothing else of an object is asked for. `of_sort` and `of_place` are the names of tests
-    that come to the same for all reviews of a sort, and of a sort in a namespace; of `marks` an object must bear one.
+    that come to the same for all reviews of a sort, and of a sort in a namespace; of `marks` an object must bear one. For reviews of
+    a resource of `by_resource` its constraints stand in for the tests.
     """
 
     applies: Test
@@ -44,11 +45,14 @@ class Constraints:
     of_sort: frozenset[str] = frozenset()
     of_place: frozenset[str] = frozenset()
     marks: Marks = None
+    by_resource: Mapping[str, Constraints] = field(default_factory=dict)
 
     def settled(self, review: Review, *, in_place: bool) -> bool | None:
         """Return what is said to all reviews of a sort, or of a sort in a namespace; None where that differs."""
         if self.is_decided:
             return self.applies(review)
+        if (other := self.by_resource.get(review.resource)) is not None:
+            return other.settled(review, in_place=in_place)
         # a Namespace is selected by its own labels
         known = self.of_place if in_place and not _is_namespace(review) else self.of_sort
         return (
@@ -136,10 +140,15 @@ def any_of(own: Constraints, by_resource: Mapping[str, Constraints]) -> Constrai
     if not by_resource:
         return own
     tests = {name: one.applies for name, one in by_resource.items()}
+    every = (own, *by_resource.values())
     return Constraints(
         lambda review: tests.get(review.resource, own.applies)(review),
         own.tests,
-        is_decided=all(one.is_decided for one in (own, *by_resource.values())),
+        is_decided=all(one.is_decided for one in every),
+        of_sort=own.of_sort,
+        of_place=own.of_place,
+        marks=either(one.marks for one in every),
+        by_resource=by_resource,
     )
 
 

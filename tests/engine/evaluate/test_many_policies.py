@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import Location
 from engine.evaluate import Inputs, PolicySet, evaluate
-from engine.evaluate.plans import MANY
+from engine.evaluate.plans import MANY, Marked
 from engine.match.marks import borne
 from engine.model import Review, UserInfo
 from engine.model import RuleType as T
@@ -249,3 +249,46 @@ def _one_rule(number: int, match: dict, does: dict = VALIDATES):
         },
         at=AT,
     )
+
+
+@pytest.mark.parametrize(
+    ("selector", "kind", "group"),
+    [
+        ("namespaceSelector", "Pod", ""),
+        ("namespaceSelector", "Deployment", "apps"),
+        ("objectSelector", "Pod", ""),
+    ],
+)
+def test_of_many_policies_in_cel_about_pods_only_those_that_select_an_object_are_asked(
+    selector, kind, group
+):
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
+    labels = {"team": "7"}
+
+    def policy(number):
+        constraints = {
+            "resourceRules": [{**rule, "resources": ["pods"]}],
+            selector: {"matchLabels": {"team": str(number)}},
+        }
+        spec = {"matchConstraints": constraints, "validations": [{"expression": "false"}]}
+        head = {"apiVersion": "policies.kyverno.io/v1", "kind": "ValidatingPolicy"}
+        return parse_cel_policy({**head, "metadata": {"name": f"c{number}"}, "spec": spec}, at=AT)
+
+    policies = PolicySet.compile([policy(number) for number in range(3 * MANY)])
+    made = Review(
+        object={"kind": kind, "metadata": {"name": "a", "namespace": "n", "labels": labels}},
+        operation="CREATE",
+        group=group,
+        version="v1",
+        kind=kind,
+        namespace_labels=labels,
+    )
+
+    steps = [
+        step
+        for part in policies.plan(made)
+        for _, found in part.stretches
+        for step in (found.of(made) if isinstance(found, Marked) else found)
+    ]
+
+    assert [step.rule.policy.name for step in steps] == ["c7"]
