@@ -1,7 +1,7 @@
 """The commands: how one is imported, given its flags and run; `kubectl_kpolicy.commands` lists them.
 
-A module of a command offers `HELP` (or `SUMMARY`), `add_arguments(parser)` and `run(args) -> int`; one that makes its own parser offers
-`add_parser(subparsers)` instead, for commands with verbs of their own.
+A module of a command offers `add_arguments(parser)` and `run(args) -> int`, or `add_parser(subparsers)` where it has more to say than
+its summary or verbs of its own.
 """
 
 from __future__ import annotations

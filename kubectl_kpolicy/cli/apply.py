@@ -10,15 +10,12 @@ from .flags import request_of
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "apply policies to resources from files or a cluster and show what they decide"
-
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its flags; they are upstream's where upstream has them."""
     parser = sub.add_parser(
         "apply",
-        help=SUMMARY,
-        description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
+        description="Apply policies to resources from files or a cluster and show what they decide.",
         epilog="example: kubectl kpolicy apply policies/ --resource pod.yaml --explain",
     )
     parser.add_argument(

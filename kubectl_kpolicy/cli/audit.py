@@ -18,12 +18,10 @@ if TYPE_CHECKING:
 
     from .selection import ListRequest
 
-SUMMARY = "who did what: read, check and export the records"
-
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its verbs."""
-    verbs = Verbs(sub, "audit", SUMMARY, "kubectl kpolicy audit log --actor alice --since 24h")
+    verbs = Verbs(sub, "audit", "kubectl kpolicy audit log --actor alice --since 24h")
     verbs.parser.usual = "log"
     log = verbs.listing("log", "list records, the newest first", _log, "OBJECT")
     for flag, text in (("actor", "who did it"), ("object", "what it was done to"), ("since", "not older than this")):  # fmt: skip

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from controllers.kube import Access, Client, Kind
     from engine.model import Object
 
-HELP = "take kpolicy's own webhooks out of the way, so that a cluster works again"
 _SYSTEM = "kyverno"
 _STORED_ONLY = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink")  # fmt: skip
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-HELP = "try CEL expressions with the functions policies have"
 EXAMPLES = {
     "query": "cel query -i bindings.yaml 'object.spec.containers.all(c, has(c.resources))'",
     "parse": "cel parse 'object.metadata.name == \"web\"'",

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from .selection import ListRequest
 
-SUMMARY = "check files against policies and exceptions, those of a cluster by default"
 _REPORTS = ("sarif", "junit", "github", "html")
 _WITHOUT_TIME = ("age", "first", "source")
 _SEVERITIES = ("critical", "high", "medium", "low", "info")
@@ -29,9 +28,11 @@ _SEVERITIES = ("critical", "high", "medium", "low", "info")
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its flags."""
-    parser = sub.add_parser("check", help=SUMMARY, description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
+    parser = sub.add_parser(
+        "check",
         epilog="example: kubectl kpolicy check -f deploy/ --fail-on high --baseline known.json\n\n"
-               "A baseline is what `check -o json` or `violations -o json` printed: findings in it fail nothing.")  # fmt: skip
+        "A baseline is what `check -o json` or `violations -o json` printed: findings in it fail nothing.",
+    )
     add = parser.add_argument
     add("-f", "--filename", action="append", default=[], metavar="FILE|FOLDER|-", help="what to check (repeatable)")  # fmt: skip
     add("--policies", action="append", default=[], metavar="cluster|PATH", help="policies: those in force in the cluster (the default), or files (repeatable)")  # fmt: skip

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from kubectl_kpolicy.output.rows import Row
 
-SUMMARY = "what will be deleted when; preview, postpone, skip, pause"
 _NAMES = "KIND/NAME|NAME"
 _CHANGES = (
     ("postpone", "let it happen later", "cleanup-postpone"),
@@ -30,7 +29,7 @@ _CHANGES = (
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its verbs."""
-    verbs = Verbs(sub, "cleanup", SUMMARY, "kubectl kpolicy cleanup -A --due-in 1h")
+    verbs = Verbs(sub, "cleanup", "kubectl kpolicy cleanup -A --due-in 1h")
     listed = verbs.listing("list", "list what will be deleted, the next first", _list, _NAMES)
     listed.add_argument("--due-in", default="", metavar="DURATION", help="only what is due within this")  # fmt: skip
     listed.add_argument("--by", default="", metavar="POLICY", help="only what this policy deletes")

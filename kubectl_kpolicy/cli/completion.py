@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import argparse
 
-HELP = "print a completion script for a shell"
 HINTS = {
     "bash": "source <(kubectl kpolicy completion bash)",
     "zsh": "source <(kubectl kpolicy completion zsh)",

@@ -10,12 +10,10 @@ from .verbs import Verbs
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "the configuration file: view, locate, validate, init"
-
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its verbs."""
-    verbs = Verbs(sub, "config", SUMMARY, "kubectl kpolicy config view -o json")
+    verbs = Verbs(sub, "config", "kubectl kpolicy config view -o json")
     verbs.parser.usual = "view"
     view = verbs.add("view", "print every setting with its value and what it is for", _view, cluster=False)  # fmt: skip
     view.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="format of the output")  # fmt: skip

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
     from engine.model import Object
 
-HELP = "print a new exception, test, values or user-info file"
 EXAMPLES = {
     "exception": 'create exception legacy -n shop --policy-rules "require-labels,check-team" --any "kind=Pod,name=legacy-*"',
     "test": "create test -p policy.yaml -r pod.yaml --pass require-labels,check-team,nginx,default,Pod",

@@ -14,13 +14,12 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.cluster.health import Check
     from kubectl_kpolicy.output.rows import Row
 
-SUMMARY = "check what policies, grants and the console depend on"
-
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its flags."""
-    parser = sub.add_parser("doctor", help=SUMMARY, description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
-        epilog="example: kubectl kpolicy doctor --fix-commands | sh -x")  # fmt: skip
+    parser = sub.add_parser(
+        "doctor", epilog="example: kubectl kpolicy doctor --fix-commands | sh -x"
+    )
     add_cluster_flags(parser)
     add_list_flags(parser)
     parser.add_argument("--fix-commands", action="store_true", help="print only the commands that mend what is wrong")  # fmt: skip

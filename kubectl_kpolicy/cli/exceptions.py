@@ -15,12 +15,10 @@ if TYPE_CHECKING:
 
     from kubectl_kpolicy.output.rows import Row
 
-SUMMARY = "who is let through until when, and what is wrong with that"
-
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its verbs."""
-    verbs = Verbs(sub, "exceptions", SUMMARY, "kubectl kpolicy exceptions audit -A -o json")
+    verbs = Verbs(sub, "exceptions", "kubectl kpolicy exceptions audit -A -o json")
     verbs.listing("list", "list exceptions", _list, "NAME")
     audit = verbs.listing("audit", "list exceptions that are expired, orphaned, unused, stale, over-broad or endless", _audit, "NAME")  # fmt: skip
     audit.add_argument("--exit-code", action="store_true", help="return 1 when there is any")

@@ -11,15 +11,12 @@ from .flags import add_cluster_flags, request_of
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "explain step by step what policies decide about resources"
-
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its flags."""
     parser = sub.add_parser(
         "explain",
-        help=SUMMARY,
-        description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
+        description="Explain step by step what policies decide about resources.",
         epilog="example: kubectl kpolicy explain deploy/web -n shop\n"
         "example: kubectl kpolicy explain Pod/web --policies policies/ --resource pod.yaml\n\n"
         "Without --policies those in force in the cluster decide, and with them its exceptions.",

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.output.rows import Listing, Row
     from kubectl_kpolicy.session.identity import Identity
 
-SUMMARY = "time-boxed exceptions: ask, approve, extend, end, list"
 _EXAMPLE = 'kubectl kpolicy grant no-root/run-as-nonroot deploy/web -n shop --for 4h --reason "image is rebuilt on Monday"'
 _DECISIONS = (
     ("approve", "agree to requests of others", "comment"),
@@ -28,7 +27,7 @@ _DECISIONS = (
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its verbs."""
-    verbs = Verbs(sub, "grant", SUMMARY, _EXAMPLE)
+    verbs = Verbs(sub, "grant", _EXAMPLE)
     verbs.parser.usual = "request"
     _add_request(verbs)
     for name, text, word in _DECISIONS:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from controllers.manifests.choice import Choice
 
-HELP = "print what runs kpolicy in a cluster, for kubectl apply"
 _WHAT = {
     "engine": "everything: kinds, guards, roles, controllers (the default)",
     "crds": "only the kinds",

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from engine.lang.chance import Chance
 
-HELP = "try JMESPath expressions with the functions policies have"
 EXAMPLES = {
     "query": "jp query -i pod.yaml 'spec.containers[].image'",
     "parse": "jp parse 'request.object.metadata.name'",

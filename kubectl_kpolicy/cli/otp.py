@@ -13,14 +13,13 @@ if TYPE_CHECKING:
 
     from kubectl_kpolicy.output.rows import Row
 
-SUMMARY = "one-time codes: issue, list, make void, redeem"
 _MOST_SEALED = 20
 _EXAMPLE = "kubectl kpolicy otp issue --for-user ada --bind no-host/host-namespaces:Pod/debug -n shop --ttl 15m --show"
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its verbs."""
-    verbs = Verbs(sub, "otp", SUMMARY, _EXAMPLE)
+    verbs = Verbs(sub, "otp", _EXAMPLE)
     issue = verbs.add("issue", "issue a code to a named person for a policy, rules and an object", _issue)  # fmt: skip
     issue.add_argument("grant", nargs="?", default="", metavar="GRANT", help="for what this grant asks for")  # fmt: skip
     issue.add_argument("--for-user", default="", metavar="USER", help="who may use it")

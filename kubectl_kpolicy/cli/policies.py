@@ -10,12 +10,10 @@ from .verbs import Verbs
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "which policies are in force, and how their results count"
-
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its verbs."""
-    verbs = Verbs(sub, "policies", SUMMARY, "kubectl kpolicy policies --where 'mode=audit fail>0' -o wide")  # fmt: skip
+    verbs = Verbs(sub, "policies", "kubectl kpolicy policies --where 'mode=audit fail>0' -o wide")  # fmt: skip
     verbs.listing("list", "list policies with their results", _list, "NAME")
     verbs.describing("policies", "NAME")
     test = verbs.add("test", "what a policy in force says about objects in files", _test)

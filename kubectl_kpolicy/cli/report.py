@@ -11,15 +11,16 @@ from .flags import add_cluster_flags, list_request
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "violations, grants or compliance as a file for others"
 _FINDINGS = ("sarif", "junit", "github")
 _NOUNS = {"violations": "violations", "grants": "grants", "compliance": "policies"}
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its flags."""
-    parser = sub.add_parser("report", help=SUMMARY, description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
-        epilog="example: kubectl kpolicy report violations -A --format sarif -O kpolicy.sarif")  # fmt: skip
+    parser = sub.add_parser(
+        "report",
+        epilog="example: kubectl kpolicy report violations -A --format sarif -O kpolicy.sarif",
+    )
     parser.add_argument("what", choices=tuple(_NOUNS), nargs="?", default="violations", help="what to report")  # fmt: skip
     parser.add_argument("--format", choices=("html", "md", "csv", "sarif", "junit", "github"), default="md", help="format of the file")  # fmt: skip
     parser.add_argument("-O", "--out", default="", metavar="FILE", help="where to write; standard output by default")  # fmt: skip

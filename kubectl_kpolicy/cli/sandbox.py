@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from engine.errors import EngineError
 
-SUMMARY = "an API server of your own on this machine, to try policies in"
 _FOLDER = "KPOLICY_SANDBOX_DIR"
 _SECONDS = 30.0
 _OWN = ("lock", "ca.crt")
@@ -29,8 +28,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """Add the command with its verbs."""
     parser = sub.add_parser(
         "sandbox",
-        help=SUMMARY,
-        description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}. It is never a place to keep things.",
+        description="An API server of your own on this machine, to try policies in. It is never a place to keep things.",
         epilog="example: kubectl kpolicy sandbox up && export KUBECONFIG=$(kubectl kpolicy sandbox kubeconfig)",
     )
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)

@@ -10,15 +10,12 @@ from .flags import request_of
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "sign the manifests of a file, with a key or with your identity"
-
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its flags."""
     parser = sub.add_parser(
         "sign",
-        help=SUMMARY,
-        description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
+        description="Sign the manifests of a file, with a key or with your identity.",
         epilog="example: kubectl kpolicy sign -f exception.yaml -k cosign.key -o signed/exception.yaml",
     )
     add = parser.add_argument

@@ -10,13 +10,12 @@ from engine import vocabulary
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "commands, flags and exit codes for machines"
-
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its flags."""
-    parser = sub.add_parser("spec", help=SUMMARY, description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
-        epilog="example: kubectl kpolicy spec -o json | jq '.commands | keys'")  # fmt: skip
+    parser = sub.add_parser(
+        "spec", epilog="example: kubectl kpolicy spec -o json | jq '.commands | keys'"
+    )
     parser.add_argument("-o", "--output", choices=("json", "yaml"), default="json", help="format of the output")  # fmt: skip
     parser.set_defaults(run=run)
 

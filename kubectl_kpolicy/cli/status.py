@@ -13,14 +13,14 @@ from .flags import add_cluster_flags, list_request
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "the state of policies, grants and clean-ups in a few numbers"
 SEVERITIES = ("critical", "high", "medium", "low", "info")
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its flags."""
-    parser = sub.add_parser("status", help=SUMMARY, description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
-        epilog="example: kubectl kpolicy status --exit-code --fail-on high")  # fmt: skip
+    parser = sub.add_parser(
+        "status", epilog="example: kubectl kpolicy status --exit-code --fail-on high"
+    )
     add_cluster_flags(parser)
     parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="format of the output")  # fmt: skip
     parser.add_argument("--exit-code", action="store_true", help="return 1 when anything fails")

@@ -10,7 +10,6 @@ from .flags import request_of
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "run the test files (kyverno-test.yaml) below the given paths"
 FORMATS = ("table", "json", "yaml", "markdown", "junit")
 
 
@@ -18,8 +17,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """Add the command and its flags."""
     parser = sub.add_parser(
         "test",
-        help=SUMMARY,
-        description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}, without a cluster.",
+        description="Run the test files (kyverno-test.yaml) below the given paths, without a cluster.",
         epilog="example: kubectl kpolicy test . --fail-only",
     )
     add = parser.add_argument

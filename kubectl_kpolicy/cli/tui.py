@@ -14,15 +14,14 @@ if TYPE_CHECKING:
 
     from kubectl_kpolicy.tui.start import ConsoleRequest
 
-SUMMARY = "the console: violations, grants, codes, clean-ups and audit in a terminal"
-
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its flags."""
     from kubectl_kpolicy.session.config import THEMES
 
-    parser = sub.add_parser("tui", help=SUMMARY, description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
-        epilog="example: kubectl kpolicy tui violations --where 'sev>=high' --read-only")  # fmt: skip
+    parser = sub.add_parser(
+        "tui", epilog="example: kubectl kpolicy tui violations --where 'sev>=high' --read-only"
+    )
     parser.add_argument("screen", nargs="?", default="", metavar="SCREEN", help="screen or its alias, such as pulse, v, grants")  # fmt: skip
     parser.add_argument("--where", default="", metavar="FILTER", help="filter of that screen")
     parser.add_argument("--read-only", action="store_true", help="no changes until `:write`")

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from controllers.kube import Access, Client
 
-HELP = "remove what install brought, webhooks first"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""

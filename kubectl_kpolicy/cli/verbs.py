@@ -17,9 +17,9 @@ class Verbs:
     """The verbs of one command; each is added with its words, its flags and what it runs."""
 
     def __init__(
-        self, sub: argparse._SubParsersAction[argparse.ArgumentParser], noun: str, text: str, example: str
+        self, sub: argparse._SubParsersAction[argparse.ArgumentParser], noun: str, example: str
     ) -> None:  # fmt: skip
-        parser: Any = sub.add_parser(noun, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=f"example: {example}")  # fmt: skip
+        parser: Any = sub.add_parser(noun, epilog=f"example: {example}")
         parser.usual = "list"
         self.parser = parser
         self._sub = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
@@ -71,6 +71,6 @@ def add_verbs(sub: Any, noun: str) -> None:
     def listed(args: argparse.Namespace) -> int:
         return run_list(list_request(args), noun, lambda row: is_named(row, args.names))
 
-    verbs = Verbs(sub, noun, f"list {noun}", f"kubectl kpolicy {noun} -A -o wide")
+    verbs = Verbs(sub, noun, f"kubectl kpolicy {noun} -A -o wide")
     verbs.listing("list", f"list {noun}", listed, "NAME")
     verbs.describing(noun, "NAME")

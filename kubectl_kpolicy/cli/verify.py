@@ -10,15 +10,12 @@ from .flags import request_of
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "check that the manifests of a file are what somebody signed"
-
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its flags."""
     parser = sub.add_parser(
         "verify",
-        help=SUMMARY,
-        description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}. All named signers must have signed.",
+        description="Check that the manifests of a file are what somebody signed. All named signers must have signed.",
         epilog="example: kubectl kpolicy verify -f exception.yaml.signed -k cosign.pub",
     )
     add = parser.add_argument

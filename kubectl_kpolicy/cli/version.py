@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from controllers.kube import Access, Client
 
-HELP = "print the version"
 VERSION = "0.1.0"
 
 

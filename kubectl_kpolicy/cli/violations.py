@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from .selection import ListRequest
 
-SUMMARY = "what fails which policy, and what was denied"
 _NAMES = "POLICY[/RULE]|KIND/NAME"
 _FAILING = "results.result!=pass,results.result!=skip"
 """What every failing result has, as a field selector of reports."""
@@ -22,7 +21,7 @@ _FAILING = "results.result!=pass,results.result!=skip"
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its verbs."""
-    verbs = Verbs(sub, "violations", SUMMARY, "kubectl kpolicy violations -A --where 'sev>=high age<1h' -o json")  # fmt: skip
+    verbs = Verbs(sub, "violations", "kubectl kpolicy violations -A --where 'sev>=high age<1h' -o json")  # fmt: skip
     for name, text, run in (
         ("list", "list results that fail", _list),
         ("watch", "list them and go on printing what changes", _list),

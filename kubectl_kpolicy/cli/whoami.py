@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from engine.model import Object
     from kubectl_kpolicy.session.identity import Identity, Right
 
-SUMMARY = "who you are to the cluster, and what you may do"
 _ANSWERS = {True: "yes", False: "no", None: "unknown"}
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its flags."""
-    parser = sub.add_parser("whoami", help=SUMMARY, description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
-        epilog="example: kubectl kpolicy whoami --as alice --as-group developers -n payments")  # fmt: skip
+    parser = sub.add_parser(
+        "whoami",
+        epilog="example: kubectl kpolicy whoami --as alice --as-group developers -n payments",
+    )
     add_cluster_flags(parser)
     parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="format of the output")  # fmt: skip
     parser.set_defaults(run=run)
