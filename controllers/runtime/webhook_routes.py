@@ -51,7 +51,7 @@ class WebhookRoute:
         )
 
 
-def lane_name(policy: Policy, failure_policy: str = "") -> str:
+def route_path(policy: Policy, failure_policy: str = "") -> str:
     """Return the end of the path that serves a policy: `fail`, `ignore`, `…/vpol` (the route of its kind) or `…/finegrained/name`."""
     plain = (failure_policy or policy.failure_policy).lower()
     if route := BY_NAME[policy.kind].route:
@@ -80,10 +80,10 @@ class WebhookRoutes(dict[str, WebhookRoute]):
         """Return what becomes of a request when a policy cannot be asked."""
         return IGNORE if self._forces_ignore else policy.failure_policy
 
-    def find(self, lane: str) -> WebhookRoute | None:
+    def find(self, path: str) -> WebhookRoute | None:
         """Return the route of a path, None where nothing is served."""
-        found = self.get(lane) or self._named.get(lane)
-        route, _, names = lane.partition("/")
+        found = self.get(path) or self._named.get(path)
+        route, _, names = path.partition("/")
         if found is not None or route not in self.of_cel:
             return found
         by_name = self.of_cel[route]
@@ -93,7 +93,7 @@ class WebhookRoutes(dict[str, WebhookRoute]):
         fails = any(self.failure_policy(one.policy) == FAIL for one in policies)
         if len(self._named) >= _MOST_NAMED:
             self._named.clear()
-        found = self._named[lane] = build_route(FAIL if fails else IGNORE, map(_sorted, policies))
+        found = self._named[path] = build_route(FAIL if fails else IGNORE, map(_sorted, policies))
         return found
 
 
@@ -164,8 +164,8 @@ def build_routes(
     sorting = sorting or Sorting()
     for one in sorting.sort(admitting):
         policy = one.compiled.policy
-        lane = lane_name(policy, routes.failure_policy(policy))
-        sorted_in.setdefault(lane, []).append(one)
+        path = route_path(policy, routes.failure_policy(policy))
+        sorted_in.setdefault(path, []).append(one)
         sorted_in["all"].append(one)
     for name, policies in sorted_in.items():
         routes[name] = build_route(failure_policy_of(name), policies)

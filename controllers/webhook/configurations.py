@@ -148,12 +148,12 @@ def _validating(
     address: Address,
 ) -> list[_Placed]:
     made = []
-    for lane, route in _served("validate", routes):
+    for path, route in _served("validate", routes):
         sets = (route.blocking, route.audit, route.triggers)
         rules = admission_rules(_rules(sets), discovery)
         if rules:
-            webhook = _webhook("validate", lane, sets, rules, settings, address)
-            made.append((lane, webhook))
+            webhook = _webhook("validate", path, sets, rules, settings, address)
+            made.append((path, webhook))
     return made
 
 
@@ -164,13 +164,13 @@ def _mutating(
     address: Address,
 ) -> list[_Placed]:
     made = []
-    for lane, route in _served("mutate", routes):
+    for path, route in _served("mutate", routes):
         rules = admission_rules(_rules((route.mutate,)), discovery, mutating=True)
         if rules:
-            webhook = _webhook("mutate", lane, (route.mutate,), rules, settings, address)
+            webhook = _webhook("mutate", path, (route.mutate,), rules, settings, address)
             kept = [*webhook.get("matchConditions", ()), *_reachable(rules)]
             conditions = {"matchConditions": kept} if kept else {}
-            made.append((lane, {**webhook, **conditions, "reinvocationPolicy": "IfNeeded"}))
+            made.append((path, {**webhook, **conditions, "reinvocationPolicy": "IfNeeded"}))
     return made
 
 
@@ -186,7 +186,7 @@ def _rules(sets: Iterable[PolicySet]) -> Iterable[Any]:
 
 def _webhook(
     stage: str,
-    lane_name: str,
+    route_path: str,
     sets: Iterable[PolicySet],
     rules: list[dict[str, Any]],
     settings: Configuration,
@@ -194,13 +194,13 @@ def _webhook(
 ) -> Object:
     policies = [policy.policy for one in sets for policy in one.policies]
     asked = [timeout_of(policy) or _SECONDS for policy in policies]
-    is_own = "/" in lane_name
+    is_own = "/" in route_path
     own = match_conditions(policies[0]) if is_own else ()
     within = policies[0].namespace if is_own else ""
-    failure_policy = IGNORE if lane_name.partition("/")[0] == IGNORE.lower() else FAIL
+    failure_policy = IGNORE if route_path.partition("/")[0] == IGNORE.lower() else FAIL
     made = {
-        **_head(_name(stage, lane_name), failure_policy),
-        "clientConfig": address.client_config(f"/{stage}/{lane_name}"),
+        **_head(_name(stage, route_path), failure_policy),
+        "clientConfig": address.client_config(f"/{stage}/{route_path}"),
         "rules": rules,
         "timeoutSeconds": min(max(asked, default=_SECONDS), _MOST_SECONDS),
         "namespaceSelector": selector_within(within, settings)
@@ -212,11 +212,11 @@ def _webhook(
     return {**made, "matchConditions": conditions} if conditions else made
 
 
-def _name(stage: str, lane_name: str) -> str:
-    plain, _, rest = lane_name.partition("/")
+def _name(stage: str, route_path: str) -> str:
+    plain, _, rest = route_path.partition("/")
     if rest and "/" not in rest:
         return f"{rest}.{stage}.kyverno.svc-{plain}"
-    return f"{stage}.kyverno.svc-{lane_name.replace('/', '-')}"
+    return f"{stage}.kyverno.svc-{route_path.replace('/', '-')}"
 
 
 def _told_apart(webhooks: Iterable[_Placed]) -> list[Object]:

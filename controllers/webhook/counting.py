@@ -44,14 +44,14 @@ class Counting:
     def request(
         self,
         stage: Stage,
-        lane_name: str,
+        route_path: str,
         request: Mapping[str, Json],
         is_allowed: bool,
         seconds: float,
     ) -> None:
         """Count a request that was answered after so many seconds."""
         namespace, operation = request.get("namespace"), request.get("operation")
-        place = (lane_name, stage, request["kind"].get("kind"), namespace, operation, is_allowed)
+        place = (route_path, stage, request["kind"].get("kind"), namespace, operation, is_allowed)
         known = self._requests.get(place)
         if known is None:
             known = self._series(place)
@@ -62,7 +62,7 @@ class Counting:
         request_times.add(bucket, seconds)
         review_times.add(bucket, seconds)
         if not is_allowed or logs_everything():
-            log_answer(request, served_at(stage, lane_name), seconds, is_allowed=is_allowed)
+            log_answer(request, served_at(stage, route_path), seconds, is_allowed=is_allowed)
         span = current_span.get()
         if span is not None:
             span.describe(
@@ -73,8 +73,8 @@ class Counting:
             )
 
     def _series(self, place: _Request) -> tuple[Amount, Times, Amount, Times]:
-        lane_name, stage, kind, namespace, operation, is_allowed = place
-        served = ("POST", served_at(stage, lane_name))
+        route_path, stage, kind, namespace, operation, is_allowed = place
+        served = ("POST", served_at(stage, route_path))
         said = "true" if is_allowed else "false"
         labels = (kind or "", namespace or "-", (operation or "").lower(), said, stage)
         metrics = self._metrics
@@ -124,9 +124,9 @@ class Counting:
         return found
 
 
-def served_at(stage: Stage, lane_name: str) -> str:
+def served_at(stage: Stage, route_path: str) -> str:
     """Return the path of a webhook as figures, logs and traces name it, without the secret part that it may have."""
-    return f"/{stage}/{lane_name}"
+    return f"/{stage}/{route_path}"
 
 
 def _first_wrong(results: Sequence[RuleResult]) -> str:

@@ -121,46 +121,46 @@ class Reviewer:
         self._users_at = -1
         self._counting, self._timing = Counting(metrics), Timing(metrics)
 
-    async def review(self, stage: Stage, lane_name: str, body: bytes, budget: float) -> bytes:
+    async def review(self, stage: Stage, route_path: str, body: bytes, budget: float) -> bytes:
         """Return the answer to an AdmissionReview; raises DocumentError when the body is none.
 
-        `lane_name` is the end of the path, `budget` the seconds within which the caller wants the answer.
+        `route_path` is the end of the path, `budget` the seconds within which the caller wants the answer.
         """
         began = time.perf_counter()
         request = envelope.read_request(body)
         try:
-            answer = await self._decide(stage, lane_name, request, budget)
+            answer = await self._decide(stage, route_path, request, budget)
         except Overloaded:
             self._on_outage()
             answer = self._refused("overload", request, OVERLOADED)
         except TimeoutError:
             late = f"the policies could not be evaluated within {budget:.1f} s"
-            answer = self._failed("deadline", self._failure_policy(lane_name), request, late)
+            answer = self._failed("deadline", self._failure_policy(route_path), request, late)
         except EngineError as error:
-            answer = self._failed("error", self._failure_policy(lane_name), request, error.message)
+            answer = self._failed("error", self._failure_policy(route_path), request, error.message)
         except Exception:
             _log.exception("a review failed")
             answer = self._failed(
-                "error", self._failure_policy(lane_name), request, "the policy engine failed"
+                "error", self._failure_policy(route_path), request, "the policy engine failed"
             )
         text, is_allowed = answer
-        self._counting.request(stage, lane_name, request, is_allowed, time.perf_counter() - began)
+        self._counting.request(stage, route_path, request, is_allowed, time.perf_counter() - began)
         return text
 
-    def _failure_policy(self, lane_name: str) -> str:
+    def _failure_policy(self, route_path: str) -> str:
         """Return what becomes of a request that cannot be answered; for policies that are not known yet, that it fails."""
-        route = self._cache.policies.snapshot.routes.find(lane_name)
-        return failure_policy_of(lane_name) if route is None else route.failure_policy
+        route = self._cache.policies.snapshot.routes.find(route_path)
+        return failure_policy_of(route_path) if route is None else route.failure_policy
 
     async def _decide(
-        self, stage: Stage, lane_name: str, request: Mapping[str, Json], budget: float
+        self, stage: Stage, route_path: str, request: Mapping[str, Json], budget: float
     ) -> _Answer:
         uid = request["uid"]
         if budget <= 0:
             raise Overloaded
         if not self._cache.is_ready:
-            return self._failed("not ready", failure_policy_of(lane_name), request, NOT_READY)
-        route = self._cache.policies.snapshot.routes.find(lane_name)
+            return self._failed("not ready", failure_policy_of(route_path), request, NOT_READY)
+        route = self._cache.policies.snapshot.routes.find(route_path)
         user = self._user(request["userInfo"])
         namespace = request.get("namespace")
         labels = self._cache.namespaces.labels(namespace) if namespace else NO_LABELS
