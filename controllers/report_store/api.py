@@ -67,7 +67,7 @@ class _Target:
 
 
 class Api:
-    """See the module."""
+    """Answers calls of the API server: says whether somebody may, reads and writes reports, lists and watches."""
 
     def __init__(self, storage: Storage, feed: Feed, rights: Rights, clock: Clock) -> None:
         self._storage, self._feed, self._rights, self._clock = storage, feed, rights, clock

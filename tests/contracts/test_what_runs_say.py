@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from tests.branches import Taken, by_package, table
+from tests.branches import FLOORS, Taken, below, by_package, table
 
 from .source import ROOT
 
@@ -31,6 +31,13 @@ def test_the_least_covered_package_comes_first_and_the_sum_last() -> None:
     assert [line.split()[0] for line in lines] == ["b", "a", "c", "all"]
     assert lines[0].endswith("25.0 %")
     assert lines[-1].endswith("62.5 %")
+
+
+def test_a_package_that_falls_below_its_floor_is_named() -> None:
+    kept = {name: Taken(100, floor) for name, floor in FLOORS.items()}
+
+    assert below(kept) == []
+    assert below({**kept, "engine.lang": Taken(100, FLOORS["engine.lang"] - 1)}) == ["engine.lang"]
 
 
 def last_line(**more: str) -> str:

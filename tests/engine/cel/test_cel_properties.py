@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from random import Random
 from typing import Any
 
@@ -219,5 +220,7 @@ def test_a_map_that_is_rebuilt_is_the_same(entries: dict[Any, Any]) -> None:
 def test_json_that_was_read_is_written_as_the_same_text(one: Any) -> None:
     text = tried("json.marshal(x)", x=one)
     assume(isinstance(text, str))
+    # `-0` is read as the integer 0, as API servers read it
+    assume(not re.search(r"-0(?![.\d])", text))
 
     assert value("json.marshal(json.unmarshal(t))", t=text) == text
