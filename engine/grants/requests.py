@@ -6,7 +6,8 @@ wizard before anything is written, so that people learn the limits from the form
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
 
 from engine.errors import EvaluationError
 from engine.lang import regex, wildcard
@@ -18,7 +19,13 @@ from .subjects import ALL_RULES, Refusal, names_of, rules_of, subject_refusals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from datetime import datetime, timedelta
+    from datetime import datetime
+
+_AT_ONCE: Final = timedelta(minutes=1)
+"""How far the clock of whoever asks may be ahead of ours."""
+_MOST_AHEAD: Final = timedelta(days=366)
+_MOST_EXTENDED: Final = 100 * _MOST_AHEAD
+"""What follows another grant begins with the end of that."""
 
 
 @record
@@ -53,6 +60,7 @@ def refusals(
     return (
         *subject_refusals(grant),
         *_length(grant, policy),
+        *_start(grant, circumstances.now),
         *_words(grant, policy),
         *_breadth(grant, policy),
         *_limits(grant, policy, circumstances),
@@ -120,6 +128,16 @@ def _length(grant: Grant, policy: GrantPolicy) -> Iterator[Refusal]:
             f"duration {length_text(grant.for_)} exceeds {kind} {text} of grantpolicy/{policy.name}",
             f"try --for {text}",
         )
+
+
+def _start(grant: Grant, now: datetime) -> Iterator[Refusal]:
+    """Yield what speaks against the instant: nothing that nobody has to agree to is laid in for later."""
+    ahead = grant.start_at - now if grant.start_at is not None else timedelta()
+    if grant.emergency and ahead > _AT_ONCE:
+        yield Refusal("an emergency begins at once", "ask without a start, or without --emergency")
+    elif ahead > (most := _MOST_EXTENDED if grant.extends else _MOST_AHEAD):
+        text = length_text(most)
+        yield Refusal(f"it begins more than {text} from now", "ask for it nearer to its time")
 
 
 def _words(grant: Grant, policy: GrantPolicy) -> Iterator[Refusal]:

@@ -241,6 +241,27 @@ def test_each_limit_names_itself(spec, rules, text):
 
 
 @pytest.mark.parametrize(
+    ("start", "emergency", "text"),
+    [
+        ("2026-03-02T14:00:00Z", True, "an emergency begins at once"),
+        ("9999-12-31T23:59:59Z", False, "begins more than"),
+        ("9999-12-31T23:59:59Z", True, "an emergency begins at once"),
+        ("2028-03-02T12:00:00Z", False, "begins more than"),
+        ("2027-03-02T12:00:00Z", False, ""),
+        ("0001-01-01T00:00:00Z", True, ""),
+        ("2026-03-02T12:00:30Z", True, ""),
+    ],
+)
+def test_what_is_agreed_to_begins_while_people_remember_it_and_an_emergency_begins_at_once(
+    start, emergency, text
+):
+    asked = grant(startAt=start, emergency=emergency, duration="30m")
+    path = policy(emergency={"maxDuration": "30m"})
+    found = " ".join(one.message for one in refusals(asked, path, Circumstances(NOW)))
+    assert text in found if text else not found
+
+
+@pytest.mark.parametrize(
     "wide",
     [
         {"target": {"kind": "Pod", "selector": {"matchLabels": {"app": "web"}}}},
