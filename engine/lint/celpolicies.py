@@ -12,7 +12,14 @@ from engine.cleanup import ttl
 from engine.lang import rfc3339
 from engine.model.kinds import BY_NAME, CEL_KINDS
 
-from .cel_expressions import NAMES, check_expression, check_named, check_variables
+from .cel_expressions import (
+    NAMES,
+    check_expression,
+    check_named,
+    check_output,
+    check_variables,
+    reads,
+)
 from .findings import Finding, error, invalid, warning
 
 if TYPE_CHECKING:
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
 _SHORTEST_TIMEOUT, _LONGEST_TIMEOUT = 1, 30
 _KINDS = tuple(one.kind for one in CEL_KINDS)
 _MUTATING = ("MutatingPolicy", "NamespacedMutatingPolicy")
+_OUTPUTS = {"applyConfiguration": "Object", "jsonPatch": "list"}
 _EXPRESSIONS = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 
 
@@ -49,18 +57,20 @@ def _findings(policy: Policy) -> Iterator[Finding]:
     variables = [str(one.get("name", "")) for one in spec.get("variables") or ()]
     if policy.kind in _MUTATING:
         yield from _check_modes(spec)
+        yield from _check_native_conditions(spec)
         yield from _check_targets(spec, names, variables)
     else:
         yield from check_constraints(spec, is_native=not is_ours)
     yield from _check_work(policy, spec)
     conditions = spec.get("matchConditions") or ()
-    yield from check_named(conditions, "spec.matchConditions", names, variables)
+    wanted = ("bool",) if is_ours else ()
+    yield from check_named(conditions, "spec.matchConditions", names, variables, wanted=wanted)
     yield from check_variables(spec.get("variables") or (), "spec.variables", names)
     yield from check_validations(spec, names, variables)
     yield from _check_mutations(spec, names, variables)
     yield from check_named(
         spec.get("auditAnnotations") or (), "spec.auditAnnotations", names, variables,
-        key="key", expression="valueExpression",
+        key="key", expression="valueExpression", wanted=("string", "null_type", "dyn"),
     )  # fmt: skip
     if is_ours:
         yield from check_actions(spec)
@@ -78,11 +88,26 @@ def _check_modes(spec: Block) -> Iterator[Finding]:
         yield error("spec.evaluation", text)
 
 
+def _check_native_conditions(spec: Block) -> Iterator[Finding]:
+    """Refuse conditions of a policy that is to be made native and read what a native policy has later only (row CP-34)."""
+    native = (spec.get("autogen") or {}).get("mutatingAdmissionPolicy") or {}
+    if native.get("enabled") is not True:
+        return
+    for index, block in enumerate(spec.get("matchConditions") or ()):
+        if reads(block.get("expression"), "variables"):
+            yield error(
+                f"spec.matchConditions[{index}].expression",
+                "Forbidden: variables cannot be referenced in matchConditions when"
+                " spec.autogen.mutatingAdmissionPolicy.enabled is true",
+            )
+
+
 def _check_targets(
     spec: Block, names: Collection[str], variables: Collection[str]
 ) -> Iterator[Finding]:
     conditions = spec.get("targetMatchConditions") or ()
-    yield from check_named(conditions, "spec.targetMatchConditions", names, variables)
+    at = "spec.targetMatchConditions"
+    yield from check_named(conditions, at, names, variables, wanted=("bool",))
     if expression := (spec.get("targetMatchConstraints") or {}).get("expression"):
         path = "spec.targetMatchConstraints.expression"
         yield from check_expression(expression, path, names, variables)
@@ -130,8 +155,10 @@ def check_validations(
     for index, block in enumerate(spec.get("validations") or ()):
         path = f"spec.validations[{index}]"
         yield from check_expression(block.get("expression"), f"{path}.expression", names, variables)
+        yield from check_output(block.get("expression"), f"{path}.expression", "bool")
         if block.get("messageExpression"):
             place = f"{path}.messageExpression"
+            yield from check_output(block["messageExpression"], place, "string", "dyn")
             yield from check_expression(block["messageExpression"], place, names, variables)
         if "\n" in str(block.get("message") or "").strip():
             yield invalid(
@@ -147,6 +174,7 @@ def _check_mutations(
         path = f"spec.mutations[{index}].{field}.expression"
         text = (block.get(field) or {}).get("expression")
         yield from check_expression(text, path, names, variables)
+        yield from check_output(text, path, _OUTPUTS[field], "dyn")
 
 
 def check_actions(spec: Block) -> Iterator[Finding]:

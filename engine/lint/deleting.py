@@ -38,7 +38,8 @@ def _findings(policy: Policy) -> Iterator[Finding]:
     for index, rule in enumerate(rules):
         yield from _check_rule(policy, rule, f"spec.matchConstraints.resourceRules[{index}]")
     yield from check_variables(spec.get("variables") or (), "spec.variables", names)
-    yield from check_named(spec.get("conditions") or (), "spec.conditions", names, variables)
+    conditions = spec.get("conditions") or ()
+    yield from check_named(conditions, "spec.conditions", names, variables, wanted=("bool",))
     how = spec.get("deletionPropagationPolicy")
     if how and how not in _PROPAGATIONS:
         supported = ", ".join(f'"{one}"' for one in _PROPAGATIONS)

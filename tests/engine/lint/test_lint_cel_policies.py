@@ -237,3 +237,125 @@ def test_the_command_checks_exceptions_native_policies_and_bindings(
         "spec.validationActions",
         "spec.policyRefs",
     ]
+
+
+SOMETHING = {
+    "apiGroups": [""],
+    "apiVersions": ["v1"],
+    "operations": ["CREATE"],
+    "resources": ["pods"],
+}
+
+
+def of_kind(kind: str, **spec: Any) -> list[str]:
+    document = {
+        "apiVersion": "policies.kyverno.io/v1",
+        "kind": kind,
+        "metadata": {"name": "p"},
+        "spec": {"matchConstraints": {"resourceRules": [SOMETHING]}, **spec},
+    }
+    found = lint_cel_policy(parse_cel_policy(document))
+    return [str(one) for one in found if one.severity == "error"]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "1",
+        "'a'",
+        "null",
+        "[true]",
+        "{'a': true}",
+        "object.spec.hostNetwork",
+        "oldObject['a']",
+        "true ? 1 : 2",
+    ],
+)
+def test_a_validation_that_comes_to_no_boolean_is_refused(expression: str) -> None:
+    said = of_kind("ValidatingPolicy", validations=[{"expression": expression}])
+
+    assert len(said) == 1
+    assert said[0].startswith("spec.validations[0].expression: Invalid value: ")
+    assert said[0].endswith("output is expected to be of type bool")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "true",
+        "!false",
+        "object.a == 1",
+        "object.a && true",
+        "has(object.a)",
+        "[1].exists(x, x > 0)",
+        "object.a in [1]",
+        "object.?a.orValue(true)",
+        "variables.a",
+        "true ? true : object.a",
+        "size([]) < 1",
+    ],
+)
+def test_a_validation_that_may_come_to_a_boolean_is_accepted(expression: str) -> None:
+    variables = [{"name": "a", "expression": "true"}]
+
+    assert (
+        of_kind("ValidatingPolicy", variables=variables, validations=[{"expression": expression}])
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (
+            {"matchConditions": [{"name": "a", "expression": "object.a"}]},
+            "spec.matchConditions[0].expression",
+        ),
+        (
+            {"auditAnnotations": [{"key": "a", "valueExpression": "1"}]},
+            "spec.auditAnnotations[0].valueExpression",
+        ),
+        (
+            {"validations": [{"expression": "true", "messageExpression": "1"}]},
+            "spec.validations[0].messageExpression",
+        ),
+    ],
+)
+def test_other_expressions_have_their_types_too(spec: dict[str, Any], expected: str) -> None:
+    said = of_kind("ValidatingPolicy", **{"validations": [{"expression": "true"}], **spec})
+
+    assert [one.partition(": ")[0] for one in said] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression", "is_refused"),
+    [
+        ("ApplyConfiguration", "1", True),
+        ("ApplyConfiguration", "{'metadata': {}}", True),
+        ("ApplyConfiguration", "Object{}", False),
+        ("ApplyConfiguration", "object.a == 1 ? Object{} : Object{spec: Object.spec{}}", False),
+        ("JSONPatch", "'a'", True),
+        ("JSONPatch", "[]", False),
+    ],
+)
+def test_a_mutation_comes_to_what_its_form_takes(
+    kind: str, expression: str, is_refused: bool
+) -> None:
+    field = kind[0].lower().replace("j", "json") + kind[1:].removeprefix("SON")
+    mutation = {"patchType": kind, field: {"expression": expression}}
+
+    assert bool(of_kind("MutatingPolicy", mutations=[mutation])) is is_refused
+
+
+def test_conditions_of_what_is_made_native_read_no_variables() -> None:
+    spec = {
+        "autogen": {"mutatingAdmissionPolicy": {"enabled": True}},
+        "variables": [{"name": "a", "expression": "true"}],
+        "matchConditions": [{"name": "c", "expression": "variables.a"}],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}],
+    }
+
+    assert (
+        "variables cannot be referenced in matchConditions" in of_kind("MutatingPolicy", **spec)[0]
+    )
+    assert of_kind("MutatingPolicy", **{**spec, "autogen": {}}) == []
