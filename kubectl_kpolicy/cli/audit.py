@@ -52,7 +52,9 @@ def _log(args: argparse.Namespace) -> int:
     terms += [f'(actor="{args.actor}" or actor="{args.actor}{UNPROVEN}")'] if args.actor else []
     terms += [f'object="*{args.object}*"'] if args.object else []
     terms += [f"time<{args.since}"] if args.since else []
-    order = args.sort_by or ("time" if args.watch else "-time" if args.journal else "")
+    # entries of the journal have no number; of records, several have the same second
+    usual = ("time" if args.journal else "seq") if args.watch else "-time" if args.journal else ""
+    order = args.sort_by or usual
     return run_list(_everywhere(list_request(args, *terms, sort_by=order)), "audit", lambda row: not args.names or any(name in row.text("object") for name in args.names))  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from engine.record import record
 from kubectl_kpolicy.output import time_format
 
 from .cache import ClusterCache, Problem, Trouble
+from .resources import called
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -47,7 +48,7 @@ class Knowledge:
             case Sight.STALE if self.seen is not None:
                 return f"stale: as it was {time_format.span((now - self.seen).total_seconds())} ago; {reason}"
             case Sight.PARTLY:
-                return f"without {self.name}: {self.problem.message}"
+                return f"without {called(self.name)}: {self.problem.message}"
         return reason
 
     def brief(self, now: datetime) -> str:

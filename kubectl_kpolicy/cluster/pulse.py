@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -25,6 +26,9 @@ _COUNTED = {
 """What gauges count, by the screens behind them."""
 
 
+_PLURAL = re.compile(r"\b(failure|block|grant|code|cleanup)s\b")
+
+
 @record
 class Gauge:
     """One number with its words, the screen and the filter behind it, and whether it asks for attention.
@@ -40,6 +44,12 @@ class Gauge:
     role: str = "plain"
     trend: tuple[int, ...] = ()
     knowledge: Knowledge = Knowledge(Sight.WHOLE)
+
+    @property
+    def counted(self) -> str:
+        """The number with its words, which are of one thing where it is one."""
+        words = _PLURAL.sub(r"\1", self.title) if self.text == "1" else self.title
+        return f"{self.text} {words}"
 
     @property
     def text(self) -> str:

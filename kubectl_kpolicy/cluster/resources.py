@@ -67,6 +67,14 @@ JOURNAL: Final = "journal"
 """The ConfigMap that keeps codes of the `random()` kind, where one is configured."""
 
 
+_OTHERS: Final = {TTL_OBJECTS: "objects with a TTL label", JOURNAL: "codes of `random()`"}
+
+
+def called(name: str) -> str:
+    """Return what a resource is called in sentences."""
+    return RESOURCES[name].what if name in RESOURCES else _OTHERS.get(name, name)
+
+
 # What an error of the API server means for somebody who wants to look: kind missing, not known, forbidden, silent.
 
 
@@ -77,7 +85,7 @@ def problem_of(error: errors.KubeError, kind: Kind) -> Problem:
             return Problem(Trouble.MISSING, f"the server has no {kind}", install_hint(kind.group))
         case errors.Forbidden():
             return Problem(Trouble.FORBIDDEN, f"you may not list {kind}",
-                           f"ask for it: kubectl auth can-i list {kind} shows what you have")  # fmt: skip
+                           f"ask who may give it; `kubectl auth can-i list {kind}` tells when you have it")  # fmt: skip
         case errors.Unauthorized() | errors.AccessError():
             return Problem(Trouble.UNAUTHORIZED, error.message,
                            "log in again, or check the user of the kubeconfig's context")  # fmt: skip

@@ -13,7 +13,7 @@ from engine.record import record
 from kubectl_kpolicy.actions.screens import LISTINGS
 from kubectl_kpolicy.cluster.knowledge import Sight, known
 from kubectl_kpolicy.cluster.lanes import has_lanes
-from kubectl_kpolicy.cluster.resources import RESOURCES
+from kubectl_kpolicy.cluster.resources import called
 from kubectl_kpolicy.output.cells import plain
 
 from .state import Heading, ListState, Shown
@@ -21,7 +21,6 @@ from .widgets.lanes import LanesPanel
 from .widgets.table import PolicyTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from datetime import datetime
 
     from textual.app import ComposeResult
@@ -210,24 +209,23 @@ def standing(state: ListState, shown: Shown, world: ClusterCache, now: datetime)
         if said:
             return Standing(Condition.HINDERED, said, advice)
     if shown.total:
-        text = f"none of {shown.total} rows fits {_limits(state)}"
+        there = (
+            "the only row does not fit" if shown.total == 1 else f"none of {shown.total} rows fits"
+        )
+        text = f"{there}: {_limits(state)}"
         return Standing(Condition.EMPTY, f"{text}; {said}" if said else text, _way_out(state))
     return Standing(Condition.EMPTY, listing.empty, listing.next_step)
 
 
 def _awaited(listing: Listing, world: ClusterCache) -> str:
     names = [name for name in listing.needs if not world.is_synced(name)]
-    return ", ".join(_what(names))
-
-
-def _what(names: Iterable[str]) -> list[str]:
-    return [RESOURCES[name].what if name in RESOURCES else name for name in names]
+    return ", ".join(map(called, names))
 
 
 def _limits(state: ListState) -> str:
     limits = [f"`{state.filter.text}`"] if state.filter.text else []
     if state.failures and state.listing.failures is not None:
-        limits.append(f"{state.listing.narrowed} only")
+        limits.append(state.listing.narrowed)
     if state.namespace:
         limits.append(f"namespace {state.namespace}")
     if state.hidden:

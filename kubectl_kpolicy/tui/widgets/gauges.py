@@ -194,9 +194,9 @@ class PulseView(Painted, can_focus=True):
             above: Line = []
             below: Line = []
             for gauge in board.gauges[first : first + across]:
-                door = self._door(gauge.screen, gauge.where, f"{gauge.text} {gauge.title}")
+                door = self._door(gauge.screen, gauge.where, gauge.counted)
                 sign = self._sign(gauge)
-                above.append((_cut(f" {sign} {gauge.text} {gauge.title}", size), gauge.role, door))
+                above.append((_cut(f" {sign} {gauge.counted}", size), gauge.role, door))
                 below.append(
                     (_cut(f"   {self._second(gauge, board, size - 4)}", size), "muted", door)
                 )
@@ -255,7 +255,7 @@ class PulseView(Painted, can_focus=True):
         ]
         blind = board.reports.sight in (Sight.LOADING, Sight.HINDERED)
         name_width = max([4, *(cell_len(one.name) for one in board.frameworks[:6])])
-        name_width = min(name_width, max(width // 4, 12))
+        name_width = min(name_width, max(width // 3, 12))
         for one in board.frameworks[:6]:
             percent = None if blind else one.percent
             where = " or ".join(f"category={quoted(name)}" for name in one.categories)

@@ -60,6 +60,7 @@ class PolicyTable(ScrollView, can_focus=True):
         self.flashes = Flashes()
         self._marks = marks
         self._widths: list[tuple[Column, int]] = []
+        self._measured_in = 0
         self._styles_by_name: dict[str, Style] = {}
 
     def __repr__(self) -> str:
@@ -98,7 +99,7 @@ class PolicyTable(ScrollView, can_focus=True):
 
     def measure(self) -> None:
         """Find the widths of columns anew, from what is in the first lines and the room there is."""
-        self._widths = self._measured()
+        self._widths, self._measured_in = self._measured(), self.size.width
         width = sum(width + GAP for _, width in self._widths)
         self.virtual_size = Size(width, len(self.lines) + 1)
         self.refresh()
@@ -238,6 +239,9 @@ class PolicyTable(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """Return one line of the screen: the head, a heading, a row, or nothing."""
         width = self.scrollable_content_region.width
+        if self._measured_in != self.size.width:
+            # the first drawing may come before the message about the size
+            self._widths, self._measured_in = self._measured(), self.size.width
         if y == 0:
             strip = self._head()
         else:

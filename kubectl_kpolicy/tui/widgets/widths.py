@@ -29,11 +29,16 @@ _TEXT, _SHORT_TEXT, _FAIR, _LEAST = 24, 18, 18, 14
 def columns_for(columns: Sequence[Column], room: int, natural: Natural) -> list[Column]:
     """Return the columns that a list shows by itself in so many cells, in their order.
 
-    A small list has its narrow columns and those of the others that fit whole, a large one all but the wide ones, and of these
-    those that fit whole as well. Running text is worth its place from 24 cells on.
+    A small list has its narrow columns and those of the others that fit whole, a large one all but the wide ones as long as names
+    can still be told apart, and of these those that fit whole as well. Running text is worth its place from 24 cells on.
     """
     large = room >= _LARGE
     taken = {one.id for one in columns if not one.wide and (one.narrow or large)}
+    for one in _spared(columns):
+        least = (_least(one, natural) + GAP for one in columns if one.id in taken)
+        if sum(least) <= room:
+            break
+        taken.discard(one.id)
     spare = room - sum(natural(one) + GAP for one in columns if one.id in taken)
     for one in columns:
         if one.id in taken or (one.wide and not large):
@@ -45,6 +50,17 @@ def columns_for(columns: Sequence[Column], room: int, natural: Natural) -> list[
             taken.add(one.id)
             spare -= width + GAP
     return [one for one in columns if one.id in taken]
+
+
+def _spared(columns: Sequence[Column]) -> list[Column]:
+    """Return the columns that a large list can do without, the first to go first: running text, which is told below, then from the right."""
+    more = [one for one in reversed(columns) if not one.wide and not one.narrow]
+    return sorted(more, key=lambda one: not _is_running(one))
+
+
+def _least(column: Column, natural: Natural) -> int:
+    """Return how many cells a column needs for what it holds to be told apart."""
+    return min(natural(column), _FAIR) if column.shape is Shape.TEXT else natural(column)
 
 
 def shared(found: Widths, room: int) -> Widths:

@@ -310,7 +310,7 @@ def test_a_list_without_rows_leaves_the_focus_to_nobody_until_there_are_some() -
 def test_a_filter_that_fits_nothing_names_the_way_out() -> None:
     text = screen_after("slash", *"nothing-like-it", "enter")
 
-    assert "none of 9 rows fits `nothing-like-it`, failures only" in text
+    assert "none of 9 rows fits: `nothing-like-it`, failures" in text
     assert "esc clears the filter" in text
 
 

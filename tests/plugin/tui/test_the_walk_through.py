@@ -12,13 +12,14 @@ import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kubectl_kpolicy.cli.sandbox import process_of
 from tests.contracts.source import ROOT
-from tests.demo import activity
+from tests.demo import activity, showing
 from tests.demo.showing import command
 
 from .terminal import Terminal
@@ -221,3 +222,149 @@ def seen_in_the_audit(alice: Terminal) -> None:
     alice.press("escape", "V")
     alice.until(r"\d+ records in \d+ segments?: whole")
     alice.press("escape")
+
+
+# What a screen or a command says where somebody decides by it: one console and one shell on terminals, one thing after the other.
+
+RULE = """\
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: no-root}
+spec: {rules: [{name: r, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {message: m, pattern: {metadata: {labels: {a: "?*"}}}}}]}
+"""
+GRANT = """\
+apiVersion: kpolicy.io/v1alpha1
+kind: Grant
+metadata: {name: nothing, namespace: payments}
+spec: {requester: alice, policy: run-as-nonroot, rules: [no-rule], duration: 30m, target: {kind: Pod, name: nobody}, reason: the image is built tonight}
+"""
+SIZE = (160, 50)
+_MARKS = count(1)
+
+
+@contextmanager
+def shell(folder: Path, at: Path) -> Iterator[Terminal]:
+    """A shell on a terminal in a folder of files, set up as the guided run tells people to."""
+    (at / "policies").mkdir()
+    (at / "policies" / "no-root.yaml").write_text(RULE)
+    (at / "policies" / "artifacthub-pkg.yml").write_text("version: 1\n")
+    (at / "pod.yaml").write_text(POD.replace("NAME", "probe").replace("{NOTE}", "{}"))
+    (at / "grant.yaml").write_text(GRANT)
+    (at / "urgent.yaml").write_text(GRANT.replace("duration", "emergency: true, duration"))
+    environment = {**os.environ, "XDG_STATE_HOME": str(at), "XDG_CONFIG_HOME": str(at), "PS1": ""}
+    with Terminal(["bash", "--norc", "--noprofile"], environment, SIZE) as terminal:
+        terminal.press(f". {showing.environment(folder)}; cd {at}", "enter")
+        yield terminal
+
+
+def typed(terminal: Terminal, line: str, code: int = 0, whose: str = "") -> str:
+    """Type a line, wait for its exit code, and return what stands on the screen."""
+    as_whom = f"KUBECONFIG=$KUBECONFIG-{whose} " if whose else ""
+    mark = f"@{next(_MARKS)}@"
+    terminal.press(f"clear; {as_whom}{line}; echo {mark} $?", "enter")
+    found = terminal.until(rf"{mark} (\d+)")
+    assert int(found[1]) == code, terminal.text()
+    return terminal.text()
+
+
+def test_what_somebody_decides_by_is_true_on_the_console(place: Path) -> None:
+    with console(place, "alice", "--ascii", size=SIZE) as alice:
+        assert alice.text().isascii()
+        alice.until("Deployment/web")
+        for name in ("deploy/web", "payments/Deployment/web"):
+            alice.press(":", *f"explain {name}", "enter")
+            alice.until("Explain payments/Deployment/web")
+            alice.until("autogen-non-root")
+        alice.press(":", *"explain deploy/nothing", "enter")
+        alice.until("there is no deployments.apps `nothing`")
+        alice.press(":", "v", "enter")
+        alice.until(r"- Violations \(")
+        alice.press("/", *"-l app=web", "enter")
+        alice.until(r"Violations \([1-9] of \d+, failures, -l app=web\)")
+        alice.press("escape", "/", *"no-latest-tag Deployment", "enter")
+        alice.until(r"Violations \(2 of")
+        alice.press("g", "space", "space", "r")
+        alice.until("what is marked differs in namespace and name")
+        alice.press(":", *"in", "enter")
+        alice.until(r"- Inbox \(")
+        assert "Deployment/ledger" not in alice.text()
+
+
+def test_what_may_not_be_read_is_not_called_zero_on_the_console(place: Path) -> None:
+    words = ("pulse", "--as=nobody", f"--kubeconfig={place / 'kubeconfig'}")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(place / "nobody")}
+    program = [sys.executable, "-m", "kubectl_kpolicy", "tui", *words]
+    with Terminal(program, environment, SIZE) as nobody:
+        nobody.until(r"\? failures")
+        nobody.until("forbidden")
+        assert not re.search(r"\b0 (failures|critical|active)", nobody.text())
+
+
+def test_what_commands_say_is_true_and_what_they_suggest_works(place: Path, tmp_path: Path) -> None:
+    with shell(place, tmp_path) as one:
+        listed = typed(one, "kubectl kpolicy status")
+        suggested = re.search(r"critical +(\d+) +(kubectl kpolicy .+)", listed)
+        assert suggested is not None
+        rows = typed(one, f"{suggested[2].strip()} --no-headers | wc -l")
+        assert re.search(rf"^ *{suggested[1]}$", rows, re.MULTILINE)
+        assert "may not list" in typed(one, "kubectl kpolicy status --as=nobody", 4)
+        assert "Pod/web" in typed(one, "kubectl kpolicy violations -A -l app=web --no-headers")
+        assert "No resources found" in typed(
+            one, "kubectl kpolicy grant list --to-approve -A", whose="alice"
+        )
+        assert "ledger" not in one.text()
+        assert "grantpolicies.kpolicy.io" in typed(one, "kubectl kpolicy whoami", whose="alice")
+        warned = typed(one, "kubectl create -f grant.yaml --dry-run=server", whose="alice")
+        assert "has no rule `no-rule`" in warned
+        urgent = typed(one, "kubectl create -f urgent.yaml --dry-run=server", 1, whose="alice")
+        assert "denied the request" in urgent
+        typed(
+            one,
+            """kubectl patch clusterpolicy no-latest-tag --type=merge -p '{"spec":{"background":false}}'""",
+        )
+        typed(
+            one,
+            "until kubectl kpolicy audit log | grep 'change.*no-latest-tag.*background'; do sleep 1; done",
+        )
+        typed(
+            one,
+            "kubectl kpolicy audit export --format jsonl > records; kubectl kpolicy audit verify -f records",
+        )
+        one.press(
+            "clear; timeout --foreground -s INT 5 kubectl kpolicy audit log -f --no-headers; echo @@ $?",
+            "enter",
+        )
+        one.until(r"@@ \d+")
+        seen = [
+            int(found) for found in re.findall(r"^(\d+) +\d\d:\d\d:\d\d", one.text(), re.MULTILINE)
+        ]
+        assert seen == sorted(set(seen))
+        assert len(seen) > 9
+
+
+def test_commands_on_files_go_on_where_others_do_and_say_what_they_wrote(
+    place: Path, tmp_path: Path
+) -> None:
+    with shell(place, tmp_path) as one:
+        assert "left out" in typed(one, "kubectl kpolicy apply policies -r pod.yaml", 1)
+        assert "fail: 1" in one.text()
+        check = "kubectl kpolicy check -f pod.yaml --policies policies"
+        assert "left out" in typed(one, check, 1)
+        told_of = typed(one, "kubectl kpolicy apply policies/no-root.yaml -r pod.yaml -o csv", 1)
+        assert "`-o csv` writes changed objects below `csv`" in told_of
+        found = typed(one, f"{check} -o sarif | grep -A3 -e '\"uri\"' -e startLine -e '\"level\"'")
+        assert "pod.yaml" in found
+        assert "startLine" in found
+        junit = typed(one, f"{check} -o junit", 1)
+        assert 'tests="1" failures="1"' in junit
+        assert 'file="pod.yaml" line="1"' in junit
+        flags = "--registry=false --table=true --audit-warn=false -v 4"
+        assert "│ Fail" in typed(
+            one, f"kubectl kpolicy apply policies/no-root.yaml -r pod.yaml {flags}", 1
+        )
+        assert "lint --fix" in typed(one, "kubectl kpolicy fix policies", 2)
+        latin = "LC_ALL=C PYTHONUTF8=0 PYTHONIOENCODING=iso-8859-1"
+        assert "internal error" not in typed(one, f"{latin} kubectl kpolicy violations -A")
+        assert "Deployment/web" in one.text()
+        typed(one, "timeout --foreground -s TERM 6 kubectl kpolicy tui", 124)
+        typed(one, "stty -a | grep -q ' echo '")

@@ -163,3 +163,27 @@ def test_running_text_gives_way_before_names_do() -> None:
     assert [width for _, width in shared(found, 54)] == [30, 20]
     assert [width for _, width in shared(found, 50)] == [22, 24]
     assert [width for _, width in shared(found, 140)] == [30, 106]
+
+
+def test_a_list_goes_without_a_message_before_names_are_too_short_to_tell_them_apart() -> None:
+    columns = LISTINGS["violations"].columns
+    needs = {
+        "severity": 8,
+        "result": 6,
+        "namespace": 8,
+        "resource": 30,
+        "policy": 30,
+        "rule": 30,
+        "message": 90,
+        "age": 5,
+    }
+
+    def natural(column: Column) -> int:
+        return needs.get(column.id, 10)
+
+    for room in range(100, 140):
+        taken = columns_for(columns, room, natural)
+        widths = shared([(one, natural(one)) for one in taken], room)
+        assert all(width >= min(needs.get(one.id, 10), 18) for one, width in widths), room
+    assert "message" not in {one.id for one in columns_for(columns, 102, natural)}
+    assert "message" in {one.id for one in columns_for(columns, 139, natural)}

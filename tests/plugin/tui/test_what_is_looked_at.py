@@ -304,7 +304,7 @@ def test_the_inbox_begins_with_what_is_ones_own_to_decide() -> None:
         assert "debug-shell" in text_of(app)
         app.looks_as(Identity("carol"))
         await drawn(app)
-        assert "none of 1 rows fits yours to decide only" in text_of(app)
+        assert "the only row does not fit: yours to decide" in text_of(app)
         await press(pilot, "!")
         assert "debug-shell" in text_of(app)
         await press(pilot, "ctrl+a")
