@@ -477,3 +477,44 @@ def test_keys_that_clash_are_told_when_the_console_opens() -> None:
         assert "`e` is both" in text_of(app)
 
     on_stage(look, console(keymap={"request": ["e"]}), size=LARGE)
+
+
+def test_what_came_since_the_last_sitting_is_counted_in_the_title() -> None:
+    async def told(app, _pilot) -> None:
+        assert "2 new" in lines_of(app)[2]
+
+    async def keys_of(app, _pilot) -> None:
+        assert "new" not in lines_of(app)[2]
+        every.extend(row.key for row in app.table.lines)
+
+    every: list[str] = []
+    on_stage(keys_of)
+    on_stage(told, console(seen=frozenset(every[2:])))
+
+
+def test_what_is_copied_goes_through_the_terminal(monkeypatch) -> None:
+    copied: list[str] = []
+
+    async def look(app, pilot) -> None:
+        monkeypatch.setattr(app, "copy_to_clipboard", copied.append)
+        row = app.row
+        await press(pilot, "c", "enter")
+        assert copied == [row.text("resource")]
+        assert app.said[0] == "copied name"
+        await press(pilot, "c", "down", "enter")
+        assert copied[1:] == [row.text("message")]
+
+    on_stage(look)
+
+
+def test_the_details_of_an_exception_say_what_turns_red_when_it_ends() -> None:
+    async def look(app, pilot) -> None:
+        told = []
+        for _ in app.table.lines:
+            await press(pilot, "enter")
+            told.append(window_of(app).split("turns red when it ends")[1])
+            await press(pilot, "escape", "j")
+        assert any("Deployment/" in one for one in told)
+        assert any("nothing that reports know of" in one for one in told)
+
+    on_stage(look, console(screen="exceptions"), size=(140, 40))
