@@ -255,7 +255,7 @@ class PulseView(Painted, can_focus=True):
         ]
         blind = board.reports.sight in (Sight.LOADING, Sight.HINDERED)
         name_width = max([4, *(cell_len(one.name) for one in board.frameworks[:6])])
-        name_width = min(name_width, max(width // 3, 12))
+        name_width = min(name_width, max(width // 3, 14))
         for one in board.frameworks[:6]:
             percent = None if blind else one.percent
             where = " or ".join(f"category={quoted(name)}" for name in one.categories)
