@@ -15,6 +15,7 @@ from engine.lang import rfc3339
 from engine.record import record, replace
 
 from .approvals import standing
+from .requests import outgrown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -126,6 +127,8 @@ def _pending(
         return _end(status, "denied", facts.now, votes.denied_by, "")
     if not (votes.is_approved or grant.emergency):
         return status
+    if refused := outgrown(grant, policy):
+        return _end(status, "denied", facts.now, "kpolicy", "; ".join(map(str, refused)))
     # Whole seconds, because that is what the API stores and everybody recomputes from.
     starts_at = max(facts.now, grant.start_at or facts.now).replace(microsecond=0)
     return replace(

@@ -59,12 +59,21 @@ def refusals(
     """Return everything that a grant policy has against a request; nothing means that it may be made."""
     return (
         *subject_refusals(grant),
-        *_length(grant, policy),
+        *_size(grant, policy),
         *_start(grant, circumstances.now),
         *_words(grant, policy),
-        *_breadth(grant, policy),
         *_limits(grant, policy, circumstances),
     )
+
+
+def outgrown(grant: Grant, policy: GrantPolicy) -> tuple[Refusal, ...]:
+    """Return what a grant policy as it is now has against a request that it let be made: what it reaches, and for how long."""
+    return tuple(_size(grant, policy)) if _concerns(policy, grant) else (_nobody(grant),)
+
+
+def _size(grant: Grant, policy: GrantPolicy) -> Iterator[Refusal]:
+    yield from _length(grant, policy)
+    yield from _breadth(grant, policy)
 
 
 def _nobody(grant: Grant) -> Refusal:

@@ -94,6 +94,26 @@ def test_an_approved_grant_runs_from_the_approval_for_the_time_asked():
     assert (status.starts_at, status.expires_at) == (NOW + HOUR, NOW + 5 * HOUR)
 
 
+@pytest.mark.parametrize(
+    "tightened",
+    [
+        {"maxDuration": "1h"},
+        {"policies": ["another"]},
+        {"namespaces": ["elsewhere"]},
+        {"requesters": {"users": ["eve"]}},
+    ],
+)
+def test_a_request_that_its_policy_would_not_let_any_more_is_not_granted(tightened):
+    waiting = grant(vote("bob"), status=run().fields())
+
+    assert next_status(waiting, policy(), Facts(NOW + HOUR)).state == "active"
+    denied = next_status(waiting, policy(**tightened), Facts(NOW + HOUR))
+    assert (denied.state, denied.ended_by) == ("denied", "kpolicy")
+    assert "refused:" in denied.message
+    active = grant(vote("bob"), status=run(vote("bob")).fields())
+    assert next_status(active, policy(**tightened), Facts(NOW + HOUR)).state == "active"
+
+
 def test_a_start_in_the_future_is_waited_for():
     later = {"startAt": "2026-03-02T15:00:00Z"}
 
