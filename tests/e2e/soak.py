@@ -109,10 +109,9 @@ class Soak:
 
     async def run(self) -> None:
         """Do everything at once; raises ScenarioError where something never happens."""
-        self.admin, self.ada, self.bob = (
+        self.admin, self.ada, self.bob, self.cyd = (
             self.stage.client(),
-            self.stage.client("ada"),
-            self.stage.client("bob"),
+            *map(self.stage.client, ("ada", "bob", "cyd")),
         )
         try:
             async with asyncio.TaskGroup() as group:
@@ -129,7 +128,7 @@ class Soak:
                 ):
                     group.create_task(self._again(every, work))
         finally:
-            for client in (self.admin, self.ada, self.bob):
+            for client in (self.admin, self.ada, self.bob, self.cyd):
                 await client.close()
 
     @property
@@ -243,22 +242,22 @@ class Soak:
         await self._becomes(pod(name, namespace=_SPACE), refused=False, what="grants that count")
 
     async def _redeem(self) -> None:
-        """Use a code that a denial offers; the object goes again by its TTL."""
+        """Use a code that a denial offers to somebody who is not refused all the time; the object goes again by its TTL."""
         name = f"coded-{int(time.monotonic() - self.began)}"
         try:
-            code = await code_for(self.ada, pod(name, namespace=_SPACE))
+            code = await code_for(self.cyd, pod(name, namespace=_SPACE))
         except ScenarioError:
             # whoever asks too often is offered none for a while
             self.seen.problems["no code was offered"] += 1
             return
         obj = pod(name, code, namespace=_SPACE)
         obj["metadata"]["labels"] = {"cleanup.kyverno.io/ttl": "20s"}
-        if said := await tried(self.ada, PODS, obj):
+        if said := await tried(self.cyd, PODS, obj):
             self.seen.problems[f"a code was not taken: {said[:120]}"] += 1
             return
         self.seen.done["codes used"] += 1
         again = pod(f"{name}-again", code, namespace=_SPACE)
-        if not await tried(self.ada, PODS, again, dry_run=True):
+        if not await tried(self.cyd, PODS, again, dry_run=True):
             self.seen.wrong.append("a code was taken twice")
 
     async def _leave_something(self) -> None:
