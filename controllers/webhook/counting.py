@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from controllers.runtime.bounded_evaluation import LONG_SLICE
 from controllers.runtime.figures import place_of, series_of
@@ -140,7 +141,7 @@ def _first_wrong(results: Sequence[RuleResult]) -> str:
 # kind one is asked again policy by policy after its answer, and counts for all of them; the others pay one look into a table.
 
 EVERY: Final = 100
-_MOST_KNOWN: Final = 4096
+_MOST_KINDS: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,27 +156,35 @@ class Sample:
     waited: float = 0.0
 
 
+class _Known:
+    """What is remembered of policies in force, as long as they are: requests of each kind since the last measurement, sets of one."""
+
+    __slots__ = ("alone", "passed")
+
+    def __init__(self) -> None:
+        self.passed: dict[str, int] = {}
+        self.alone: dict[int, PolicySet] = {}
+
+
 class Timing:
     """Measures policies. `due` is asked for every request, `measure` called for those it chooses."""
 
     def __init__(self, metrics: Metrics, clock: Callable[[], float] = perf_counter) -> None:
         self._metrics = metrics
         self._clock = clock
-        self._passed: dict[tuple[int, str], int] = {}
-        self._alone: dict[int, tuple[CompiledPolicy, PolicySet]] = {}
+        self._known: WeakKeyDictionary[PolicySet, _Known] = WeakKeyDictionary()
 
     def due(self, policies: PolicySet, kind: str) -> int:
         """Return for how many requests about a kind a measurement now counts: the first, then every hundredth."""
-        place = (id(policies), kind)
-        passed = self._passed.get(place, EVERY - 1) + 1
-        if passed < EVERY:
-            self._passed[place] = passed
-            return 0
-        weight = EVERY if place in self._passed else 1
-        if len(self._passed) >= _MOST_KNOWN:
-            self._passed.clear()
-        self._passed[place] = 0
-        return weight
+        passed = self._of(policies).passed
+        before = passed.get(kind)
+        if before is None:
+            if len(passed) >= _MOST_KINDS:
+                passed.clear()
+            passed[kind] = 0
+            return 1
+        passed[kind] = (before + 1) % EVERY
+        return 0 if passed[kind] else EVERY
 
     def measure(self, asked: Sample) -> None:
         """Ask policies one by one and count their times."""
@@ -198,7 +207,7 @@ class Timing:
 
     def _seconds(self, policy: CompiledPolicy, asked: Sample, type_: RuleType) -> float | None:
         """Return how long a policy takes; None for one that waits for answers, which are not asked for again, or takes too long."""
-        alone = self._set_of(policy)
+        alone = self._set_of(policy, asked.policies)
         alone.plan(asked.review)
         began = self._clock()
         try:
@@ -209,16 +218,18 @@ class Timing:
             return None
         return None if found.missing else self._clock() - began
 
-    def _set_of(self, policy: CompiledPolicy) -> PolicySet:
+    def _set_of(self, policy: CompiledPolicy, among: PolicySet) -> PolicySet:
         """Return a set that holds one policy; the same one again, because it remembers its plans."""
-        known = self._alone.get(id(policy))
-        if known is not None and known[0] is policy:
-            return known[1]
-        if len(self._alone) >= _MOST_KNOWN:
-            self._alone.clear()
-        made = PolicySet((policy,))
-        self._alone[id(policy)] = (policy, made)
-        return made
+        alone = self._of(among).alone
+        if id(policy) not in alone:
+            alone[id(policy)] = PolicySet((policy,))
+        return alone[id(policy)]
+
+    def _of(self, policies: PolicySet) -> _Known:
+        known = self._known.get(policies)
+        if known is None:
+            known = self._known[policies] = _Known()
+        return known
 
     def _count(self, asked: Sample, results: Sequence[RuleResult], seconds: float) -> None:
         """Count the time of a policy, shared by its rules, once for each request that the measurement stands for."""

@@ -63,6 +63,7 @@ class PolicySet:
     """
 
     __slots__ = (
+        "__weakref__",
         "_alike",
         "_by_identity",
         "_by_kind",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -98,6 +100,18 @@ def test_policies_that_wait_for_answers_are_not_asked_again_and_share_what_was_w
     found = times(metrics)
     assert round(found["waits", "waits"].total, 6) == 0.5
     assert round(found["plain", "r"].total, 6) == 0.001
+
+
+def test_what_is_remembered_of_policies_goes_with_them() -> None:
+    timing, made = Timing(Metrics()), policies(("p", [rule("r")]))
+    timing.due(made, "Pod")
+    timing.measure(asked(made))
+    policy = ref(made.policies[0])
+
+    del made
+    gc.collect()
+
+    assert policy() is None
 
 
 def test_the_labels_are_those_of_the_results() -> None:
