@@ -33,6 +33,9 @@ _log = logging.getLogger("controllers.webhook.requests")
 
 def configure(level: str, form: str, process: str, stream: TextIO | None = None) -> None:
     """Have this process log from a level on, in one of FORMATS, to standard error or a stream; `process` says in JSON who writes."""
+    # no line says in which place of the code, thread or process it was written; looking for them with each costs more than the line
+    logging._srcfile = None  # noqa: SLF001 - the way that its documentation names
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_AsJson(process) if form == JSON else _AsText(_TEXT))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

@@ -46,6 +46,8 @@ LIKE = {
     "one mutates": ("one validates", 1.25),
     "one ValidatingPolicy": ("one validates", 1.2),
     "one MutatingPolicy": ("one mutates", 1.2),
+    "16 validate, refused": ("16 validate", 1.7),
+    "16 ValidatingPolicies, refused": ("16 ValidatingPolicies", 1.7),
 }
 """By server: another one, and how many times its cost it may have; without policies in CEL they cost the same, and the rest is room for a busy host."""
 
@@ -143,7 +145,7 @@ def _webhook() -> list[str]:
         ratio, gate = figures.cost / yardstick, WEBHOOK_GATES.get(name)
         waits = f"p50 {figures.wait(0.5):5.1f} p99 {figures.wait(0.99):5.1f} ms"
         shown = f"{figures.rate:6.0f}/s {waits} {figures.memory:5.1f} MiB {figures.cost:6.0f} µs"
-        _line(name, shown, ratio, gate, width=20)
+        _line(name, shown, ratio, gate, width=30)
         if gate is not None and ratio > gate:
             over.append(f"webhook, {name}: {ratio:.2f} x")
         if figures.memory > WEBHOOK_MEMORY:

@@ -110,9 +110,11 @@ def _container(name: str, index: int, variables: int) -> dict[str, Any]:
     }
 
 
-def review_bytes() -> bytes:
-    """Return the AdmissionReview of creating `pod()`, as an API server sends it."""
+def review_bytes(*, is_bad: bool = False) -> bytes:
+    """Return the AdmissionReview of creating `pod()`, as an API server sends it; a bad one violates one of the standards."""
     obj = pod()
+    if is_bad:
+        obj["spec"]["hostPID"] = True
     managed = {"manager": "kubectl-create", "operation": "Update", "apiVersion": "v1"}
     obj["metadata"]["managedFields"] = [{**managed, "fieldsV1": _fields(obj["spec"])}]
     request = {

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import subjects
-from .webhook_server import LANES
+from .webhook_server import IS_REFUSED, LANES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,7 +61,7 @@ def measure() -> dict[str, Figures]:
         for _ in range(ROUNDS):
             for kind, figures in found.items():
                 with _server(kind) as (port, process, ended):
-                    waits, spent = asyncio.run(_load(port, LANES[kind], process))
+                    waits, spent = asyncio.run(_load(port, kind, process))
                     figures.rates.append(len(waits) / SECONDS)
                     figures.costs.append(spent / len(waits))
                     figures.waits += waits
@@ -95,10 +95,11 @@ def _server(kind: str) -> Iterator[tuple[int, int, Callable[[], int]]]:
             raise RuntimeError(f"the server for `{kind}` ended with {process.returncode}")
 
 
-async def _load(port: int, lane: str, process: int) -> tuple[list[float], float]:
+async def _load(port: int, kind: str, process: int) -> tuple[list[float], float]:
     """Send reviews over all connections; return how long each took, and the seconds of a core that the server spent."""
-    body = subjects.review_bytes()
-    head = f"POST /{lane}?timeout=10s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"  # fmt: skip
+    is_bad = kind.endswith(IS_REFUSED)
+    body = subjects.review_bytes(is_bad=is_bad)
+    head = f"POST /{LANES[kind]}?timeout=10s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"  # fmt: skip
     request = head.encode() + body
     trusting = ssl.create_default_context()
     trusting.check_hostname = False
@@ -106,7 +107,7 @@ async def _load(port: int, lane: str, process: int) -> tuple[list[float], float]
     begin = time.perf_counter() + WARM_UP
     waits: list[float] = []
     senders = [
-        asyncio.create_task(_sender(port, trusting, request, begin, waits))
+        asyncio.create_task(_sender(port, trusting, request, begin, waits, is_bad=is_bad))
         for _ in range(CONNECTIONS)
     ]
     await asyncio.sleep(begin - time.perf_counter())
@@ -122,7 +123,13 @@ def _spent(process: int) -> float:
 
 
 async def _sender(
-    port: int, trusting: ssl.SSLContext, request: bytes, begin: float, waits: list[float]
+    port: int,
+    trusting: ssl.SSLContext,
+    request: bytes,
+    begin: float,
+    waits: list[float],
+    *,
+    is_bad: bool,
 ) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting)
     end = begin + SECONDS
@@ -131,7 +138,7 @@ async def _sender(
         head = await reader.readuntil(b"\r\n\r\n")
         length = int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0])
         answer = await reader.readexactly(length)
-        assert b'"allowed":true' in answer, answer
+        assert (b'"allowed":true' in answer) is not is_bad, answer
         now = time.perf_counter()
         if begin <= sent and now < end:
             waits.append(now - sent)

@@ -17,6 +17,7 @@ from typing import Any
 from controllers.kube import Discovery, SystemClock
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import CEL_POLICIES, CLUSTER_POLICIES, NAMESPACES
+from controllers.runtime import logs
 from controllers.runtime.cluster_cache import WATCHED, ClusterCache
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.options import Options
@@ -43,8 +44,13 @@ LANES = {
     "one MutatingPolicy": "mutate/fail/mpol",
     "16 validate": "validate/fail",
     "16 ValidatingPolicies": "validate/fail/vpol",
+    "16 validate, refused": "validate/fail",
+    "16 ValidatingPolicies, refused": "validate/fail/vpol",
 }
 """The kinds of server, and the path at which each is asked."""
+
+IS_REFUSED = ", refused"
+"""How kinds end that are asked about a Pod which violates one of their policies, and log what they answer."""
 
 _LABEL = "app.kubernetes.io/name"
 _PODS = {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["pods"]}]}  # fmt: skip
@@ -114,7 +120,9 @@ class NobodyToAsk:
 async def _webhook(kind: str, certificates: Certificates) -> tuple[int, Any]:
     client, clock, metrics = FakeClient(), SystemClock(), Metrics()
     cache = ClusterCache(Discovery(client), metrics)
-    for policy in policies(kind):
+    if kind.endswith(IS_REFUSED):
+        logs.configure("info", logs.TEXT, kind, open(os.devnull, "w"))  # noqa: PTH123, SIM115 - as long as the process
+    for policy in policies(kind.removesuffix(IS_REFUSED)):
         cache.put(_KINDS[policy["kind"]], policy)
     for index in range(40):
         cache.put(NAMESPACES, {"metadata": {"name": f"team-{index}", "labels": {"a": "b"}}})

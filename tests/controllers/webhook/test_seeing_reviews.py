@@ -41,6 +41,19 @@ def logging_as(level: str, form: str) -> Iterator[io.StringIO]:
         root.handlers, root.level = before, usual
 
 
+def test_a_line_is_written_without_a_look_at_the_code_that_wrote_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def look(*_: Any) -> Any:
+        raise AssertionError("every line looks through the frames above it")
+
+    monkeypatch.setattr(logging.Logger, "findCaller", look)
+    with logging_as("INFO", logs.TEXT) as stream:
+        logging.getLogger("controllers.webhook.requests").info("refused")
+
+    assert "INFO controllers.webhook.requests refused" in stream.getvalue()
+
+
 def test_a_refusal_is_one_line_with_the_requests_id_and_without_what_it_says() -> None:
     async def play() -> None:
         async with staged(policy()) as stage:
