@@ -122,7 +122,8 @@ def _check_timeout(value: object, path: str) -> Iterator[Finding]:
 
 def _check_actions(rule: Rule, path: str) -> Iterator[Finding]:
     """Check what a validate rule says of its own action, and conditions that it does not look at."""
-    validate = rule.validate or {}
+    # as it is written: what was read has actions in their one spelling
+    validate: Block = rule.raw.get("validate") or {}
     yield from _check_spelling(validate.get("failureAction"), path)
     if overrides := validate.get("failureActionOverrides"):
         at = f"{path}.validate.failureActionOverrides"
