@@ -106,7 +106,7 @@ def test_what_is_remembered_of_policies_goes_with_them() -> None:
     timing, made = Timing(Metrics()), policies(("p", [rule("r")]))
     timing.due(made, "Pod")
     timing.measure(asked(made))
-    policy = ref(made.policies[0])
+    policy = ref(made.for_kind("Pod")[0].policies[0])
 
     del made
     gc.collect()
