@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -61,7 +62,9 @@ def hook(name: str, *files: str) -> int:
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     module, _, function = scripts[program].partition(":")
     given = files if HOOKS[name].get("pass_filenames", True) else ()
-    return getattr(importlib.import_module(module), function)([*words, *given])
+    with mock.patch("sys.argv", [program, *words, *given]), pytest.raises(SystemExit) as ended:
+        getattr(importlib.import_module(module), function)()
+    return int(ended.value.code or 0)
 
 
 def test_the_hooks_find_mend_and_test(repository, capsys):
