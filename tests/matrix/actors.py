@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from controllers.manifests.bundle import Choice, installed
-from kpolicy_sandbox.call import User, service_account
-from kpolicy_sandbox.cluster import ADMIN
+from kpolicy_sandbox.call import ADMIN, User, service_account
 
 OWN, FOREIGN = "shop", "vault"
 _GROUP: Final = "rbac.authorization.k8s.io"
