@@ -14,6 +14,7 @@ import signal
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from weakref import WeakSet, WeakValueDictionary
 
 from engine.lang.work import Meter, meter
 
@@ -29,6 +30,9 @@ TICK: Final = 0.01
 _WORK: Final = 10_000_000
 """Work that may begin in place for each tick, in the engine's units: a call into C cannot be cut off once it has begun."""
 _IMPORTS: Final = "<frozen importlib"
+_OF_WEAK_REFERENCES: Final = frozenset(
+    one.__init__.__code__.co_filename for one in (WeakSet, WeakValueDictionary)
+)
 
 
 class SliceOver(BaseException):
@@ -109,12 +113,14 @@ def _is_better_cut_later(frame: FrameType | None) -> bool:
     """Return whether the next tick, which comes soon, is a better moment to cut off what runs in `frame`.
 
     A module that is cut off while it is imported would have to be imported again, and the interpreter drops what is raised in
-    `__del__` and in callbacks of its garbage collection.
+    `__del__`, in callbacks of its garbage collection and in those of weak references, which are of two modules' making.
     """
     tidying = {getattr(callback, "__code__", None) for callback in gc.callbacks}
     while frame is not None:
         code = frame.f_code
-        if code.co_filename.startswith(_IMPORTS) or code.co_name == "__del__" or code in tidying:
+        if code.co_filename.startswith(_IMPORTS) or code.co_filename in _OF_WEAK_REFERENCES:
+            return True
+        if code.co_name == "__del__" or code in tidying:
             return True
         frame = frame.f_back
     return False

@@ -10,6 +10,7 @@ import sys
 import time
 from itertools import count
 from pathlib import Path
+from weakref import WeakSet
 
 import pytest
 
@@ -133,7 +134,22 @@ def collect() -> None:
         gc.callbacks.remove(linger)
 
 
-@pytest.mark.parametrize("tidy_up", [Lingering, collect])
+class Slow(set[object]):
+    """A set that takes six ticks to let something go."""
+
+    def discard(self, member: object) -> None:
+        for_some_ticks(6)(NOTHING, review())
+        super().discard(member)
+
+
+def forget() -> None:
+    """Throw away what a set remembers weakly."""
+    held: WeakSet[Hand] = WeakSet()
+    held.data = Slow()  # type: ignore[attr-defined] # - what it keeps its references in
+    held.add(Hand())
+
+
+@pytest.mark.parametrize("tidy_up", [Lingering, collect, forget])
 def test_nothing_is_cut_off_where_the_interpreter_would_drop_what_is_raised(
     monkeypatch, tidy_up
 ) -> None:

@@ -361,7 +361,7 @@ def of_cel_kind(expression: str, *resources: str, **spec: Any) -> dict[str, Any]
 
 
 def test_expressions_of_policies_written_in_cel_are_held_against_their_kinds_too() -> None:
-    conditions = [{"name": "c", "expression": "object.paused"}]
+    conditions = [{"name": "c", "expression": "object.paused == true"}]
     variables = [{"name": "spec", "expression": "object.spec"}]
     made = of_cel_kind(
         "variables.spec.replica > 1",
