@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import time
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube import KubeError, Unreachable
@@ -98,6 +99,24 @@ _LATER = {
 }
 
 
+class Others:
+    """People who ask by turns, because one may have only so many grants and codes at once."""
+
+    _MOST = 100
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._turn = count()
+        self.known: dict[str, Client] = {}
+
+    def next(self) -> tuple[str, Client]:
+        """Return who is next, and a client that asks as him."""
+        name = f"cyd-{next(self._turn) % self._MOST}"
+        if name not in self.known:
+            self.known[name] = self._stage.client(name)
+        return name, self.known[name]
+
+
 class Soak:
     """Everything that goes on, until the time is over."""
 
@@ -109,10 +128,12 @@ class Soak:
 
     async def run(self) -> None:
         """Do everything at once; raises ScenarioError where something never happens."""
-        self.admin, self.ada, self.bob, self.cyd = (
+        self.admin, self.ada, self.bob = (
             self.stage.client(),
-            *map(self.stage.client, ("ada", "bob", "cyd")),
+            self.stage.client("ada"),
+            self.stage.client("bob"),
         )
+        self.others = Others(self.stage)
         try:
             async with asyncio.TaskGroup() as group:
                 for number in range(SENDERS):
@@ -128,7 +149,7 @@ class Soak:
                 ):
                     group.create_task(self._again(every, work))
         finally:
-            for client in (self.admin, self.ada, self.bob, self.cyd):
+            for client in (self.admin, self.ada, self.bob, *self.others.known.values()):
                 await client.close()
 
     @property
@@ -218,8 +239,9 @@ class Soak:
 
     async def _grant(self) -> None:
         name = f"granted-{int(time.monotonic() - self.began)}"
+        requester, client = self.others.next()
         spec = {
-            "requester": "ada",
+            "requester": requester,
             "policy": "no-host",
             "rules": ["host-pid"],
             "target": {"kind": "Pod", "name": name},
@@ -227,7 +249,7 @@ class Soak:
             "reason": "to soak the controllers",
         }
         metadata = {"name": name, "namespace": _SPACE}
-        await self.ada.create(
+        await client.create(
             GRANTS,
             {
                 "apiVersion": "kpolicy.io/v1alpha1",
@@ -242,22 +264,23 @@ class Soak:
         await self._becomes(pod(name, namespace=_SPACE), refused=False, what="grants that count")
 
     async def _redeem(self) -> None:
-        """Use a code that a denial offers to somebody who is not refused all the time; the object goes again by its TTL."""
+        """Use a code that a denial offers; the object goes again by its TTL."""
         name = f"coded-{int(time.monotonic() - self.began)}"
+        _name, client = self.others.next()
         try:
-            code = await code_for(self.cyd, pod(name, namespace=_SPACE))
+            code = await code_for(client, pod(name, namespace=_SPACE))
         except ScenarioError:
             # whoever asks too often is offered none for a while
             self.seen.problems["no code was offered"] += 1
             return
         obj = pod(name, code, namespace=_SPACE)
         obj["metadata"]["labels"] = {"cleanup.kyverno.io/ttl": "20s"}
-        if said := await tried(self.cyd, PODS, obj):
+        if said := await tried(client, PODS, obj):
             self.seen.problems[f"a code was not taken: {said[:120]}"] += 1
             return
         self.seen.done["codes used"] += 1
         again = pod(f"{name}-again", code, namespace=_SPACE)
-        if not await tried(self.cyd, PODS, again, dry_run=True):
+        if not await tried(client, PODS, again, dry_run=True):
             self.seen.wrong.append("a code was taken twice")
 
     async def _leave_something(self) -> None:
