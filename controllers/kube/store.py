@@ -29,6 +29,12 @@ class Change:
     new: Object | None
 
 
+async def wait_synced(*stores: Store) -> None:
+    """Return when all these stores hold everything."""
+    for store in stores:
+        await store.wait_synced()
+
+
 def key_of(obj: Object) -> Key:
     """Return the key of an object."""
     metadata = obj.get("metadata") or {}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from controllers.kube import AlreadyExists, Conflict, NotFound
 from controllers.kube.kinds import CODE_USES, EXCEPTIONS, GRANT_POLICIES, GRANTS, POLICY_EXCEPTIONS
 from controllers.kube.reflector import Selection
+from controllers.kube.store import wait_synced
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.cleanup.deleting import LONGEST_SLEEP, delete
 from controllers.loops.counting import counted
@@ -91,11 +92,13 @@ class GrantReconciler:
         ]
         listeners = self._context.cache.on_change
         listeners.append(self._excepted)
+        # Those of grants that went while nobody led.
         for granted in self._context.snapshot.granted.values():
-            # Those of grants that went while nobody led.
             self.queue.add((granted.grant.rpartition("/")[0], granted.grant.rpartition("/")[2]))
         work = counted(self._context.metrics, "grants", self.queue, self._look)
         try:
+            # INVARIANT: what was not listed yet is not taken for gone, nor a request for one that nobody may approve.
+            await wait_synced(self._grants, self._policies, uses)
             await self.queue.run(work, on_error=_failed)
         finally:
             for stop in stops:

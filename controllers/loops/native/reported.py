@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
+from controllers.kube.store import wait_synced
 from controllers.kube.workqueue import WorkQueue
 from engine.errors import EngineError
 from engine.evaluate.cel.policies import compile_cel_policy
@@ -51,6 +52,8 @@ class ReportedNatives:
             stops.append(store.on_change(lambda _: self.queue.add("")))
         self.queue.add("")
         try:
+            # INVARIANT: a policy whose binding was not listed yet is not taken for one that binds nothing.
+            await wait_synced(*self._stores.values())
             await self.queue.run(self._look, on_error=_failed)
         finally:
             for stop in stops:

@@ -5,18 +5,28 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import pytest
 
 from controllers.kube import Unreachable
-from controllers.kube.kinds import AUDIT_SEGMENTS, CEL_EXCEPTIONS, GRANTS, POLICY_EXCEPTIONS
+from controllers.kube.kinds import (
+    AUDIT_SEGMENTS,
+    CEL_EXCEPTIONS,
+    CODE_USES,
+    GRANT_POLICIES,
+    GRANTS,
+    POLICY_EXCEPTIONS,
+)
 from controllers.loops.grants import GrantReconciler
 from controllers.store.audit import AuditTrail, seal_key, size_of
 from engine.audit import MAX_BYTES, segment_of, verify
 
 from .staging import NOW, Scene, scene
+
+if TYPE_CHECKING:
+    from controllers.kube import Kind
 
 KEY = b"s" * 32
 HOUR = 3600
@@ -127,6 +137,47 @@ def test_a_grant_from_a_cel_policy_has_an_exception_of_its_group_until_its_end(p
         assert {one["policy"] for one in records(made)} == {policy}
 
     run(play, grant_policy(), grant(policy=policy, rules=[]))
+
+
+def hold_lists_of(made: Scene, kind: Kind, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Have nobody see what there is of a kind until the event is set."""
+    seen, listed = asyncio.Event(), made.client.list
+
+    async def late(asked: Kind, *arguments: Any, **options: Any) -> Any:
+        if asked == kind:
+            await seen.wait()
+        return await listed(asked, *arguments, **options)
+
+    monkeypatch.setattr(made.client, "list", late)
+    return seen
+
+
+@pytest.mark.parametrize("kind", [GRANTS, GRANT_POLICIES, CODE_USES], ids=lambda one: one.plural)
+def test_a_new_leader_takes_nothing_for_gone_before_everything_was_listed(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+):
+    async def play(made: Scene) -> None:
+        decide(made, vote("bob"))
+        await made.rest()
+        [granted] = made.stored(POLICY_EXCEPTIONS)
+        made.put({"apiVersion": "kyverno.io/v2", "kind": "PolicyException", **granted})
+        assert list(made.context.snapshot.granted.values())
+        made.put(grant("new"))
+        made.tasks.pop().cancel()
+        await made.rest()
+        seen = hold_lists_of(made, kind, monkeypatch)
+        start(made)
+        before = made.client.stored(GRANTS)
+        await made.rest()
+        assert made.stored(POLICY_EXCEPTIONS) == [granted]
+        assert made.client.stored(GRANTS) == before
+        seen.set()
+        await made.rest()
+        assert made.stored(POLICY_EXCEPTIONS) == [granted]
+        assert (state(made), state(made, "new")) == ("active", "pending")
+        assert not [one for one in made.client.calls if one.verb == "delete"]
+
+    run(play, grant_policy(), grant())
 
 
 def test_the_exception_of_a_cel_policy_goes_with_its_grant():
