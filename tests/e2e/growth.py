@@ -31,6 +31,7 @@ class Seen:
     measured: dict[tuple[str, str], list[tuple[float, float]]] = field(default_factory=dict)
     audit: list[tuple[float, int, int]] = field(default_factory=list)
     watch_problems: float = 0.0
+    cut_off: int = 0
 
 
 def scraped(port: int) -> list[tuple[str, float, dict[str, str]]]:
@@ -76,6 +77,7 @@ def report(seen: Seen, seconds: float) -> Iterator[str]:
     yield f"watches that broke, at the replica that ran all the time: {seen.watch_problems:.0f}"
     for text, count in seen.problems.most_common(8):
         yield f"not answered or left aside, {count} times: {text}"
+    yield f"refused because a replica was killed that had them in hand: {seen.cut_off}"
     yield f"wrong answers: {len(seen.wrong)}"
     yield from (f"    {text} ({count})" for text, count in Counter(seen.wrong).most_common(10))
 

@@ -50,6 +50,9 @@ SENDERS = 24
 REPLICAS = 3
 COUNTS_WITHIN = 15.0 * SLOWNESS
 """Seconds within which a change counts at every replica."""
+CUT_OFF = 2.0 * SLOWNESS
+"""Seconds after a kill within which the API server hears that a connection is gone with the request that was on it."""
+_NOBODY = "failed calling webhook"
 MEASURED_EVERY = 10.0
 _GAUGES = (
     "kpolicy_process_resident_memory_bytes",
@@ -125,6 +128,7 @@ class Soak:
         self.seen = Seen()
         self.began = time.monotonic()
         self.end = self.began + minutes * 60
+        self.killed_at = 0.0
 
     async def run(self) -> None:
         """Do everything at once; raises ScenarioError where something never happens."""
@@ -198,6 +202,9 @@ class Soak:
         elif is_bad and "no host PID" not in said:
             # refused, though nobody could be asked
             self.seen.problems[said[:120]] += 1
+        elif said and not is_bad and _NOBODY in said and began < self.killed_at + CUT_OFF:
+            # INVARIANT: no answer of ours. What a killed process had in hand nobody answers, and the API server asks no one else.
+            self.seen.cut_off += 1
         elif bool(said) is not is_bad:
             self.seen.wrong.append(f"{'bad' if is_bad else 'good'}: {said[:200]}")
 
@@ -311,6 +318,7 @@ class Soak:
             process.kill()
             for pid in family - {process.pid}:
                 _kill(pid)
+            self.killed_at = time.monotonic()
         await asyncio.to_thread(self.stage.start, number)
         self.seen.done["replicas restarted"] += 1
 

@@ -48,9 +48,11 @@ def test_the_report_names_growth_audit_and_every_wrong_answer() -> None:
     seen.times = [0.01] * 99 + [2.0]
     seen.audit = [(0, 1, 1024), (3600, 3, 4096)]
     seen.wrong += ["a bad Pod was let in"] * 2
+    seen.cut_off = 3
     text = "\n".join(report(seen, 3600))
     assert "2 requests a second for 60 minutes" in text
     assert "worker: resident memory 101.0 -> 105.0 MiB, +5.0 MiB an hour" in text
     assert "audit trail: 1 -> 3 segments, 1 -> 4 KiB" in text
+    assert "refused because a replica was killed that had them in hand: 3" in text
     assert "wrong answers: 2" in text
     assert "a bad Pod was let in (2)" in text
