@@ -130,7 +130,7 @@ class Recorder:
         self.dropped = 0
 
     def __repr__(self) -> str:
-        return f"<Recorder {len(self._queue)} queued, {self.dropped} dropped>"
+        return f"<Recorder {len(self._queue)} queued, {len(self._written)} remembered, {self.dropped} dropped>"
 
     def record(self, note: Note) -> None:
         """Queue a note; it is dropped when there is no room and no policy waits for it."""
@@ -240,10 +240,14 @@ class Recorder:
     def _remember(self, note: Note, made: Object, times: int) -> None:
         metadata: dict[str, Any] = made.get("metadata") or {}
         place = (str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
-        self._written[note] = (self._clock.monotonic(), *place, times)
+        now = self._clock.monotonic()
+        self._written[note] = (now, *place, times)
         self._written.move_to_end(note)
-        if len(self._written) > _MOST_REMEMBERED:
+        while len(self._written) > _MOST_REMEMBERED or self._oldest() <= now - _SAME_FOR:
             self._written.popitem(last=False)
+
+    def _oldest(self) -> float:
+        return next(iter(self._written.values()))[0]
 
     def _event(self, note: Note) -> Object:
         api_version, kind, namespace, name, uid = note.about

@@ -100,6 +100,25 @@ def test_equal_notes_are_counted_for_ten_minutes():
     run(scenario())
 
 
+def test_what_is_not_counted_any_more_is_not_remembered_either():
+    async def scenario():
+        async with Scene() as scene:
+            for number in range(20):
+                scene.recorder.record(note(f"one {number}"))
+            await scene.recorder.drained()
+            await scene.clock.advance(300)
+            scene.recorder.record(note("one 0"))
+            scene.recorder.record(note("later"))
+            await scene.recorder.drained()
+            assert "21 remembered" in repr(scene.recorder)
+            await scene.clock.advance(301)
+            scene.recorder.record(note("last"))
+            await scene.recorder.drained()
+            assert "2 remembered" in repr(scene.recorder)
+
+    run(scenario())
+
+
 def test_a_counted_event_that_is_gone_is_written_anew():
     async def scenario():
         async with Scene() as scene:
