@@ -9,6 +9,7 @@ A request whose trigger never came to be was refused after all, and causes nothi
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from controllers.kube import (
@@ -31,6 +32,7 @@ from controllers.store.events import GENERATE as GENERATE_SOURCE
 from controllers.store.events import MUTATE as MUTATE_SOURCE
 from controllers.store.events import about_policy, failed
 from engine.errors import EngineError
+from engine.model.kinds import named
 
 from .work import NeedsProof, NotYet, Worker
 
@@ -123,10 +125,11 @@ class Consumer:
         """Carry out every rule of a request; the first error is raised when all were tried."""
         first: EngineError | None = None
         for work in update.work:
-            rule = find_rule(self._context.snapshot, update.policy, work.rule)
-            if rule is None:
-                continue
             try:
+                rule = find_rule(self._context.snapshot, update.policy, work.rule)
+                if rule is None:
+                    await self._is_gone(update.policy)
+                    continue
                 await self._worker.carry_out(rule, update, work)
             except NeedsProof as error:
                 self._announce(update, work, error.message)
@@ -139,6 +142,22 @@ class Consumer:
                 first = first or error
         if first is not None:
             raise first
+
+    async def _is_gone(self, policy: str) -> None:
+        """Raise NotYet for a policy that the cluster has and we have not seen; raises KubeError.
+
+        Another replica may have answered by it already: each has watches of its own.
+        """
+        if policy in self._context.snapshot.compiled:
+            return
+        known, key = named(policy)
+        namespace, _, name = key.rpartition("/")
+        kind = self._context.cache.discovery.of_resource(known.group, known.plural)
+        if kind is None:
+            return
+        with suppress(NotFound):
+            await self._context.client.get(kind, name, namespace)
+            raise NotYet("the policy is not known yet")
 
     async def _looks_again(
         self, obj: Object, update: update_requests.UpdateRequest, error: NotYet

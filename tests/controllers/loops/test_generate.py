@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from controllers.kube import Forbidden, Unreachable
-from controllers.kube.kinds import CONFIG_MAPS, SECRETS, UPDATE_REQUESTS
+from controllers.kube.kinds import CLUSTER_POLICIES, CONFIG_MAPS, SECRETS, UPDATE_REQUESTS
 from controllers.loops.generate import memory
 from controllers.loops.generate.policies import PolicyWatch
 from controllers.loops.generate.watching import SyncWatch
@@ -108,6 +108,38 @@ def test_a_request_that_is_refused_after_all_makes_nothing():
             await made.rest(60)
             assert made.stored(CONFIG_MAPS) == []
             assert made.requests == []
+
+    asyncio.run(play())
+
+
+def test_work_of_a_policy_that_only_another_replica_has_seen_waits_for_it():
+    async def play():
+        policy = cluster_policy("quotas", rule())
+        async with scene(policy) as made:
+            await made.request(namespace("dev"))
+            stored = made.stored(made.client.kind_of(policy), "quotas")
+            made.cache.remove(CLUSTER_POLICIES, stored)
+            leading(made)
+            await made.rest(2)
+            assert made.stored(CONFIG_MAPS) == []
+            assert len(made.requests) == 1
+            made.cache.put(CLUSTER_POLICIES, {**policy, **stored})
+            await made.rest(2)
+            assert made.stored(CONFIG_MAPS, "quota", "dev")["data"] == {"cpu": "4"}
+            assert made.requests == []
+
+    asyncio.run(play())
+
+
+def test_work_of_a_policy_that_is_gone_is_forgotten():
+    async def play():
+        policy = cluster_policy("quotas", rule())
+        async with scene(policy) as made:
+            await made.request(namespace("dev"))
+            made.take(policy)
+            leading(made)
+            await made.rest(2)
+            assert (made.stored(CONFIG_MAPS), made.requests) == ([], [])
 
     asyncio.run(play())
 
