@@ -10,11 +10,11 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from engine.lang import cel
-from engine.lang.cel import ast
 from engine.lang.cel.ast import Ident, Index, Literal, Node, Select, walk
 from engine.lang.cel.errors import place
 from engine.lang.cel.values import TYPES
 
+from .cel_outputs import check_output
 from .findings import Finding, error, invalid, warning
 from .spelling import misspelt
 
@@ -29,9 +29,6 @@ NAMES = frozenset(
 )
 """What Kubernetes lets the expressions of admission policies read."""
 
-_COMPARING = frozenset({"==", "!=", "<", "<=", ">", ">=", "in"})
-_OF_LITERALS = {bool: "bool", int: "int", float: "double", str: "string", bytes: "bytes", type(None): "null_type"}  # fmt: skip
-_OF_MACROS = {"all": "bool", "exists": "bool", "exists_one": "bool", "existsOne": "bool", "map": "list", "filter": "list"}  # fmt: skip
 _LATER = "is defined only after it is read, which other engines refuse"
 
 
@@ -132,11 +129,12 @@ def read_variables(program: Program) -> dict[str, int]:
 
 
 def reads(text: object, name: str) -> bool:
-    """Tell whether an expression that can be read reads a name."""
+    """Tell whether an expression that can be read says a name, be it of a value or of a library."""
     try:
-        return name in cel.compile(str(text or "").strip()).names
+        tree = cel.compile(str(text or "").strip()).tree
     except cel.CelSyntaxError:
         return False
+    return any(isinstance(node, Ident) and node.name == name for node in walk(tree))
 
 
 def _read(text: object) -> set[str]:
@@ -155,50 +153,3 @@ def _variable(node: Node) -> str:
         key = node.key
         return key.value if isinstance(key, Literal) and isinstance(key.value, str) else ""
     return ""
-
-
-def check_output(text: object, path: str, *wanted: str) -> Iterator[Finding]:
-    """Yield an error where an expression comes to something else than one of the `wanted` types, whatever it reads (row CP-33).
-
-    `dyn` is the type of what is read from an object. What only the checker of types could tell passes.
-    """
-    try:
-        found = _type_of(cel.compile(str(text or "").strip()).tree)
-    except cel.CelSyntaxError:
-        return
-    if found and found not in wanted:
-        yield invalid(path, text, f"output is expected to be of type {wanted[0]}")
-
-
-def _type_of(node: Node) -> str:
-    """Return the name of the type that an expression has for certain, empty where that is not known."""
-    match node:
-        case Literal():
-            return _OF_LITERALS.get(type(node.value), "")
-        case ast.Logic():
-            return "bool"
-        case ast.Unary():
-            return "bool" if node.operator == "!" else ""
-        case ast.Chain():
-            return "bool" if any(one in _COMPARING for one, _, _ in node.rest) else ""
-        case ast.ListLiteral():
-            return "list"
-        case ast.MapLiteral():
-            return "map"
-        case ast.MessageLiteral():
-            return node.name
-        case ast.Comprehension():
-            return _OF_MACROS.get(node.kind, "")
-        case ast.Choice():
-            found = {_type_of(one) for one in (*(body for _, body in node.cases), node.otherwise)}
-            return found.pop() if len(found) == 1 else ""
-        case _:
-            return _type_of_read(node)
-
-
-def _type_of_read(node: Node) -> str:
-    if isinstance(node, Select) and node.test:
-        return "bool"
-    while isinstance(node, Select | Index) and not node.optional:
-        node = node.operand
-    return "dyn" if isinstance(node, Ident) and node.name in ("object", "oldObject") else ""

@@ -9,29 +9,38 @@ from typing import TYPE_CHECKING
 
 from engine import vocabulary
 from engine.cleanup import ttl
+from engine.generate.placeholders import sources_of
 from engine.lang import rfc3339
-from engine.model.kinds import BY_NAME, CEL_KINDS
+from engine.model.kinds import BY_NAME, CEL_KINDS, NAMESPACED
 
 from .cel_expressions import (
     NAMES,
     check_expression,
     check_named,
-    check_output,
     check_variables,
     reads,
 )
+from .cel_outputs import CONFIGURATION, DYNAMIC, PATCHES, check_configuration, check_output
 from .findings import Finding, error, invalid, warning
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from engine.model import Block, Policy
+    from engine.model import Block, Json, Policy
     from engine.model.policy import Binding, CelException
 
 _SHORTEST_TIMEOUT, _LONGEST_TIMEOUT = 1, 30
 _KINDS = tuple(one.kind for one in CEL_KINDS)
+ANNOTATIONS = ("string", "null_type", DYNAMIC)
+"""The types of audit annotations."""
+
 _MUTATING = ("MutatingPolicy", "NamespacedMutatingPolicy")
-_OUTPUTS = {"applyConfiguration": "Object", "jsonPatch": "list"}
+_OUTPUTS = {"applyConfiguration": CONFIGURATION, "jsonPatch": PATCHES}
+_TEXTS = ("expression", "messageExpression", "valueExpression")
+_CALLING = (
+    "matchConditions", "variables", "conditions", "images", "matchImageReferences", "validations",
+    "mutations", "generate", "auditAnnotations",
+)  # fmt: skip
 _EXPRESSIONS = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 
 
@@ -68,11 +77,13 @@ def _findings(policy: Policy) -> Iterator[Finding]:
     yield from check_variables(spec.get("variables") or (), "spec.variables", names)
     yield from check_validations(spec, names, variables)
     yield from _check_mutations(spec, names, variables)
+    yield from _check_generation(spec, names, variables)
     yield from check_named(
         spec.get("auditAnnotations") or (), "spec.auditAnnotations", names, variables,
-        key="key", expression="valueExpression", wanted=("string", "null_type", "dyn"),
+        key="key", expression="valueExpression", wanted=ANNOTATIONS,
     )  # fmt: skip
     if is_ours:
+        yield from check_calls_out(policy)
         yield from check_actions(spec)
 
 
@@ -111,6 +122,7 @@ def _check_targets(
     if expression := (spec.get("targetMatchConstraints") or {}).get("expression"):
         path = "spec.targetMatchConstraints.expression"
         yield from check_expression(expression, path, names, variables)
+        yield from check_output(expression, path, "map", DYNAMIC, fault="output type must be a map")
 
 
 def check_concern(spec: Block) -> Iterator[Finding]:
@@ -158,7 +170,7 @@ def check_validations(
         yield from check_output(block.get("expression"), f"{path}.expression", "bool")
         if block.get("messageExpression"):
             place = f"{path}.messageExpression"
-            yield from check_output(block["messageExpression"], place, "string", "dyn")
+            yield from check_output(block["messageExpression"], place, "string", DYNAMIC)
             yield from check_expression(block["messageExpression"], place, names, variables)
         if "\n" in str(block.get("message") or "").strip():
             yield invalid(
@@ -174,7 +186,46 @@ def _check_mutations(
         path = f"spec.mutations[{index}].{field}.expression"
         text = (block.get(field) or {}).get("expression")
         yield from check_expression(text, path, names, variables)
-        yield from check_output(text, path, _OUTPUTS[field], "dyn")
+        yield from check_output(text, path, _OUTPUTS[field], DYNAMIC)
+        if field == "applyConfiguration":
+            yield from check_configuration(text, path)
+
+
+def _check_generation(
+    spec: Block, names: Collection[str], variables: Collection[str]
+) -> Iterator[Finding]:
+    for index, block in enumerate(spec.get("generate") or ()):
+        path = f"spec.generate[{index}]"
+        if block.get("expression"):
+            place = f"{path}.expression"
+            yield from check_expression(block["expression"], place, names, variables)
+            yield from check_output(block["expression"], place, "bool")
+        for source in sources_of(block.get("template") or {}):
+            yield from check_expression(source, f"{path}.template", names, variables)
+
+
+def check_calls_out(policy: Policy) -> Iterator[Finding]:
+    """Refuse what calls out by HTTP in a policy of a namespace, whose author chooses where the engine's account goes (row CP-36)."""
+    spec = policy.raw["spec"]
+    if policy.kind in NAMESPACED and any(
+        reads(text, "http") for part in _CALLING for text in _expressions(spec.get(part))
+    ):
+        yield error("spec", "Forbidden: http.* is not allowed in namespaced policies")
+
+
+def _expressions(value: Json) -> Iterator[str]:
+    """Yield the expressions in a part of a policy, those of templates among them."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _expressions(one)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            if key in _TEXTS:
+                yield str(one or "")
+            elif key == "template" and isinstance(one, dict):
+                yield from sources_of(one)
+            else:
+                yield from _expressions(one)
 
 
 def check_actions(spec: Block) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from engine.model.resources import CLUSTER_SCOPED, resource_of
 from engine.reach import Effect, Target, out_of_reach
 
 from .cel_expressions import NAMES, check_named, check_variables
-from .celpolicies import check_concern
+from .celpolicies import check_calls_out, check_concern
 from .findings import Finding, error, invalid, warning
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def _findings(policy: Policy) -> Iterator[Finding]:
     yield from check_variables(spec.get("variables") or (), "spec.variables", names)
     conditions = spec.get("conditions") or ()
     yield from check_named(conditions, "spec.conditions", names, variables, wanted=("bool",))
+    yield from check_calls_out(policy)
     how = spec.get("deletionPropagationPolicy")
     if how and how not in _PROPAGATIONS:
         supported = ", ".join(f'"{one}"' for one in _PROPAGATIONS)

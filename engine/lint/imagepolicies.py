@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .cel_expressions import check_expression, check_named, check_variables
-from .celpolicies import check_actions, check_constraints, check_validations
+from .cel_outputs import DYNAMIC, check_output
+from .celpolicies import (
+    ANNOTATIONS,
+    check_actions,
+    check_calls_out,
+    check_constraints,
+    check_validations,
+)
 from .findings import Finding, error, warning
 
 if TYPE_CHECKING:
@@ -15,6 +22,7 @@ if TYPE_CHECKING:
 
 _OF_REQUESTS = frozenset({"object", "oldObject", "request", "namespaceObject", "variables"})
 _OF_IMAGES = frozenset({"images", "attestors", "attestations"})
+_EXTRACTED = ("list(string)", DYNAMIC)
 _PARTS = ("key", "keyless", "certificate")
 _UNREAD = {
     ("cosign", "key", "kms"): "keys of a KMS are not supported, so that this attestor vouches for nothing",
@@ -27,7 +35,7 @@ _UNREAD = {
 
 def lint_image_policy(policy: Policy) -> tuple[Finding, ...]:
     """Return everything that is wrong or doubtful about an ImageValidatingPolicy of either scope."""
-    return tuple(_findings(policy.raw["spec"]))
+    return (*_findings(policy.raw["spec"]), *check_calls_out(policy))
 
 
 def _findings(spec: Block) -> Iterator[Finding]:
@@ -36,13 +44,16 @@ def _findings(spec: Block) -> Iterator[Finding]:
     names = plain | _OF_IMAGES
     variables = [str(one.get("name", "")) for one in spec.get("variables") or ()]
     yield from check_constraints(spec, is_native=False)
-    yield from check_named(spec.get("matchConditions") or (), "spec.matchConditions", plain, variables)  # fmt: skip
+    conditions = spec.get("matchConditions") or ()
+    yield from check_named(conditions, "spec.matchConditions", plain, variables, wanted=("bool",))
     yield from check_variables(spec.get("variables") or (), "spec.variables", names)
-    yield from check_named(spec.get("images") or (), "spec.images", plain, variables)
+    images = spec.get("images") or ()
+    yield from check_named(images, "spec.images", plain, variables, wanted=_EXTRACTED)
     for index, block in enumerate(spec.get("matchImageReferences") or ()):
         if block.get("expression"):
             path = f"spec.matchImageReferences[{index}].expression"
             yield from check_expression(block["expression"], path, ("ref",))
+            yield from check_output(block["expression"], path, "bool")
     yield from _check_attestors(spec, plain, variables)
     if not spec.get("validations"):
         text = "Required value: validations must contain at least one item"
@@ -50,7 +61,7 @@ def _findings(spec: Block) -> Iterator[Finding]:
     yield from check_validations(spec, names, variables)
     yield from check_named(
         spec.get("auditAnnotations") or (), "spec.auditAnnotations", names, variables,
-        key="key", expression="valueExpression",
+        key="key", expression="valueExpression", wanted=ANNOTATIONS,
     )  # fmt: skip
     yield from check_actions(spec)
 

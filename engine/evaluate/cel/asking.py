@@ -34,7 +34,7 @@ def answered(question: Any, inputs: Inputs, review: Review) -> Any:
             group, _, version = api_version.rpartition("/")
             return {"group": group, "version": version, "resource": resource_of(kind)}
         case lookups.HttpCall() if inputs.within:
-            raise CelError("http calls are not available to namespaced policies")
+            raise CelError("http calls are not allowed in namespaced policies")
         case lookups.AccessCheck():
             return _access(question, inputs, review)
         case lookups.GetResource(namespace=None) | lookups.ListResources(namespace=None) if (
