@@ -93,7 +93,7 @@ def _policy_row(policy: Object, now: datetime) -> Row:
     kinds, names = _targets(policy)
     cells: dict[str, Cell] = {
         "due": run_at,
-        "left": run_at,
+        "left": None if hold and hold.until is None else run_at,
         "kind": kinds,
         "namespace": namespace,
         "name": names or "(all that match)",
@@ -121,7 +121,7 @@ def _ttl_row(obj: Object, now: datetime) -> Row:
     owner = next(iter(items(obj, "metadata", "ownerReferences")), {})
     cells: dict[str, Cell] = {
         "due": due_at,
-        "left": due_at,
+        "left": None if hold and hold.until is None else due_at,
         "since": instant(word(obj, "metadata", "creationTimestamp")),
         "kind": kind,
         "namespace": namespace,
@@ -149,7 +149,7 @@ LISTING = Listing(
     title="Cleanup",
     aliases=("c", "clean", "timers"),
     columns=(
-        Column("due", "DUE", Shape.TIME),
+        Column("due", "DUE", Shape.TIME, narrow=False),
         Column("left", "LEFT", Shape.LEFT, since="since"),
         Column("kind", "KIND", most=20),
         Column("namespace", "NS", most=18, aliases=("ns",)),

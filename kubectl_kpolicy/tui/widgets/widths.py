@@ -1,7 +1,8 @@
 """How the columns of a list share the width: each as wide as what it holds; where that is too much, who gives way first.
 
 Knows columns and numbers of cells, no widgets. Running text (a column that grows and is not bounded) gets what is left over and
-gives way first; names follow, the longest before the others.
+gives cells away first; names follow, the longest before the others. Which columns go altogether is another order: what people
+decide by goes last.
 """
 
 from __future__ import annotations
@@ -22,45 +23,52 @@ GAP = 2
 LONGEST = 400
 """Cells beyond which no column grows, whatever an object holds."""
 
-_LARGE = 100
-_TEXT, _SHORT_TEXT, _FAIR, _LEAST = 24, 18, 18, 14
+_LARGE = 97
+"""Cells that a list has in a terminal of a hundred columns."""
+_PLAIN = (Shape.AGE, Shape.TIME, Shape.NUMBER)
+_TEXT, _SHORT_TEXT, _FAIR, _LEAST, _BARE = 24, 18, 18, 14, 10
 
 
 def columns_for(columns: Sequence[Column], room: int, natural: Natural) -> list[Column]:
     """Return the columns that a list shows by itself in so many cells, in their order.
 
     A small list has its narrow columns and those of the others that fit whole, a large one all but the wide ones as long as names
-    can still be told apart, and of these those that fit whole as well. Running text is worth its place from 24 cells on.
+    can still be told apart, and of these those that fit whole as well. Running text is worth its place from 24 cells on. No wide
+    column has a place while one that is not wide has none.
     """
     large = room >= _LARGE
     taken = {one.id for one in columns if not one.wide and (one.narrow or large)}
-    for one in _spared(columns):
-        least = (_least(one, natural) + GAP for one in columns if one.id in taken)
-        if sum(least) <= room:
+    for one in _dispensable(columns):
+        least = _FAIR if not one.narrow else _BARE
+        if sum(_least(other, natural, least) + GAP for other in columns if other.id in taken) <= room:  # fmt: skip
             break
         taken.discard(one.id)
     spare = room - sum(natural(one) + GAP for one in columns if one.id in taken)
-    for one in columns:
-        if one.id in taken or (one.wide and not large):
-            continue
-        if spare <= GAP:
+    for is_wide in (False, True) if large else (False,):
+        others = [one for one in columns if one.wide is is_wide and one.id not in taken]
+        for one in others:
+            width = natural(one)
+            if (min(width, _TEXT) if _is_running(one) else width) + GAP <= spare:
+                taken.add(one.id)
+                spare -= width + GAP
+        if any(one.id not in taken for one in others):
             break
-        width = natural(one)
-        if min(width, _TEXT) + GAP <= spare if _is_running(one) else width + GAP <= spare:
-            taken.add(one.id)
-            spare -= width + GAP
     return [one for one in columns if one.id in taken]
 
 
-def _spared(columns: Sequence[Column]) -> list[Column]:
-    """Return the columns that a large list can do without, the first to go first: running text, which is told below, then from the right."""
-    more = [one for one in reversed(columns) if not one.wide and not one.narrow]
-    return sorted(more, key=lambda one: not _is_running(one))
+def _dispensable(columns: Sequence[Column]) -> list[Column]:
+    """Return the columns without the wide ones in the order in which a list can do without them.
+
+    Those that small lists have go last. Of equal ones, numbers and instants go first, then the others from the right, and running text
+    last: it says why, which is what people decide by.
+    """
+    found = [one for one in reversed(columns) if not one.wide]
+    return sorted(found, key=lambda one: (one.narrow, _is_running(one), one.shape not in _PLAIN))
 
 
-def _least(column: Column, natural: Natural) -> int:
-    """Return how many cells a column needs for what it holds to be told apart."""
-    return min(natural(column), _FAIR) if column.shape is Shape.TEXT else natural(column)
+def _least(column: Column, natural: Natural, least: int) -> int:
+    """Return how many cells a column needs; of text, as many as tell it apart are enough."""
+    return min(natural(column), least) if column.shape is Shape.TEXT else natural(column)
 
 
 def shared(found: Widths, room: int) -> Widths:
@@ -81,7 +89,8 @@ def shared(found: Widths, room: int) -> Widths:
     if -spare <= sum(_TEXT - _SHORT_TEXT for one in columns if _is_running(one)):
         spare = _shrunk(made, spare, [_SHORT_TEXT if _is_running(one) else LONGEST for one in columns])  # fmt: skip
     spare = _shrunk(made, spare, [_TEXT if one.grows else _FAIR for one in columns])
-    _shrunk(made, spare, [_LEAST for _ in columns])
+    spare = _shrunk(made, spare, [_LEAST for _ in columns])
+    _shrunk(made, spare, [_BARE for _ in columns])
     return made
 
 

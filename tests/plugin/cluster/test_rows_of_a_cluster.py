@@ -317,7 +317,24 @@ def test_a_postponed_or_paused_cleanup_says_so() -> None:
 
     assert by(rows, name="pi").cells["state"] == "postponed"
     assert by(rows, name="pi").moment("due") == NOW + timedelta(hours=6)
-    assert by(rows, by="ClusterCleanupPolicy/bare-pods").cells["state"] == "paused"
+    paused = by(rows, by="ClusterCleanupPolicy/bare-pods")
+    assert (paused.text("state"), paused.moment("due")) == ("paused", NOW)
+
+
+def test_nothing_is_counted_down_to_a_clean_up_that_waits_for_somebody_to_lift_its_hold() -> None:
+    there = objects()
+    there["ttl"][0]["metadata"]["annotations"] = {vocabulary.CLEANUP_SKIP: "ann: it is needed"}
+    (policy,) = there["clustercleanuppolicies"]
+    policy["metadata"]["annotations"] = {vocabulary.CLEANUP_PAUSE: "true"}
+    rows = cleanup.cleanup_rows(world(there), NOW)
+    (soon,) = (one for one in pulse.gauges(world(there), NOW) if one.id == "cleanup")
+
+    assert by(rows, name="pi").moment("left") is None
+    assert by(rows, by="ClusterCleanupPolicy/bare-pods").moment("left") is None
+    assert soon.text == "0"
+    policy["metadata"]["annotations"] = {vocabulary.CLEANUP_SKIP: NOW.isoformat()}
+    skipped = by(cleanup.cleanup_rows(world(there), NOW), by="ClusterCleanupPolicy/bare-pods")
+    assert (skipped.text("state"), skipped.moment("left")) == ("skip", NOW)
 
 
 def test_health_names_what_is_missing_with_the_command_that_mends_it() -> None:

@@ -181,9 +181,62 @@ def test_a_list_goes_without_a_message_before_names_are_too_short_to_tell_them_a
     def natural(column: Column) -> int:
         return needs.get(column.id, 10)
 
-    for room in range(100, 140):
+    for room in range(97, 140):
         taken = columns_for(columns, room, natural)
         widths = shared([(one, natural(one)) for one in taken], room)
         assert all(width >= min(needs.get(one.id, 10), 18) for one, width in widths), room
-    assert "message" not in {one.id for one in columns_for(columns, 102, natural)}
-    assert "message" in {one.id for one in columns_for(columns, 139, natural)}
+    assert "message" not in {one.id for one in columns_for(columns, 94, natural)}
+    assert {"message", "rule"} <= {one.id for one in columns_for(columns, 139, natural)}
+
+
+def shown_in(screen: str, room: int, **needs: int) -> set[str]:
+    columns = LISTINGS[screen].columns
+    return {one.id for one in columns_for(columns, room, lambda one: needs.get(one.id, 10))}
+
+
+def test_why_something_was_done_is_shown_longer_than_who_did_it_when() -> None:
+    long = {"rules": 24, "target": 18, "left": 15, "reason": 60}
+    assert {"reason", "requester"} <= shown_in("grants", 117, **long)
+    assert "approver" not in shown_in("grants", 117, **long)
+    assert "reason" in shown_in("inbox", 117, **long)
+    violation = {"resource": 30, "policy": 30, "rule": 30, "message": 90}
+    assert "message" in shown_in("violations", 112, **violation)
+    assert "rule" not in shown_in("violations", 112, **violation)
+
+
+@pytest.mark.parametrize("screen", LISTINGS)
+def test_no_wide_column_takes_the_place_of_one_that_is_shown_without_being_asked_for(
+    screen: str,
+) -> None:
+    columns = LISTINGS[screen].columns
+    usual = {one.id for one in columns if not one.wide}
+    for text in (12, 20, 40):
+        for room in range(97, 260):
+            taken = columns_for(
+                columns, room, lambda one, text=text: text if one.shape == "text" else 9
+            )
+            shown = {one.id for one in taken}
+            assert shown <= usual or usual <= shown, (room, text)
+
+
+@pytest.mark.parametrize("screen", LISTINGS)
+def test_no_row_runs_past_the_right_edge_however_long_its_names_are(screen: str) -> None:
+    columns = LISTINGS[screen].columns
+    longest = {"time": 16, "left": 9, "state": 17, "severity": 8, "number": 6, "age": 4}
+    for room in range(57, 200):
+        taken = columns_for(columns, room, lambda one: longest.get(one.shape, 253))
+        found = shared([(one, longest.get(one.shape, 253)) for one in taken], room)
+        assert sum(width + GAP for _, width in found) <= room, room
+        assert len(found) > 2
+
+
+@pytest.mark.parametrize("size", [(80, 24), (100, 30), (120, 36)])
+def test_no_row_of_the_furnished_demo_runs_past_the_right_edge(size: tuple[int, int]) -> None:
+    async def look(app, _pilot) -> None:
+        for screen in LISTINGS:
+            app.go(screen)
+            await drawn(app)
+            assert not app.table.show_horizontal_scrollbar, screen
+            assert app.table.virtual_size.width <= app.table.size.width, screen
+
+    on_stage(look, recorded("cleanup"), size=size)
