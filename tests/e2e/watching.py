@@ -9,12 +9,9 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-import threading
 import time
 import urllib.parse
 import urllib.request
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 from controllers.manifests.alerts import ALERTS
@@ -26,12 +23,14 @@ from .replicas import NO_HOST_IPC
 from .runs import parser_of, played
 from .scenario import ScenarioError
 from .server import binaries
+from .server.collector import collector
 from .server.processes import SLOWNESS, Process, free_ports
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
+    from .server.collector import Traces
     from .tiers import Tier
 
 RULES = tiers.ROOT / "charts" / "monitoring" / "rules.yaml"
@@ -68,42 +67,6 @@ def _whole(folder: Path) -> int:
     with tiers.real_tier(folder, binaries.ready()) as tier, collector() as traces:
         _play(tier, traces)
     return 0
-
-
-class Traces:
-    """What a collector was sent, and the port at which it listens."""
-
-    def __init__(self) -> None:
-        self.spans: list[dict[str, Any]] = []
-        self.port = 0
-
-
-@contextmanager
-def collector() -> Iterator[Traces]:
-    """Take traces until the end of the block, as OTLP over HTTP."""
-    traces = Traces()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            for one in sent["resourceSpans"]:
-                traces.spans += [span for scope in one["scopeSpans"] for span in scope["spans"]]
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            """Write nothing of each request."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    traces.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield traces
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def _play(tier: Tier, traces: Traces) -> None:

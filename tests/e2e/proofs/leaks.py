@@ -12,6 +12,7 @@ import urllib.request
 from typing import TYPE_CHECKING
 
 from controllers.kube.kinds import CODE_USES, PODS
+from tests.e2e.server.collector import collector
 from tests.e2e.tiers import ROOT
 
 from .dry_runs import state_of_server
@@ -20,6 +21,7 @@ from .stage import CODE, Stage, hold, pod, spaces, staged, tried
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.e2e.server.collector import Traces
     from tests.e2e.tiers import Tier
 
     from .stage import Say
@@ -35,13 +37,21 @@ COMMANDS = (
 
 
 def run(tier: Tier, say: Say) -> None:
-    """Deny, redeem some, then read everything that anybody could read."""
-    with staged(tier, "--log-level=debug") as stage:
-        spaces(tier, SPACES)
-        asyncio.run(_all(stage, say))
+    """Deny, redeem some, then read everything that anybody could read.
+
+    One replica logs words and the other JSON, all that they have, and both send traces.
+    """
+    with collector() as traces:
+        at = f"--tracingAddress=127.0.0.1:{traces.port}"
+        told = ("--enableTracing", at, "--egress-network=127.0.0.1/32")
+        with staged(tier, "--log-level=debug", *told) as stage:
+            stage.replicas[1].stop()
+            stage.start(1, "--loggingFormat=json")
+            spaces(tier, SPACES)
+            asyncio.run(_all(stage, traces, say))
 
 
-async def _all(stage: Stage, say: Say) -> None:
+async def _all(stage: Stage, traces: Traces, say: Say) -> None:
     began, codes = time.monotonic(), []
     for start in range(0, DENIALS, AT_ONCE):
         codes += await asyncio.gather(*(_denied(stage, number) for number in range(start, start + AT_ONCE)))  # fmt: skip
@@ -58,6 +68,8 @@ async def _all(stage: Stage, say: Say) -> None:
     await asyncio.sleep(5)  # Events and records come after the answers
     took = time.monotonic() - began
     sinks = await _sinks(stage, say)
+    hold(traces.spans, "there are traces of denials")
+    sinks["traces"] = json.dumps(traces.spans)
     for name, text in sinks.items():
         found = _codes_in(text, codes)
         hold(not found, f"no code in {name}", (len(found), text[max(0, text.find(found[0]) - 200) :][:400] if found else ""))  # fmt: skip
