@@ -6,12 +6,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import LimitError
+from engine.lang.lazy_regex import regex
 from engine.match import parse_kind
 from engine.parse import build_rule
 from engine.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from engine.model import Block, Json, Policy, Rule
 
@@ -23,31 +24,63 @@ if TYPE_CHECKING:
 CRON_KINDS = ("batch/v1/CronJob",)
 
 
-def expand(policy: Policy) -> tuple[Rule, ...]:
-    """Return the policy's own rules, then the generated ones.
+def expand(policy: Policy, kinds: Collection[str] | None = None) -> tuple[Rule, ...]:
+    """Return the policy's own rules, then the generated ones; with `kinds` those alone that may concern objects of them.
 
     Own rules that are named like generated ones give way to them where there are any. Raises LimitError for a rule that
     is nested too deeply.
     """
-    generated = generated_rules(policy)
-    if not generated:
+    if not any(True for _ in _extensions(policy)):
         return policy.rules
-    own = tuple(rule for rule in policy.rules if not rule.name.startswith(PREFIX))
-    return own + generated
+    return _own(policy) + generated_rules(policy, kinds)
 
 
-def generated_rules(policy: Policy) -> tuple[Rule, ...]:
-    """Return the rules that a policy's Pod rules give for pod controllers."""
-    controllers = wanted_controllers(policy.annotations.get(ANNOTATION))
-    if not controllers or reason_against(policy.rules):
-        return ()
+def count(policy: Policy) -> int:
+    """Return how many rules a policy has with the generated ones, which are not made for it."""
+    generated = sum(1 for _ in _extensions(policy))
+    return len(_own(policy)) + generated if generated else len(policy.rules)
+
+
+def generated_rules(policy: Policy, kinds: Collection[str] | None = None) -> tuple[Rule, ...]:
+    """Return the rules that a policy's Pod rules give for pod controllers; with `kinds` as `expand`."""
     return tuple(
         build_rule(raw)
-        for rule in policy.rules
-        if concerns_pods(rule) and not rule.name.startswith(PREFIX)
-        for place, kinds in _places(controllers)
-        if (raw := rewrite(rule.raw, place, kinds)) is not None
+        for rule, place, controllers in _extensions(policy)
+        if kinds is None or _may_concern(rule, controllers, kinds)
+        if (raw := rewrite(rule.raw, place, controllers)) is not None
     )
+
+
+def _own(policy: Policy) -> tuple[Rule, ...]:
+    return tuple(rule for rule in policy.rules if not rule.name.startswith(PREFIX))
+
+
+def _extensions(policy: Policy) -> Iterator[tuple[Rule, Place, Sequence[str]]]:
+    """Yield each rule that is extended, with where pods stand in the objects of the kinds that it is extended to."""
+    controllers = wanted_controllers(policy.annotations.get(ANNOTATION))
+    if not controllers or reason_against(policy.rules):
+        return
+    for rule in _own(policy):
+        if concerns_pods(rule):
+            for place, kinds in _places(controllers):
+                if _body(rule.raw, place) is not None:
+                    yield rule, place, kinds
+
+
+def _may_concern(rule: Rule, controllers: Sequence[str], kinds: Collection[str]) -> bool:
+    """Tell whether a rule extended to some controllers may concern objects of some kinds.
+
+    Filters without Pods stay as they are, so only a rule of which every filter names Pods alone is for the controllers alone.
+    """
+    blocks = [rule.match[key] for key in ("any", "all", "resources") if rule.match.get(key)]
+    if len(blocks) != 1:
+        return True
+    entries = blocks[0] if isinstance(blocks[0], list) else [rule.match]
+    named = [((entry or {}).get("resources") or {}).get("kinds") for entry in entries]
+    if not all(listed and all(kind in ("Pod", "v1/Pod") for kind in listed) for listed in named):
+        return True
+    known = {*TEMPLATED.values(), *CRON_KINDS}
+    return any(one not in known or one.rpartition("/")[2] in kinds for one in controllers)
 
 
 def _places(controllers: Sequence[str]) -> Iterator[tuple[Place, Sequence[str]]]:
@@ -148,7 +181,7 @@ def _unsupported(resources: Block) -> str:
 # Works on rule documents, not on compiled rules, so that a generated rule is an ordinary rule that can be shown and stored.
 
 _LONGEST_NAME = 63
-_REFERENCE = re.compile(r"\$\([^ ]*?\)")
+_REFERENCE = regex(r"\$\([^ ]*?\)")
 
 
 @record

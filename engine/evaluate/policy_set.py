@@ -26,7 +26,7 @@ from .plans import (
 from .rules import CompiledPolicy, CompiledRule, compile_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from engine.model.policy import Binding, CelException
 
@@ -122,10 +122,13 @@ class PolicySet:
         policies: Iterable[Policy],
         exceptions: Iterable[PolicyException | CelException] = (),
         bindings: Iterable[Binding] = (),
+        *,
+        kinds: Collection[str] | None = None,
     ) -> PolicySet:
         """Compile `policies` with the `exceptions` that name them or their rules, and the `bindings` of native ones.
 
-        All kinds may stand side by side: classic policies, those written in CEL, and their exceptions.
+        All kinds may stand side by side: classic policies, those written in CEL, and their exceptions. With `kinds`, rules
+        that are generated for pod controllers and concern no object of them are left out.
         """
         compiled: list[CompiledPolicy] = []
         problems: list[Problem] = []
@@ -134,7 +137,7 @@ class PolicySet:
         for policy in policies:
             try:
                 if policy.kind in CLASSIC:
-                    compiled.append(compile_policy(policy, known))
+                    compiled.append(compile_policy(policy, known, kinds))
                 else:
                     compiled.append(_compile_cel(policy, of_cel, bound))
             except EngineError as error:
@@ -257,12 +260,15 @@ def _compile_cel(
 
 
 def compile_policy(
-    policy: Policy, exceptions: tuple[CompiledException, ...] = ()
+    policy: Policy,
+    exceptions: tuple[CompiledException, ...] = (),
+    kinds: Collection[str] | None = None,
 ) -> CompiledPolicy:
-    """Compile one policy; raises EngineError for the first part that cannot be compiled."""
+    """Compile one policy, for objects of `kinds` where they are given; raises EngineError for the first part that cannot be."""
     try:
+        rules = expand(policy, kinds)
         return CompiledPolicy(
-            policy, tuple(compile_rule(policy, rule, exceptions) for rule in expand(policy))
+            policy, tuple(compile_rule(policy, rule, exceptions) for rule in rules)
         )
     except EngineError as error:
         if not error.at.file:

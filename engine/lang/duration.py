@@ -6,8 +6,9 @@ including its limits, and writing follows `time.Duration.String`.
 
 from __future__ import annotations
 
-import re
 from typing import Final
+
+from engine.lang.lazy_regex import regex
 
 _UNITS: Final = {
     "ns": 1,
@@ -19,7 +20,7 @@ _UNITS: Final = {
     "m": 60_000_000_000,
     "h": 3_600_000_000_000,
 }
-_PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]+)")
+_PART = regex(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]+)")
 _LAST_LETTERS: Final = frozenset("smh")
 _LIMIT: Final = 1 << 63
 _MOST_DIGITS: Final = 19

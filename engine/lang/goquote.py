@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-_SPECIAL: Final = re.compile(r'["\\]|[^\x20-\x7e]')
+from engine.lang.lazy_regex import regex
+
+if TYPE_CHECKING:
+    import re
+
+_SPECIAL: Final = regex(r'["\\]|[^\x20-\x7e]')
 _NAMED: Final = {
     '"': '\\"', "\\": "\\\\", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r",
     "\t": "\\t", "\v": "\\v",

@@ -6,27 +6,28 @@ Messages, comparisons and hashes of policies contain these texts, so they are re
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import EvaluationError, LimitError
+from engine.lang.lazy_regex import regex
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable
 
     from engine.model import Json
 
 _DEEPEST: Final = 200
 _LONGEST_INTEGER_BITS: Final = 14_000
-_ESCAPED = re.compile(r'["\\<>&\x00-\x1f\u2028\u2029\ud800-\udfff]')
+_ESCAPED = regex(r'["\\<>&\x00-\x1f\u2028\u2029\ud800-\udfff]')
 _DIGITS: Final = "[0-9]+(?:_[0-9]+)*"
-# compiled with the first text that may be such a number: few policies have one
-_FLOAT: Final = rf"[+-]?(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?"
-_HEX_FLOAT: Final = (
+_FLOAT = regex(rf"[+-]?(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?")
+_BEGIN_NUMBERS: Final = frozenset("+-.0123456789")
+_HEX_FLOAT = regex(
     r"[+-]?0[xX]_?(?:[0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)?(?:\.[0-9a-fA-F]*)?[pP][+-]?[0-9]+"
 )
 _SPECIAL: Final = {"inf": math.inf, "infinity": math.inf}
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER = regex(r"[+-]?[0-9]+")
 _INTEGER_DIGITS: Final = 19
 _SHORT_ESCAPES: Final = {
     '"': '\\"',
@@ -181,10 +182,11 @@ def parse_integer(text: str) -> int | None:
 
 def parse_float(text: str) -> float | None:
     """Read a number as `strconv.ParseFloat` does (`1_000`, `0x1p4`, `inf`); None when it is none or does not fit."""
-    if re.fullmatch(_FLOAT, text):
+    is_number = text[:1] in _BEGIN_NUMBERS
+    if is_number and _FLOAT.fullmatch(text):
         value = float(text)
         return value if math.isfinite(value) else None
-    if re.fullmatch(_HEX_FLOAT, text):
+    if is_number and _HEX_FLOAT.fullmatch(text):
         return _parse_hex(text.replace("_", ""))
     word = text.lower()
     if word == "nan":

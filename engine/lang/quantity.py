@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import EvaluationError, LimitError
+from engine.lang.lazy_regex import regex
 from engine.record import record
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Format(Enum):
     EXPONENT = "DecimalExponent"
 
 
-_GRAMMAR = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*)([+-]?[0-9]*)", re.ASCII)
+_GRAMMAR = regex(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*)([+-]?[0-9]*)", re.ASCII)
 _DECIMAL_SUFFIXES: Final = {
     "n": -9,
     "u": -6,

@@ -6,10 +6,10 @@ comparisons, and a range part of one character is dropped.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import EvaluationError
+from engine.lang.lazy_regex import regex
 from engine.record import record
 
 from .goquote import quote
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 MAX_RANGE: Final = 10_000
 _MAX_NUMBER: Final = 2**64
 _NUMBER_DIGITS: Final = 20
-_PART: Final = re.compile(r"[0-9]*")
-_IDENTIFIER: Final = re.compile(r"[0-9A-Za-z-]*")
-_DIGIT: Final = re.compile(r"\d")
+_PART: Final = regex(r"[0-9]*")
+_IDENTIFIER: Final = regex(r"[0-9A-Za-z-]*")
+_DIGIT: Final = regex(r"\d")
 _NAMES: Final = ("Major", "Minor", "Patch")
 
 

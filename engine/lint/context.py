@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from engine.lang import jmes
+from engine.lang.lazy_regex import regex
 from engine.reach import Effect, Target, out_of_reach
 from engine.requestinfo import request_info_of_template
 
@@ -25,7 +25,7 @@ _PREDEFINED = (
     "element",
     "elementIndex",
 )
-_NOTHING = re.compile(r"(0+(\.0*)?[a-zµ]*)+\Z")
+_NOTHING = regex(r"(0+(\.0*)?[a-zµ]*)+\Z")
 _NEEDED = {"configMap": ("name", "namespace"), "imageRegistry": ("reference",)}
 LOADERS = ("variable", "configMap", "apiCall", "imageRegistry", "globalReference")
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 from engine.lang import jmes, yaml
 from engine.lang.gotext import compact_json
+from engine.lang.lazy_regex import regex
 from engine.reach import Effect, Target, out_of_reach
 
 from .attestors import check_images
@@ -275,8 +275,8 @@ def _mutates(block: Block | None) -> bool:
 
 # Patterns and patches with anchors or values that cannot work (sections 2.1 and 2.2, rows ).
 
-_ADDITION = re.compile(r"\+\(.+\)\Z")
-_EXISTENCE = re.compile(r"\^\(.+\)\Z")
+_ADDITION = regex(r"\+\(.+\)\Z")
+_EXISTENCE = regex(r"\^\(.+\)\Z")
 _OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
 _DEEPEST_PATTERN = 200
 

@@ -6,13 +6,13 @@ cluster (unknown kinds A-94b, permissions A-93) is not here.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from itertools import product
 from typing import TYPE_CHECKING
 
 from engine.autogen import ANNOTATION
 from engine.lang import wildcard
+from engine.lang.lazy_regex import regex
 
 from .conditions import DEPRECATED, OPERATORS
 from .findings import Finding, error, invalid, warning
@@ -169,13 +169,15 @@ def _check_names(policy: Policy) -> Iterator[Finding]:
 # A reference is a path in the rule's own document: absolute, or relative to where it stands. What it leads to must be
 # there, and must be text where it is a scalar.
 
-_REFERENCE = re.compile(r"(?:^|[^\\])(\$\([^ ]*?\))")
-_ANCHORED = re.compile(r"[+<=X^]?\((.+)\)\Z")
+_REFERENCE = regex(r"(?:^|[^\\])(\$\([^ ]*?\))")
+_ANCHORED = regex(r"[+<=X^]?\((.+)\)\Z")
 
 
 def check_references(rule: Rule, path: str) -> Iterator[Finding]:
     """Yield references of one rule that can never be resolved."""
     for found in texts(rule.raw):
+        if "$(" not in found.text:
+            continue
         for reference in _REFERENCE.findall(found.text):
             why = _fault(rule, reference, found.path)
             if why:

@@ -8,10 +8,12 @@ expression.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from engine.lang import jmes, wildcard
+from engine.lang.lazy_regex import regex
 from engine.lang.variables import template
+from engine.record import record
 
 from .findings import Finding, error, warning
 from .matching import background_text
@@ -26,11 +28,11 @@ if TYPE_CHECKING:
 _REQUESTER = ("serviceAccountName", "serviceAccountNamespace")
 _ROOTS = ("element", "elementIndex", "@", "images", "image")
 _FUNCTION = r"([a-z_0-9]+\()[^{}]"
-_FORBIDDEN_IN_BACKGROUND = re.compile(
+_FORBIDDEN_IN_BACKGROUND = regex(
     r"[^.](?:serviceAccountName|serviceAccountNamespace|request\.userInfo|request\.roles|request\.clusterRoles)\b"
 )
-_ELEMENT = re.compile(r"element(?:Index)?\b")
-_NAME = re.compile(r"\w+")
+_ELEMENT = regex(r"element(?:Index)?\b")
+_NAME = regex(r"\w+")
 _DYNAMIC = frozenset({"/mutate/targets", "/match", "/exclude"})
 _IDENTIFYING = ("apiVersion", "kind", "namespace", "name", "uid")
 """The fields that say which object a target is."""
@@ -40,6 +42,8 @@ _ROUNDS = 64
 
 def check_variables(rule: Rule, path: str, policy: Policy) -> Iterator[Finding]:
     """Yield what is wrong with the variables of one rule."""
+    if not any("{{" in found.text for found in texts(rule.raw)):
+        return
     if policy.background and not (rule.mutate or {}).get("targets"):
         yield from _check_background(rule, path)
     yield from _check_fixed_sections(rule, path)
@@ -190,7 +194,8 @@ DEEPEST = 200
 """Levels of a policy part that are read; rendering refuses anything deeper."""
 
 
-class Text(NamedTuple):
+@record
+class Text:
     """A string of a document and its slash path; `is_key` for the name of a field."""
 
     path: str

@@ -7,11 +7,11 @@ upstream does, never by asking a cluster.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from engine.lang import wildcard
+from engine.lang.lazy_regex import regex
 from engine.record import record
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from engine.model import Review
 
-_VERSION = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?|\*")
+_VERSION = regex(r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?|\*")
 
 
 @record

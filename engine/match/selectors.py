@@ -6,10 +6,10 @@ selector that Kubernetes would refuse matches nothing, whatever its other parts 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from engine.lang import wildcard
+from engine.lang.lazy_regex import regex
 
 from .shapes import mapping, sequence, text, texts
 
@@ -97,8 +97,8 @@ def _expression(block: Mapping[str, Json]) -> LabelTest | None:
 # Selectors that break these rules match nothing when they are evaluated and are refused when a policy is checked; both
 # places ask here. Rules: `k8s.io/apimachinery/pkg/util/validation`.
 
-_NAME = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
-_SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
+_NAME = regex(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_SUBDOMAIN = regex(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 _NAME_LIMIT = 63
 _PREFIX_LIMIT = 253
 

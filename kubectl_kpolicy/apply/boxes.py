@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from engine.lang.lazy_regex import regex
 from kubectl_kpolicy.output.color import paint
 from kubectl_kpolicy.output.diagnostics import visible
 from kubectl_kpolicy.output.table import cells_of
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _ROLES = {"Pass": "good", "Fail": "bad", "Error": "bad", "Warn": "warn", "Skip": "name"}
-_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_ANSI = regex(r"\x1b\[[0-9;]*m")
 
 
 class Brush:

@@ -10,6 +10,7 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from engine import autogen
 from engine.errors import Location, PolicyError
 from engine.evaluate import Inputs, PolicySet, Problem, Trace, dotted_path, evaluate
 from engine.evaluate.asking import conclude, until_answered
@@ -25,10 +26,11 @@ from .payloads import Payload, is_timed
 from .values import NO_VALUES, Values, ValueSet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from engine.evaluate import Answer, Evaluation, Lookup
+    from engine.evaluate.rules import CompiledPolicy
     from engine.model import Object, Policy, PolicyException, RuleResult, UserInfo
     from engine.model.policy import Binding, CelException
 
@@ -77,7 +79,8 @@ class Processor:
     """Applies one set of policies; objects are given one by one.
 
     `problems` lists the policies that a server would refuse or that do not compile, `mutating` those that change
-    objects. `traces` collects the steps of every rule when `trace` is set.
+    objects. `traces` collects the steps of every rule when `trace` is set. With `kinds`, objects of no other kinds are
+    given: what only others are asked is not compiled.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class Processor:
         bindings: Sequence[Binding] = (),
         setting: Setting,
         trace: bool = False,
+        kinds: Collection[str] | None = None,
     ) -> None:
         self._policies = {policy.identity: policy for policy in policies}
         self._exceptions = tuple(exceptions)
@@ -95,6 +99,7 @@ class Processor:
         self._setting = setting
         self._trace = trace
         self.traces: list[Trace] = []
+        self._kinds = kinds
         self._answers: dict[Lookup, Answer] = {}
         self._sets: dict[tuple[int, ...], PolicySet] = {}
         self._ordered, refused = admitted(policies)
@@ -103,7 +108,7 @@ class Processor:
         # what deletes judges the objects as they are, whatever mutation made of them (row CC-04)
         self._second = tuple(one for one in self._ordered if is_timed(one))
         self.problems = (*refused, *everything.problems)
-        self.rule_count = sum(len(policy.rules) for policy in everything.policies)
+        self.rule_count = sum(map(_rule_count, everything.policies))
         self.mutating = tuple(
             compiled.policy
             for compiled in everything.policies
@@ -222,8 +227,16 @@ class Processor:
         key = tuple(map(id, policies))
         found = self._sets.get(key)
         if found is None:
-            found = self._sets[key] = PolicySet.compile(policies, self._exceptions, self._bindings)
+            found = self._sets[key] = PolicySet.compile(
+                policies, self._exceptions, self._bindings, kinds=self._kinds
+            )
         return found
+
+
+def _rule_count(compiled: CompiledPolicy) -> int:
+    """Return how many rules a policy has, whatever was compiled of them."""
+    is_classic = compiled.policy.kind in CLASSIC
+    return autogen.count(compiled.policy) if is_classic else len(compiled.rules)
 
 
 def _with_operation(variables: Values, operation: str) -> dict[str, Any]:

@@ -6,21 +6,16 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
-from controllers.store.reports import row_of, summary
 from engine.errors import EngineError, Location
 from engine.lang import duration
 from kubectl_kpolicy.output.color import wanted
 from kubectl_kpolicy.output.diagnostics import report
 from kubectl_kpolicy.output.structured import json_text
 
-from . import rows as formats
-from .boxes import Brush
-from .destination import Destination, exceptions_for
 from .inputs import ApplyInputs, ApplyRequest, load_inputs
 from .names import reference
 from .narration import Differences, Narrator, changed_objects, header, invalid_policies
 from .processor import PolicyAnswer, Processor
-from .rows import Outcome, Row, rows_of
 from .verdicts import Counts
 
 if TYPE_CHECKING:
@@ -28,7 +23,9 @@ if TYPE_CHECKING:
 
     from engine.model import Object
 
+    from .destination import Destination
     from .outside import Outside
+    from .rows import Row
 
 
 def run_command(flags: ApplyRequest, out: TextIO, err: TextIO) -> int:
@@ -70,9 +67,7 @@ class _Session:
         self._out, self._err = out, err
         self._now = datetime.now(UTC)
         self._format, path = _output(flags)
-        self._destination = Destination(path) if path else None
-        if path in _ELSEWHERE:
-            report(EngineError(f"`-o {path}` writes changed objects below `{path}`", help=f"as a format there are {', '.join(formats.FORMATS)}"), err=err, word="warning")  # fmt: skip
+        self._destination = _destination(path, err) if path else None
         self._documents = flags.policy_report or flags.generate_exceptions
         self._keeps_rows = bool(self._format) or self._documents
         self._counts = Counts(audit_warn=flags.audit_warn)
@@ -91,6 +86,7 @@ class _Session:
             bindings=inputs.loaded.bindings,
             setting=inputs.setting,
             trace=flags.explain,
+            kinds=_kinds_of(inputs),
         )
         refused = self._problems(inputs, processor)
         narrator = self._narrator(inputs, processor)
@@ -175,6 +171,8 @@ class _Session:
         if narrator is not None:
             narrator.add(answers)
         if self._keeps_rows:
+            from .rows import rows_of
+
             for answer in answers:
                 self._rows += rows_of(answer, audit_warn=self._flags.audit_warn)
                 self._changed += changed_objects(answer)
@@ -197,6 +195,8 @@ class _Session:
             lifetime = duration.parse(flags.generated_exception_ttl)
             if lifetime is None:
                 raise EngineError(f"cannot read `{flags.generated_exception_ttl}` as a duration")
+            from .destination import exceptions_for
+
             self._show_documents(exceptions_for(self._rows, duration.text(lifetime)))
         else:
             self._show_format()
@@ -210,8 +210,11 @@ class _Session:
             self._out.write(write_all(documents, GO, sort=True))
 
     def _show_format(self) -> None:
+        from . import rows as formats
+        from .boxes import Brush
+
         flags = self._flags
-        outcome = Outcome(self._rows, self._counts, self._changed, self._places)
+        outcome = formats.Outcome(self._rows, self._counts, self._changed, self._places)
         if self._format == "table":
             brush = Brush(on=not flags.remove_color and wanted(flags.color, self._out))
             self._out.write(formats.as_table(outcome, brush, detailed=flags.detailed_results))
@@ -222,11 +225,31 @@ class _Session:
                 print(self._counts.line().rstrip(), file=self._err)
 
 
+def _kinds_of(inputs: ApplyInputs) -> frozenset[str]:
+    """Return the kinds that policies are asked about: those of the objects, and of what they are parts of."""
+    parents = (parent.kind for parent in inputs.setting.values.parents.values())
+    return frozenset((*(str(one.get("kind")) for one in inputs.objects), *parents))
+
+
 def _output(flags: ApplyRequest) -> tuple[str, str]:
     """Return the format and the path that `-o` means: a format's name, or where to write changed objects."""
-    if flags.output in formats.FORMATS:
-        return flags.output, ""
+    if flags.output:
+        from .rows import FORMATS  # here, as all that shows rows: most runs narrate
+
+        if flags.output in FORMATS:
+            return flags.output, ""
     return "table" if flags.table else "", flags.output
+
+
+def _destination(path: str, err: TextIO) -> Destination:
+    """Return where changed objects are written; a path that is named like a format of other commands is warned of."""
+    from .destination import Destination
+
+    if path in _ELSEWHERE:
+        from .rows import FORMATS
+
+        report(EngineError(f"`-o {path}` writes changed objects below `{path}`", help=f"as a format there are {', '.join(FORMATS)}"), err=err, word="warning")  # fmt: skip
+    return Destination(path)
 
 
 # `apply -p`: results as a report object, as Kyverno's CLI prints it (rows K-03, R-02, CC-16).
@@ -257,6 +280,8 @@ def reports_of(rows: Iterable[Row], now: datetime) -> list[dict[str, Any]]:
 def _report(
     kind: str, metadata: dict[str, str], rows: Sequence[Row], now: datetime
 ) -> dict[str, Any]:
+    from controllers.store.reports import summary
+
     results = [_result(row, now) for row in rows]
     return {
         "apiVersion": _API,
@@ -270,6 +295,8 @@ def _report(
 
 def _result(row: Row, now: datetime) -> dict[str, Any]:
     """Return the row of a cluster's report, with the object and the status that the flags make of it."""
+    from controllers.store.reports import row_of
+
     made = row_of(row.result, row.policy, now)
     return {
         **made,

@@ -25,6 +25,9 @@ from kubectl_kpolicy.commands import (
 if TYPE_CHECKING:
     from types import ModuleType
 
+# no catalogue has argparse's words in the languages that its messages would be looked up in, and looking loads `locale`
+vars(argparse)["_"] = str
+
 _HELPS = ("-h", "--help")
 _GO_SWITCHES = (
     "--add_dir_header",

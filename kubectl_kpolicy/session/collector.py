@@ -15,11 +15,17 @@ if TYPE_CHECKING:
 
 @contextmanager
 def collector_off() -> Iterator[None]:
-    """Keep the collector off within the block: nothing that is loaded is garbage, and a tenth of the time is saved."""
+    """Keep the collector off within the block: nothing that is loaded is garbage, and a tenth of the time is saved.
+
+    What the block made counts as old after it, so that the collector does not look through it at once, often when a command is done.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_on:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

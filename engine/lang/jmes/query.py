@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EvaluationError, LimitError
+from engine.lang.lazy_regex import regex
 
 from .compiler import Compiler, fresh
 from .errors import Env, ExpressionError, UnknownKeyError
@@ -132,7 +132,7 @@ def _check(result: Json, env: Env) -> None:
 # is read here has the very tree that the parser gives it; everything else is left to the parser.
 
 _NAME: Final = "[A-Za-z_][A-Za-z0-9_]*"
-_PLAIN: Final = re.compile(
+_PLAIN: Final = regex(
     rf"({_NAME}(?:\.{_NAME})*)(?:\.\[({_NAME}(?:, *{_NAME})*)\])?(\[\])?(?: *\|\| *'([^'\\]*)')?"
 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -22,17 +21,17 @@ class Anchor(Enum):
     ADDITION = "+"
 
 
-_KEY = re.compile(r"([+<=X^])?\((.+)\)")
+_SIGNS = {"": Anchor.CONDITION, **{one.value: one for one in Anchor if len(one.value) == 1}}
 
 
 def parse_key(key: str) -> tuple[Anchor, str]:
     """Split a pattern's key into its anchor and the bare key. Spaces inside the brackets belong to the key."""
     if key[-1:] != ")":
         return Anchor.NONE, key
-    found = _KEY.fullmatch(key)
-    if found is None:
+    sign, bracket, rest = key[:-1].partition("(")
+    if not bracket or not rest or sign not in _SIGNS or "\n" in rest:
         return Anchor.NONE, key
-    return Anchor(found[1] or "()"), found[2]
+    return _SIGNS[sign], rest
 
 
 def holds_anchor(pattern: Json) -> bool:

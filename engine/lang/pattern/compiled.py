@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import EvaluationError, LimitError, PolicyError
+from engine.lang.lazy_regex import regex
 
 from .anchors import Anchor, parse_key
 from .operand import range_ends, split_operator
@@ -114,8 +114,8 @@ def _wrong_anchors(pattern: Json, path: str) -> Iterator[tuple[str, str]]:
 # A reference is resolved against the pattern, not the object, before the pattern is compiled. Kyverno also resolves them
 # when a policy is loaded, then with paths counted from the rule, which is why absolute paths cannot work in both.
 
-_REFERENCE = re.compile(r"^\$\(.[^ ]*\)|[^\\]\$\(.[^ ]*\)")
-_ESCAPED = re.compile(r"\\\$\([^ ]*\)")
+_REFERENCE = regex(r"^\$\(.[^ ]*\)|[^\\]\$\(.[^ ]*\)")
+_ESCAPED = regex(r"\\\$\([^ ]*\)")
 
 
 def resolve_references(pattern: Json, *, at: str = "") -> Json:
@@ -176,6 +176,8 @@ def _replace(value: Json, path: str, leaves: dict[str, Json]) -> Json:
 
 
 def _text(text: str, path: str, leaves: dict[str, Json]) -> str:
+    if "$(" not in text:
+        return text
     for found in _REFERENCE.findall(text):
         lead, reference = ("", found) if found.startswith("$(") else (found[0], found[1:])
         text = text.replace(found, lead + _resolved(reference, path, leaves), 1)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import operator
-import re
 from typing import TYPE_CHECKING, Final
 
 from engine.lang import duration, gotext, quantity, wildcard
+from engine.lang.lazy_regex import regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,8 +24,8 @@ _PREFIXES: Final = (">=", "<=", ">", "<", "!")
 _EXACT: Final = 1 << 53
 """Whole numbers below this are the same as 64-bit floats, so they need not be written out to be compared."""
 _NUMBER = r"([-|+]?[0-9]+(?:\.[0-9]+)?[A-Za-z]*)"
-_RANGE = re.compile(rf"{_NUMBER}-{_NUMBER}")
-_NOT_RANGE = re.compile(rf"{_NUMBER}!-{_NUMBER}")
+_RANGE = regex(rf"{_NUMBER}-{_NUMBER}")
+_NOT_RANGE = regex(rf"{_NUMBER}!-{_NUMBER}")
 
 
 def split_operator(text: str) -> tuple[str, str]:
@@ -41,6 +41,8 @@ def split_operator(text: str) -> tuple[str, str]:
 def range_ends(text: str) -> tuple[str, str] | None:
     """Return the two ends when the text is an inclusive range `a-b` without a prefix operator."""
     sign, _ = split_operator(text)
+    if "-" not in text:
+        return None
     found = None if sign or _NOT_RANGE.fullmatch(text) else _RANGE.fullmatch(text)
     return (found[1], found[2]) if found else None
 
@@ -50,11 +52,11 @@ def compile_part(part: str) -> Test:
     sign, operand = split_operator(part)
     if sign:
         return _compare(sign, operand)
-    found = _NOT_RANGE.fullmatch(part)
+    found = _NOT_RANGE.fullmatch(part) if "-" in part else None
     if found:
         below, above = _compare("<", found[1]), _compare(">", found[2])
         return lambda value: below(value) or above(value)
-    found = _RANGE.fullmatch(part)
+    found = _RANGE.fullmatch(part) if "-" in part else None
     if found:
         least, most = _compare(">=", found[1]), _compare("<=", found[2])
         return lambda value: least(value) and most(value)
@@ -67,8 +69,7 @@ def is_plain_literal(part: str) -> bool:
         part == part.strip()
         and split_operator(part)[0] == ""
         and not wildcard.has_wildcard(part)
-        and _RANGE.fullmatch(part) is None
-        and _NOT_RANGE.fullmatch(part) is None
+        and not ("-" in part and (_RANGE.fullmatch(part) or _NOT_RANGE.fullmatch(part)))
         and duration.parse(part) is None
         and quantity.parse(part) is None
     )

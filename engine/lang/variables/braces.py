@@ -5,12 +5,11 @@ Only the text is looked at, once, before there is any value: what a variable com
 
 from __future__ import annotations
 
-import re
-
 from engine.errors import LimitError
+from engine.lang.lazy_regex import regex
 
-VARIABLE = re.compile(r"(?:^|[^\\])(\{\{(?:\{[^{}]*\}|[^{}])*\}\})")
-ESCAPED = re.compile(r"\\\{\{(?:\{[^{}]*\}|[^{}])*\}\}")
+VARIABLE = regex(r"(?:^|[^\\])(\{\{(?:\{[^{}]*\}|[^{}])*\}\})")
+ESCAPED = regex(r"\\\{\{(?:\{[^{}]*\}|[^{}])*\}\}")
 
 MAX_DEPTH = 16
 """How deep variables may stand in variables."""

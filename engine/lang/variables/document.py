@@ -6,11 +6,11 @@ with variables are built anew for an object.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError, LimitError
+from engine.lang.lazy_regex import regex
 
 from .template import Template, has_variables
 
@@ -24,7 +24,7 @@ Render = Callable[["Scope", str, str], "Json"]
 MAX_DEPTH = 200
 """Nesting of a policy part; far beyond any real one, and safely below Python's own limit."""
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_PLAIN = regex(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class Document:

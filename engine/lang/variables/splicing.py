@@ -6,13 +6,13 @@ on a path that the text began: everything else would let the value say what is a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
 from engine.lang.gotext import compact_json
 from engine.lang.jmes.gojson import GoJsonError, decode
+from engine.lang.lazy_regex import regex
 
 from .braces import Braces, Item, Items
 
@@ -24,9 +24,9 @@ Insert = Callable[["Json"], str]
 Piece = tuple[str, "Braces | None", "Insert | None"]
 """Text of an expression, or a variable in it with what makes text of its value."""
 
-_NAMES = re.compile(r"[A-Za-z0-9_]+(?:\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
-_NUMBER = re.compile(r"-?[0-9]+\Z")
-_NAME_SO_FAR = re.compile(r"[A-Za-z0-9_]\Z")
+_NAMES = regex(r"[A-Za-z0-9_]+(?:\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
+_NUMBER = regex(r"-?[0-9]+\Z")
+_NAME_SO_FAR = regex(r"[A-Za-z0-9_]\Z")
 _SPACE = frozenset(" \t\n\r")
 
 

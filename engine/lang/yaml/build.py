@@ -7,7 +7,6 @@ aliases (rebuilt at every use and counted) and strict keys.
 
 from __future__ import annotations
 
-import re
 from base64 import b64decode
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from engine.errors import DocumentError, Location
+from engine.lang.lazy_regex import regex
 
 from .scalars import Scalar, key_text, resolve_plain, through_json
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _MISSING: Any = object()
 _TAG = "tag:yaml.org,2002:"
 _MERGE_WANTS = "map merge requires map or sequence of maps as the value"
-_TIMESTAMP = re.compile(
+_TIMESTAMP = regex(
     r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
 )
 _TYPES: dict[str, Callable[[Scalar], bool]] = {

@@ -8,7 +8,6 @@ resolved here; a node's `tag` only says, for those who care, whether the scalar 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -29,6 +28,7 @@ from yaml.scanner import Scanner
 
 from engine.errors import DocumentError, Location
 from engine.lang.json import too_deep
+from engine.lang.lazy_regex import regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 _MANY_BRACKETS = 1_000
 _FAR_INDENTED = 200
-_FLAT_BRACKETS = re.compile(r"\[[\w ,./:-]*\]|\{[\w ,./:-]*\}")
-_DEEP_LINE = re.compile(rf"\n[ \t?:-]{{{_FAR_INDENTED}}}")
-_DEEP_ANYWHERE = re.compile(rf"[ \t?:-]{{{_FAR_INDENTED}}}")
+_FLAT_BRACKETS = regex(r"\[[\w ,./:-]*\]|\{[\w ,./:-]*\}")
+_DEEP_LINE = regex(rf"\n[ \t?:-]{{{_FAR_INDENTED}}}")
+_DEEP_ANYWHERE = regex(rf"[ \t?:-]{{{_FAR_INDENTED}}}")
 _OTHER_BREAKS = ("\r", "\x85", "\u2028", "\u2029")
-_NEEDS_CARE = re.compile(r"""(?:!|&(?=[A-Za-z0-9_-]))(?<![^\s\[\]{},:?"'\ufeff].)""")
+_NEEDS_CARE = regex(r"""(?:!|&(?=[A-Za-z0-9_-]))(?<![^\s\[\]{},:?"'\ufeff].)""")
 
 
 def may_be_deep(text: str) -> bool:

@@ -7,9 +7,13 @@ Go's reading of JSON leaves them.
 
 from __future__ import annotations
 
-import re
 import struct
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from engine.lang.lazy_regex import regex
+
+if TYPE_CHECKING:
+    import re
 
 INT64_MIN: Final = -(1 << 63)
 INT64_MAX: Final = (1 << 63) - 1
@@ -31,14 +35,14 @@ _WORDS: Final[dict[str, Scalar]] = {
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
 }
 _NUMERIC_START: Final = frozenset("+-.0123456789")
-_INTEGER: Final = re.compile(
+_INTEGER: Final = regex(
     r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|([1-9][0-9]*|0))"
 )
 _BASES: Final = (16, 2, 8, 10)
 _DECIMAL: Final = 5
-_SIGNED_BITS: Final = re.compile(r"(-?)0b([+-]?)([01]+)")
-_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_POINT_FLOAT: Final = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?")
+_SIGNED_BITS: Final = regex(r"(-?)0b([+-]?)([01]+)")
+_FLOAT: Final = regex(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_POINT_FLOAT: Final = regex(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?")
 _KEY_POWER: Final = 6
 """Power of ten from which Go's shortest `g` form takes an exponent."""
 _LONGEST_INTEGER: Final = 80

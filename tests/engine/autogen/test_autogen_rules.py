@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from engine.autogen import ANNOTATION, expand, generated_rules, reason_against
+from engine.autogen import ANNOTATION, count, expand, generated_rules, reason_against
 from engine.errors import LimitError
 from engine.parse import parse_policy
 
@@ -309,3 +309,42 @@ def test_a_bottomless_rule_is_an_engine_error() -> None:
 
     with pytest.raises(LimitError, match="nested too deeply"):
         expand(policy({"validate": {"pattern": deep}}))
+
+
+@pytest.mark.parametrize(
+    ("asked", "left"),
+    [
+        (None, ["r0", "autogen-r0", "autogen-cronjob-r0"]),
+        ({"Pod", "Service"}, ["r0"]),
+        ({"Deployment"}, ["r0", "autogen-r0"]),
+        ({"CronJob"}, ["r0", "autogen-cronjob-r0"]),
+    ],
+)
+def test_for_some_kinds_only_the_rules_that_may_concern_them_are_made(
+    asked: set[str] | None, left: list[str]
+) -> None:
+    made = policy(PATTERN)
+
+    assert [rule.name for rule in expand(made, asked)] == left
+    assert count(made) == 3
+
+
+def test_a_rule_with_a_filter_for_more_than_pods_is_made_for_all_kinds() -> None:
+    of_others = {"any": [*POD["any"], {"resources": {"kinds": ["Service"]}}]}
+    everywhere = {"any": [*POD["any"], {"resources": {"namespaces": ["team-*"]}}]}
+
+    for match in (of_others, everywhere):
+        made = policy(PATTERN | {"match": match})
+        assert expand(made, {"Service"}) == expand(made)
+
+
+def test_own_rules_named_like_generated_ones_give_way_whatever_kinds_are_asked_for() -> None:
+    made = policy(PATTERN, PATTERN | {"name": "autogen-r0"})
+
+    assert [rule.name for rule in expand(made, {"Pod"})] == ["r0"]
+
+
+def test_rules_for_kinds_of_the_annotation_that_nobody_knows_are_always_made() -> None:
+    made = policy(PATTERN, controllers="Rollout")
+
+    assert [rule.name for rule in expand(made, {"Rollout"})] == ["r0", "autogen-r0"]

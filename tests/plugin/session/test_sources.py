@@ -117,3 +117,21 @@ def test_the_collector_is_as_before_after_loading() -> None:
     with collector_off():
         assert not gc.isenabled()
     assert gc.isenabled()
+
+
+def test_the_collector_does_not_look_at_once_through_what_was_loaded() -> None:
+    looked: list[str] = []
+
+    def note(phase: str, _info: dict[str, int]) -> None:
+        looked.append(phase)
+
+    gc.callbacks.append(note)
+    try:
+        with collector_off():
+            kept: list[list[int]] = [[] for _ in range(100_000)]
+        after: list[list[int]] = [[] for _ in range(100)]
+    finally:
+        gc.callbacks.remove(note)
+
+    assert len(kept) + len(after) == 100_100
+    assert looked == []

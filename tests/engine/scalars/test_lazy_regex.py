@@ -1,0 +1,35 @@
+"""Regular expressions that are compiled with their first use."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from engine.lang.lazy_regex import compiled_later, regex
+
+
+def test_an_expression_has_the_methods_of_a_compiled_one() -> None:
+    made = regex(r"(?P<word>[a-z]+)-\d", re.IGNORECASE)
+
+    found = made.fullmatch("Ab-1")
+    assert found is not None
+    assert found["word"] == "Ab"
+    assert made.findall("a-1 b-2") == ["a", "b"]
+    assert made.groups == 1
+
+
+def test_what_is_no_expression_is_told_with_the_first_use() -> None:
+    made = regex("(")
+
+    with pytest.raises(re.error):
+        made.search("")
+
+
+def test_modules_that_compile_expressions_do_so_later_inside_and_at_once_after() -> None:
+    with compiled_later():
+        later = re.compile("(")
+    with pytest.raises(re.error):
+        later.match("")
+    with pytest.raises(re.error):
+        re.compile("(")
