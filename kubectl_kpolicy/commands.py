@@ -84,7 +84,7 @@ def help_text() -> str:
         [
             f"usage: {PROGRAM} COMMAND [flags]",
             "",
-            DESCRIPTION,
+            description(),
             "",
             "options:",
             *(line for flag, text in OPTIONS for line in _flag(flag, text)),
@@ -101,7 +101,7 @@ def _flag(flag: str, text: str) -> Iterator[str]:
     """Yield the lines about a flag: beside it where there is room, else below."""
     width = columns() - 2
     column = min(_COLUMN, max(width - 20, 4))
-    lines = list(_wrapped(text, max(width - column, _FEWEST)))
+    lines = list(wrapped(text, max(width - column, _FEWEST)))
     head = f"  {flag}"
     if len(head) + 2 > column:
         yield head
@@ -111,7 +111,8 @@ def _flag(flag: str, text: str) -> Iterator[str]:
         head = ""
 
 
-def _wrapped(text: str, width: int) -> Iterator[str]:
+def wrapped(text: str, width: int) -> Iterator[str]:
+    """Yield the lines of a text, broken between words; a word that is longer has a line of its own."""
     line = ""
     for word in text.split():
         if line and len(line) + 1 + len(word) > width:
@@ -122,15 +123,18 @@ def _wrapped(text: str, width: int) -> Iterator[str]:
     yield line
 
 
+def description() -> str:
+    """Return what the program is for, in lines that fit the terminal."""
+    return "\n".join(wrapped(DESCRIPTION, max(columns() - 2, _FEWEST)))
+
+
 def overview() -> str:
     """Return the list of commands for the program's help."""
-    width = max(map(len, COMMANDS))
-    rows = [f"  {name:{width}}  {text}" for name, text in COMMANDS.items()]
-    return "\n".join(
-        [
-            "commands:",
-            *rows,
-            "",
-            f"`{PROGRAM} COMMAND --help` shows a command's flags and an example.",
-        ]
-    )
+    width = max(map(len, COMMANDS)) + 4
+    rows = [
+        f"{'' if number else f'  {name}':{width}}{line}"
+        for name, text in COMMANDS.items()
+        for number, line in enumerate(wrapped(text, max(columns() - 2 - width, _FEWEST)))
+    ]
+    last = f"`{PROGRAM} COMMAND --help` shows a command's flags and an example."
+    return "\n".join(["commands:", *rows, "", *wrapped(last, max(columns() - 2, _FEWEST))])

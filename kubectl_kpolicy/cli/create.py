@@ -95,7 +95,7 @@ def _test(parser: argparse.ArgumentParser) -> None:
     )
     add("-f", "--values-file", default="", metavar="PATH", help="values file with variables")
     for result in ("pass", "fail", "skip"):
-        add(f"--{result}", action="append", default=[], metavar="POLICY,RULE,RESOURCE[,NAMESPACE[,KIND]]",
+        add(f"--{result}", action="append", default=[], metavar="POLICY,RULE,RESOURCE[,NS[,KIND]]",
             help=f"a result that must be {result}")  # fmt: skip
 
 

@@ -6,6 +6,7 @@ Apart from the table of the commands, because `argparse` is loaded for a command
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -13,22 +14,26 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from kubectl_kpolicy.commands import (
     COLORS,
     COMMANDS,
-    DESCRIPTION,
     EVERYWHERE,
     OPTIONS,
     PROGRAM,
     columns,
+    description,
     help_text,
     overview,
+    wrapped,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from types import ModuleType
 
 # no catalogue has argparse's words in the languages that its messages would be looked up in, and looking loads `locale`
 vars(argparse)["_"] = str
 
 _HELPS = ("-h", "--help")
+_WORDS = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+""")
+"""The words of a command, with what is quoted in them."""
 _GO_SWITCHES = (
     "--add_dir_header",
     "--alsologtostderr",
@@ -96,7 +101,45 @@ class Parser(argparse.ArgumentParser):
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
     """Return what lays out help; argparse makes one for each flag, and would load `shutil` to learn the width."""
+    return _Formatter(prog, width=columns() - 2)
+
+
+def _laid_out(prog: str) -> argparse.HelpFormatter:
+    """Return what prints texts that are laid out already."""
     return argparse.RawDescriptionHelpFormatter(prog, width=columns() - 2)
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Keeps the lines of descriptions and examples as they are, and breaks those that are wider than the terminal."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        lines = (part for line in text.splitlines() for part in _broken(line, width))
+        return "\n".join(indent + line for line in lines)
+
+
+def _broken(line: str, width: int) -> Iterator[str]:
+    """Yield a line in parts that fit a width: a command gets lines of its own and is broken as a shell reads it, words anywhere."""
+    if len(line) <= width:
+        yield line
+        return
+    before, start, command = line.partition("kubectl ")
+    if not start or before.endswith("`"):
+        yield from wrapped(line, width)
+        return
+    indent = " " * (len(before) - len(before.lstrip()))
+    yield from (indent + one for one in wrapped(before, width - len(indent)) if one)
+    yield from _continued(f"{indent}  ", _WORDS.findall(start + command), width)
+
+
+def _continued(indent: str, words: Sequence[str], width: int) -> Iterator[str]:
+    """Yield a command in lines that a shell reads as one; broken only where no quotation goes on."""
+    line = indent
+    for word in words:
+        if line.strip() and len(line) + len(word) + len(" \\") > width:
+            yield f"{line.rstrip()} \\"
+            line = f"{indent}  "
+        line += f"{word} "
+    yield line.rstrip()
 
 
 class TopParser(Parser):
@@ -110,7 +153,11 @@ class TopParser(Parser):
 def top_parser() -> TopParser:
     """Return the parser of the flags before a command."""
     top = TopParser(
-        PROGRAM, usage="%(prog)s COMMAND [flags]", description=DESCRIPTION, epilog=overview()
+        PROGRAM,
+        usage="%(prog)s COMMAND [flags]",
+        description=description(),
+        epilog=overview(),
+        formatter_class=_laid_out,
     )
     add_global_flags(top)
     top.add_argument("--version", action="store_true", help=dict(OPTIONS)["--version"])

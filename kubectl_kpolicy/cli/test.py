@@ -37,7 +37,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--output-format",
         choices=FORMATS,
         default="table",
-        help="format of the results",
+        metavar="FORMAT",
+        help=f"format of the results: {', '.join(FORMATS)}",
     )
     add("--fail-only", action="store_true", help="show failed rows only")
     add("--detailed-results", action="store_true", help="show messages")

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import subprocess
 import sys
 import tomllib
 import types
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from engine.errors import EngineError, Location
 from kubectl_kpolicy import cli, entry
+from kubectl_kpolicy.actions.screens import SCREENS, own_command
 from kubectl_kpolicy.cli import parsing, version
 from kubectl_kpolicy.output.diagnostics import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[3]
 
@@ -55,6 +61,43 @@ def test_the_programs_help_is_laid_out_as_that_of_commands(monkeypatch, columns:
     assert of_all in laid_out
     assert laid_out.endswith(commands)
     assert laid_out.startswith(cli.help_text().partition("\n")[0])
+
+
+def helps() -> dict[str, str]:
+    """Return the help of the program, of every command and of every verb."""
+
+    def below(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
+        yield parser.prog, parser.format_help()
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for verb in action.choices.values():
+                    yield from below(verb)
+
+    names = [*cli.COMMANDS, *(name for name in SCREENS if own_command(name))]
+    found = {"kubectl kpolicy": cli.help_text()}
+    for name in names:
+        found.update(below(parsing.parser_of(name)[0]))
+    return found
+
+
+def test_no_line_of_any_help_is_wider_than_the_terminal(monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    found = helps()
+
+    assert len(found) > 2 * len(cli.COMMANDS)
+    assert {name: line for name, text in found.items() for line in text.splitlines() if len(line) > 80} == {}  # fmt: skip
+
+
+def test_a_command_that_help_breaks_is_the_same_command_to_a_shell(monkeypatch) -> None:
+    examples = {}
+    for columns in (80, 400):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        text = helps()["kubectl kpolicy grant"]
+        _, _, examples[columns] = text.partition("example:")
+
+    assert "\n" in examples[80].strip()
+    as_read = examples[80].replace("\\\n", "")
+    assert shlex.split(as_read) == shlex.split(examples[400])
 
 
 @pytest.mark.parametrize("word", ["version", "--version", "--help"])
