@@ -15,7 +15,7 @@ from . import cli
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-_KNOWN_ELSEWHERE = {"--namespace", "--context", "--cluster", "--user"}
+_KNOWN_ELSEWHERE = {"--namespace", "--context", "--contexts", "--cluster", "--user"}
 _NAMED = ("violations", "policies", "exceptions", "grant", "otp", "cleanup")
 NO_FILES = 4
 FILES = 0

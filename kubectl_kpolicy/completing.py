@@ -40,7 +40,12 @@ _RESOURCES = {
     "otp": ("codes",),
     "cleanup": ("clustercleanuppolicies", "cleanuppolicies"),
 }
-_CONFIGURED = {"--context": "contexts", "--cluster": "clusters", "--user": "users"}
+_CONFIGURED = {
+    "--context": "contexts",
+    "--contexts": "contexts",
+    "--cluster": "clusters",
+    "--user": "users",
+}
 
 
 def of_flag(flags: Sequence[str], words: Sequence[str]) -> list[str] | None:

@@ -30,7 +30,9 @@ _CHANGES = (
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its verbs."""
     verbs = Verbs(sub, "cleanup", "kubectl kpolicy cleanup -A --due-in 1h")
-    listed = verbs.listing("list", "list what will be deleted, the next first", _list, _NAMES)
+    listed = verbs.listing(
+        "list", "list what will be deleted, the next first", _list, _NAMES, beside=True
+    )
     listed.add_argument("--due-in", default="", metavar="DURATION", help="only what is due within this")  # fmt: skip
     listed.add_argument("--by", default="", metavar="POLICY", help="only what this policy deletes")
     verbs.describing("cleanup", _NAMES, named=is_meant)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its verbs."""
     verbs = Verbs(sub, "exceptions", "kubectl kpolicy exceptions audit -A -o json")
-    verbs.listing("list", "list exceptions", _list, "NAME")
+    verbs.listing("list", "list exceptions", _list, "NAME", beside=True)
     audit = verbs.listing("audit", "list exceptions that are expired, orphaned, unused, stale, over-broad or endless", _audit, "NAME")  # fmt: skip
     audit.add_argument("--exit-code", action="store_true", help="return 1 when there is any")
     prune = verbs.add("prune", "delete exceptions that are expired, or those that are named", _prune)  # fmt: skip

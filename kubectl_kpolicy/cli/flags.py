@@ -98,6 +98,11 @@ def add_list_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
 
 
+def add_contexts(parser: argparse.ArgumentParser) -> None:
+    """Add the flag that lists several clusters side by side."""
+    parser.add_argument("--contexts", default="", metavar="NAME[,NAME]", help="contexts of the kubeconfig to list side by side (wildcards), with a column CLUSTER")  # fmt: skip
+
+
 def chunk(text: str) -> int:
     """Return how many objects are read at a time; argparse reports what is no such number."""
     import argparse

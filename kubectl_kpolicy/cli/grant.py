@@ -44,7 +44,9 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     extend.add_argument("--ticket", default="", metavar="ID", help="ticket; the grant's own by default")  # fmt: skip
     _add_writing(extend)
     _add_waiting(extend, "until it is active or refused")
-    listed = verbs.listing("list", "list grants, what ends next first", _list, "NAME|KIND/NAME")
+    listed = verbs.listing(
+        "list", "list grants, what ends next first", _list, "NAME|KIND/NAME", beside=True
+    )
     listed.add_argument("--mine", action="store_true", help="only own requests")
     listed.add_argument("--to-approve", action="store_true", help="only what waits for an approver and one may approve")  # fmt: skip
     listed.add_argument("--state", default="", metavar="STATE", help="only grants in this state")
@@ -132,6 +134,15 @@ def _preview(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
+    from kubectl_kpolicy.session import cluster
+
+    return cluster.guarded(_list_them, args)
+
+
+def _list_them(args: argparse.Namespace) -> int:
+    """List grants; raises EngineError where nobody knows who asks."""
+    from kubectl_kpolicy.output.misuse import Misuse
+
     from .lists import is_named, run_list
 
     def choice(row: Row) -> bool:
@@ -142,6 +153,8 @@ def _list(args: argparse.Namespace) -> int:
             and (not args.state or row.text("state") == args.state.lower())
         )
 
+    if args.contexts and (args.mine or args.to_approve):
+        raise Misuse("--mine and --to-approve ask one cluster who you are", help="leave out --contexts")  # fmt: skip
     who = _who(args) if args.mine or args.to_approve else None
     listing = _to_approve(who) if who is not None and args.to_approve else None
     return run_list(list_request(args), "grants", choice, listing=listing)

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import sys
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
-from engine.record import record, replace
+from engine.record import replace
 from kubectl_kpolicy.output.diagnostics import ExitCode, report
 from kubectl_kpolicy.session import cluster
 
 from .printing import print_rows
+from .reading import check_needs, read, read_world
 from .selection import ListRequest, is_named, missing, selected
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from controllers.kube import Access, Client
-    from kubectl_kpolicy.cluster.cache import ClusterCache
-    from kubectl_kpolicy.output.rows import Listing
+    from kubectl_kpolicy.output.rows import Listing, Row
 
+    from .reading import Learn
     from .selection import Choice, Named
-
-    Learn = Callable[[Client, ClusterCache], Awaitable[None]]
 
 __all__ = ["add_names", "check_needs", "is_named", "listing_of", "print_rows", "read_world", "run_describe", "run_list", "selected"]  # fmt: skip
 
@@ -34,160 +33,6 @@ def listing_of(noun: str) -> Listing:
     from kubectl_kpolicy.actions.screens import LISTINGS
 
     return LISTINGS[noun]
-
-
-@record
-class Read:
-    """Everything a listing is made of, at which instant, and the namespace that was looked at (empty: all)."""
-
-    world: ClusterCache
-    now: datetime
-    place: str = ""
-
-
-def read_world(
-    flags: ListRequest, listing: Listing, learn: Learn | None = None
-) -> tuple[ClusterCache, datetime]:
-    """Return everything a listing is made of, and the instant that it is of; as `read`."""
-    found = read(flags, listing, learn)
-    return found.world, found.now
-
-
-def read(
-    flags: ListRequest,
-    listing: Listing,
-    learn: Learn | None = None,
-    choice: Choice | None = None,
-) -> Read:
-    """Read everything a listing is made of, from the cluster or from a recording; raises EngineError.
-
-    `learn` asks the cluster for more, on the same connection. With `choice`, of violations of which only the first are asked for,
-    the most severe are read first, and no others where they are enough.
-    """
-    if flags.replay:
-        return _replayed(flags.replay)
-
-    async def work(client: Client, access: Access) -> tuple[ClusterCache, str]:
-        from kubectl_kpolicy.cluster.fetching import Scope, fetch
-
-        namespace = cluster.namespace_of(flags.connection, access)
-        before: ClusterCache | None = None
-        for chosen, least in _parts(flags, listing, choice):
-            scope = Scope(
-                namespace,
-                journal=flags.connection.journal,
-                chunk=flags.chunk_size,
-                results=chosen,
-            )
-            world = await fetch(client, (*listing.needs, *listing.wants), cluster.now(), scope)
-            if before is not None and least:
-                _add_reports(world, before)
-            if world.unchosen or _is_enough(flags, listing, choice, world, least):
-                break
-            before = world
-        if learn is not None:
-            await learn(client, world)
-        return world, namespace
-
-    world, place = cluster.with_client(flags.connection, work)
-    # after the server has answered, so that what is left is counted by its clock
-    return Read(world, cluster.now(), place)
-
-
-def _results(flags: ListRequest, listing: Listing) -> str:
-    """Return the field selector of reports that a filter of violations amounts to, as far as it does."""
-    if listing.noun != "violations" or flags.names:
-        return ""
-    from kubectl_kpolicy.cluster.violations import CHOSEN_BY
-    from kubectl_kpolicy.filter import FilterError
-    from kubectl_kpolicy.filter.build import required
-
-    try:
-        words = required(flags.where, listing)
-    except FilterError:
-        # One that cannot be read is refused where it is used.
-        return ""
-    chosen = (f"results.{name}={words[name]}" for name in CHOSEN_BY if name in words)
-    return ",".join(filter(None, (flags.results, *chosen)))
-
-
-def _parts(
-    flags: ListRequest, listing: Listing, choice: Choice | None
-) -> Iterator[tuple[str, str]]:
-    """Yield what reports to read in turn, and the severity of the results that they are chosen for; all of them last."""
-    from kubectl_kpolicy.output.rows import SEVERITIES
-
-    every = _results(flags, listing)
-    is_first_page = flags.limit and not (flags.sort_by or flags.group_by or flags.names)
-    if (
-        choice
-        and is_first_page
-        and listing.noun == "violations"
-        and "results.severity" not in every
-    ):
-        for severity in filter(None, SEVERITIES):
-            yield ",".join(filter(None, (every, f"results.severity={severity}"))), severity
-    yield every, ""
-
-
-def _add_reports(world: ClusterCache, before: ClusterCache) -> None:
-    """Put the reports that were chosen before beside those that are chosen now."""
-    from kubectl_kpolicy.cluster.violations import SOURCES
-
-    for name in filter(world.is_synced, SOURCES):
-        world.replace(name, [*before.objects(name), *world.objects(name)], world.seen_at(name))
-
-
-def _is_enough(
-    flags: ListRequest, listing: Listing, choice: Choice | None, world: ClusterCache, least: str
-) -> bool:
-    """Tell whether as many rows as are asked for are at least as severe, so that no other one comes before them."""
-    from kubectl_kpolicy.output.rows import severity_rank
-
-    if not least or choice is None:
-        return True
-    now = cluster.now()
-    rows = selected(flags, listing.rows(world, now), listing, now, choice)
-    last = rows[-1].cells.get("severity") if len(rows) == flags.limit else None
-    return severity_rank(last) >= severity_rank(least)
-
-
-def _replayed(name: str) -> Read:
-    import asyncio
-    from pathlib import Path
-
-    from kubectl_kpolicy.cluster.recording import ReplaySource, read_recording
-
-    source = ReplaySource(read_recording(Path(name)))
-    asyncio.run(source.start())
-    return Read(source.world, source.now())
-
-
-def check_needs(world: ClusterCache, listing: Listing) -> ExitCode:
-    """Report what cannot be read; return the exit code where nothing can. A journal of codes stands for itself."""
-    from kubectl_kpolicy.cluster.cache import Trouble
-    from kubectl_kpolicy.cluster.resources import JOURNAL
-
-    codes = {
-        Trouble.FORBIDDEN: ExitCode.FORBIDDEN,
-        Trouble.UNREACHABLE: ExitCode.UNREACHABLE,
-        Trouble.UNAUTHORIZED: ExitCode.UNREACHABLE,
-        Trouble.MISSING: ExitCode.GONE,
-        Trouble.FAILED: ExitCode.FAILED,
-    }
-    missed = [found for name in listing.needs if (found := world.problem(name))]
-    if missed and not any(map(world.is_synced, (*listing.needs, JOURNAL))):
-        report(EngineError(missed[0].message, help=missed[0].help))
-        return codes[missed[0].trouble]
-    journal = world.problem("journal") if "journal" in listing.wants else None
-    if journal is not None:
-        report(EngineError(journal.message, help=journal.help))
-        return codes[journal.trouble]
-    for name in (*listing.needs, *listing.wants):
-        problem = world.problem(name)
-        if problem is not None and problem.trouble is not Trouble.MISSING:
-            report(EngineError(f"without {name}: {problem.message}"), word="warning")
-    return ExitCode.DONE
 
 
 def run_list(
@@ -207,7 +52,7 @@ def run_list(
 
     def run(given: ListRequest) -> int:
         made = listing or listing_of(noun)
-        if given.watch or given.watch_only or given.output_watch_events:
+        if not given.contexts and (given.watch or given.watch_only or given.output_watch_events):
             from .watching import watch_rows
 
             return watch_rows(given, made, choice)
@@ -219,19 +64,40 @@ def run_list(
 def _run_list(
     flags: ListRequest, listing: Listing, choice: Choice, named: Named, learn: Learn | None
 ) -> int:
+    if flags.contexts:
+        from .contexts import read_beside
+
+        beside = read_beside(flags, listing, learn)
+        return _print_chosen(flags, beside.listing, beside.rows, cluster.now(), choice, named, beside.unknown)  # fmt: skip
     found = read(flags, listing, learn, None if learn else choice)
     code = check_needs(found.world, listing)
     if code is not ExitCode.DONE:
         return code
-    rows, now = listing.rows(found.world, found.now), found.now
+    rows = listing.rows(found.world, found.now)
+    return _print_chosen(replace(flags, place=found.place), listing, rows, found.now, choice, named)
+
+
+def _print_chosen(
+    flags: ListRequest,
+    listing: Listing,
+    rows: Sequence[Row],
+    now: datetime,
+    choice: Choice,
+    named: Named,
+    unknown: Mapping[str, ExitCode] = MappingProxyType({}),
+) -> ExitCode:
+    """Print the rows that flags ask for; where a cluster is unknown, nobody knows whether a name is missing."""
     chosen = selected(flags, rows, listing, now, choice)
-    lost = missing(rows, flags.names, named) if _is_named(listing.noun) else []
-    if chosen or not lost:
-        print_rows(replace(flags, place=found.place), chosen, listing, now)
-    return _report_lost(listing.noun, lost) if lost else ExitCode.DONE
+    is_told = _has_names(listing.noun) and not unknown
+    lost = missing(rows, flags.names, named) if is_told else []
+    if chosen or unknown or not lost:
+        print_rows(flags, chosen, listing, now, unknown=tuple(unknown))
+    if lost:
+        return _report_lost(listing.noun, lost)
+    return next(iter(unknown.values()), ExitCode.DONE)
 
 
-def _is_named(noun: str) -> bool:
+def _has_names(noun: str) -> bool:
     """Tell whether things of a listing have names, so that one that none has is an error."""
     from kubectl_kpolicy.actions.screens import SCREENS
 

@@ -44,6 +44,7 @@ class ListRequest:
     watch_only: bool = False
     output_watch_events: bool = False
     replay: str = ""
+    contexts: str = ""
     color: str = "auto"
     quiet: bool = False
     place: str = ""

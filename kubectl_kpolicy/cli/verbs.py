@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .flags import add_cluster_flags, add_list_flags, list_request
+from .flags import add_cluster_flags, add_contexts, add_list_flags, list_request
 
 if TYPE_CHECKING:
     import argparse
@@ -38,13 +38,21 @@ class Verbs:
         return parser
 
     def listing(
-        self, name: str, text: str, run: Callable[[argparse.Namespace], int], metavar: str
+        self,
+        name: str,
+        text: str,
+        run: Callable[[argparse.Namespace], int],
+        metavar: str,
+        *,
+        beside: bool = False,
     ) -> argparse.ArgumentParser:
-        """Add a verb that lists rows, with the flags of lists and names to choose by."""
+        """Add a verb that lists rows, with the flags of lists and names to choose by; `beside` of several clusters side by side."""
         from .lists import add_names
 
         parser = self.add(name, text, run)
         add_list_flags(parser)
+        if beside:
+            add_contexts(parser)
         add_names(parser, metavar)
         return parser
 
@@ -72,5 +80,5 @@ def add_verbs(sub: Any, noun: str) -> None:
         return run_list(list_request(args), noun, lambda row: is_named(row, args.names))
 
     verbs = Verbs(sub, noun, f"kubectl kpolicy {noun} -A -o wide")
-    verbs.listing("list", f"list {noun}", listed, "NAME")
+    verbs.listing("list", f"list {noun}", listed, "NAME", beside=True)
     verbs.describing(noun, "NAME")

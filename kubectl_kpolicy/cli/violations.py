@@ -26,7 +26,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         ("list", "list results that fail", _list),
         ("watch", "list them and go on printing what changes", _list),
     ):
-        parser = verbs.listing(name, text, run, _NAMES)
+        parser = verbs.listing(name, text, run, _NAMES, beside=name == "list")
         parser.add_argument("--all", action="store_true", help="passing and skipped results, too")
         parser.add_argument("--severity", default="", metavar="S[,S]", help="only these severities")
         parser.add_argument("--result", default="", metavar="R[,R]", help="only these results")

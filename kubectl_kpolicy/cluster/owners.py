@@ -31,7 +31,6 @@ class Owners:
 
     def __init__(self) -> None:
         self._by_uid: dict[str, Object] = {}
-        self._read: set[tuple[str, str]] = set()
 
     async def learn(self, client: Client, world: ClusterCache) -> None:
         """Read the metadata of objects with results, and of their owners; kinds that may not be listed stay unknown."""
@@ -41,12 +40,13 @@ class Owners:
         except KubeError:
             return
         wanted = {_kind(row.object.get("resource") or {}) for row in all_rows(world)}
+        seen: set[tuple[str, str]] = set()
         for _ in range(_LONGEST_CHAIN):
-            for api_version, kind in sorted(wanted - self._read):
+            for api_version, kind in sorted(wanted - seen):
                 await self._list(client, discovery, api_version, kind)
-            self._read |= wanted
+            seen |= wanted
             wanted = {_kind(ref) for obj in self._by_uid.values() for ref in items(obj, "metadata", "ownerReferences")}  # fmt: skip
-            if wanted <= self._read:
+            if wanted <= seen:
                 return
 
     async def _list(self, client: Client, discovery: Discovery, api_version: str, kind: str) -> None:  # fmt: skip

@@ -56,6 +56,10 @@ class Column:
     since: str = ""
 
 
+CLUSTER = Column("cluster", "CLUSTER", aliases=("context",))
+"""Where a row comes from, in lists of several clusters."""
+
+
 class Row:
     """One line: `key` stays the same while the thing it shows lives; `object` is what the API holds, or what stands for it.
 

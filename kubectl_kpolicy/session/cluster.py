@@ -107,6 +107,16 @@ def _tls(flags: ClusterFlags, access: Access) -> dict[str, Any]:
     return changes
 
 
+def context_names(flags: ClusterFlags) -> list[str]:
+    """Return the contexts of the kubeconfig, in its order; raises AccessError."""
+    from pathlib import Path
+
+    from controllers.kube.kubeconfig import default_paths, read_kubeconfig
+
+    paths = [Path(flags.kubeconfig)] if flags.kubeconfig else default_paths()
+    return list(read_kubeconfig(paths).contexts)
+
+
 def namespace_of(flags: ClusterFlags, access: Access) -> str:
     """Return the namespace to look at, empty for all of them."""
     return "" if flags.all_namespaces else access.namespace

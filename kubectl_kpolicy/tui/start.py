@@ -22,7 +22,7 @@ from kubectl_kpolicy.cluster.sources import LiveSource, Source
 from kubectl_kpolicy.cluster.violations import all_rows
 from kubectl_kpolicy.grants.form import GrantForm
 from kubectl_kpolicy.output.time_format import instant
-from kubectl_kpolicy.session.cluster import ClusterFlags, access_of
+from kubectl_kpolicy.session.cluster import ClusterFlags, access_of, context_names
 from kubectl_kpolicy.session.kept import load_columns, load_lines, load_seen, save_lines, save_seen
 
 from .app import Console
@@ -125,7 +125,7 @@ async def _run(flags: ConsoleRequest, settings: Settings) -> tuple[str, str] | N
     console = Console(source, settings, doer=ActionExecutor(client, source.now, world=source.world))
     console.lines = CommandHistory(load_lines())
     console.identify = _identifying(console, client)
-    console.contexts = partial(_contexts, flags)
+    console.contexts = partial(context_names, flags.connection)
     with ExitStack() as stack:
         _record(flags, source, stack)
         try:
@@ -158,14 +158,6 @@ def _color(name: str) -> str:
         return name and Color.parse(name) and name
     except ColorParseError as error:
         raise EngineError(f"`{name}` is no colour", help="write `color` of the context as teal or #112233") from error  # fmt: skip
-
-
-def _contexts(flags: ConsoleRequest) -> list[str]:
-    """Return the contexts of the kubeconfig, in its order."""
-    from controllers.kube.kubeconfig import default_paths, read_kubeconfig
-
-    paths = [Path(flags.connection.kubeconfig)] if flags.connection.kubeconfig else default_paths()
-    return list(read_kubeconfig(paths).contexts)
 
 
 def _identifying(console: Console, client: Any) -> Any:

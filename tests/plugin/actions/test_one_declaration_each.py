@@ -15,7 +15,7 @@ from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.actions.prompt import understand
 from kubectl_kpolicy.actions.registry import Action, Danger, Field, Registry
 from kubectl_kpolicy.actions.screens import SCREENS, Screen, listing_named
-from kubectl_kpolicy.cli.lists import Read
+from kubectl_kpolicy.cli.reading import Read
 from kubectl_kpolicy.cli.spec import specification
 from kubectl_kpolicy.cluster.cache import ClusterCache
 from kubectl_kpolicy.output.rows import Column, Listing, Row
