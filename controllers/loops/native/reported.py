@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from controllers.kube.store import wait_synced
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from engine.model import Object
 
 _ENABLED: Final = "reports.kyverno.io/enabled"
+_PATIENCE: Final = 30.0
+"""Seconds that native policies are waited for; an account that may not list them still reports about the others."""
 _log = logging.getLogger(__name__)
 
 
@@ -40,6 +44,9 @@ class ReportedNatives:
         self._wanted = kinds
         self._stores: dict[Kind, Store] = {}
         self._sources: dict[str, tuple[Object, ...]] = {}
+        self._known = asyncio.Event()
+        if not kinds:
+            self._known.set()
         self.compiled: Mapping[str, CompiledPolicy] = {}
         self.on_change: list[Callable[[], None]] = []
         self.queue: WorkQueue[str] = WorkQueue(clock=context.clock, least=0.2, most=60.0)
@@ -53,13 +60,18 @@ class ReportedNatives:
         self.queue.add("")
         try:
             # INVARIANT: a policy whose binding was not listed yet is not taken for one that binds nothing.
-            await wait_synced(*self._stores.values())
+            with suppress(TimeoutError):
+                await asyncio.wait_for(wait_synced(*self._stores.values()), _PATIENCE)
             await self.queue.run(self._look, on_error=_failed)
         finally:
             for stop in stops:
                 stop()
             for kind in self._stores:
                 await context.informers.release(kind)
+
+    async def wait_known(self) -> None:
+        """Return when all native policies are compiled that are there; sooner where they cannot be listed."""
+        await self._known.wait()
 
     def _kinds(self) -> Iterator[Kind]:
         for one in sorted(self._wanted):
@@ -87,6 +99,7 @@ class ReportedNatives:
             self.compiled, self._sources = made, sources
             for listener in self.on_change:
                 listener()
+        self._known.set()
 
     def _typed(self, kind: Kind) -> Iterator[Object]:
         for obj in self._stores[kind]:

@@ -96,6 +96,7 @@ class BackgroundScan:
 
     async def run(self) -> None:
         """Work until cancelled."""
+        await self._natives.wait_known()
         listeners = self._context.cache.on_change
         listeners.append(self._world_changed)
         self._natives.on_change.append(self._natives_changed)

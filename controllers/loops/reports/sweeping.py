@@ -48,6 +48,8 @@ class ReportSweep:
         self._natives.on_change.append(self._natives_changed)
         self.queue.add("")
         try:
+            # INVARIANT: rows of a policy that was not listed yet are not taken for those of one that is gone.
+            await self._natives.wait_known()
             await self.queue.run(self._look, on_error=_failed)
         finally:
             listeners.remove(self._changed)

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -39,6 +39,9 @@ from engine.lang import wildcard
 from engine.model import Review, UserInfo
 from engine.requestinfo import request_info
 from tests.controllers.kube.fake import FakeClient
+
+if TYPE_CHECKING:
+    import pytest
 
 NOW = datetime(2026, 11, 21, 10, 18, tzinfo=UTC)
 ROLE_BINDINGS = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
@@ -209,6 +212,19 @@ class Scene:
     @property
     def requests(self) -> list[dict[str, Any]]:
         return self.client.stored(UPDATE_REQUESTS)
+
+
+def hold_lists_of(made: Scene, kind: Kind, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Have nobody see what there is of a kind until the event is set."""
+    seen, listed = asyncio.Event(), made.client.list
+
+    async def late(asked: Kind, *arguments: Any, **options: Any) -> Any:
+        if asked == kind:
+            await seen.wait()
+        return await listed(asked, *arguments, **options)
+
+    monkeypatch.setattr(made.client, "list", late)
+    return seen
 
 
 _KNOWN = {

@@ -23,7 +23,7 @@ from controllers.loops.grants import GrantReconciler
 from controllers.store.audit import AuditTrail, seal_key, size_of
 from engine.audit import MAX_BYTES, segment_of, verify
 
-from .staging import NOW, Scene, scene
+from .staging import NOW, Scene, hold_lists_of, scene
 
 if TYPE_CHECKING:
     from controllers.kube import Kind
@@ -137,19 +137,6 @@ def test_a_grant_from_a_cel_policy_has_an_exception_of_its_group_until_its_end(p
         assert {one["policy"] for one in records(made)} == {policy}
 
     run(play, grant_policy(), grant(policy=policy, rules=[]))
-
-
-def hold_lists_of(made: Scene, kind: Kind, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-    """Have nobody see what there is of a kind until the event is set."""
-    seen, listed = asyncio.Event(), made.client.list
-
-    async def late(asked: Kind, *arguments: Any, **options: Any) -> Any:
-        if asked == kind:
-            await seen.wait()
-        return await listed(asked, *arguments, **options)
-
-    monkeypatch.setattr(made.client, "list", late)
-    return seen
 
 
 @pytest.mark.parametrize("kind", [GRANTS, GRANT_POLICIES, CODE_USES], ids=lambda one: one.plural)

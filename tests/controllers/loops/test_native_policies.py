@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from controllers.kube import Kind
 from controllers.kube.kinds import (
     CEL_EXCEPTIONS,
@@ -20,7 +22,7 @@ from controllers.runtime.process import Configured
 from controllers.store.policies import content_hash
 from engine.native import MUTATING, VALIDATING
 
-from .staging import Scene, cluster_policy, config_map, matching, scene
+from .staging import Scene, cluster_policy, config_map, hold_lists_of, matching, scene
 
 GROUP = "admissionregistration.k8s.io"
 VAP = Kind(GROUP, "v1", "validatingadmissionpolicies", VALIDATING, False)
@@ -269,27 +271,58 @@ def reported(name: str, **labels: str) -> dict[str, Any]:
     }
 
 
-def test_native_policies_are_reported_about_under_their_own_source_with_their_binding() -> None:
-    binding = {
-        "apiVersion": f"{GROUP}/v1",
-        "kind": f"{VALIDATING}Binding",
-        "metadata": {"name": "b"},
-        "spec": {"policyName": "asked", "validationActions": ["Audit"]},
-    }
+BINDING = {
+    "apiVersion": f"{GROUP}/v1",
+    "kind": f"{VALIDATING}Binding",
+    "metadata": {"name": "b"},
+    "spec": {"policyName": "asked", "validationActions": ["Audit"]},
+}
 
+
+def start_reports(made: Scene) -> None:
+    natives = ReportedNatives(made.context, {VALIDATING})
+    made.start(natives.run())
+    made.start(BackgroundScan(made.context, natives).run())
+    made.start(ReportSweep(made.context, natives).run())
+
+
+@pytest.mark.parametrize("kind", [VAP, VAPB], ids=lambda one: one.kind)
+def test_reports_about_native_policies_stay_when_another_replica_leads(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def go() -> None:
+        asked = reported("asked", **{"reports.kyverno.io/enabled": "true"})
+        async with scene(asked, BINDING, config_map("a"), kinds=KINDS) as made:
+            start_reports(made)
+            await made.rest(5)
+            before = made.stored(POLICY_REPORTS)
+            assert [row["result"] for one in before for row in one["results"]] == ["fail"]
+            for task in made.tasks:
+                task.cancel()
+            made.tasks.clear()
+            await made.rest()
+            seen = hold_lists_of(made, kind, monkeypatch)
+            start_reports(made)
+            await made.rest(5)
+            assert made.stored(POLICY_REPORTS) == before
+            seen.set()
+            await made.rest(5)
+            assert made.stored(POLICY_REPORTS) == before
+
+    asyncio.run(go())
+
+
+def test_native_policies_are_reported_about_under_their_own_source_with_their_binding() -> None:
     async def go() -> None:
         objects = (
             reported("asked", **{"reports.kyverno.io/enabled": "true"}),
             reported("silent"),
-            binding,
+            BINDING,
             config_map("a"),
             config_map("c", team="x"),
         )
         async with scene(*objects, kinds=KINDS) as made:
-            natives = ReportedNatives(made.context, {VALIDATING})
-            made.start(natives.run())
-            made.start(BackgroundScan(made.context, natives).run())
-            made.start(ReportSweep(made.context, natives).run())
+            start_reports(made)
             await made.rest(5)
             rows = [row for one in made.stored(POLICY_REPORTS) for row in one["results"]]
             assert [(row["policy"], row["rule"], row["result"]) for row in rows] == [
