@@ -254,13 +254,13 @@ class PulseView(Painted, can_focus=True):
             [(" Compliance: results that pass", "head", -1), (self._doubt(board), "muted", -1)]
         ]
         blind = board.reports.sight in (Sight.LOADING, Sight.HINDERED)
-        name_width = max([4, *(cell_len(one.name) for one in board.frameworks[:6])])
-        name_width = min(name_width, max(width // 3, 14))
+        name_width = max([4, *(cell_len(one.name) for one in board.frameworks[:6])]) + 1
+        name_width = min(name_width, max(width // 3, 15))
         for one in board.frameworks[:6]:
             percent = None if blind else one.percent
             where = " or ".join(f"category={quoted(name)}" for name in one.categories)
             door = self._door("policies", where, f"policies of {one.name}")
-            text = f" {_cut(plain(one.name), name_width)} "
+            text = f" {_cut(plain(one.name), name_width)}"
             if percent is None:
                 lines.append([(text, "", door), ("?  no results known", "muted", door)])
                 continue
@@ -310,7 +310,9 @@ class PulseView(Painted, can_focus=True):
         if not heat.policies:
             return [*lines, [(f" nowhere{self._doubt(board)}", "muted", -1)]]
         label = min(max(map(cell_len, heat.policies)) + 2, width // 3)
-        size = 11
+        size = max([11, *(cell_len(plain(one)) + 2 for one in heat.namespaces)])
+        if label + size * len(heat.namespaces) > width:
+            size = 11
         places = heat.namespaces[: max((width - label) // size, 1)]
         policies = heat.policies[: max(height, 1)]
         most = max(heat.counts.values())

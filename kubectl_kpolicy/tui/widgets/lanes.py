@@ -67,6 +67,7 @@ class LanesPanel(Painted):
         self._window = Window(self._now, self._now + _STEPS[-1])
         self._lines: list[list[Segment]] = []
         self._shown: object = None
+        self._named = 16
         self._given: Any = None
 
     def on_resize(self) -> None:
@@ -92,7 +93,6 @@ class LanesPanel(Painted):
         page = max(height - 1, 1)
         self._top = max(min(self._top, self._cursor), self._cursor - page + 1, 0)
         self._top = min(self._top, max(len(rows) - page, 0))
-        width = self._room()
         seen = rows[self._top : self._top + page]
         asked = (
             tuple(map(id, seen)),
@@ -104,12 +104,12 @@ class LanesPanel(Painted):
         if asked == self._shown:
             return
         self._rows, self._now, self._shown = rows, now, asked
+        told = lanes(seen, noun, world, now)
+        self._named = max((cell_len(plain(lane.label)) for lane in told), default=0)
+        width = self._room()
         wide = window(lanes(rows[:_MOST], noun, world, now) if noun == "grants" else (), noun, now)
         self._window = wide.stepped(width)
-        drawn = [
-            (lane, self._cursor == self._top + number)
-            for number, lane in enumerate(lanes(seen, noun, world, now))
-        ]
+        drawn = [(lane, self._cursor == self._top + number) for number, lane in enumerate(told)]
         self._lines = [self._axis(width)] + [
             self._line(lane, width, at_cursor) for lane, at_cursor in drawn
         ]
@@ -124,7 +124,7 @@ class LanesPanel(Painted):
         return max(self.size.width - self._label_width() - 3, 10)
 
     def _label_width(self) -> int:
-        return max(16, min(self.size.width // 4, 36))
+        return max(16, min(self._named, self.size.width // 3))
 
     def _legend(self, noun: str) -> str:
         told = [f"{self._glyph(name)} {TICKS[name][2]}" for name in _LEGENDS.get(noun, ())]

@@ -11,11 +11,12 @@ from kubectl_kpolicy.actions.screens import LISTINGS
 from kubectl_kpolicy.cluster.recording import ReplaySource, read_recording
 from kubectl_kpolicy.output.rows import Column
 from kubectl_kpolicy.tui.widgets.detail import Detail
+from kubectl_kpolicy.tui.widgets.lanes import LanesPanel
 from kubectl_kpolicy.tui.widgets.widths import GAP, columns_for, shared
 from tests.plugin.scene import report, result, world
 from tests.screenshots.screens import RECORDING
 
-from .stage import console, drawn, lines_of, on_stage, press
+from .stage import console, drawn, lines_of, on_stage, press, text_of
 
 if TYPE_CHECKING:
     from kubectl_kpolicy.tui.app import Console
@@ -99,6 +100,36 @@ def test_no_cell_of_the_furnished_demo_is_cut_that_would_fit(size: tuple[int, in
             assert not cut_though_there_is_room(app.table), screen
 
     on_stage(look, recorded("violations"), size=size)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 40), (200, 50)])
+def test_frameworks_and_namespaces_of_pulse_stand_whole_where_there_is_room(
+    size: tuple[int, int],
+) -> None:
+    async def look(app, _pilot) -> None:
+        await drawn(app)
+        assert "Best Practices" in text_of(app)
+
+    on_stage(look, recorded("pulse"), size=size)
+
+
+def test_a_long_namespace_stands_whole_above_its_column_of_the_map() -> None:
+    there = {"reports": [report("Pod", "a", "team-with-a-long-name", result("p", "r", "fail", "high", ROOT))]}  # fmt: skip
+
+    async def look(app, _pilot) -> None:
+        assert "team-with-a-long-name" in text_of(app)
+
+    on_stage(look, console(world(there), screen="pulse"), size=(140, 40))
+
+
+def test_lanes_are_named_in_full_where_there_is_room() -> None:
+    async def look(app, _pilot) -> None:
+        await drawn(app)
+        panel = app.query_one(LanesPanel).region
+        named = "\n".join(lines_of(app)[panel.y : panel.bottom])
+        assert "carol Deployment/crawler " in named
+
+    on_stage(look, recorded("grants"), size=(140, 40))
 
 
 def test_on_a_very_large_screen_every_name_and_message_of_a_violation_stands_whole() -> None:
