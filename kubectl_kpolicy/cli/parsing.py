@@ -128,10 +128,10 @@ def _broken(line: str, width: int) -> Iterator[str]:
         return
     indent = " " * (len(before) - len(before.lstrip()))
     yield from (indent + one for one in wrapped(before, width - len(indent)) if one)
-    yield from _continued(f"{indent}  ", _WORDS.findall(start + command), width)
+    yield from continued(f"{indent}  ", _WORDS.findall(start + command), width)
 
 
-def _continued(indent: str, words: Sequence[str], width: int) -> Iterator[str]:
+def continued(indent: str, words: Sequence[str], width: int) -> Iterator[str]:
     """Yield a command in lines that a shell reads as one; broken only where no quotation goes on."""
     line = indent
     for word in words:

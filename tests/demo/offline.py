@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from typing import TYPE_CHECKING, Any
 
 from controllers.manifests import sample
@@ -16,13 +15,13 @@ from engine.parse import parse_exception, parse_policy
 from kubectl_kpolicy.output.structured import yaml_text
 
 from .cluster import answer_from
+from .folding import folded, show, told, typed
 from .scenes import NOW, SCENES, Scene, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 SEED = b"guided run"
-WIDTH = 100
 _MARKS = {
     Status.PASS: "ok  ",
     Status.FAIL: "FAIL",
@@ -45,12 +44,10 @@ def main() -> int:
 
 
 def _print_scene(number: int, scene: Scene) -> None:
-    print(f"{number}. {scene.title}\n   {scene.says}\n")
+    print(f"{number}. {scene.title}\n{told(scene.says, '   ')}\n")
     for step in scene.steps:
-        print(f"   * {step.says}")
-        for line in _lines(step):
-            print(f"     {line}".rstrip())
-        print()
+        print(told(step.says, "   * "))
+        show(_lines(step))
 
 
 def _documents(names: tuple[str, ...]) -> Iterator[tuple[dict[str, Any], Location]]:
@@ -61,7 +58,8 @@ def _documents(names: tuple[str, ...]) -> Iterator[tuple[dict[str, Any], Locatio
 
 
 def _lines(step: Step) -> Iterator[str]:
-    yield f"$ kubectl kpolicy apply {' '.join(step.policies)} -r {' -r '.join(step.objects)}"
+    objects = [word for name in step.objects for word in ("-r", name)]
+    yield from typed(["kubectl", "kpolicy", "apply", *step.policies, *objects])
     policies = [parse_policy(value, at=at) for value, at in _documents(step.policies)]
     exceptions = [parse_exception(value, at=at) for value, at in _documents(step.exceptions)]
     compiled = PolicySet.compile(policies, exceptions)
@@ -95,7 +93,9 @@ def _answers(
                 and text.holds is False
                 and not trace.rule.startswith("autogen-")
             ):
-                yield f"  -    {trace.policy}/{trace.rule}: {text.text}"
+                yield from folded(
+                    f"  -    {trace.policy}/{trace.rule}: {text.text}", further=" " * 7
+                )
     if not found.results:
         yield "  no rule applies: admitted"
 
@@ -114,7 +114,7 @@ def _result(result: RuleResult) -> Iterator[str]:
     blocks = " (blocks)" if result.enforce and result.status is Status.FAIL else ""
     text = result.message or result.status.value
     said = f"  {_MARKS[result.status]} {result.policy}/{result.rule}{blocks}: {text}"
-    yield from textwrap.wrap(said, WIDTH, subsequent_indent=" " * 7, break_long_words=False)
+    yield from folded(said, further=" " * 7)
     if result.type is RuleType.MUTATION and result.status is Status.PASS:
         shown = result.targets[0].after if result.targets else result.patched
         yield from _shown("after it:", shown)

@@ -12,7 +12,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,17 +21,13 @@ from engine.errors import EngineError
 from engine.record import replace
 
 from . import showing
+from .folding import INDENT, answered, show, told, typed
 from .scenarios import PLAYS, Act, Play, Written
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 PATIENCE = 60.0
-INDENT = " " * 5
-WIDTH = 100
-"""The longest folded line, and what stands before it."""
-TABLE = 130
-"""Lines up to this width are printed as they are."""
 _ROOT = Path(__file__).parents[2]
 _ASKED_AGAIN = 0.3
 
@@ -94,7 +89,7 @@ class _Stage:
         shutil.copytree(SAMPLES, folder / "samples", dirs_exist_ok=True)
 
     def run(self, number: int) -> None:
-        print(f"{number}. {self._play.title}\n{_told(self._play.says, '   ')}\n")
+        print(f"{number}. {self._play.title}\n{told(self._play.says, '   ')}\n")
         for step in self._play.acts:
             if isinstance(step, Written):
                 self._write(step)
@@ -117,7 +112,9 @@ class _Stage:
     def _act(self, act: Act) -> None:
         words = shlex.split(self._filled(act.run))
         words += [f"--as={act.user}", "--as-group=system:masters"] if act.user else []
-        print(f"{_told(act.says, '   * ')}\n{INDENT}$ {shlex.join(words)}")
+        print(told(act.says, "   * "))
+        for line in typed(words):
+            print(f"{INDENT}{line}")
         until = self._filled(act.until, re.escape)
         end = time.monotonic() + PATIENCE
         code, came = self._came(words)
@@ -131,7 +128,7 @@ class _Stage:
             if found is None:
                 raise EngineError(f"there is no `{pattern}` in what came back:\n{came}")
             self._known[name] = found[1]
-        _show(came)
+        show(answered(came))
 
     def _came(self, words: list[str]) -> tuple[int, str]:
         command = words
@@ -156,42 +153,6 @@ class _Stage:
 
 def _fits(act: Act, code: int, came: str) -> bool:
     return bool(code) is act.refused and re.search(act.until, came) is not None
-
-
-def _show(came: str) -> None:
-    for line in came.rstrip().splitlines():
-        # Tables stay as they are, texts are folded.
-        parts = [line] if len(line) <= TABLE or "   " in line.strip() else _folded(line)
-        for part in parts:
-            print(f"{INDENT}{part}".rstrip())
-    print(flush=True)
-
-
-def _folded(line: str) -> list[str]:
-    return _wrapped(line, "", "  ").splitlines()
-
-
-def _told(text: str, lead: str) -> str:
-    """Return a text behind its lead, further lines below the first one's words."""
-    return _wrapped(text, lead, " " * len(lead))
-
-
-def _wrapped(text: str, lead: str, further: str) -> str:
-    return textwrap.fill(
-        text,
-        _width(),
-        initial_indent=lead,
-        subsequent_indent=further,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def _width() -> int:
-    """Return how long a folded line may be: as wide as the terminal lets it stay whole behind its indent."""
-    return min(
-        WIDTH, max(40, shutil.get_terminal_size((WIDTH + len(INDENT), 0)).columns - len(INDENT))
-    )
 
 
 def _key_pair(folder: Path) -> str:

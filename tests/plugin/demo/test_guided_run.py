@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import sys
 import pytest
 
 from tests.contracts.source import ROOT
+from tests.demo import folding
 from tests.demo.scenarios import PLAYS, Act
 
 needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not here")
@@ -53,7 +55,20 @@ def test_without_kubectl_it_says_so(tmp_path):
 
 
 def test_without_a_server_the_policies_are_asked_alone():
-    done = run("--offline", PATH="/nowhere")
+    done = run("--offline", PATH="/nowhere", COLUMNS="80")
 
     assert done.returncode == 0
+    assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
     assert "FAIL disallow-host-namespaces-otp/host-namespaces-otp (blocks)" in done.stdout
+
+
+def test_no_word_of_a_played_command_or_its_answer_is_broken_by_a_narrow_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for act in (one for play in PLAYS for one in play.acts if isinstance(one, Act)):
+        words = shlex.split(act.run)
+        lines = folding.typed(words)
+        assert max(len(line) for line in lines if " " in line.strip(" \\")) <= 75, act.run
+        assert shlex.split("\n".join(lines).replace("\\\n", ""))[1:] == words
+    said = "error: the server refused what was asked for because nobody may do so in this namespace, and told why at length"
+    assert max(map(len, folding.answered(said))) <= 75
+    assert folding.answered(f"NAME   {'x' * 100}") == [f"NAME   {'x' * 100}"]
