@@ -122,7 +122,8 @@ class ProcessLoops:
     def _loops(self) -> list[Callable[[], Coroutine[None, None, None]]]:
         background, cleanup = self._of(Job.BACKGROUND), self._of(Job.CLEANUP)
         reports = self._of(Job.REPORTS)
-        worker = Worker(background, self.sink.pending)
+        grants = self._of(Job.GRANTS)
+        worker = Worker(background, self.sink.pending, counting=grants.client)
         sync = SyncWatch(background, worker.generator)
         natives = NativeStates()
         natives_reported = ReportedNatives(reports, self._runtime.options.reported_natives)
@@ -141,7 +142,7 @@ class ProcessLoops:
             PolicyStatus(
                 self._context, self._configured, reports.client, worker.generator.failures, natives
             ).run,
-            *_own_kinds(self._of(Job.GRANTS)),
+            *_own_kinds(grants),
         ]
         if self._configured is not None:
             switches = self._runtime.options.generated_natives

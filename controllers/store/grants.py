@@ -13,15 +13,18 @@ from controllers.kube import AlreadyExists, Client, Clock, Conflict, NotFound
 from controllers.kube.kinds import CODE_USES, GRANT_POLICIES, GRANTS
 from engine.grants.circumstances import readable_policies
 from engine.lang import rfc3339
+from engine.model import Status
 
+from .policies import key_of_exception
 from .uses import CodeUseRecord, is_same, use_document
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from engine.grants import GrantPolicy
     from engine.grants.cause import Granted
-    from engine.model import Object
+    from engine.model import Object, RuleResult
 
 
 REMEMBERED: Final = 10.0
@@ -191,6 +194,50 @@ class Tally:
                     raise
             else:
                 return
+
+
+def rule_of(result: RuleResult) -> tuple[str, str]:
+    """Return the rule that a result is of; a policy written in CEL is one, whatever its answers are called."""
+    return result.identity, "" if result.is_of_cel else result.rule
+
+
+def exceptions_of(result: RuleResult) -> list[str]:
+    """Return the identities of the exceptions that excused a result."""
+    return [key_of_exception(result, key) for key in result.exceptions]
+
+
+def excused(
+    granted: Mapping[str, Granted], results: Iterable[RuleResult]
+) -> dict[tuple[str, str], list[Granted]]:
+    """Return the rules that grants (by their exceptions) excuse from, and these grants."""
+    found = {
+        rule_of(one): [granted[key] for key in exceptions_of(one) if key in granted]
+        for one in results
+        if one.exceptions
+    }
+    return {rule: grants for rule, grants in found.items() if grants}
+
+
+def kept_from_working(
+    covered: Mapping[tuple[str, str], list[Granted]], without: Iterable[RuleResult]
+) -> tuple[Granted, ...]:
+    """Return the grants by which a rule was skipped that changes or makes objects: `without` them it would have, or have failed.
+
+    Each rule has one: the first of them, as its name has it. Limited ones are not among them, since nobody refused anything.
+    """
+    found: dict[str, Granted] = {}
+    for one in without:
+        grants = [each for each in covered.get(rule_of(one), ()) if not each.is_limited]
+        if grants and _works(one):
+            first = min(grants, key=lambda each: each.exception)
+            found[first.exception] = first
+    return tuple(found.values())
+
+
+def _works(result: RuleResult) -> bool:
+    if result.status is Status.PASS:
+        return result.patched is not None or bool(result.generated or result.targets)
+    return result.status in {Status.FAIL, Status.ERROR}
 
 
 def _counted(grant: Object, count: _Count) -> Object:

@@ -142,9 +142,12 @@ def denied(uid: str, message: str, warnings: Sequence[str] = ()) -> bytes:
 
 
 def patched(
-    uid: str, operations: Sequence[Mapping[str, Json]], warnings: Sequence[str] = ()
+    uid: str,
+    operations: Sequence[Mapping[str, Json]],
+    warnings: Sequence[str] = (),
+    audit: Mapping[str, str] = _NO_LABELS,
 ) -> bytes:
-    """Return the answer that lets a request through changed by a JSON patch (RFC 6902).
+    """Return the answer that lets a request through changed by a JSON patch (RFC 6902); `audit` is as for `allowed`.
 
     Raises LimitError for values nested deeper than can be written (254 levels), which is fewer than can be read.
     """
@@ -153,7 +156,7 @@ def patched(
     except orjson.JSONEncodeError as error:
         raise LimitError("the patch is nested too deep to be written") from error
     response = {"uid": uid, "allowed": True, "patch": patch, "patchType": "JSONPatch"}
-    return _answer(response, warnings)
+    return _answer({**response, "auditAnnotations": dict(audit)} if audit else response, warnings)
 
 
 def _answer(response: dict[str, Any], warnings: Sequence[str]) -> bytes:

@@ -15,11 +15,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from controllers.runtime.evaluating import Resolver, evaluate_with
 from controllers.runtime.tracing import traced
-from controllers.store.grants import SOURCE, GrantUses, Tally
-from controllers.store.policies import key_of_exception
+from controllers.store.grants import (
+    SOURCE,
+    GrantUses,
+    Tally,
+    exceptions_of,
+    excused,
+    kept_from_working,
+    rule_of,
+)
 from controllers.store.uses import CodeUseRecord, use_key
 from engine.errors import EngineError
 from engine.evaluate import Inputs, PolicySet
+from engine.model import RuleType
 from engine.record import replace
 
 from .caller import is_proven
@@ -30,6 +38,7 @@ from .verdicts import Ruling, blocking, rule_on_validation
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+    from datetime import datetime
 
     from controllers.kube import Client, Clock
     from controllers.runtime.cluster_cache import ClusterCache
@@ -39,6 +48,8 @@ if TYPE_CHECKING:
 
 FLUSH_SECONDS: Final = 2.0
 """How late a count may be."""
+_MOST_REMEMBERED: Final = 4096
+"""Changes of objects that are known to be counted, so that the next webhook which they pass does not count them again."""
 _log = logging.getLogger(__name__)
 
 
@@ -95,6 +106,7 @@ class GrantUsage:
         self._uses = GrantUses(client, namespace, use_key(key))
         self._tally = Tally(counting or client)
         self._counted = asyncio.Event()
+        self._counted_changes: dict[tuple[str, ...], None] = {}
 
     def __repr__(self) -> str:
         return "<GrantUsage>"
@@ -122,19 +134,15 @@ class GrantUsage:
     ) -> UsedGrants:
         """Return what the grants among the exceptions of some results make of them."""
         granted = self._cache.policies.snapshot.granted
-        covered = {
-            _rule_of(one): [granted[key] for key in _exceptions_of(one) if key in granted]
-            for one in results
-            if one.exceptions
-        }
-        if not any(covered.values()):
+        covered = excused(granted, results)
+        if not covered:
             return UsedGrants(results)
         async with asyncio.timeout(budget):
             without = await self._without(asked, results, granted.keys(), budget)
             refused = blocking(asked.route, asked.review, without)
             plan = _Plan()
             for result in refused:
-                await self._choose(asked, result, covered.get(_rule_of(result)), plan)
+                await self._choose(asked, result, covered.get(rule_of(result)), plan)
             if plan.spent:
                 results = await self._without(asked, results, plan.spent, budget)
         return UsedGrants(results, tuple(plan.needs.values()), tuple(plan.used.values()), frozenset(plan.spent))  # fmt: skip
@@ -158,9 +166,7 @@ class GrantUsage:
                 return rule_on_validation(asked.route, asked.review, results), results
             told.append(f"grant {granted.grant} was used: {number} of {granted.most}")
         now = self._clock.now()
-        for granted in waived.used if is_proven() else ():
-            self._tally.add(granted, now)
-            self._counted.set()
+        self._count(asked, waived.used, now)
         used = [one.grant for one in (*(need[0] for need in waived.needs), *waived.used)]
         if used:
             warnings, audit = (
@@ -169,6 +175,57 @@ class GrantUsage:
             )
             ruling = changed(ruling, warnings=warnings, audit=audit)
         return ruling, waived.results
+
+    @traced("count uses of grants")
+    async def settle_mutation(
+        self, asked: UsageContext, results: Sequence[RuleResult], ruling: Ruling, budget: float
+    ) -> Ruling:
+        """Count what an allowed request was left as it is by, although a rule would have changed it; returns the ruling.
+
+        What cannot be found out counts nothing: the request passes either way.
+        """
+        granted = self._cache.policies.snapshot.granted
+        covered = excused(granted, (one for one in results if one.type is RuleType.MUTATION))
+        if ruling.denial or asked.review.dry_run or not covered:
+            return ruling
+        concerned = {identity for identity, _ in covered}
+        policies = (one for one in asked.route.mutate.policies if one.policy.identity in concerned)
+        inputs = replace(asked.inputs, disregarded=frozenset(granted))
+        try:
+            async with asyncio.timeout(budget):
+                found = await evaluate_with(
+                    self._resolver, PolicySet(tuple(policies)), asked.review, inputs
+                )
+        except (TimeoutError, EngineError) as error:
+            _log.warning("uses of grants could not be counted: %s", type(error).__name__)
+            return ruling
+        used = kept_from_working(covered, found.results)
+        self._count(asked, used, self._clock.now())
+        if not used:
+            return ruling
+        told = ",".join(one.grant for one in used)
+        return changed(ruling, audit={**ruling.audit, "grant-uses": told})
+
+    def _count(self, asked: UsageContext, used: Sequence[Granted], now: datetime) -> None:
+        """Count uses once for each change of an object, by how many webhooks it may pass, of callers who proved to be the API server."""
+        for granted in used if is_proven() else ():
+            if self._is_first(asked, granted):
+                self._tally.add(granted, now)
+                self._counted.set()
+
+    def _is_first(self, asked: UsageContext, granted: Granted) -> bool:
+        before = (asked.review.old_object or {}).get("metadata") or {}
+        uid = str(asked.review.metadata.get("uid") or before.get("uid") or "")
+        version = str(before.get("resourceVersion") or "")
+        key = (granted.uid, asked.review.operation, uid, version)
+        if not uid or (asked.review.operation != "CREATE" and not version):
+            return True
+        if key in self._counted_changes:
+            return False
+        self._counted_changes[key] = None
+        if len(self._counted_changes) > _MOST_REMEMBERED:
+            del self._counted_changes[next(iter(self._counted_changes))]
+        return True
 
     async def _choose(
         self,
@@ -222,7 +279,7 @@ class GrantUsage:
     ) -> Sequence[RuleResult]:
         """Return the results as they are when some exceptions (by identity) do not count."""
         concerned = {
-            one.identity for one in results if any(key in spent for key in _exceptions_of(one))
+            one.identity for one in results if any(key in spent for key in exceptions_of(one))
         }
         policies = tuple(
             one for one in asked.route.blocking.policies if one.policy.identity in concerned
@@ -247,13 +304,3 @@ class GrantUsage:
             source=SOURCE,
             at=self._clock.now(),
         )
-
-
-def _rule_of(result: RuleResult) -> tuple[str, str]:
-    """Return the rule that a result is of; a policy written in CEL is one, whatever its answers are called."""
-    return result.identity, "" if result.is_of_cel else result.rule
-
-
-def _exceptions_of(result: RuleResult) -> list[str]:
-    """Return the identities of the exceptions that excused a result."""
-    return [key_of_exception(result, key) for key in result.exceptions]

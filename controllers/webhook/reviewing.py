@@ -278,6 +278,9 @@ class Reviewer:
         found = await self._evaluated(policies, review, inputs, budget)
         patched, results = with_outcomes(found.patched, found.results), reported(found.results)
         ruling = rule_on_mutation(route, review, found.results, patched)
+        if self._grant_usage is not None and self._cache.policies.snapshot.granted:
+            asked = UsageContext(route, review, request, inputs)
+            ruling = await self._grant_usage.settle_mutation(asked, results, ruling, budget)
         if not review.dry_run and self._is_followed(review, results):
             verdict = _verdict("mutate", route, request, inputs, ruling)
             self._hand_over(review, results, verdict, None, inputs)
@@ -288,7 +291,7 @@ class Reviewer:
         if ruling.denial:
             return envelope.denied(uid, f"{ruling.lead}{ruling.denial}{ruling.tail}"), False
         if ruling.operations:
-            return envelope.patched(uid, ruling.operations, ruling.warnings), True
+            return envelope.patched(uid, ruling.operations, ruling.warnings, ruling.audit), True
         return envelope.allowed(uid, ruling.warnings, ruling.audit), True
 
     def _inputs(self, request: Mapping[str, Json]) -> Inputs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING
 from controllers.kube import KubeError, NotFound
 from controllers.loops.generate.carrying_out import Generator
 from controllers.loops.generate.origin import origin_of
-from controllers.loops.rules import needs_no_trigger, synchronizes
+from controllers.loops.rules import alone, needs_no_trigger, synchronizes
+from controllers.runtime.evaluating import evaluate_with
 from controllers.store.cel_policies import is_of_cel
+from controllers.store.grants import Tally, excused, kept_from_working
 from controllers.store.reports import UNREPORTED_KINDS, rows_of
 from controllers.store.update_requests import RuleWork, UpdateRequest, reference, review_of_update
 from engine.errors import EngineError
@@ -24,6 +27,7 @@ from .targets import Mutator, raise_first
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from controllers.kube import Client
     from controllers.loops.context import LoopContext
     from controllers.loops.reports.pending import PendingReports
     from engine.evaluate.rules import CompiledRule
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 
 _JUST_MADE = timedelta(seconds=60)
 """How old a trigger may be that is said to be made."""
+_log = logging.getLogger(__name__)
 _BOOKKEEPING = frozenset({"managedFields", "resourceVersion", "generation"})
 
 
@@ -43,13 +48,16 @@ class NeedsProof(EngineError):  # noqa: N818 - it names the state
 
 
 class Worker:
-    """Carries out rules of UpdateRequests."""
+    """Carries out rules of UpdateRequests; `counting` writes the status of Grants, where another account than the context's does."""
 
-    def __init__(self, context: LoopContext, pending: PendingReports) -> None:
+    def __init__(
+        self, context: LoopContext, pending: PendingReports, *, counting: Client | None = None
+    ) -> None:
         self._context = context
         self._pending = pending
         self.generator = Generator(context)
         self._mutator = Mutator(context)
+        self._tally = Tally(counting or context.client)
         self._done: dict[str, dict[str, set[str]]] = {}
 
     async def carry_out(self, rule: CompiledRule, update: UpdateRequest, work: RuleWork) -> None:
@@ -72,6 +80,7 @@ class Worker:
             results = await self._mutator.carry_out(
                 rule, review, update.seed if update.request else seed, update.created_at, done
             )
+            await self._count(rule, review, update, results)
         self._report(work, results)
         raise_first([one for one in results if one.is_of_cel and one.targets])
 
@@ -110,7 +119,30 @@ class Worker:
             return []
         review = await self._review(update, work, trigger, is_current=synchronizes(rule))
         done = await self.generator.carry_out(rule, review, origin, update.created_at)
-        return [done.result] if done.result is not None else []
+        results = [done.result] if done.result is not None else []
+        await self._count(rule, review, update, results)
+        return results
+
+    async def _count(
+        self, rule: CompiledRule, review: Review, update: UpdateRequest, results: list[RuleResult]
+    ) -> None:
+        """Count the grants by which a request did not set off what it would have; what cannot be found out counts nothing."""
+        context = self._context
+        granted = context.snapshot.granted
+        covered = excused(granted, results)
+        if not (covered and update.request and update.is_proven):
+            return
+        inputs = context.inputs(update.seed, update.created_at)
+        inputs = replaced(inputs, disregarded=frozenset(granted))
+        try:
+            found = await evaluate_with(
+                context.resolver, alone(rule), review, inputs, types=(rule.type,)
+            )
+            for one in kept_from_working(covered, found.results):
+                self._tally.add(one, context.clock.now())
+            await self._tally.flush()
+        except EngineError as error:
+            _log.warning("uses of grants could not be counted: %s", error.message)
 
     async def _review(
         self, update: UpdateRequest, work: RuleWork, trigger: Object | None, *, is_current: bool
