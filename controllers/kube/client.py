@@ -27,12 +27,16 @@ APPLY = "application/apply-patch+yaml"
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """Objects of one list answer; `resume` is the token for the next page, empty on the last."""
+    """Objects of one list answer; `resume` is the token for the next page, empty on the last.
+
+    `sorted_by` is the order that the server says it answered in, empty for that of names.
+    """
 
     items: Sequence[Object]
     resource_version: str = ""
     resume: str = ""
     remaining: int = 0
+    sorted_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +65,12 @@ class Client(Protocol):
         limit: int = 0,
         resume: str = "",
         metadata_only: bool = False,
+        sort_by: str = "",
     ) -> ListPage:
-        """Return one page of objects, of all namespaces when none is given; raises Gone for an old `resume` token."""
+        """Return one page of objects, of all namespaces when none is given; raises Gone for an old `resume` token.
+
+        `sort_by` asks a report store for the first page of an order; other servers pass over it.
+        """
 
     async def list_all(
         self,

@@ -85,6 +85,7 @@ class HttpClient(Client):
         limit: int = 0,
         resume: str = "",
         metadata_only: bool = False,
+        sort_by: str = "",
     ) -> ListPage:
         """Return one page of objects; raises Gone for an old `resume` token."""
         self.on_query("list", kind, namespace)
@@ -92,6 +93,7 @@ class HttpClient(Client):
             labelSelector=label_selector,
             fieldSelector=field_selector,
             limit=str(limit or ""),
+            sortBy=sort_by,
             **{"continue": resume},
         )
         accept = _METADATA.format("List") if metadata_only else JSON
@@ -103,6 +105,7 @@ class HttpClient(Client):
             str(metadata.get("resourceVersion") or ""),
             str(metadata.get("continue") or ""),
             int(metadata.get("remainingItemCount") or 0),
+            str(metadata.get("sortedBy") or ""),
         )
 
     async def watch(

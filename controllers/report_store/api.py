@@ -16,7 +16,7 @@ from .batch import Write
 from .changing import creating, deleting, read_report, updating
 from .discovery import documents
 from .forms import Form, Rendering, form_of, status_of
-from .queries import page_asked, token
+from .queries import SEVERITY, page_asked, token
 from .rights import Action, Rights
 from .selecting import Selector, selector_of
 from .served import Served, served_at
@@ -103,7 +103,8 @@ class Api:
         asked = page_asked(call.query, _space(target))
         page = await self._storage.page(asked)
         resume = token(page.version, page.last) if page.last is not None else ""
-        return Answer(200, self._rendering(target).many(page.bodies, page.version, resume))
+        order = SEVERITY if asked.is_worst_first else ""
+        return Answer(200, self._rendering(target).many(page.bodies, page.version, resume, order))
 
     def _watch(self, call: Call, target: _Target, selector: Selector, action: Action) -> Answer:
         requester = call.requester

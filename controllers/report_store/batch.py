@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from controllers.kube import KubeError
+from engine.lang import rfc3339
 
 from .selecting import RESULT_FIELDS
 
@@ -27,6 +28,7 @@ Place = tuple[str, str]
 """Namespace, empty for the cluster's, and name."""
 
 _MOST_PLACES: Final = 400
+_YEAR_10000: Final = 253_402_300_800
 _HOLD: Final = "UPDATE counters SET value = value WHERE name = 'version' RETURNING value"
 
 
@@ -140,7 +142,7 @@ def _keep(session: Session, done: _Done, known: dict[Place, bytes | None], at: d
         [_report(place, obj, done.bodies[place]) for place, obj in kept],
         _REPLACED,
     )
-    _insert(session, "results", 9, [row for place, obj in kept for row in _results(place, obj)])
+    _insert(session, "results", 10, [row for place, obj in kept for row in _results(place, obj)])
     _insert(session, "labels", 4, [row for place, obj in kept for row in _labels(place, obj)])
     moment = int(at.timestamp())
     _insert(
@@ -178,8 +180,19 @@ def _report(place: Place, report: Object, body: bytes | None) -> tuple[Any, ...]
 
 
 def _results(place: Place, report: Object) -> Iterable[tuple[Any, ...]]:
+    created = report["metadata"].get("creationTimestamp")
     for number, row in enumerate(report.get("results") or ()):
-        yield (*place, number, *(str(row.get(name) or "") for name in RESULT_FIELDS))
+        said = (str(row.get(name) or "") for name in RESULT_FIELDS)
+        yield (*place, number, *said, -_second(row.get("timestamp"), created))
+
+
+def _second(timestamp: Any, created: Any) -> int:
+    """Return when a result was found, or else when its report was made, as whole seconds."""
+    seconds = timestamp.get("seconds") if isinstance(timestamp, dict) else None
+    if isinstance(seconds, int) and 0 < seconds < _YEAR_10000:
+        return seconds
+    at = rfc3339.read(created)
+    return 0 if at is None else int(at.timestamp())
 
 
 def _labels(place: Place, report: Object) -> Iterable[tuple[Any, ...]]:

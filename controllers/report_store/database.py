@@ -87,7 +87,10 @@ class Sqlite:
             ) from error
         with closing(session), session.writing():
             for one in statements("TEXT", "BLOB"):
-                session.rows(one)
+                if not one.startswith("ALTER"):
+                    session.rows(one)
+                elif not session.rows(_HAS_NEWEST):
+                    session.rows(one.replace("IF NOT EXISTS ", ""))
 
     def connect(self) -> Session:
         """See `Database.connect`."""
@@ -210,8 +213,12 @@ def _translated(error: type[Exception]) -> Iterator[None]:
 # by how much each day changed the number of results, `counters` the version that was given last and the last that is forgotten,
 # `identity` the certificate that all stores of the database show.
 # Namespaces are empty for reports of the cluster. Keys are compared byte by byte. Indexes of results go on with the key of
-# the report, so that a page of reports that hold a value is read in order and no further than its end.
+# the report, so that a page of reports that hold a value is read in order and no further than its end. `newest` is the second of a
+# result below zero, so that the newest of a severity comes first; results of a release that did not keep it come last, at 0.
 
+
+_HAS_NEWEST: Final = "SELECT 1 FROM pragma_table_info('results') WHERE name = 'newest'"
+"""SQLite adds no column on condition that it is missing."""
 
 _TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS counters (name {text} PRIMARY KEY, value BIGINT NOT NULL)""",
@@ -222,7 +229,8 @@ _TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS results (
         namespace {text} NOT NULL, name {text} NOT NULL, place BIGINT NOT NULL, policy {text} NOT NULL,
         rule {text} NOT NULL, result {text} NOT NULL, severity {text} NOT NULL, category {text} NOT NULL,
-        source {text} NOT NULL, PRIMARY KEY (namespace, name, place))""",
+        source {text} NOT NULL, newest BIGINT NOT NULL DEFAULT 0, PRIMARY KEY (namespace, name, place))""",
+    "ALTER TABLE results ADD COLUMN IF NOT EXISTS newest BIGINT NOT NULL DEFAULT 0",
     """CREATE TABLE IF NOT EXISTS labels (
         namespace {text} NOT NULL, name {text} NOT NULL, label {text} NOT NULL, value {text} NOT NULL,
         PRIMARY KEY (namespace, name, label))""",
@@ -237,6 +245,8 @@ _TABLES: Final = (
     "CREATE INDEX IF NOT EXISTS results_by_policy ON results (policy, namespace, name, result, severity)",
     "CREATE INDEX IF NOT EXISTS results_by_result ON results (result, namespace, name, severity)",
     "CREATE INDEX IF NOT EXISTS results_by_severity ON results (severity, namespace, name, result)",
+    "CREATE INDEX IF NOT EXISTS results_worst ON results (severity, newest, namespace, name, result, policy)",
+    "CREATE INDEX IF NOT EXISTS results_worst_of_policy ON results (policy, severity, newest, namespace, name, result)",
     "CREATE INDEX IF NOT EXISTS labels_by_value ON labels (label, value, namespace, name)",
     "CREATE INDEX IF NOT EXISTS changes_by_place ON changes (namespace, name, version)",
     "CREATE INDEX IF NOT EXISTS changes_by_time ON changes (at)",

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from .batch import Place
 
+SEVERITY: Final = "severity"
+"""By what lists may be asked to be sorted: the report with the severest chosen result first, the newest among equals."""
+
 _MOST_PAGE: Final = 10_000
 _MOST_DIGITS: Final = 18
 
@@ -26,6 +29,12 @@ def page_asked(query: Mapping[str, str], space: str | None) -> Asked:
     selector = selector_of(query)
     limit = min(number(query, "limit"), _MOST_PAGE)
     given, match = number(query, "resourceVersion"), query.get("resourceVersionMatch", "")
+    if order := query.get("sortBy", ""):
+        if order != SEVERITY or not limit or match == "Exact" or query.get("continue"):
+            raise refused(
+                f"sortBy takes `{SEVERITY}`, with a limit, and neither continues nor has an exact version"
+            )
+        return Asked(space, selector, least=given, limit=limit, is_worst_first=True)
     if text := query.get("continue", ""):
         if given or match:
             raise refused("specifying resource version is not allowed when using continue")

@@ -14,7 +14,7 @@ import orjson
 from controllers.kube import Gone, KubeError
 
 from .batch import Change, Place
-from .selecting import Selector
+from .selecting import Condition, Selector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from .database import Session
 
 _ALL = Selector()
+_SEVERITIES: Final = ("critical", "high", "medium", "low", "info")
+_SEVERITY_TESTS: Final = (
+    *(Condition("results.severity = ?", (one,)) for one in _SEVERITIES),
+    Condition(f"results.severity NOT IN ({', '.join('?' * len(_SEVERITIES))})", _SEVERITIES),
+)
 _PLACES: Final = 1000
 
 
@@ -30,6 +35,7 @@ class Asked:
     """Which page: of one namespace (empty: the cluster's own reports; None: of all namespaces), of what is selected.
 
     It is as of a version (0: the last one, and not before `least`), begins after a place and holds at most so many (0: all).
+    `is_worst_first` is a page of the last version in which the report with the severest chosen result comes first, then the newest.
     """
 
     namespace: str | None
@@ -38,6 +44,7 @@ class Asked:
     least: int = 0
     after: Place | None = None
     limit: int = 0
+    is_worst_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,8 @@ def page_of(session: Session, asked: Asked) -> Page:
         )
     if version < forgotten:
         raise expired(version, forgotten)
+    if asked.is_worst_first:
+        return Page(worst_of(session, asked, version), version)
     rows = _as_they_are(session, asked, version)
     is_full = bool(asked.limit) and len(rows) > asked.limit
     if version < newest:
@@ -103,6 +112,45 @@ def _as_they_are(session: Session, asked: Asked, version: int) -> list[tuple[Pla
         found += _reports(session, asked, version, 0, some)
         after = some[-1]
     return found[: asked.limit + 1] if asked.limit else found
+
+
+def worst_of(session: Session, asked: Asked, version: int) -> list[bytes]:
+    """Return so many reports, the ones with the severest chosen results, the newest first among equals.
+
+    Each severity is read in the order of an index, and no further than the page is full.
+    """
+    found: dict[Place, bytes] = {}
+    for test in _SEVERITY_TESTS:
+        after: tuple[Any, ...] = ()
+        while len(found) < asked.limit:
+            rows = _worst_results(session, asked, test, after)
+            if not rows:
+                break
+            places = [place for row in rows if (place := (row[1], row[2])) not in found]
+            bodies = dict(_reports(session, asked, version, 0, list(dict.fromkeys(places))))
+            found |= {place: bodies[place] for place in places if place in bodies}
+            after = rows[-1]
+    return list(found.values())[: asked.limit]
+
+
+def _worst_results(
+    session: Session, asked: Asked, severity: Condition, after: tuple[Any, ...]
+) -> Sequence[tuple[Any, ...]]:
+    """Return the next chosen results of a severity, as (time, namespace, name), the newest first."""
+    sql, values = _within(asked, "results")
+    of_report = asked.selector.of_a_report()
+    if of_report.sql:
+        among = f"SELECT reports.namespace, reports.name FROM reports WHERE {of_report.sql}"  # noqa: S608 - only words of ours
+        of_report = Condition(f"(results.namespace, results.name) IN ({among})", of_report.values)
+    for one in (severity, asked.selector.of_a_result(), of_report):
+        if one.sql:
+            sql.append(one.sql)
+            values += one.values
+    if after:
+        sql.append("(results.newest, results.namespace, results.name) > (?, ?, ?)")
+        values += after
+    text = f"SELECT newest, namespace, name FROM results WHERE {' AND '.join(sql)} ORDER BY newest, namespace, name LIMIT ?"  # noqa: S608 - only words of ours
+    return session.rows(text, [*values, min(asked.limit, _PLACES)])
 
 
 def _places(session: Session, asked: Asked, most: int) -> list[Place]:

@@ -50,7 +50,7 @@ def read(
     """Read everything a listing is made of, from the cluster or from a recording; raises EngineError.
 
     `learn` asks the cluster for more, on the same connection. With `choice`, of violations of which only the first are asked for,
-    the most severe are read first, and no others where they are enough.
+    the worst are read, and no others where the server can sort them and they are enough.
     """
     if flags.replay:
         return _replayed(flags.replay)
@@ -59,20 +59,17 @@ def read(
         from kubectl_kpolicy.cluster.fetching import Scope, fetch
 
         namespace = cluster.namespace_of(flags.connection, access)
-        before: ClusterCache | None = None
-        for chosen, least in _parts(flags, listing, choice):
+        for worst in _parts(flags, listing, choice):
             scope = Scope(
                 namespace,
                 journal=flags.connection.journal,
                 chunk=flags.chunk_size,
-                results=chosen,
+                results=_results(flags, listing),
+                worst=worst,
             )
             world = await fetch(client, (*listing.needs, *listing.wants), cluster.now(), scope)
-            if before is not None and least:
-                _add_reports(world, before)
-            if world.unchosen or _is_enough(flags, listing, choice, world, least):
+            if _is_enough(flags, listing, choice, world):
                 break
-            before = world
         if learn is not None:
             await learn(client, world)
         return world, namespace
@@ -99,45 +96,34 @@ def _results(flags: ListRequest, listing: Listing) -> str:
     return ",".join(filter(None, (flags.results, *chosen)))
 
 
-def _parts(
-    flags: ListRequest, listing: Listing, choice: Choice | None
-) -> Iterator[tuple[str, str]]:
-    """Yield what reports to read in turn, and the severity of the results that they are chosen for; all of them last."""
-    from kubectl_kpolicy.output.rows import SEVERITIES
+_ONCE_MORE = 20
+"""How many times as many reports are read where a filter has left too few of the first ones."""
 
-    every = _results(flags, listing)
+_MOST_WORST = 5_000
+"""Reports that are asked for as the worst ones at most; beyond, all of them are read."""
+
+
+def _parts(flags: ListRequest, listing: Listing, choice: Choice | None) -> Iterator[int]:
+    """Yield how many of the worst reports to read in turn; 0, all of them, last."""
     is_first_page = flags.limit and not (flags.sort_by or flags.group_by or flags.names)
-    if (
-        choice
-        and is_first_page
-        and listing.noun == "violations"
-        and "results.severity" not in every
-    ):
-        for severity in filter(None, SEVERITIES):
-            yield ",".join(filter(None, (every, f"results.severity={severity}"))), severity
-    yield every, ""
-
-
-def _add_reports(world: ClusterCache, before: ClusterCache) -> None:
-    """Put the reports that were chosen before beside those that are chosen now."""
-    from kubectl_kpolicy.cluster.violations import SOURCES
-
-    for name in filter(world.is_synced, SOURCES):
-        world.replace(name, [*before.objects(name), *world.objects(name)], world.seen_at(name))
+    if choice and is_first_page and listing.noun == "violations":
+        for most in (flags.limit, flags.limit * _ONCE_MORE):
+            if most <= _MOST_WORST:
+                yield most
+    yield 0
 
 
 def _is_enough(
-    flags: ListRequest, listing: Listing, choice: Choice | None, world: ClusterCache, least: str
+    flags: ListRequest, listing: Listing, choice: Choice | None, world: ClusterCache
 ) -> bool:
-    """Tell whether as many rows as are asked for are at least as severe, so that no other one comes before them."""
-    from kubectl_kpolicy.output.rows import severity_rank
-
-    if not least or choice is None:
+    """Tell whether as many rows as are asked for are at least as heavy as any that was left out, so that none comes before them."""
+    if not world.left_out or choice is None:
         return True
+    from kubectl_kpolicy.cluster.violations import weight
+
     now = cluster.now()
     rows = selected(flags, listing.rows(world, now), listing, now, choice)
-    last = rows[-1].cells.get("severity") if len(rows) == flags.limit else None
-    return severity_rank(last) >= severity_rank(least)
+    return len(rows) == flags.limit and weight(rows[-1]) >= max(world.left_out.values())
 
 
 def _replayed(name: str) -> Read:

@@ -57,12 +57,13 @@ class Change:
 class ClusterCache:
     """See the module. `version` of a resource grows with every change, which is what caches go by.
 
-    `viewer` is who looks, once the server has said it. `unchosen` are resources that were read whole although a part was asked for.
+    `viewer` is who looks, once the server has said it. `left_out` has, for sources of violations of which only the worst were read,
+    the weight that no violation beyond them is above.
     """
 
     def __init__(self) -> None:
         self.viewer: Identity | None = None
-        self.unchosen: set[str] = set()
+        self.left_out: dict[str, tuple[float, float]] = {}
         self._objects: dict[str, dict[Key, Object]] = {}
         self._versions: dict[str, int] = {}
         self._synced: dict[str, datetime | None] = {}

@@ -9,12 +9,13 @@ from controllers.kube.client import PAGE
 from controllers.kube.discovery import Discovery
 from controllers.kube.errors import Invalid, KubeError, NotFound
 from controllers.kube.kinds import CONFIG_MAPS, Kind
+from controllers.kube.paths import field_tests
 from engine.record import record, replace
 
 from . import celkinds
 from .cache import ClusterCache, Problem, Trouble
 from .resources import JOURNAL, RESOURCES, TTL_OBJECTS, Resource, problem_of
-from .violations import SOURCES
+from .violations import SOURCES, rows_of_report, weight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,7 +34,8 @@ class Scope:
     """What is read: one namespace or all (empty), objects with labels, and the journal `namespace/name` if there is one.
 
     `chunk` is how many objects one answer of the server holds, 0 for all of them. `results` is a field selector of reports, for
-    servers that can choose them by what they say.
+    servers that can choose them by what they say, and `worst` how many of those are enough, the severest first (0: all of them),
+    for servers that can sort them, too.
     """
 
     namespace: str = ""
@@ -41,6 +43,7 @@ class Scope:
     journal: str = ""
     chunk: int = PAGE
     results: str = ""
+    worst: int = 0
 
 
 async def fetch(
@@ -93,12 +96,36 @@ async def _chosen(
 ) -> Sequence[Object]:
     """Return the objects of a resource, of reports those that are asked for where the server can choose them; raises KubeError."""
     if scope.results and resource.name in SOURCES:
+        chosen = replace(resource, fields=scope.results)
         try:
-            return await _listed(client, replace(resource, fields=scope.results), scope)
+            worst = await _worst(client, world, chosen, scope) if scope.worst else None
+            return await _listed(client, chosen, scope) if worst is None else worst
         except Invalid:
-            # Custom resources are not chosen by what they say; all of them are read then.
-            world.unchosen.add(resource.name)
+            pass  # custom resources are not chosen by what they say; all of them are read then
     return await _listed(client, resource, scope)
+
+
+async def _worst(
+    client: Client, world: ClusterCache, resource: Resource, scope: Scope
+) -> Sequence[Object] | None:
+    """Return the reports with the severest results, and note which others there may be; None where the server cannot sort."""
+    place = scope.namespace if resource.kind.namespaced else ""
+    page = await client.list(
+        resource.kind,
+        place,
+        label_selector=scope.labels,
+        field_selector=resource.fields,
+        limit=scope.worst,
+        sort_by="severity",
+    )
+    if not page.sorted_by:
+        return None
+    if len(page.items) == scope.worst:
+        tests = [one for one in field_tests(resource.fields) if one.path.startswith("results.")]
+        rows = rows_of_report(page.items[-1])
+        chosen = (row for row in rows if all(one.holds({"results": row.cells}) for one in tests))
+        world.left_out[resource.name] = max(map(weight, chosen), default=weight(None))
+    return page.items
 
 
 async def _listed(client: Client, resource: Resource, scope: Scope) -> Sequence[Object]:

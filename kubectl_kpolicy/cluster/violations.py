@@ -6,19 +6,20 @@ result.
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING
 
 from engine import vocabulary
 from kubectl_kpolicy.output.fields import items, part, word
-from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape
+from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape, severity_rank
 from kubectl_kpolicy.output.time_format import absolute, instant
 
 from .cache import ClusterCache, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
 
     from engine.model import Object
 
@@ -153,6 +154,16 @@ def brief_message(row: Row, _now: datetime | None = None) -> str:
 def is_failure(row: Row) -> bool:
     """Tell whether a row is one that somebody may have to look at."""
     return row.cells.get("result") in FAILURES
+
+
+def weight(row: Row | None) -> tuple[float, float]:
+    """Return what violations are sorted by, the heaviest first: severity and second; without a row, what none is above."""
+    if row is None:
+        return inf, inf
+    at = row.cells.get("age")
+    return severity_rank(row.cells.get("severity")), at.timestamp() // 1 if isinstance(
+        at, datetime
+    ) else 0.0
 
 
 def worst_first(rows: list[Row]) -> Iterator[Row]:

@@ -35,6 +35,16 @@ _WHERE = {
     "severity=critical result!=pass": {
         "fieldSelector": "results.severity=critical,results.result!=pass"
     },
+    "worst result=fail": {
+        "fieldSelector": "results.result!=pass,results.result!=skip",
+        "sortBy": "severity",
+    },
+    "worst policy=p1 result=fail": {
+        "fieldSelector": "results.policy=p1,results.result=fail",
+        "sortBy": "severity",
+    },
+    "worst policy=rare": {"fieldSelector": "results.policy=rare", "sortBy": "severity"},
+    "worst result=error (none)": {"fieldSelector": "results.result=error", "sortBy": "severity"},
     "kind=Pod name": {"fieldSelector": "scope.kind=Pod,scope.name=pod-r000777"},
     "label": {"labelSelector": "team=t3"},
 }

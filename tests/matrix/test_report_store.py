@@ -98,3 +98,26 @@ def test_the_account_of_the_store_changes_nothing_but_its_own_apiservices() -> N
         (["apiservices"], list(report_store.api_service_names()), ["get", "patch"]),
     ]
     assert not [one for one in report_store.objects(Choice()) if one["kind"] == "Role"]
+
+
+def test_a_sorted_page_shows_each_reader_what_a_list_shows_him(tmp_path: Path) -> None:
+    happened = {200: 0, 403: 0}
+
+    async def play() -> None:
+        async with staged(tmp_path) as store:
+            for place in ("shop", "bank"):
+                await store.create(place, report(f"of-{place}", ("ask", "fail", "high")))
+            store.may = may
+            for user, place, group in product(RIGHTS, ("shop", "bank", ""), GROUPS):
+                root, plural = GROUPS[group]
+                path = f"{root}/namespaces/{place}/{plural}" if place else f"{root}/{plural}"
+                order = {"sortBy": "severity", "limit": "10"}
+                status, page = await store.ask("GET", path, user=user, **order)
+                allowed = 200 if is_right(user, "list", place, group) else 403
+                assert status == allowed, (user, place, group)
+                shown = {one["metadata"]["namespace"] for one in page.get("items", ())}
+                assert shown == (set() if status == 403 else {place} if place else {"shop", "bank"})
+                happened[status] += 1
+
+    asyncio.run(play())
+    assert min(happened.values()) > 10

@@ -134,6 +134,7 @@ class FakeClient(Client):
         limit: int = 0,
         resume: str = "",
         metadata_only: bool = False,
+        sort_by: str = "",
     ) -> ListPage:
         """Return one page of objects."""
         self._called("list", kind, namespace)

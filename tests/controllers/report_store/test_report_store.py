@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -329,5 +331,85 @@ def test_history_tells_the_level_at_the_end_of_each_day(tmp_path: Path) -> None:
                 (late, "high", "fail", 1),
                 (late, "low", "fail", 1),
             ]
+
+    asyncio.run(play())
+
+
+def timed(name: str, at: int, *rows: tuple[str, ...]) -> dict:
+    made = report(name, *rows)
+    for row in made["results"]:
+        row["timestamp"] = {"seconds": at, "nanos": 0}
+    return made
+
+
+WORST = (
+    timed("low-new", 900, ("ask", "fail", "low")),
+    timed("high-old", 100, ("ask", "fail", "high"), ("ask", "fail", "low")),
+    timed("high-new", 500, ("ask", "fail", "high"), ("tell", "fail", "high")),
+    timed("critical-passes", 700, ("ask", "pass", "critical"), ("ask", "fail", "medium")),
+    timed("critical", 50, ("tell", "fail", "critical")),
+    timed("unheard-of", 990, ("ask", "fail", "dire")),
+    timed("passes", 800, ("ask", "pass", "critical")),
+)
+
+
+@pytest.mark.parametrize(
+    ("fields", "limit", "found"),
+    [
+        (
+            "results.result=fail",
+            50,
+            ["critical", "high-new", "high-old", "critical-passes", "low-new", "unheard-of"],
+        ),
+        ("results.result=fail", 2, ["critical", "high-new"]),
+        ("results.policy=ask,results.result=fail", 3, ["high-new", "high-old", "critical-passes"]),
+        ("results.severity=high", 1, ["high-new"]),
+        ("scope.name=pod-low-new,results.result=fail", 1, ["low-new"]),
+        ("", 2, ["passes", "critical-passes"]),
+    ],
+)
+def test_the_worst_and_newest_come_first_where_that_is_asked_for(
+    tmp_path: Path, fields: str, limit: int, found: list[str]
+) -> None:
+    async def play() -> None:
+        async with staged(tmp_path) as store:
+            for one in WORST:
+                await store.create("shop", one)
+            query = {"sortBy": "severity", "limit": str(limit), "fieldSelector": fields}
+            for path in (SHOP, ALL):
+                status, page = await store.ask("GET", path, **query)
+                assert (status, names(page)) == (200, found)
+                assert page["metadata"]["sortedBy"] == "severity"
+                assert "continue" not in page["metadata"]
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"sortBy": "age", "limit": "5"}, {"sortBy": "severity"}, {"sortBy": "severity", "limit": "5", "continue": "e30="}],
+)  # fmt: skip
+def test_an_order_that_there_is_none_of_is_refused(tmp_path: Path, query: dict) -> None:
+    async def play() -> None:
+        async with staged(tmp_path) as store:
+            assert (await store.ask("GET", ALL, **query))[0] == 400
+
+    asyncio.run(play())
+
+
+def test_a_database_of_a_release_that_kept_no_times_goes_on(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with staged(tmp_path) as store:
+            await store.create("shop", WORST[0])
+        with closing(sqlite3.connect(next(tmp_path.glob("*.db")))) as file:
+            for index in ("results_worst", "results_worst_of_policy"):
+                file.execute(f"DROP INDEX {index}")
+            file.execute("ALTER TABLE results DROP COLUMN newest")
+            file.commit()
+        async with staged(tmp_path) as store:
+            await store.create("shop", timed("older", 10, ("ask", "fail", "low")))
+            query = {"sortBy": "severity", "limit": "5", "fieldSelector": "results.result=fail"}
+            _, page = await store.ask("GET", SHOP, **query)
+            assert names(page) == ["older", "low-new"]
 
     asyncio.run(play())
