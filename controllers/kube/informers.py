@@ -71,16 +71,22 @@ class Informers:
         }
 
     def acquire(
-        self, kind: Kind, selection: Selection = _EVERYTHING, *, labels: Iterable[str] = ()
+        self,
+        kind: Kind,
+        selection: Selection = _EVERYTHING,
+        *,
+        labels: Iterable[str] = (),
+        reduce: Callable[[Object], Object] | None = None,
     ) -> Store:
         """Return the store of a kind and keep it filled until `release`; `labels` are indexed by `label:NAME`.
 
-        Every store has the indexes `owner` and `uid`. Who comes second gets the indexes of the first.
+        Every store has the indexes `owner` and `uid`. `reduce` makes of an object what is kept of it. Who comes second gets the
+        indexes and the objects of the first.
         """
         key = (kind, selection)
         shared = self._shared.get(key)
         if shared is None:
-            shared = self._shared[key] = self._started(kind, selection, labels)
+            shared = self._shared[key] = self._started(kind, selection, labels, reduce)
         shared.users += 1
         return shared.reflector.store
 
@@ -101,10 +107,17 @@ class Informers:
         for task in tasks:
             await _stopped(task)
 
-    def _started(self, kind: Kind, selection: Selection, labels: Iterable[str]) -> _Shared:
+    def _started(
+        self,
+        kind: Kind,
+        selection: Selection,
+        labels: Iterable[str],
+        reduce: Callable[[Object], Object] | None,
+    ) -> _Shared:
         indexes: dict[str, Callable[[Object], Iterable[str]]] = {"owner": by_owner, "uid": by_uid}
         indexes.update({f"label:{name}": by_label(name) for name in labels})
-        store = Store(indexes=indexes, reduce=metadata_of if selection.metadata_only else trimmed)
+        whole = metadata_of if selection.metadata_only else trimmed
+        store = Store(indexes=indexes, reduce=reduce or whole)
         reflector = Reflector(
             self._client,
             kind,

@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import time
+from collections import deque
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +61,8 @@ _GAUGES = (
     "kpolicy_process_tasks",
 )
 _SPACE = "soak"
+_OVER = 400.0
+"""Seconds after which a grant of five minutes is over, and told of everywhere."""
 _FURNITURE = """
 apiVersion: v1
 kind: Namespace
@@ -129,6 +132,7 @@ class Soak:
         self.began = time.monotonic()
         self.end = self.began + minutes * 60
         self.killed_at = 0.0
+        self.granted: deque[tuple[float, str]] = deque()
 
     async def run(self) -> None:
         """Do everything at once; raises ScenarioError where something never happens."""
@@ -269,6 +273,10 @@ class Soak:
             GRANTS, name, _SPACE, {"spec": {"decisions": [{"by": "bob", "verdict": "approve"}]}}
         )
         await self._becomes(pod(name, namespace=_SPACE), refused=False, what="grants that count")
+        self.granted.append((time.monotonic(), name))
+        while time.monotonic() - self.granted[0][0] > _OVER:
+            await self.admin.delete(GRANTS, self.granted.popleft()[1], _SPACE)
+            self.seen.done["grants that were over and removed"] += 1
 
     async def _redeem(self) -> None:
         """Use a code that a denial offers; the object goes again by its TTL."""

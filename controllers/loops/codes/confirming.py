@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any, Final
 from controllers.kube import Forbidden, KubeError, NotFound
 from controllers.kube.kinds import CODE_USES, ONE_TIME_CODES
 from controllers.kube.reflector import Selection
+from controllers.kube.store import trimmed
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
 from controllers.loops.notices import Notices
+from controllers.store.grants import GRANT_UID
 from controllers.store.uses import UNPROVEN, state_of
 from engine.codes import body_digest
 from engine.codes.requests import APPROVAL, APPROVED
@@ -54,6 +56,25 @@ _DEEDS: Final = {
 _log = logging.getLogger(__name__)
 
 
+def remembered(use: Object) -> Object:
+    """Return what loops keep of a use: of one whose outcome is written, what it is and what it counts for.
+
+    Uses stay in the cluster for weeks, so that most of them are of this kind.
+    """
+    if _state(use) not in FINAL:
+        return trimmed(use)
+    metadata, spec = use["metadata"], use.get("spec") or {}
+    counted_for = (metadata.get("labels") or {}).get(GRANT_UID)
+    return {
+        "metadata": {
+            **{key: metadata[key] for key in ("name", "namespace", "uid") if key in metadata},
+            **({"labels": {GRANT_UID: counted_for}} if counted_for else {}),
+        },
+        "spec": {key: spec[key] for key in ("grant", "usedAt", UNPROVEN) if key in spec},
+        "status": {"state": _state(use)},
+    }
+
+
 class CodeLoop:
     """Confirms uses and tells of codes. `run` it as a task on the leader."""
 
@@ -72,7 +93,8 @@ class CodeLoop:
         informers = self._context.informers
         stops = []
         for kind in (CODE_USES, ONE_TIME_CODES):
-            store = self._stores[kind.plural] = informers.acquire(kind, self._selection)
+            kept = remembered if kind is CODE_USES else None
+            store = self._stores[kind.plural] = informers.acquire(kind, self._selection, reduce=kept)  # fmt: skip
             stops.append(store.on_change(self._noting(kind.plural)))
         work = counted(self._context.metrics, "codes", self.queue, self._look)
         try:

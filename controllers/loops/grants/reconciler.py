@@ -17,6 +17,7 @@ from controllers.kube.reflector import Selection
 from controllers.kube.store import wait_synced
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.cleanup.deleting import LONGEST_SLEEP, delete
+from controllers.loops.codes.confirming import remembered
 from controllers.loops.counting import counted
 from controllers.loops.notices import Notices
 from controllers.store.events import about_object
@@ -83,7 +84,7 @@ class GrantReconciler:
         """Work until cancelled."""
         informers = self._context.informers
         selection = Selection(namespace=self._context.namespace)
-        uses = informers.acquire(CODE_USES, selection)
+        uses = informers.acquire(CODE_USES, selection, reduce=remembered)
         self._grants, self._policies = informers.acquire(GRANTS), informers.acquire(GRANT_POLICIES)
         stops = [
             self._grants.on_change(self._changed),

@@ -10,7 +10,9 @@ import pytest
 from controllers.kube import Forbidden
 from controllers.kube.kinds import AUDIT_SEGMENTS, CODE_USES, ONE_TIME_CODES, PODS
 from controllers.loops.codes import CodeLoop
+from controllers.loops.codes.confirming import remembered
 from controllers.store.audit import AuditTrail
+from controllers.store.grants import GRANT_UID
 from controllers.store.uses import ABSENT, state_of
 from engine.audit import segment_of, verify
 from engine.codes import body_digest
@@ -98,6 +100,20 @@ def test_an_update_that_is_overwritten_soon_was_stored_all_the_same():
         assert status(made)["state"] == "Confirmed"
 
     run(play, {**POD, "spec": {"a": 0}}, use(operation="UPDATE"))
+
+
+def test_of_a_use_whose_outcome_is_known_only_that_is_remembered_that_it_counts():
+    counted = {"grant": "shop/web", "usedAt": "2026-11-21T10:18:00Z"}
+    metadata = {"name": "use-a", "namespace": "kyverno", "uid": "1"}
+    made = use(user="ada", fingerprint="f" * 64, **counted)
+    made["metadata"] |= {**metadata, "labels": {GRANT_UID: "g", "kpolicy.io/user-hash": "h"}}
+
+    assert remembered(made) == made
+    assert remembered({**made, "status": {"state": "Confirmed", "confirmedAt": "now"}}) == {
+        "metadata": {**metadata, "labels": {GRANT_UID: "g"}},
+        "spec": counted,
+        "status": {"state": "Confirmed"},
+    }
 
 
 def test_what_is_not_seen_is_waited_for_until_the_request_is_over():
