@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from .errors import no_overload
+from .errors import CelError, no_overload
 from .values import CelType, Duration, Optional, Timestamp, Uint, as_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from .env import CelEnv
 
@@ -72,6 +72,14 @@ def comparable(one: Any, other: Any) -> bool:
     """Return whether two values have an order: numbers, or the same ordered type."""
     kind, other_kind = type(one), type(other)
     return (kind is other_kind and kind in _ORDERED) or (kind in NUMBERS and other_kind in NUMBERS)
+
+
+def check_sortable(items: Sequence[Any], at: int = -1) -> None:
+    """Raise CelError, as Go's lists library words it, for what cannot be put into an order: there, one type has one."""
+    if items and type(items[0]) not in _ORDERED and type(items[0]) not in NUMBERS:
+        raise CelError("list elements must be comparable", at)
+    if any(type(item) is not type(items[0]) for item in items):
+        raise CelError("list elements must have the same type", at)
 
 
 def ordering(operator: str) -> Callable[[Any, Any], bool]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from .comparisons import comparable
+from .comparisons import check_sortable
 from .errors import BudgetError, CelError, no_overload
 from .selection import Deferred
 from .values import NONE, Optional, as_key, from_key, go_type
@@ -221,8 +221,7 @@ def _sort_by(walk: Closure, slot: int, body: Closure, _kept: Closure | None, nod
         for item in walk(frame):
             frame[slot] = item
             keyed.append((body(frame), item))
-        if not all(comparable(keyed[0][0], key) for key, _ in keyed):
-            raise no_overload("sortBy", node.at)
+        check_sortable([key for key, _ in keyed], node.at)
         frame[1].charge(len(keyed) * len(keyed).bit_length())
         return [item for _, item in sorted(keyed, key=lambda pair: pair[0])]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from .arithmetic import duration, timestamp
-from .errors import CelError
+from .errors import CelError, shown
 from .values import SECOND, Optional, Uint, as_key, type_name
 
 if TYPE_CHECKING:
@@ -37,19 +37,18 @@ def compile_list(compiler: Compiler, node: ListLiteral) -> Closure:
             value = item(frame)
             if not optional:
                 built.append(value)
-            elif _unwrapped(value, node.at).present:
+            elif _unwrapped(value, "list element", node.at).present:
                 built.append(value.value)
         return built
 
     return build
 
 
-def _unwrapped(value: Any, at: int) -> Optional:
+def _unwrapped(value: Any, what: str, at: int) -> Optional:
     if type(value) is Optional:
         return value
-    raise CelError(
-        f"cannot initialize optional entry from non-optional value {type_name(value)}", at
-    )
+    text = f"cannot initialize optional {what} from non-optional value {shown(value)}"
+    raise CelError(text, at)
 
 
 def compile_map(compiler: Compiler, node: MapLiteral) -> Closure:
@@ -66,7 +65,7 @@ def compile_map(compiler: Compiler, node: MapLiteral) -> Closure:
             if type(name) not in _KEYS:
                 raise CelError(f"unsupported key type: {type_name(name)}", at)
             name = as_key(name)
-            if optional and not _unwrapped(content, at).present:
+            if optional and not _unwrapped(content, f"entry '{shown(name)}'", at).present:
                 continue
             if name in built:
                 raise CelError("map has a repeated key", at)
@@ -89,7 +88,7 @@ def compile_message(compiler: Compiler, node: MessageLiteral) -> Closure:
             content = value(frame)
             if not optional:
                 built[name] = content
-            elif _unwrapped(content, at).present:
+            elif _unwrapped(content, f"entry '{name}'", at).present:
                 built[name] = content.value
         return built if make is None else make(built, node.at)
 

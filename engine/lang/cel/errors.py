@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from engine.errors import NOWHERE, EngineError, EvaluationError, Location
+from engine.lang import gotext
 
-from .values import Duration, Timestamp, Uint
+from .values import Duration, Timestamp, Uint, type_name
 
 _BEFORE = 60
 """Characters of a line shown before the place of an error, and after it."""
@@ -23,6 +24,12 @@ class CelSyntaxError(EngineError):
         self.position = position
         self.line, self.column = place(source, position)
         super().__init__(message, at=Location(line=self.line))
+
+
+def shown(value: Any) -> str:
+    """Return a value as Go's `%v` writes it in texts of errors; of lists, maps and the like the type."""
+    is_plain = value is None or isinstance(value, str | int | float)
+    return gotext.plain(value) if is_plain else type_name(value)
 
 
 class CelError(EvaluationError):

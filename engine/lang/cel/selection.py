@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from .ast import Ident, Index, Literal, Node, Select
-from .errors import CelError
+from .errors import CelError, shown
 from .values import NONE, TYPES, Optional, Uint, as_key, type_name
 
 if TYPE_CHECKING:
@@ -385,6 +385,8 @@ def _position(wanted: Any, node: Index) -> int:
         return int(wanted)
     if type(wanted) is float and wanted.is_integer():
         return int(wanted)
+    if type(wanted) is float:
+        raise CelError(f"unsupported index value {shown(wanted)} in list", node.at)
     raise CelError(f"unsupported index type '{type_name(wanted)}' in list", node.at)
 
 

@@ -28,16 +28,17 @@ KINDS = {
     "undeclared": "undeclared reference|found no matching overload",
     "overflow": "overflow|range error|must be between",
     "division": "division by zero|modulus by zero",
-    "overload": "no such overload|expected iterable type|unsupported|non-optional|clause cannot take",
+    "overload": "no such overload|expected iterable type|unsupported|non-optional|can only be used|can be formatted"
+    "|join: invalid|must be comparable|have the same type",
     "key": "no such key|no such attribute",
     "repeated": "repeated key|already exists",
     "index": "out of bounds|out of range|invalid substring|cannot slice|negative",
-    "conversion": "cannot convert|invalid UTF-8|parse error|could not parse|illegal base64|failed to decode"
+    "conversion": "type conversion error|invalid UTF-8|parse error|not allowed|could not parse|illegal base64|failed to decode"
     "|quantities must match|No Major|Invalid character|leading zeroes|Version string",
     "zone": "unknown time zone",
-    "empty": "empty list|dereference",
+    "empty": "empty|dereference",
     "pattern": "error parsing regexp|capturing group|replacement string|group",
-    "clause": "formatting clause",
+    "clause": "formatting clause|unexpected end",
     "field": "no such field",
     "message": "",
 }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from engine.lang.cel.errors import CelError
 from engine.lang.cel.values import Message
+from engine.lang.goquote import quote
 
 from .registry import KINDS, Library
 
@@ -16,6 +18,11 @@ if TYPE_CHECKING:
 
 LIBRARY: Final = Library("ip", cost=40)
 _LONGEST: Final = 64
+_DIGITS: Final = frozenset("0123456789")
+_LARGEST_FIELD: Final = 255
+_DOTS: Final = 3
+_BITS: Final = re.compile("0|[1-9][0-9]*")
+_NO_NETWORK: Final = "network address parse error during conversion from string"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +70,81 @@ def _is_ip(text: str) -> bool:
 def _ip(text: str) -> Address:
     value = _read(text)
     if value is None:
-        raise CelError(f"IP Address {text[:_LONGEST]!r} parse error during conversion from string")
+        raise CelError(_fault(text))
     return Address(value)
+
+
+# What Kubernetes says of a text that is no address or no network, in the words of Go's `netip`.
+
+
+def _fault(text: str) -> str:
+    """Return why a text is no address that may be used: none at all, one with a zone, or IPv4 inside IPv6."""
+    shown = quote(text[:_LONGEST])
+    plain, zone, _ = text.partition("%")
+    try:
+        value = ipaddress.ip_address(plain)
+    except ValueError:
+        return f"IP Address {shown} parse error during conversion from string: {_unparsed(text)}"
+    if zone and isinstance(value, ipaddress.IPv6Address):
+        return f"IP address {shown} with zone value is not allowed"
+    if isinstance(value, ipaddress.IPv6Address):
+        return f"IPv4-mapped IPv6 address {shown} is not allowed"
+    return f"IP Address {shown} parse error during conversion from string: {_unparsed(text)}"
+
+
+def _unparsed(text: str) -> str:
+    lead = f"ParseAddr({quote(text[:_LONGEST])}): "
+    first = next((char for char in text if char in ".:%"), "")
+    if first == ".":
+        return lead + _not_ipv4(text[:_LONGEST])
+    return lead + ("missing IPv6 address" if first == "%" else "unable to parse IP")
+
+
+def _not_ipv4(text: str) -> str:
+    value, digits, dots = 0, 0, 0
+    for at, char in enumerate(text):
+        if char in _DIGITS:
+            if digits == 1 and not value:
+                return "IPv4 field has octet with leading zero"
+            value, digits = value * 10 + int(char), digits + 1
+            if value > _LARGEST_FIELD:
+                return "IPv4 field has value >255"
+        elif char != ".":
+            return f"unexpected character (at {quote(text[at:])})"
+        elif not digits or at == len(text) - 1:
+            return f"IPv4 field must have at least one digit (at {quote(text[at:])})"
+        elif dots == _DOTS:
+            return "IPv4 address too long"
+        else:
+            value, digits, dots = 0, 0, dots + 1
+    return "IPv4 address too short"
+
+
+def _not_network(text: str) -> str:
+    shown = quote(text[:_LONGEST])
+    address, slash, length = text.rpartition("/")
+    lead = f"{_NO_NETWORK}: netip.ParsePrefix({shown}): "
+    if not slash:
+        return f"{lead}no '/'"
+    value = _read(address)
+    if value is None and "%" not in address and _is_mapped(address):
+        return f"IPv4-mapped IPv6 address {shown} is not allowed"
+    if value is None:
+        has_zone = "%" in address and _read(address.partition("%")[0]) is not None
+        return lead + (
+            "IPv6 zones cannot be present in a prefix" if has_zone else _unparsed(address)
+        )
+    if not _BITS.fullmatch(length):
+        return f"{lead}bad bits after slash: {quote(length)}"
+    return f"{lead}prefix length out of range"
+
+
+def _is_mapped(text: str) -> bool:
+    try:
+        value = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return isinstance(value, ipaddress.IPv6Address) and value.ipv4_mapped is not None
 
 
 @LIBRARY.add("ip.isCanonical(string) -> bool")
@@ -123,7 +203,7 @@ def _is_cidr(text: str) -> bool:
 def _cidr(text: str) -> Network:
     value = _read_network(text)
     if value is None:
-        raise CelError("network address parse error during conversion from string")
+        raise CelError(f"{_NO_NETWORK}: {_not_network(text)}")
     return value
 
 

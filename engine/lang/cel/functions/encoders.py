@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import binascii
+import re
 from base64 import b64decode, b64encode
 from typing import Final
 
@@ -11,6 +12,7 @@ from engine.lang.cel.errors import CelError
 from .registry import Library
 
 LIBRARY: Final = Library("encoders")
+_FOREIGN: Final = re.compile(r"[^A-Za-z0-9+/\r\n]")
 
 
 @LIBRARY.add("base64.encode(bytes) -> string")
@@ -24,4 +26,10 @@ def _decode(text: str) -> bytes:
     try:
         return b64decode(padded.encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError) as error:
-        raise CelError("illegal base64 data") from error
+        raise CelError(f"illegal base64 data at input byte {_bad_byte(text)}") from error
+
+
+def _bad_byte(text: str) -> int:
+    """Return where a text stops being base64 without padding: its first foreign byte, else the last one, which is left alone."""
+    foreign = _FOREIGN.search(text)
+    return len(text[: foreign.start()].encode()) if foreign else len(text) - 1

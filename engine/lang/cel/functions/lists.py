@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.lang.cel.arithmetic import OPERATIONS
-from engine.lang.cel.comparisons import NUMBERS, comparable, equal
+from engine.lang.cel.comparisons import NUMBERS, check_sortable, comparable, equal
 from engine.lang.cel.errors import CelError, no_overload
 from engine.lang.cel.values import NONE, Optional
 
@@ -79,7 +79,7 @@ def _sum(env: CelEnv, items: list[Any]) -> Any:
 @LIBRARY.add("list.sort() -> list", env=True)
 def _sort(env: CelEnv, items: list[Any]) -> list[Any]:
     env.charge(len(items) * len(items).bit_length())
-    _check_order(items, "sort")
+    check_sortable(items)
     return sorted(items)
 
 

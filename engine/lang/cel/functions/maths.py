@@ -22,20 +22,20 @@ _BITS: Final = 64
 def _numbers(values: tuple[Any, ...], name: str) -> list[Any]:
     items = list(values[0]) if len(values) == 1 and isinstance(values[0], list) else list(values)
     if not items:
-        raise CelError(f"math.@{name} of an empty list")
+        raise CelError(f"math.@{name}(list) argument must not be empty")
     if not all(type(item) in NUMBERS for item in items):
-        raise no_overload(f"math.{name}")
+        raise no_overload(f"math.@{name}")
     return items
 
 
 @LIBRARY.add("math.greatest(dyn...) -> dyn")
 def _greatest(*values: Any) -> Any:
-    return max(_numbers(values, "greatest"))
+    return max(_numbers(values, "max"))
 
 
 @LIBRARY.add("math.least(dyn...) -> dyn")
 def _least(*values: Any) -> Any:
-    return min(_numbers(values, "least"))
+    return min(_numbers(values, "min"))
 
 
 def _rounding(name: str, run: Callable[[float], float]) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from engine.lang import regex
+from engine.errors import EvaluationError
+from engine.lang import goquote, regex
 from engine.lang.cel.errors import CelError
 from engine.lang.cel.values import NONE, Optional
 
@@ -20,10 +21,15 @@ LIBRARY: Final = Library("regex", cost=30)
 _GROUP: Final = re.compile(r"\\(\\|[0-9]|.?)", re.DOTALL)
 
 
-def _matches(pattern: str, text: str) -> Iterator[re.Match[str]]:
+def _matches(
+    pattern: str, text: str, lead: str = "given regex is invalid"
+) -> Iterator[re.Match[str]]:
     """Return all matches with their positions. Raises EvaluationError for what is no expression."""
     safe = text if text.isascii() else text.encode("utf-8", "replace").decode()
-    return regex.compile(pattern).matches(safe)
+    try:
+        return regex.compile(pattern).matches(safe)
+    except EvaluationError as error:
+        raise error.reworded(f"{lead}: {error.message}") from error
 
 
 @LIBRARY.add("string.find(string) -> string", env=True)
@@ -45,7 +51,7 @@ def _find_some(env: CelEnv, text: str, pattern: str, count: int) -> list[str]:
 def _spans(env: CelEnv, text: str, pattern: str, count: int) -> list[str]:
     env.charge(len(text) // 8)
     found: list[str] = []
-    for match in _matches(pattern, text):
+    for match in _matches(pattern, text, "Illegal regex"):
         if count >= 0 and len(found) >= count:
             break
         env.charge(1)
@@ -76,17 +82,22 @@ def _filled(template: str, match: re.Match[str]) -> str:
         if found[1] == "\\":
             return "\\"
         if not found[1].isdigit():
-            raise CelError("invalid replacement string: `\\` must be followed by a digit or `\\`")
+            text = f"invalid replacement string: '{template}' \\ must be followed by a digit or \\"
+            raise CelError(text)
         if int(found[1]) > len(match.groups()):
-            raise CelError(f"replacement string references group {found[1]}, which does not exist")
+            count = len(match.groups())
+            raise CelError(
+                f"replacement string references group {found[1]} but regex has only {count} group(s)"
+            )
         return match[int(found[1])] or ""
 
     return _GROUP.sub(piece, template)
 
 
-def _extracted(match: re.Match[str]) -> str | None:
+def _extracted(match: re.Match[str], pattern: str) -> str | None:
     if len(match.groups()) > 1:
-        raise CelError("regular expression has more than one capturing group")
+        shown = goquote.quote(pattern)
+        raise CelError(f"regular expression has more than one capturing group: {shown}")
     return match[1] if match.groups() else match[0]
 
 
@@ -94,7 +105,7 @@ def _extracted(match: re.Match[str]) -> str | None:
 def _extract(env: CelEnv, text: str, pattern: str) -> Optional:
     env.charge(len(text) // 8)
     for match in _matches(pattern, text):
-        found = _extracted(match)
+        found = _extracted(match, pattern)
         return NONE if found is None else Optional(found)
     return NONE
 
@@ -105,7 +116,7 @@ def _extract_all(env: CelEnv, text: str, pattern: str) -> list[str]:
     found = []
     for match in _matches(pattern, text):
         env.charge(1)
-        part = _extracted(match)
+        part = _extracted(match, pattern)
         if part is not None:
             found.append(part)
     return found

@@ -80,6 +80,10 @@ def _type(value: Any) -> CelType:
     return TYPES.get(name) or CelType(name)
 
 
+def _unconverted(kind: str) -> CelError:
+    return CelError(f"type conversion error from 'string' to '{kind}'")
+
+
 @LIBRARY.add("int(int) -> int", "int(uint) -> int", "int(double) -> int")
 def _int(value: Any) -> int:
     if isinstance(value, float):
@@ -93,7 +97,7 @@ def _int(value: Any) -> int:
 def _int_of_text(text: str) -> int:
     value = gotext.parse_integer(text)
     if value is None:
-        raise CelError(f"cannot convert string to int: `{text[:40]}`")
+        raise _unconverted("int")
     return value
 
 
@@ -116,7 +120,7 @@ def _uint(value: Any) -> Uint:
 @LIBRARY.add("uint(string) -> uint")
 def _uint_of_text(text: str) -> Uint:
     if not _UINT.fullmatch(text) or int(text) > MAX_UINT:
-        raise CelError(f"cannot convert string to uint: `{text[:40]}`")
+        raise _unconverted("uint")
     return Uint(int(text))
 
 
@@ -134,7 +138,7 @@ def _double_of_text(text: str) -> float:
                 return value
         elif "_" not in text and (special := gotext.parse_float(text)) is not None:
             return special
-    raise CelError(f"cannot convert string to double: `{text[:40]}`")
+    raise _unconverted("double")
 
 
 @LIBRARY.add("bool(bool) -> bool")
@@ -146,7 +150,7 @@ def _bool(value: bool) -> bool:
 def _bool_of_text(text: str) -> bool:
     if text in _TRUE or text in _FALSE:
         return text in _TRUE
-    raise CelError(f"cannot convert string to bool: `{text[:40]}`")
+    raise _unconverted("bool")
 
 
 @LIBRARY.add("string(string) -> string")
@@ -217,7 +221,7 @@ def _timestamp_of_seconds(seconds: int) -> Timestamp:
 def read_time(text: str) -> Timestamp:
     """Read a moment of RFC 3339. Raises CelError."""
     if not _RFC3339.fullmatch(text):
-        raise CelError(f"cannot convert string to timestamp: `{text[:40]}`")
+        raise _unconverted("google.protobuf.Timestamp")
     try:
         instant = golayout.parse_rfc3339(text)
     except EvaluationError as error:
@@ -239,7 +243,7 @@ def _duration_of_nanoseconds(ns: int) -> Duration:
 def _duration_of_text(text: str) -> Duration:
     ns = spans.parse(text)
     if ns is None:
-        raise CelError(f"cannot convert string to duration: `{text[:40]}`")
+        raise _unconverted("google.protobuf.Duration")
     return Duration(ns)
 
 

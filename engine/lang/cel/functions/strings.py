@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.lang.cel.errors import CelError
+from engine.lang.cel.errors import CelError, shown
 
 from .format import formatted
 from .registry import Library
@@ -136,8 +136,9 @@ def _join(env: CelEnv, items: list[Any]) -> str:
 
 @LIBRARY.add("list.join(string) -> string", env=True)
 def _join_with(env: CelEnv, items: list[Any], separator: str) -> str:
-    if not all(isinstance(item, str) for item in items):
-        raise CelError("no such overload: join of a list that holds no texts")
+    for item in items:
+        if not isinstance(item, str):
+            raise CelError(f"join: invalid input: {shown(item)}")
     length = sum(map(len, items)) + len(separator) * len(items)
     env.charge(len(items) + length // 8)
     return separator.join(items)

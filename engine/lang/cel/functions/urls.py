@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.lang.cel.errors import CelError
 from engine.lang.cel.values import Message
+from engine.lang.goquote import quote
 
 from .registry import KINDS, Library
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LIBRARY: Final = Library("url", cost=30)
+_LONGEST_SHOWN: Final = 100
 _ABSOLUTE: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
 _HOST: Final = re.compile(
     r"(\[[0-9A-Fa-f:.]+(?:%25[^\]]+)?\]|[^\[\]:/?#\\ <>\"^`{|}%]*)(?::([0-9]*))?"
@@ -86,7 +88,9 @@ def parse(text: str) -> Url | None:
 def _url(text: str) -> Url:
     found = parse(text)
     if found is None:
-        raise CelError(f"URL parse error during conversion from string: `{text[:100]}`")
+        shown = quote(text[:_LONGEST_SHOWN])
+        why = "invalid URI for request" if text else "empty url"
+        raise CelError(f"URL parse error during conversion from string: parse {shown}: {why}")
     return found
 
 
