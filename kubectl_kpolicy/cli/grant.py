@@ -66,6 +66,7 @@ def _add_request(verbs: Verbs) -> None:
     parser.add_argument("--for", dest="length", default="1h", metavar="DURATION", help="for how long, from the approval on (1h)")  # fmt: skip
     parser.add_argument("--until", default="", metavar="INSTANT", help="until when, instead of --for")  # fmt: skip
     parser.add_argument("--start", default="", metavar="INSTANT", help="not before this instant")
+    parser.add_argument("--window", default="", metavar="START/END", help="only within this window, such as 2026-01-31T17:00:00Z/2h")  # fmt: skip
     parser.add_argument("--ticket", default="", metavar="ID", help="ticket with further details")
     parser.add_argument("--uses", type=chunk, default=0, metavar="N", help="end it after so many uses")  # fmt: skip
     parser.add_argument("--idle", default="", metavar="DURATION", help="end it when unused for so long")  # fmt: skip

@@ -45,6 +45,18 @@ def read_length(text: str, until: str, start: datetime) -> str:
     return text
 
 
+def read_window(text: str) -> tuple[str, str, str]:
+    """Read START/END or START/DURATION as a start, and an end or a length; raises EngineError."""
+    start, slash, end = text.partition("/")
+    begins = read_instant(start)
+    if not slash or begins is None or not end:
+        raise Misuse(f"`{text}` is no window", help="write 2026-01-31T17:00:00Z/2h, or an end for the length")  # fmt: skip
+    if length_of(end) is not None:
+        return start, "", end
+    read_length("", end, begins)
+    return start, end, ""
+
+
 def read_instant(text: str) -> datetime | None:
     """Read an instant; None where none is given. Raises EngineError."""
     if not text:

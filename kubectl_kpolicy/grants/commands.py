@@ -45,6 +45,7 @@ class GrantRequest:
     length: str = ""
     until: str = ""
     start: str = ""
+    window: str = ""
     reason: str = ""
     ticket: str = ""
     uses: int = 0
@@ -110,6 +111,7 @@ def _patient(flags: GrantRequest | DecisionRequest) -> ClusterFlags:
 
 def _asked(flags: GrantRequest) -> tuple[Ask, tuple[Target, ...]]:
     """Return the request without its targets, and these; raises EngineError."""
+    flags = _within_window(flags)
     start = arguments.read_instant(flags.start)
     length = arguments.read_length(flags.length, flags.until, start or cluster.now())
     subject = asked_of(flags)
@@ -130,6 +132,16 @@ def _asked(flags: GrantRequest) -> tuple[Ask, tuple[Target, ...]]:
         block=flags.block,
     )
     return base, subject.targets
+
+
+def _within_window(flags: GrantRequest) -> GrantRequest:
+    """Return a request with the start and the end that its window says; raises EngineError."""
+    if not flags.window:
+        return flags
+    if flags.start or flags.until:
+        raise Misuse("--window says start and end", help="leave out --start and --until, or --window")  # fmt: skip
+    start, until, length = arguments.read_window(flags.window)
+    return replace(flags, start=start, until=until, length=length)
 
 
 def asked_of(flags: GrantRequest) -> Subject:

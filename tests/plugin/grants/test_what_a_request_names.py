@@ -11,7 +11,10 @@ from controllers.kube.clock import ManualClock
 from controllers.kube.errors import Forbidden
 from controllers.kube.kinds import CEL_POLICIES, GRANTS
 from kubectl_kpolicy.actions.grants import hand_in
+from kubectl_kpolicy.cli import parser_of
+from kubectl_kpolicy.cli.flags import request_of
 from kubectl_kpolicy.grants.arguments import missing, resolved
+from kubectl_kpolicy.grants.commands import GrantRequest, _asked
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session.errors import Refused
 from tests.controllers.kube.fake import FakeClient
@@ -115,3 +118,34 @@ def test_what_may_not_be_read_is_not_called_missing() -> None:
     server = client()
     server.fail("get", Forbidden("no", status=403), times=9)
     assert asyncio.run(missing(server, asked(policy="labls", target="wbe"))) == []
+
+
+def spans(*words: str) -> tuple[str, str]:
+    """Return the start and the length that a command line asks for."""
+    parser, _ = parser_of("grant")
+    line = ["request", "labels/team", "Deployment/web", "--reason", "it is rebuilt", *words]
+    base, _targets = _asked(request_of(GrantRequest, parser.parse_args(line)))
+    return base.start, base.length
+
+
+@pytest.mark.parametrize(
+    ("window", "length"), [("2h", "2h"), ("2099-01-31T18:30:00Z", "1h30m"), ("90m", "90m")]
+)
+def test_a_window_is_a_start_with_an_end_or_a_length(window: str, length: str) -> None:
+    start = "2099-01-31T17:00:00Z"
+
+    assert spans("--window", f"{start}/{window}") == (start, length)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--window", "2099-01-31T17:00:00Z"], "is no window"),
+        (["--window", "tonight/2h"], "is no instant"),
+        (["--window", "2099-01-31T17:00:00Z/2099-01-31T16:00:00Z"], "is no instant to come"),
+        (["--window", "2099-01-31T17:00:00Z/2h", "--start", "2099-01-01T00:00:00Z"], "start and end"),
+    ],
+)  # fmt: skip
+def test_what_is_no_window_is_refused(words: list[str], said: str) -> None:
+    with pytest.raises(Misuse, match=said):
+        spans(*words)
