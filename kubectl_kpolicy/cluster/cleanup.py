@@ -97,6 +97,8 @@ def _policy_row(policy: Object, now: datetime) -> Row:
         "kind": kinds,
         "namespace": namespace,
         "name": names or "(all that match)",
+        # what is postponed, paused or run is the policy, which the names of what it deletes do not tell apart
+        "resource": f"{word(policy, 'kind')}/{name}",
         "by": f"{word(policy, 'kind')}/{name}",
         "object": f"{word(policy, 'kind')}/{name}",
         "action": f"delete on `{word(policy, 'spec', 'schedule')}`",

@@ -136,7 +136,10 @@ def _tell(app: Console, outcomes: Sequence[Outcome]) -> None:
 def names_of(rows: Sequence[Row]) -> tuple[str, ...]:
     """Return what rows are about, for a dialog."""
     return tuple(
-        _name_of(row.cells.get("namespace"), row.text("name") or row.text("id")) for row in rows
+        _name_of(
+            row.cells.get("namespace"), row.text("resource") or row.text("name") or row.text("id")
+        )
+        for row in rows
     )
 
 

@@ -16,7 +16,7 @@ from kubectl_kpolicy.tui.widgets.widths import GAP, columns_for, shared
 from tests.plugin.scene import report, result, world
 from tests.screenshots.screens import RECORDING
 
-from .stage import console, drawn, lines_of, on_stage, press, text_of
+from .stage import console, drawn, lines_of, on_stage, press, text_of, window_of
 
 if TYPE_CHECKING:
     from kubectl_kpolicy.tui.app import Console
@@ -120,6 +120,19 @@ def test_a_long_namespace_stands_whole_above_its_column_of_the_map() -> None:
         assert "team-with-a-long-name" in text_of(app)
 
     on_stage(look, console(world(there), screen="pulse"), size=(140, 40))
+
+
+def test_the_dialog_about_a_policy_that_cleans_up_names_the_policy_and_not_what_it_matches() -> (
+    None
+):
+    async def look(app, pilot) -> None:
+        await drawn(app)
+        await press(pilot, "ctrl+t")
+        said = window_of(app)
+        assert "batch/CleanupPolicy/scratch-pods" in said
+        assert "(all that match)" not in said
+
+    on_stage(look, recorded("cleanup"))
 
 
 def test_lanes_are_named_in_full_where_there_is_room() -> None:
