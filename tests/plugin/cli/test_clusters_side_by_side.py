@@ -31,8 +31,19 @@ BESIDE = ("--contexts", "prod-*,shut,gone", "-A")
 
 def contexts(stage: Stage, folder: Path) -> str:
     """Write a kubeconfig with two contexts that may read, one that may not, and one whose server is away."""
-    made: dict[str, Any] = {"apiVersion": "v1", "kind": "Config", "clusters": [], "users": [], "contexts": []}  # fmt: skip
-    people = {"prod-a": ("root", "system:masters"), "prod-b": ("root", "system:masters"), "shut": ("eve",), "gone": ("eve",)}  # fmt: skip
+    made: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [],
+        "users": [],
+        "contexts": [],
+    }
+    people = {
+        "prod-a": ("root", "system:masters"),
+        "prod-b": ("root", "system:masters"),
+        "shut": ("eve",),
+        "gone": ("eve",),
+    }
     for name, (user, *groups) in people.items():
         file = stage.sandbox.kubeconfig_of(User(user, (*groups, "system:authenticated")))
         read = yaml.load(Path(file).read_text())
@@ -71,13 +82,21 @@ def test_lists_of_several_clusters_are_one_table_in_which_those_that_cannot_be_a
         lines = [line.split() for line in said.out.splitlines()]
         assert lines[0][:2] == ["CLUSTER", "NAME"]
         assert [line[:2] for line in lines[1:]] == [
-            ["prod-a", "no-root"], ["prod-b", "no-root"], ["shut", "unknown"], ["gone", "unknown"],
-        ]  # fmt: skip
+            ["prod-a", "no-root"],
+            ["prod-b", "no-root"],
+            ["shut", "unknown"],
+            ["gone", "unknown"],
+        ]
         assert "error: shut is unknown: " in said.err
         assert "error: gone is unknown: `https://127.0.0.1:1` cannot be reached" in said.err
         assert said.code == ExitCode.FORBIDDEN
         counted = await call("policies", *BESIDE, "--group-by", "cluster", "-o", "json")
-        assert {one["cluster"]: one["count"] for one in json.loads(counted.out)} == {"prod-a": 1, "prod-b": 1, "shut": None, "gone": None}  # fmt: skip
+        assert {one["cluster"]: one["count"] for one in json.loads(counted.out)} == {
+            "prod-a": 1,
+            "prod-b": 1,
+            "shut": None,
+            "gone": None,
+        }
         counts = await call("policies", *BESIDE, "--group-by", "cluster", "--no-headers")
         assert ["gone", "unknown"] in [line.split() for line in counts.out.splitlines()]
 
@@ -88,10 +107,16 @@ def test_each_row_says_where_it_is_from_in_tables_filters_and_data(beside) -> No
     async def look(call) -> None:
         both = ("--contexts", "prod-a,prod-b,prod-a", "-A")
         said = await call("grant", "list", *both, "--where", "cluster=prod-b")
-        assert [line.split()[:2] for line in said.out.splitlines()] == [["CLUSTER", "NAME"], ["prod-b", "web"]]  # fmt: skip
+        assert [line.split()[:2] for line in said.out.splitlines()] == [
+            ["CLUSTER", "NAME"],
+            ["prod-b", "web"],
+        ]
         assert (said.code, said.err) == (0, "")
         data = json.loads((await call("grant", "list", *both, "-o", "json")).out)
-        assert [one["metadata"]["annotations"]["kpolicy.io/context"] for one in data["items"]] == ["prod-a", "prod-b"]  # fmt: skip
+        assert [one["metadata"]["annotations"]["kpolicy.io/context"] for one in data["items"]] == [
+            "prod-a",
+            "prod-b",
+        ]
         lost = await call("policies", "nothing", *both)
         assert (lost.code, "no policy called `nothing`" in lost.err) == (ExitCode.GONE, True)
         unsure = await call("policies", "nothing", *BESIDE)
