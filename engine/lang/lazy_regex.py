@@ -6,13 +6,7 @@ Compiling those that stand in modules takes a sixth of a short command, and most
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-_compile = re.compile
+from typing import Any, cast
 
 
 class _Lazy:
@@ -24,7 +18,7 @@ class _Lazy:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        found = getattr(_compile(*self._source), name)
+        found = getattr(re.compile(*self._source), name)
         self.__dict__[name] = found
         return found
 
@@ -35,13 +29,3 @@ def regex(text: str, flags: int = 0) -> re.Pattern[str]:
     Functions of `re` do not take it: the methods are to be called.
     """
     return cast("re.Pattern[str]", _Lazy(text, flags))
-
-
-@contextmanager
-def compiled_later() -> Iterator[None]:
-    """Let modules that are imported inside have such expressions, because those that are not ours cannot be told otherwise."""
-    vars(re)["compile"] = regex
-    try:
-        yield
-    finally:
-        re.compile = _compile

@@ -9,12 +9,9 @@ place that knows PyYAML.
 file and line; bounds on size, depth and alias expansion are in `Limits`.
 """
 
-from engine.lang.lazy_regex import compiled_later
 from engine.lang.work import LIMITS, Limits
 
-# PyYAML compiles what its reader in Python takes, which is two thirds of importing it and is not used beside libyaml
-with compiled_later():
-    from .document import Document
-    from .read import load, load_all
+from .document import Document
+from .read import load, load_all
 
 __all__ = ["LIMITS", "Document", "Limits", "load", "load_all"]

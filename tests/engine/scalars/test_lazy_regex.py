@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from engine.lang.lazy_regex import compiled_later, regex
+from engine.lang.lazy_regex import regex
 
 
 def test_an_expression_has_the_methods_of_a_compiled_one() -> None:
@@ -24,12 +24,3 @@ def test_what_is_no_expression_is_told_with_the_first_use() -> None:
 
     with pytest.raises(re.error):
         made.search("")
-
-
-def test_modules_that_compile_expressions_do_so_later_inside_and_at_once_after() -> None:
-    with compiled_later():
-        later = re.compile("(")
-    with pytest.raises(re.error):
-        later.match("")
-    with pytest.raises(re.error):
-        re.compile("(")
