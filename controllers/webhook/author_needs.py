@@ -21,7 +21,7 @@ from engine.match import parse_kind
 from engine.model import Block, CleanupPolicy, Json, Policy, Rule
 from engine.model.kinds import BY_NAME, CLASSIC_GROUP, KINDS, loaded
 from engine.model.resources import resource_of
-from engine.model.result import VERBS
+from engine.model.result import VERBS, Power
 from engine.native import asks_for_native, names_of
 from engine.reach import ADMISSION_GROUP
 from engine.requestinfo import ANY, RequestInfo
@@ -145,7 +145,11 @@ class _OfPolicy:
                 yield from self._of_generate(rule.generate, f"{at}.generate")
         for rule in expand(self._policy):
             if rule.mutate and not rule.mutate.get("targets"):
-                yield from self._of_mutate(rule)
+                yield from self._of_changes(rule, power_of(rule.mutate), labels=_may_label(rule.mutate))  # fmt: skip
+            if rule.pins_images:
+                # an extractor may name any place of an object, labels too
+                power = Power.OF_ALL if rule.image_extractors else Power.NONE
+                yield from self._of_changes(rule, power, labels=bool(rule.image_extractors))
 
     def of_made(self, block: Block, at: str, verbs: tuple[str, ...]) -> Iterator[Need]:
         """Yield what is needed to make objects as a block of a generate rule says it; a copy may name its resource."""
@@ -156,18 +160,21 @@ class _OfPolicy:
         wanted = (*verbs, "delete") if _may_label({"data": block.get("data")}) else verbs
         yield from self._of_one(block, at, dict.fromkeys(wanted))
 
-    def _of_mutate(self, rule: Rule) -> Iterator[Need]:
-        """Yield the right to make what a rule changes: whoever asks for it then is not who wrote the rule."""
+    def _of_changes(self, rule: Rule, power: Power, *, labels: bool) -> Iterator[Need]:
+        """Yield the right to make what a rule changes: whoever asks for it then is not who wrote the rule.
+
+        `power` is how far the changes may give somebody power, `labels` whether they may have the object deleted.
+        """
         for block in resource_blocks(rule.match):
             operations = block.get("operations") or _USUAL
             verbs = [*dict.fromkeys(VERBS[one] for one in operations if one in VERBS)]
-            if _may_label(rule.mutate):
+            if labels:
                 verbs.append("delete")
             for place in _matched(block, self._within, self._discovery):
                 at = f"rule `{rule.name}`"
                 yield from (Need(at, replace(place, verb=one)) for one in verbs)
-                if verbs and (power := power_over(place, power_of(rule.mutate))):
-                    yield Need(at, power)
+                if verbs and (needed := power_over(place, power)):
+                    yield Need(at, needed)
 
     def _of_triggers(self, rule: Rule, at: str, existing: str, block: Block) -> Iterator[Need]:
         """Yield the right to read what a rule carries into other objects."""

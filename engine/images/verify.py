@@ -20,6 +20,7 @@ from engine.manifests import (
 )
 from engine.manifests.attestors import Attestor, CertificateAttestor
 from engine.model import Block, Json, Status
+from engine.model.policy import mutates_digest
 from engine.record import record
 
 from . import signers
@@ -180,7 +181,7 @@ def compile_image_rule(block: Block) -> ImageRule:
             _attestation(one, f".attestations[{index}]") for index, one in enumerate(attestations)
         ),
         kind=str(block.get("type") or COSIGN),
-        mutates_digest=block.get("mutateDigest") is not False,
+        mutates_digest=mutates_digest(block),
         verifies_digest=block.get("verifyDigest") is not False,
     )
 

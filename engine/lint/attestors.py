@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.model.policy import mutates_digest
+
 from .findings import Finding, error
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ def check_images(entry: Block, path: str, action: str) -> Iterator[Finding]:
     """Yield what is wrong with one entry of `verifyImages`, of which `action` (`Audit` or `Enforce`) says what failing means."""
     if not entry.get("imageReferences") and not entry.get("image"):
         yield error(path, "An image reference is required")
-    if action == "Audit" and entry.get("mutateDigest") is not False:
+    if action == "Audit" and mutates_digest(entry):
         text = "mutateDigest must be set to false for 'Audit' failure action"
         yield error(f"{path}.mutateDigest", f"Invalid value: {text}")
     for index, attestation in enumerate(_blocks(entry.get("attestations"))):

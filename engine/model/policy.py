@@ -29,6 +29,11 @@ class ActionOverride:
     namespace_selector: Block | None = None
 
 
+def mutates_digest(entry: Block) -> bool:
+    """Tell whether an entry of `verifyImages` has the digest of an image written into the object, as it does unless it says no."""
+    return entry.get("mutateDigest") is not False
+
+
 @record
 class Rule:
     """One rule; exactly one of validate, mutate, generate and verify_images is set in an accepted policy."""
@@ -47,6 +52,11 @@ class Rule:
     report_properties: Mapping[str, str] = field(default_factory=dict)
     skip_background_requests: bool = True
     raw: Block = field(default_factory=dict)
+
+    @property
+    def pins_images(self) -> bool:
+        """Whether it writes the digests of images into objects."""
+        return any(map(mutates_digest, self.verify_images))
 
 
 @record

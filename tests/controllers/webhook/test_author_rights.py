@@ -142,6 +142,12 @@ GENERATING = {
 }  # fmt: skip
 CLEANING = {"schedule": "* * * * *", "match": {"any": [{"resources": {"kinds": ["Secret"]}}]}}
 
+VERIFYING = {
+    "mutateDigest": False,
+    "imageReferences": ["*"],
+    "attestors": [{"entries": [{"keys": {"publicKeys": "x"}}]}],
+}
+PINNING = {**VERIFYING, "mutateDigest": True, "failureAction": "Enforce"}
 BEYOND = {
     "generate elsewhere": written(generate("v1", "ConfigMap", "other")),
     "generate where a variable says": written(generate("v1", "ConfigMap", "{{ request.object.data.where }}")),
@@ -171,6 +177,8 @@ BEYOND = {
     "read beside a target": written(targets(target("v1", "ConfigMap", name="x", namespace="shop", context=[{"name": "c", "configMap": {"name": "x", "namespace": "other"}}]))),
     "change a vendor's webhooks": written(targets(target("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", name="x"))),
     "mutate what others write": written({"mutate": {"patchStrategicMerge": {"metadata": {"labels": {"a": "b"}}}}}),
+    "pin what others write": written({"verifyImages": [PINNING]}),
+    "pin in any place of a role": written({"verifyImages": [PINNING], "imageExtractors": {"Role": [{"path": "/rules/0/verbs/0"}]}, "match": {"any": [{"resources": {"kinds": ["Role"]}}]}}, "shop"),
     "mutate everything in a namespace": written({"mutate": {"patchStrategicMerge": {"metadata": {"labels": {"a": "b"}}}}, "match": {"any": [{"resources": {"kinds": ["*"]}}]}}, "shop"),
     "read a ConfigMap": written(reading(configMap={"name": "x", "namespace": "other"})),
     "read a ConfigMap of a variable": written(reading(configMap={"name": "x", "namespace": "{{ request.namespace }}"})),
@@ -253,6 +261,8 @@ WITHIN = {
     "clone": written(generate("v1", "Secret", "shop", data=None, clone={"name": "a", "namespace": "shop"}), "shop"),
     "change": written(targets(target("v1", "ConfigMap", name="x", namespace="shop")), "shop"),
     "change where a variable says": written(targets(target("v1", "ConfigMap", name="{{ request.object.data.name }}", namespace="shop")), "shop"),
+    "pin": written({"verifyImages": [PINNING], "match": {"any": [{"resources": {"kinds": ["Pod"]}}]}}, "shop"),
+    "verify what others write": written({"verifyImages": [VERIFYING], "match": {"any": [{"resources": {"kinds": ["Node"]}}]}}),
     "mutate": written({"mutate": {"patchStrategicMerge": {"metadata": {"labels": {"a": "b"}}}}}, "shop"),
     "read": written(reading(configMap={"name": "x", "namespace": "{{ request.namespace }}"}), "shop"),
     "call": written(calling("/api/v1/namespaces/shop/secrets/{{ request.object.data.name }}"), "shop"),
@@ -472,13 +482,6 @@ def test_a_rule_that_may_have_policies_concern_more_kinds_needs_all_that_they_co
     noted["metadata"]["annotations"] = {"team": "blue"}
     for rule in rules:
         assert ask(written(rule), *rights)["allowed"] is True
-
-
-VERIFYING = {
-    "mutateDigest": False,
-    "imageReferences": ["*"],
-    "attestors": [{"entries": [{"keys": {"publicKeys": "x"}}]}],
-}
 
 
 @pytest.mark.parametrize(
