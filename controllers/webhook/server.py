@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from functools import lru_cache
@@ -92,8 +92,13 @@ class WebhookServer:
         self._is_draining = False
         self._most_at_once = most_at_once
         self._under_way = 0
+        self._nothing_under_way = asyncio.Event()
+        self._nothing_under_way.set()
         self._bodies = Bodies(body_limits)
         self._tracer = tracer
+
+    def __repr__(self) -> str:
+        return f"<WebhookServer at port {self.port}, {self._under_way} under way>"
 
     @property
     def port(self) -> int:
@@ -123,9 +128,17 @@ class WebhookServer:
     async def stop(self) -> None:
         """Stop listening, finish what is being answered, and close."""
         self.drain()
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        if self._runner is None:
+            return
+        for site in list(self._runner.sites):
+            await site.stop()
+        # INVARIANT: connections that are told to end read nothing more, not the rest of a body either, so all are read before.
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._nothing_under_way.wait(), LONGEST_TIMEOUT)
+        if self._runner.server is not None:
+            self._runner.server.pre_shutdown()
+        await self._runner.cleanup()
+        self._runner = None
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse | _ReviewAnswer:
         try:
@@ -168,6 +181,7 @@ class WebhookServer:
         loop = asyncio.get_running_loop()
         began = loop.time()
         self._under_way += 1
+        self._nothing_under_way.clear()
         try:
             with self._bodies.place(request) as place:
                 body = await place.read(request)
@@ -180,6 +194,8 @@ class WebhookServer:
                     return 200, await review(unquote(rest), body, max(budget, 0.0)), JSON
         finally:
             self._under_way -= 1
+            if not self._under_way:
+                self._nothing_under_way.set()
 
     def _trace(self, request: web.BaseRequest, webhook: str) -> AbstractContextManager[None]:
         """Return what makes answering a request a trace, or part of the caller's, where reviews are traced."""

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import orjson
 import pytest
 
+from controllers.kube.clock import settle
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.queues import BackgroundQueue
 from controllers.webhook.bodies import SMALL_BODY, BodyLimits, decoded_size
@@ -59,6 +60,7 @@ async def listening(
         writer.write(sent)
         return reader, writer
 
+    connect.server = server
     try:
         yield connect
     finally:
@@ -268,3 +270,27 @@ def test_work_after_requests_is_dropped_when_it_holds_too_much_and_counted() -> 
         assert "kyverno_breaker_drops" in str(metrics.dump())
 
     asyncio.run(go())
+
+
+def test_a_body_that_is_on_its_way_when_the_server_ends_is_read_and_answered() -> None:
+    async def play() -> None:
+        validator = Desk()
+        validator.release.set()
+        async with listening(validator) as connect:
+            sent = post(b"x" * 3000)
+            reader, writer = await connect(sent[:-1000])
+            _, idle = await connect(b"")
+            while "1 under way" not in repr(connect.server):
+                await settle(1)
+            ending = asyncio.ensure_future(connect.server.stop())
+            await settle(40)
+            assert not ending.done()
+            writer.write(sent[-1000:])
+            head = await answer(reader)
+            assert b" 200 " in head
+            assert CLOSED in head
+            await asyncio.wait_for(ending, 5)
+            idle.close()
+        assert validator.sizes == [3000]
+
+    asyncio.run(play())
