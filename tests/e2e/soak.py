@@ -131,7 +131,7 @@ class Soak:
         self.seen = Seen()
         self.began = time.monotonic()
         self.end = self.began + minutes * 60
-        self.killed_at = 0.0
+        self.killed_at = self.told_at = self.began
         self.granted: deque[tuple[float, str]] = deque()
 
     async def run(self) -> None:
@@ -210,7 +210,8 @@ class Soak:
             # INVARIANT: no answer of ours. What a killed process had in hand nobody answers, and the API server asks no one else.
             self.seen.cut_off += 1
         elif bool(said) is not is_bad:
-            self.seen.wrong.append(f"{'bad' if is_bad else 'good'}: {said[:200]}")
+            since = f"{began - self.killed_at:.1f} s after a kill, {began - self.told_at:.1f} s after one was told to end"
+            self.seen.wrong.append(f"{'bad' if is_bad else 'good'}, {since}: {said[:300]}")
 
     async def _becomes(self, obj: dict[str, Any], *, refused: bool, what: str) -> None:
         """Wait until an object is refused or let in; that it is not in time is a wrong answer."""
@@ -319,6 +320,7 @@ class Soak:
         turn = self.seen.done["replicas restarted"]
         number = 1 + turn % (REPLICAS - 1)
         if turn % 4 < 2:
+            self.told_at = time.monotonic()
             await asyncio.to_thread(self.stage.replicas[number].stop, 60)
         else:
             process = self.stage.replicas[number]
