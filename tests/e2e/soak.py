@@ -131,7 +131,7 @@ class Soak:
         self.seen = Seen()
         self.began = time.monotonic()
         self.end = self.began + minutes * 60
-        self.killed_at = self.told_at = self.began
+        self.killed_at = self.told_at = 0.0
         self.granted: deque[tuple[float, str]] = deque()
 
     async def run(self) -> None:
