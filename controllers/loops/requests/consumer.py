@@ -128,7 +128,7 @@ class Consumer:
             try:
                 rule = find_rule(self._context.snapshot, update.policy, work.rule)
                 if rule is None:
-                    await self._is_gone(update.policy)
+                    await self._wait_for_unseen(update.policy)
                     continue
                 await self._worker.carry_out(rule, update, work)
             except NeedsProof as error:
@@ -143,7 +143,7 @@ class Consumer:
         if first is not None:
             raise first
 
-    async def _is_gone(self, policy: str) -> None:
+    async def _wait_for_unseen(self, policy: str) -> None:
         """Raise NotYet for a policy that the cluster has and we have not seen; raises KubeError.
 
         Another replica may have answered by it already: each has watches of its own.
