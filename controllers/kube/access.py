@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import credentials
 from .credentials import Credentials, Fixed, Presented, TokenFile
 from .errors import AccessError
-from .kubeconfig import Entry, KubeConfig, default_paths, read_kubeconfig
+from .kubeconfig import Entry, KubeConfig, default_paths, no_kubeconfig, read_kubeconfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,10 +77,7 @@ def load_access(
         return _from_kubeconfig(read_kubeconfig(paths), context, cluster, user)
     if environment.get("KUBERNETES_SERVICE_HOST") and (service_account / "token").exists():
         return _in_cluster(environment, service_account)
-    raise AccessError(
-        "there is no kubeconfig, and this is not a Pod",
-        help="name one with --kubeconfig or KUBECONFIG, or start a sandbox with `kubectl kpolicy sandbox up`",
-    )
+    raise no_kubeconfig(environment)
 
 
 def _in_cluster(environment: Mapping[str, str], folder: Path) -> Access:

@@ -68,13 +68,27 @@ class KubeConfig:
 
 def default_paths(environment: Mapping[str, str] = os.environ) -> list[Path]:
     """Return the files that kubectl would read without `--kubeconfig`; those that do not exist are left out."""
+    return [path for path in _looked_for(environment) if path.exists()]
+
+
+def _looked_for(environment: Mapping[str, str]) -> list[Path]:
     named = environment.get("KUBECONFIG", "")
     if named:
-        paths = [Path(part) for part in named.split(os.pathsep) if part]
-    else:
-        home = environment.get("HOME") or environment.get("USERPROFILE") or ""
-        paths = [Path(home) / ".kube" / "config"] if home else []
-    return [path for path in paths if path.exists()]
+        return [Path(part) for part in named.split(os.pathsep) if part]
+    home = environment.get("HOME") or environment.get("USERPROFILE") or ""
+    return [Path(home) / ".kube" / "config"] if home else []
+
+
+def no_kubeconfig(environment: Mapping[str, str] = os.environ) -> AccessError:
+    """Return the error that none of the files is there that kubectl would read without `--kubeconfig`."""
+    places = ", ".join(f"`{path}`" for path in _looked_for(environment))
+    by = ", which KUBECONFIG names," if environment.get("KUBECONFIG") else ""
+    return AccessError(
+        f"there is no kubeconfig: {places}{by} is not there"
+        if places
+        else "there is no kubeconfig",
+        help="name one with --kubeconfig or KUBECONFIG, or start a sandbox with `kubectl kpolicy sandbox up`",
+    )
 
 
 def read_kubeconfig(paths: Iterable[Path]) -> KubeConfig:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .parsing import OneContext
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
@@ -23,7 +25,7 @@ def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-n", "--namespace", default="", metavar="NAME", help="namespace to look at")
     group.add_argument("-A", "--all-namespaces", action="store_true", help="all namespaces")
     group.add_argument("--kubeconfig", default="", metavar="FILE", help="kubeconfig to use")
-    group.add_argument("--context", default="", metavar="NAME", help="context of the kubeconfig")
+    group.add_argument("--context", default="", action=OneContext, metavar="NAME", help="context of the kubeconfig")  # fmt: skip
     group.add_argument("--cluster", default="", metavar="NAME", help="cluster of the kubeconfig")
     group.add_argument("--user", default="", metavar="NAME", help="user of the kubeconfig")
     group.add_argument("--as", dest="as_user", default="", metavar="USER", help="act as this user")

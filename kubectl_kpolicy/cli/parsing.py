@@ -99,6 +99,23 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"error: {message}\nhelp: see `{self.prog} --help`\n")
 
 
+class OneContext(argparse.Action):
+    """Takes the one context of a command line; argparse would take the last of several, and nobody would learn which."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002 - argparse's interface
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,  # noqa: ARG002 - argparse's interface
+    ) -> None:
+        """Take a context, or report the second one."""
+        before = getattr(namespace, self.dest)
+        if before and before != values:
+            raise argparse.ArgumentError(self, f"`{before}` and `{values}` are two contexts; lists take --contexts {before},{values}")  # fmt: skip
+        setattr(namespace, self.dest, values)
+
+
 def _formatter(prog: str) -> argparse.HelpFormatter:
     """Return what lays out help; argparse makes one for each flag, and would load `shutil` to learn the width."""
     return _Formatter(prog, width=columns() - 2)

@@ -152,7 +152,7 @@ LISTING = Listing(
     aliases=("c", "clean", "timers"),
     columns=(
         Column("due", "DUE", Shape.TIME, narrow=False),
-        Column("left", "LEFT", Shape.LEFT, since="since"),
+        Column("left", "LEFT", Shape.LEFT, since="since", over="due"),
         Column("kind", "KIND", most=20),
         Column("namespace", "NS", most=18, aliases=("ns",)),
         Column("name", "NAME", most=34, grows=True),

@@ -80,7 +80,7 @@ def _value(row: Row, column: Column, now: datetime) -> str:
     if at is None:
         return ""
     if column.shape is Shape.LEFT:
-        relative = time_format.left(at, now)
+        relative = time_format.left(at, now, column.over)
     elif at > now:
         relative = f"in {time_format.span((at - now).total_seconds())}"
     else:

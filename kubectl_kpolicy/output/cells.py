@@ -27,7 +27,7 @@ def cell_text(column: Column, value: Cell, now: datetime, *, marks: str = "") ->
         case Shape.AGE:
             return time_format.age(value, now)
         case Shape.LEFT:
-            return time_format.left(value, now)
+            return time_format.left(value, now, column.over)
         case Shape.TIME:
             return time_format.clock(value, now)
         case Shape.STATE if marks and value:

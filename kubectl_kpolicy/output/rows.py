@@ -41,7 +41,8 @@ class Column:
 
     `most` bounds its width in cells where there is too little room for all (0: it gives way like others), `grows` gives it what
     is left over, `narrow` keeps it on screens below 100 columns. `brief` gives what lists for people show of a row in place of the
-    cell, which stays whole in details and in data. `since` names the cell that holds when a countdown began.
+    cell, which stays whole in details and in data. `since` names the cell that holds when a countdown began, `over`
+    is what it reads when its instant has passed.
     """
 
     id: str
@@ -54,6 +55,7 @@ class Column:
     aliases: tuple[str, ...] = ()
     brief: Callable[[Row, datetime], str] | None = None
     since: str = ""
+    over: str = "ended"
 
 
 CLUSTER = Column("cluster", "CLUSTER", aliases=("context",))

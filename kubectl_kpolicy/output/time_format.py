@@ -31,13 +31,13 @@ def age(value: Cell, now: datetime) -> str:
     return span((now - value).total_seconds()) if isinstance(value, datetime) else ""
 
 
-def left(value: Cell, now: datetime) -> str:
-    """Return a countdown to an instant, to the second below a day; `ended` when it is past."""
+def left(value: Cell, now: datetime, over: str = "ended") -> str:
+    """Return a countdown to an instant, to the second below a day; `over` when it is past."""
     if not isinstance(value, datetime):
         return ""
     seconds = int((value - now).total_seconds())
     if seconds <= 0:
-        return "ended"
+        return over
     if seconds >= _DAY:
         return in_two_units(seconds, _DAY, "d", _HOUR, "h")
     return f"{seconds // _HOUR:02}:{seconds % _HOUR // _MINUTE:02}:{seconds % _MINUTE:02}"

@@ -111,9 +111,11 @@ def context_names(flags: ClusterFlags) -> list[str]:
     """Return the contexts of the kubeconfig, in its order; raises AccessError."""
     from pathlib import Path
 
-    from controllers.kube.kubeconfig import default_paths, read_kubeconfig
+    from controllers.kube.kubeconfig import default_paths, no_kubeconfig, read_kubeconfig
 
     paths = [Path(flags.kubeconfig)] if flags.kubeconfig else default_paths()
+    if not paths:
+        raise no_kubeconfig()
     return list(read_kubeconfig(paths).contexts)
 
 

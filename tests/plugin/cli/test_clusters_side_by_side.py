@@ -142,3 +142,25 @@ def test_what_is_about_one_cluster_is_refused_for_several(
 
     assert entry.main([*words, f"--kubeconfig={file}"]) == ExitCode.USAGE
     assert told in capsys.readouterr().err
+
+
+def test_one_flag_with_two_contexts_leads_to_the_flag_that_takes_several(capsys) -> None:
+    assert entry.main(["policies", "--context", "a", "--context=b"]) == ExitCode.USAGE
+    assert "`a` and `b` are two contexts; lists take --contexts a,b" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [("--contexts", "prod-*"), ("--context", "prod")])
+def test_without_a_kubeconfig_it_says_where_one_was_looked_for(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    assert entry.main(["policies", *words]) == ExitCode.UNREACHABLE
+    said = capsys.readouterr().err
+    assert f"there is no kubeconfig: `{tmp_path}/.kube/config` is not there" in said
+    assert "name one with --kubeconfig or KUBECONFIG" in said
+
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path}/lost")
+    assert entry.main(["policies", *words]) == ExitCode.UNREACHABLE
+    assert f"`{tmp_path}/lost`, which KUBECONFIG names, is not there" in capsys.readouterr().err

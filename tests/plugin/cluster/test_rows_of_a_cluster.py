@@ -21,6 +21,7 @@ from kubectl_kpolicy.cluster import (
 from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
 from kubectl_kpolicy.cluster.violations import LISTING as VIOLATIONS
 from kubectl_kpolicy.cluster.violations import all_rows, is_failure
+from kubectl_kpolicy.output.cells import cell_text
 from kubectl_kpolicy.output.rows import Row, sort_rows
 from kubectl_kpolicy.session.identity import Identity
 from tests.plugin.scene import (
@@ -305,6 +306,12 @@ def test_deleting_policies_are_timers_like_any_clean_up() -> None:
     assert "schedule" in by(rows, by="DeletingPolicy/broken").text("state")
     there["celpolicies"][0]["metadata"]["annotations"] = {vocabulary.CLEANUP_AFTER: "tomorrow"}
     assert by(cleanup.cleanup_rows(world(there), NOW), by="DeletingPolicy/old").text("state") == "postponed"  # fmt: skip
+
+
+def test_what_is_left_of_a_clean_up_is_nothing_when_it_is_due() -> None:
+    left = cleanup.LISTING.column("left")
+    assert cell_text(left, NOW - timedelta(minutes=4), NOW) == "due"
+    assert cell_text(grants.GRANTS.column("left"), NOW, NOW) == "ended"
 
 
 def test_a_postponed_or_paused_cleanup_says_so() -> None:
