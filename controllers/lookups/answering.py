@@ -10,20 +10,8 @@ import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
 from controllers.kube.errors import NotFound
+from engine import evaluate
 from engine.errors import EngineError
-from engine.evaluate import (
-    Answer,
-    ApiCallLookup,
-    ConfigMapLookup,
-    GlobalLookup,
-    HostLookup,
-    ImageLookup,
-    ListLookup,
-    ObjectLookup,
-    ServiceLookup,
-    SignatureLookup,
-    TrustLookup,
-)
 
 from .addresses import is_public, literal
 from .errors import MissingError
@@ -31,7 +19,6 @@ from .errors import MissingError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 
-    from engine.evaluate import Lookup
     from engine.images import ImageData
     from engine.model import Json
     from engine.model.result import ImageFinding
@@ -44,20 +31,25 @@ PARALLEL = 32
 SECONDS = 20.0
 
 _log = logging.getLogger(__name__)
-_SHARED = (ServiceLookup, ImageLookup, SignatureLookup, TrustLookup)
+_SHARED = (
+    evaluate.ServiceLookup,
+    evaluate.ImageLookup,
+    evaluate.SignatureLookup,
+    evaluate.TrustLookup,
+)
 """Questions that several requests may have answered by one call. INVARIANT: none about the cluster, so that a request never
 sees the cluster as it was before that request."""
-_SLOW = (*_SHARED, HostLookup, GlobalLookup)
+_SLOW = (*_SHARED, evaluate.HostLookup, evaluate.GlobalLookup)
 """Questions whose answers others are in no hurry to give; they wait for each other, and the cluster's for none of them."""
 
 
 class ImageSource(Protocol):
     """Answers from registries."""
 
-    async def image(self, lookup: ImageLookup) -> Json:
+    async def image(self, lookup: evaluate.ImageLookup) -> Json:
         """Return the map of an imageRegistry entry (row A-54)."""
 
-    async def signatures(self, lookup: SignatureLookup) -> ImageData:
+    async def signatures(self, lookup: evaluate.SignatureLookup) -> ImageData:
         """Return digest, signatures and attestations (row A-88)."""
 
     def confirm(self, findings: Iterable[ImageFinding]) -> None:
@@ -67,14 +59,14 @@ class ImageSource(Protocol):
 class TrustSource(Protocol):
     """Answers from TUF repositories."""
 
-    async def root(self, lookup: TrustLookup) -> Json:
+    async def root(self, lookup: evaluate.TrustLookup) -> Json:
         """Return the trusted root of a repository."""
 
 
 class EntrySource(Protocol):
     """Answers from the global context."""
 
-    async def entry(self, lookup: GlobalLookup) -> Json:
+    async def entry(self, lookup: evaluate.GlobalLookup) -> Json:
         """Return the data of an entry, or of its projection (row A-55)."""
 
 
@@ -100,7 +92,7 @@ class Lookups:
         self._room, self._outside = asyncio.Semaphore(parallel), asyncio.Semaphore(parallel)
         self._seconds = seconds
         self._also_close = also_close
-        self._running: dict[Lookup, asyncio.Task[Answer]] = {}
+        self._running: dict[evaluate.Lookup, asyncio.Task[evaluate.Answer]] = {}
 
     def __repr__(self) -> str:
         return f"<Lookups {len(self._running)} under way>"
@@ -110,7 +102,9 @@ class Lookups:
         """What may be called beyond the API server, None where nothing is."""
         return self._gate.rules if self._gate is not None else None
 
-    async def resolve(self, lookups: Collection[Lookup]) -> Mapping[Lookup, Answer]:
+    async def resolve(
+        self, lookups: Collection[evaluate.Lookup]
+    ) -> Mapping[evaluate.Lookup, evaluate.Answer]:
         """Return an answer to each of `lookups`; nothing is raised for what a server or a policy does."""
         wanted = list(lookups)
         answers = await asyncio.gather(*(self._one(lookup) for lookup in wanted))
@@ -131,7 +125,7 @@ class Lookups:
         if self._gate is not None:
             await self._gate.close()
 
-    async def _one(self, lookup: Lookup) -> Answer:
+    async def _one(self, lookup: evaluate.Lookup) -> evaluate.Answer:
         if not isinstance(lookup, _SHARED):
             return await self._answer(lookup)
         task = self._running.get(lookup)
@@ -141,48 +135,48 @@ class Lookups:
         # Whoever asked first may be gone before the others have their answer.
         return await asyncio.shield(task)
 
-    async def _answer(self, lookup: Lookup) -> Answer:
+    async def _answer(self, lookup: evaluate.Lookup) -> evaluate.Answer:
         source = self._source(lookup)
         if source is None:
-            return Answer.absent()
+            return evaluate.Answer.absent()
         try:
             async with asyncio.timeout(self._seconds):
                 async with self._outside if isinstance(lookup, _SLOW) else self._room:
-                    return Answer.found(await source)
+                    return evaluate.Answer.found(await source)
         except EngineError as error:
             is_missing = isinstance(error, (NotFound, MissingError))
-            return Answer.failed(error.message, is_missing=is_missing)
+            return evaluate.Answer.failed(error.message, is_missing=is_missing)
         except TimeoutError:
-            return Answer.failed("there was no answer in time")
+            return evaluate.Answer.failed("there was no answer in time")
         except Exception:
             # Foreign data is decoded behind this border; a mistake there must fail one rule, not the process.
             _log.exception("a look-up broke: %s", type(lookup).__name__)
-            return Answer.failed("the answer could not be read")
+            return evaluate.Answer.failed("the answer could not be read")
         finally:
             source.close()
 
-    def _source(self, lookup: Lookup) -> Coroutine[Any, Any, Any] | None:
+    def _source(self, lookup: evaluate.Lookup) -> Coroutine[Any, Any, Any] | None:
         """Return the call that answers, None where there is nobody to ask."""
         match lookup:
-            case ConfigMapLookup() if self._cluster:
+            case evaluate.ConfigMapLookup() if self._cluster:
                 return self._cluster.config_map(lookup)
-            case ApiCallLookup() if self._cluster:
+            case evaluate.ApiCallLookup() if self._cluster:
                 return self._cluster.call(lookup)
-            case ObjectLookup() if self._cluster:
+            case evaluate.ObjectLookup() if self._cluster:
                 return self._cluster.object(lookup)
-            case ListLookup() if self._cluster:
+            case evaluate.ListLookup() if self._cluster:
                 return self._cluster.objects(lookup)
-            case ServiceLookup() if self._services:
+            case evaluate.ServiceLookup() if self._services:
                 return self._services.call(lookup)
-            case ImageLookup() if self._images:
+            case evaluate.ImageLookup() if self._images:
                 return self._images.image(lookup)
-            case SignatureLookup() if self._images:
+            case evaluate.SignatureLookup() if self._images:
                 return self._images.signatures(lookup)
-            case TrustLookup() if self._trust:
+            case evaluate.TrustLookup() if self._trust:
                 return self._trust.root(lookup)
-            case GlobalLookup() if self._entries:
+            case evaluate.GlobalLookup() if self._entries:
                 return self._entries.entry(lookup)
-            case HostLookup() if self._gate:
+            case evaluate.HostLookup() if self._gate:
                 return _is_external(self._gate, lookup.host)
         return None
 

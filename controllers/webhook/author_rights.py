@@ -11,13 +11,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import Client, KubeError, NotFound
-from controllers.kube.kinds import (
-    CLUSTER_ROLES,
-    GLOBAL_CONTEXT_ENTRIES,
-    ROLES,
-    SUBJECT_ACCESS_REVIEWS,
-)
+from controllers.kube import Client, KubeError, NotFound, kinds
 from engine.errors import EngineError
 from engine.reach import OWN_GROUP
 from engine.requestinfo import ANY, RequestInfo
@@ -81,7 +75,7 @@ class AuthorRights:
                 found.append(need)
                 continue
             try:
-                entry = await self._client.get(GLOBAL_CONTEXT_ENTRIES, need.entry)
+                entry = await self._client.get(kinds.GLOBAL_CONTEXT_ENTRIES, need.entry)
             except NotFound:
                 found.append(need)
                 continue
@@ -131,7 +125,7 @@ class _Questions:
     async def _asked(self, request: RequestInfo) -> bool:
         async with self._room:
             try:
-                status = await self._client.review(SUBJECT_ACCESS_REVIEWS, {**self._subject, **_attributes(request)})  # fmt: skip
+                status = await self._client.review(kinds.SUBJECT_ACCESS_REVIEWS, {**self._subject, **_attributes(request)})  # fmt: skip
             except KubeError as error:
                 text = f"what `{self._user}` may do could not be asked for: {error.message}"
                 raise error.reworded(text) from error
@@ -147,7 +141,7 @@ class _Questions:
 
     async def _given_by(self, role: RoleName) -> Sequence[RequestInfo]:
         """Return what a role allows, nothing where that cannot be known."""
-        kind = ROLES if role.kind == "Role" else CLUSTER_ROLES
+        kind = kinds.ROLES if role.kind == "Role" else kinds.CLUSTER_ROLES
         try:
             found = await self._client.get(kind, role.name, role.namespace if kind.namespaced else "")  # fmt: skip
         except NotFound:

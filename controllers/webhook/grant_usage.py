@@ -15,15 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from controllers.runtime.evaluating import Resolver, evaluate_with
 from controllers.runtime.tracing import traced
-from controllers.store.grants import (
-    SOURCE,
-    GrantUses,
-    Tally,
-    exceptions_of,
-    excused,
-    kept_from_working,
-    rule_of,
-)
+from controllers.store import grants
 from controllers.store.uses import CodeUseRecord, use_key
 from engine.errors import EngineError
 from engine.evaluate import Inputs, PolicySet
@@ -103,8 +95,8 @@ class GrantUsage:
         self._cache, self._resolver, self._clock = cache, resolver, clock
         self._existing = existing or ExistingViolations(client, clock)
         self._live = Live(client, cache.discovery)
-        self._uses = GrantUses(client, namespace, use_key(key))
-        self._tally = Tally(counting or client)
+        self._uses = grants.GrantUses(client, namespace, use_key(key))
+        self._tally = grants.Tally(counting or client)
         self._counted = asyncio.Event()
         self._counted_changes: dict[tuple[str, ...], None] = {}
 
@@ -134,7 +126,7 @@ class GrantUsage:
     ) -> UsedGrants:
         """Return what the grants among the exceptions of some results make of them."""
         granted = self._cache.policies.snapshot.granted
-        covered = excused(granted, results)
+        covered = grants.excused(granted, results)
         if not covered:
             return UsedGrants(results)
         async with asyncio.timeout(budget):
@@ -142,7 +134,7 @@ class GrantUsage:
             refused = blocking(asked.route, asked.review, without)
             plan = _Plan()
             for result in refused:
-                await self._choose(asked, result, covered.get(rule_of(result)), plan)
+                await self._choose(asked, result, covered.get(grants.rule_of(result)), plan)
             if plan.spent:
                 results = await self._without(asked, results, plan.spent, budget)
         return UsedGrants(results, tuple(plan.needs.values()), tuple(plan.used.values()), frozenset(plan.spent))  # fmt: skip
@@ -185,7 +177,7 @@ class GrantUsage:
         What cannot be found out counts nothing: the request passes either way.
         """
         granted = self._cache.policies.snapshot.granted
-        covered = excused(granted, (one for one in results if one.type is RuleType.MUTATION))
+        covered = grants.excused(granted, (one for one in results if one.type is RuleType.MUTATION))
         if ruling.denial or asked.review.dry_run or not covered:
             return ruling
         concerned = {identity for identity, _ in covered}
@@ -199,7 +191,7 @@ class GrantUsage:
         except (TimeoutError, EngineError) as error:
             _log.warning("uses of grants could not be counted: %s", type(error).__name__)
             return ruling
-        used = kept_from_working(covered, found.results)
+        used = grants.kept_from_working(covered, found.results)
         self._count(asked, used, self._clock.now())
         if not used:
             return ruling
@@ -279,7 +271,9 @@ class GrantUsage:
     ) -> Sequence[RuleResult]:
         """Return the results as they are when some exceptions (by identity) do not count."""
         concerned = {
-            one.identity for one in results if any(key in spent for key in exceptions_of(one))
+            one.identity
+            for one in results
+            if any(key in spent for key in grants.exceptions_of(one))
         }
         policies = tuple(
             one for one in asked.route.blocking.policies if one.policy.identity in concerned
@@ -301,6 +295,6 @@ class GrantUsage:
             operation=review.operation,
             target=target_of(review, request),
             fingerprint=body_of(review),
-            source=SOURCE,
+            source=grants.SOURCE,
             at=self._clock.now(),
         )

@@ -20,18 +20,11 @@ from controllers.kube.kinds import VALIDATING_WEBHOOKS
 from controllers.runtime.bounded_evaluation import PROCESS
 from controllers.store.exceptions import read_cel_exception
 from controllers.store.policies import is_cel, match_conditions, read_policy
+from engine import lint
 from engine.cleanup import ttl
 from engine.errors import EngineError
 from engine.evaluate import compile_policy
 from engine.exceptions import compile_exception
-from engine.lint import (
-    Finding,
-    lint_cel_exception,
-    lint_cleanup,
-    lint_entry,
-    lint_exception,
-    lint_policy,
-)
 from engine.model.kinds import BY_NAME, loaded
 from engine.parse import parse_cleanup_policy, parse_exception, parse_policy
 from engine.requestinfo import RequestInfo
@@ -242,7 +235,7 @@ class PolicyValidator:
     async def _check_entry(self, asked: ReviewContext) -> list[str]:
         if not asked.is_as_it_was:
             spec = asked.obj.get("spec") or {}
-            _passed(lint_entry(spec))
+            _passed(lint.lint_entry(spec))
             await self.authors.check(asked.user, asked.written, list(needs_of_entry(spec, "spec")))
         return []
 
@@ -310,7 +303,7 @@ def _bounded(
 
 def _read_classic(asked: ReviewContext) -> tuple[Policy, list[str]]:
     policy = parse_policy(asked.obj, strict=False)
-    warnings = _passed(lint_policy(policy))
+    warnings = _passed(lint.lint_policy(policy))
     if not asked.is_as_it_was:
         compile_policy(policy)
     return policy, warnings
@@ -320,7 +313,7 @@ def _read_cel(asked: ReviewContext) -> tuple[Policy, list[str]]:
     from engine.evaluate.cel.policies import compile_cel_policy
 
     policy = read_policy(asked.obj)
-    findings: tuple[Finding, ...] = loaded(BY_NAME[policy.kind].family.linter)(policy)
+    findings: tuple[lint.Finding, ...] = loaded(BY_NAME[policy.kind].family.linter)(policy)
     if asked.is_as_it_was:
         return policy, [str(one) for one in findings if one.severity == "warning"]
     errors = list(dict.fromkeys(str(one) for one in findings if one.severity == "error"))
@@ -343,19 +336,19 @@ def _read_exception(asked: ReviewContext) -> tuple[datetime | None, list[str]]:
         from engine.evaluate.cel.exceptions import compile_cel_exception
 
         of_cel = read_cel_exception(asked.obj)
-        warnings = _passed(lint_cel_exception(of_cel))
+        warnings = _passed(lint.lint_cel_exception(of_cel))
         return compile_cel_exception(of_cel).ends, warnings
     exception = parse_exception(asked.obj, strict=False)
-    warnings = _passed(lint_exception(exception))
+    warnings = _passed(lint.lint_exception(exception))
     return compile_exception(exception).expires_at, warnings
 
 
 def _read_cleanup(asked: ReviewContext) -> tuple[CleanupPolicy, list[str]]:
     policy = parse_cleanup_policy(asked.obj, strict=False)
-    return policy, _passed(lint_cleanup(policy))
+    return policy, _passed(lint.lint_cleanup(policy))
 
 
-def _passed(findings: Iterable[Finding]) -> list[str]:
+def _passed(findings: Iterable[lint.Finding]) -> list[str]:
     """Return the warnings among findings; raises Refused for the first error."""
     warnings = []
     for finding in findings:

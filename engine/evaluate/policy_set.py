@@ -13,16 +13,7 @@ from engine.exceptions import CompiledException, compile_exception
 from engine.model import Policy, PolicyException, Review, RuleType
 from engine.record import record
 
-from .plans import (
-    MANY,
-    Part,
-    alike,
-    alike_by_resource,
-    make_plan,
-    narrowed_to_place,
-    size_of,
-    with_marks,
-)
+from . import plans
 from .rules import CompiledPolicy, CompiledRule, compile_rule
 
 if TYPE_CHECKING:
@@ -81,10 +72,10 @@ class PolicySet:
         self.policies = policies
         self.problems = problems
         names_resources = any(one.policy.kind not in CLASSIC for one in policies)
-        self._alike = alike_by_resource if names_resources else alike
+        self._alike = plans.alike_by_resource if names_resources else plans.alike
         self._by_kind: dict[str, tuple[Group, ...]] = {}
-        self._plans: dict[tuple[str, ...], tuple[Part, ...]] = {}
-        self._placed: dict[tuple[str, ...], tuple[Part, ...]] = {}
+        self._plans: dict[tuple[str, ...], tuple[plans.Part, ...]] = {}
+        self._placed: dict[tuple[str, ...], tuple[plans.Part, ...]] = {}
         self._held = 0
         self._index: tuple[dict[str, list[int]], list[int]] | None = None
         self._by_identity: dict[str, CompiledPolicy] | None = None
@@ -108,7 +99,7 @@ class PolicySet:
     @property
     def is_large(self) -> bool:
         """Whether there are so many policies that plans are made for places, too."""
-        return len(self.policies) > MANY
+        return len(self.policies) > plans.MANY
 
     def find(self, identity: str) -> CompiledPolicy | None:
         """Return a policy by what tells it from all others."""
@@ -156,7 +147,7 @@ class PolicySet:
                 self._by_kind[kind] = found
         return found
 
-    def plan(self, review: Review) -> tuple[Part, ...]:
+    def plan(self, review: Review) -> tuple[plans.Part, ...]:
         """Return what is asked of a review, part by part in the order of evaluation; remembered like `for_kind`."""
         known = self._alike(review)
         if not self.is_large:
@@ -165,23 +156,23 @@ class PolicySet:
         found = self._placed.get(place)
         return self._in_place(known, place, review) if found is None else found
 
-    def _of_sort(self, known: tuple[str, ...], review: Review) -> tuple[Part, ...]:
+    def _of_sort(self, known: tuple[str, ...], review: Review) -> tuple[plans.Part, ...]:
         found = self._plans.get(known)
         if found is None:
-            found = make_plan(self.for_kind(review.kind), review)
+            found = plans.make_plan(self.for_kind(review.kind), review)
             if self.is_large:
-                found = with_marks(found)
+                found = plans.with_marks(found)
             if len(self._plans) < MAX_REMEMBERED:
                 self._plans[known] = found
         return found
 
     def _in_place(
         self, known: tuple[str, ...], place: tuple[str, ...], review: Review
-    ) -> tuple[Part, ...]:
+    ) -> tuple[plans.Part, ...]:
         """Plan what is asked of reviews of a sort in a namespace; all such plans together hold so many steps at most."""
         of_sort = self._of_sort(known, review)
-        found = narrowed_to_place(of_sort, review)
-        size = 1 if found is of_sort else size_of(found) + 1
+        found = plans.narrowed_to_place(of_sort, review)
+        size = 1 if found is of_sort else plans.size_of(found) + 1
         if self._held + size > MOST_STEPS:
             self._placed.clear()
             self._held = 0

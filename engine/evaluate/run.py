@@ -24,7 +24,9 @@ from .rules import CompiledPolicy, CompiledRule, run_rule
 from .state import State, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
+
+    from engine.model.result import ImageFinding
 
     from .quick import Quick
 
@@ -110,8 +112,6 @@ class _Run:
     def finished(self) -> Evaluation:
         """Return the evaluation, with what the policies of a request settle among them."""
         if any(result.images for result in self.evaluation.results):
-            from .required import settled
-
             self.evaluation.results = settled(self.evaluation.results)
         return self.evaluation
 
@@ -261,3 +261,28 @@ def _host_asker(inputs: Inputs) -> Callable[[str], bool]:
         return bool(inputs.ask(HostLookup(host)).value)
 
     return ask
+
+
+def settled(results: list[RuleResult]) -> list[RuleResult]:
+    """Return results in which a pass is a failure where a required image was verified by no policy of them."""
+    judged = [one for one in results if one.type is RuleType.VALIDATION]
+    found = [image for one in judged for image in one.images]
+    if not any(image.is_wanted for image in found):
+        return results
+    verified = {image.image for image in found if image.is_verified}
+    tried = {image.image for image in found if image.is_tried}
+    return [_settled(one, verified, tried) for one in results]
+
+
+def _settled(result: RuleResult, verified: set[str], tried: set[str]) -> RuleResult:
+    missing = _first(result.images, verified)
+    if result.status is not Status.PASS or missing is None:
+        return result
+    text = f"image {missing.image} is not verified: no policy performed a signature or attestation check on it"
+    if missing.image in tried:
+        text = f"image {missing.image} failed signature or attestation verification"
+    return replace(result, status=Status.FAIL, message=text)
+
+
+def _first(images: Iterable[ImageFinding], verified: set[str]) -> ImageFinding | None:
+    return next((one for one in images if one.is_wanted and one.image not in verified), None)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError, LimitError
 from engine.lang.jmes import UnknownKeyError
+from engine.lang.variables import compile_document
 from engine.model import Block, Forgiven, Json, Object, Outcome, Rule, Status
 from engine.record import record, replace
 
@@ -37,8 +38,6 @@ def compile_validate(rule: Rule) -> tuple[Handler, Passing]:
     """Compile the handler of a validate rule, and what it answers to objects that pass, but for DELETE."""
     block = rule.validate or {}
     if (block.get("manifests") or {}).get("attestors"):
-        from .manifests import compile_signed
-
         return compile_signed(block["manifests"]), ()
     if block.get("podSecurity"):
         return _compile_pod_security(block["podSecurity"]), ()
@@ -247,3 +246,28 @@ def _before_the_update(state: State, old: Object) -> State:
     request = {key: value for key, value in scope.data["request"].items() if key != "oldObject"}
     scope.set("request", {**request, "object": old, "operation": "CREATE"})
     return state.reviewing(review, scope)
+
+
+def compile_signed(block: Block) -> Callable[[State], Answers]:
+    """Compile the handler of `validate.manifests`; it looks at the object as it was received."""
+    from engine.manifests import compile_manifests
+
+    document = compile_document(dict(block))
+    compiled = compile_manifests(block) if document.is_constant else None
+
+    def handle(state: State) -> Answers:
+        from engine.manifests import compile_manifests
+
+        review = state.review
+        if review.operation == "DELETE":
+            return NO_ANSWER
+        try:
+            verify = compiled or compile_manifests(
+                document.render(state.scope, "/validate/manifests")
+            )
+            outcome = verify(review.target, state.inputs.trust, state.inputs.now, review.dry_run)
+        except EngineError as error:
+            return answered(Status.ERROR, error.message)
+        return (RuleAnswer(outcome),)
+
+    return handle

@@ -8,16 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
+from engine import manifests
 from engine.errors import EvaluationError, PolicyError
 from engine.lang import wildcard
-from engine.manifests import (
-    Answer,
-    AttestorSet,
-    Circumstances,
-    Entry,
-    ask_set,
-    compile_sets,
-)
 from engine.manifests.attestors import Attestor, CertificateAttestor
 from engine.model import Block, Json, Status
 from engine.model.policy import mutates_digest
@@ -65,7 +58,7 @@ class Attestation:
     """A statement that a rule wants signed, by whom, and what must hold in it."""
 
     type: str
-    sets: tuple[AttestorSet, ...]
+    sets: tuple[manifests.AttestorSet, ...]
     conditions: Json = None
 
 
@@ -75,7 +68,7 @@ class ImageRule:
 
     references: tuple[str, ...]
     skipped: tuple[str, ...]
-    sets: tuple[AttestorSet, ...]
+    sets: tuple[manifests.AttestorSet, ...]
     attestations: tuple[Attestation, ...]
     kind: str = COSIGN
     mutates_digest: bool = True
@@ -109,7 +102,7 @@ class ImageRule:
         self,
         found: FoundImage,
         data: ImageData,
-        given: Circumstances,
+        given: manifests.Circumstances,
         check: CheckConditions | None = None,
         elsewhere: Mapping[str, ImageData] = NOWHERE_ELSE,
     ) -> ImageVerdict:
@@ -124,10 +117,10 @@ class ImageRule:
             return problem
         if data.is_confirmed:
             return self._passed(found, data, FROM_CACHE)
-        given = Circumstances(given.now, given.trust, given.secrets, needs_log=True)
+        given = manifests.Circumstances(given.now, given.trust, given.secrets, needs_log=True)
         for wanted in self.sets:
             question = _SignatureQuestion(self.kind, data, given, elsewhere)
-            answer = ask_set(wanted, question, "image")
+            answer = manifests.ask_set(wanted, question, "image")
             if not answer.agreed:
                 return _refused(image, "; ".join(answer.errors) or answer.reason)
         for index, attestation in enumerate(self.attestations):
@@ -170,7 +163,7 @@ def compile_image_rule(block: Block) -> ImageRule:
     attestations = block.get("attestations") or []
     if not isinstance(attestations, list) or not all(isinstance(one, dict) for one in attestations):
         raise PolicyError("`verifyImages.attestations` must be a list")
-    sets = compile_sets(block.get("attestors") or [], any_hash=True)
+    sets = manifests.compile_sets(block.get("attestors") or [], any_hash=True)
     if not sets and not attestations:
         raise PolicyError("`verifyImages` needs `attestors` or `attestations`")
     return ImageRule(
@@ -192,15 +185,15 @@ def _attestation(block: Block, path: str) -> Attestation:
         raise PolicyError(f"`{path}`: missing type")
     # Nobody named means anybody whom a trusted authority certified, never nobody at all.
     wanted = block.get("attestors") or [{"entries": [{"keyless": {}}]}]
-    sets = compile_sets(wanted, path, any_hash=True)
+    sets = manifests.compile_sets(wanted, path, any_hash=True)
     return Attestation(kind, sets, block.get("conditions"))
 
 
-def _repositories(one: AttestorSet) -> Iterator[str]:
+def _repositories(one: manifests.AttestorSet) -> Iterator[str]:
     for entry in one.entries:
         if entry.repository:
             yield entry.repository
-        if isinstance(entry.attestor, AttestorSet):
+        if isinstance(entry.attestor, manifests.AttestorSet):
             yield from _repositories(entry.attestor)
 
 
@@ -217,21 +210,21 @@ class _SignatureQuestion:
 
     kind: str
     data: ImageData
-    given: Circumstances
+    given: manifests.Circumstances
     elsewhere: Mapping[str, ImageData]
 
-    def __call__(self, entry: Entry) -> Answer:
+    def __call__(self, entry: manifests.Entry) -> manifests.Answer:
         data = self.elsewhere.get(entry.repository, self.data)
         try:
             trials = self._trials(entry, data)
         except EvaluationError as error:
             trials = [error.message]
         if "" in trials:
-            return Answer(True, "verified")
+            return manifests.Answer(True, "verified")
         reason = "; ".join(trials) or "no signatures found"
-        return Answer(False, errors=(f"{entry.path}: {reason}",))
+        return manifests.Answer(False, errors=(f"{entry.path}: {reason}",))
 
-    def _trials(self, entry: Entry, data: ImageData) -> list[str]:
+    def _trials(self, entry: manifests.Entry, data: ImageData) -> list[str]:
         attestor = _attestor_of(entry)
         if self.kind == NOTARY:
             return [
@@ -253,7 +246,7 @@ def _statement_refusal(
     wanted: Attestation,
     path: str,
     data: ImageData,
-    given: Circumstances,
+    given: manifests.Circumstances,
     check: CheckConditions | None,
 ) -> str:
     """Return why an attestation is missing or not good enough, empty when it is there."""
@@ -262,7 +255,7 @@ def _statement_refusal(
         return f"{path}: predicate type {wanted.type} not found"
     vouched: dict[int, Json] = {}
 
-    def ask(entry: Entry) -> Answer:
+    def ask(entry: manifests.Entry) -> manifests.Answer:
         attestor = _attestor_of(entry)
         reasons = [signers.statement_refusal(attestor, *one, given) for one in about]
         good = {
@@ -278,7 +271,7 @@ def _artifact_refusal(
     wanted: Attestation,
     path: str,
     data: ImageData,
-    given: Circumstances,
+    given: manifests.Circumstances,
     check: CheckConditions | None,
 ) -> str:
     """Return why an artifact that Notary signed is missing or not good enough, empty when it is there."""
@@ -286,7 +279,7 @@ def _artifact_refusal(
         return f"{path}: artifact type {wanted.type} not found"
     vouched: dict[int, Json] = {}
 
-    def ask(entry: Entry) -> Answer:
+    def ask(entry: manifests.Entry) -> manifests.Answer:
         try:
             good = signers.vouched_artifacts(
                 _store(_attestor_of(entry)), data, wanted.type, given.now
@@ -299,15 +292,17 @@ def _artifact_refusal(
     return _refusal_of_sets(wanted, ask) or _condition_refusal(wanted, path, vouched, check)
 
 
-def _vouched(entry: Entry, is_good: bool, reason: str) -> Answer:
+def _vouched(entry: manifests.Entry, is_good: bool, reason: str) -> manifests.Answer:
     if is_good:
-        return Answer(True, "verified")
-    return Answer(False, errors=(f"{entry.path}: {reason}",))
+        return manifests.Answer(True, "verified")
+    return manifests.Answer(False, errors=(f"{entry.path}: {reason}",))
 
 
-def _refusal_of_sets(wanted: Attestation, ask: Callable[[Entry], Answer]) -> str:
+def _refusal_of_sets(
+    wanted: Attestation, ask: Callable[[manifests.Entry], manifests.Answer]
+) -> str:
     for one_set in wanted.sets:
-        answer = ask_set(one_set, ask, "image attestations")
+        answer = manifests.ask_set(one_set, ask, "image attestations")
         if not answer.agreed:
             return "; ".join(answer.errors) or answer.reason
     return ""
@@ -328,10 +323,10 @@ def _condition_refusal(
     return ""
 
 
-def _attestor_of(entry: Entry) -> Attestor:
+def _attestor_of(entry: manifests.Entry) -> Attestor:
     # INVARIANT: nested sets and broken entries are answered by the counting.
     assert entry.attestor is not None
-    assert not isinstance(entry.attestor, AttestorSet)
+    assert not isinstance(entry.attestor, manifests.AttestorSet)
     return entry.attestor
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .findings import Finding
@@ -9,9 +10,8 @@ from .policies import lint_policy
 
 if TYPE_CHECKING:
     from .celpolicies import lint_binding, lint_cel_exception, lint_cel_policy
-    from .cleanup import lint_cleanup
+    from .cleanup import lint_cleanup, lint_exception
     from .context import lint_entry
-    from .exceptions import lint_exception
 
 __all__ = [
     "Finding",
@@ -23,25 +23,20 @@ __all__ = [
     "lint_exception",
     "lint_policy",
 ]
-_OF_CEL = ("lint_binding", "lint_cel_exception", "lint_cel_policy")
+_LATER = {
+    "lint_binding": "celpolicies",
+    "lint_cel_exception": "celpolicies",
+    "lint_cel_policy": "celpolicies",
+    "lint_cleanup": "cleanup",
+    "lint_entry": "context",
+    "lint_exception": "cleanup",
+}
+"""Names and their modules, loaded when first asked for, to keep commands quick to start."""
 
 
 def __getattr__(name: str) -> Any:
-    """Load the checks of exceptions and cleanup policies when first asked for, to keep commands quick to start."""
-    if name == "lint_cleanup":
-        from .cleanup import lint_cleanup
-
-        return lint_cleanup
-    if name == "lint_entry":
-        from .context import lint_entry
-
-        return lint_entry
-    if name == "lint_exception":
-        from .exceptions import lint_exception
-
-        return lint_exception
-    if name in _OF_CEL:
-        from . import celpolicies
-
-        return getattr(celpolicies, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Load one of the names in `_LATER`."""
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{module}", __name__), name)

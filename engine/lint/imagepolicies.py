@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from . import celpolicies
 from .cel_expressions import check_expression, check_named, check_variables
 from .cel_outputs import DYNAMIC, check_output
-from .celpolicies import (
-    ANNOTATIONS,
-    check_actions,
-    check_calls_out,
-    check_constraints,
-    check_validations,
-)
 from .findings import Finding, error, warning
 
 if TYPE_CHECKING:
@@ -35,7 +29,7 @@ _UNREAD = {
 
 def lint_image_policy(policy: Policy) -> tuple[Finding, ...]:
     """Return everything that is wrong or doubtful about an ImageValidatingPolicy of either scope."""
-    return (*_findings(policy.raw["spec"]), *check_calls_out(policy))
+    return (*_findings(policy.raw["spec"]), *celpolicies.check_calls_out(policy))
 
 
 def _findings(spec: Block) -> Iterator[Finding]:
@@ -43,7 +37,7 @@ def _findings(spec: Block) -> Iterator[Finding]:
     plain = _OF_REQUESTS if mode == "Kubernetes" else frozenset({"object"})
     names = plain | _OF_IMAGES
     variables = [str(one.get("name", "")) for one in spec.get("variables") or ()]
-    yield from check_constraints(spec, is_native=False)
+    yield from celpolicies.check_constraints(spec, is_native=False)
     conditions = spec.get("matchConditions") or ()
     yield from check_named(conditions, "spec.matchConditions", plain, variables, wanted=("bool",))
     yield from check_variables(spec.get("variables") or (), "spec.variables", names)
@@ -58,12 +52,12 @@ def _findings(spec: Block) -> Iterator[Finding]:
     if not spec.get("validations"):
         text = "Required value: validations must contain at least one item"
         yield error("spec.validations", text)
-    yield from check_validations(spec, names, variables)
+    yield from celpolicies.check_validations(spec, names, variables)
     yield from check_named(
         spec.get("auditAnnotations") or (), "spec.auditAnnotations", names, variables,
-        key="key", expression="valueExpression", wanted=ANNOTATIONS,
+        key="key", expression="valueExpression", wanted=celpolicies.ANNOTATIONS,
     )  # fmt: skip
-    yield from check_actions(spec)
+    yield from celpolicies.check_actions(spec)
 
 
 def _check_attestors(

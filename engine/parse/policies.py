@@ -8,23 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine import model
 from engine.errors import NOWHERE, Location
-from engine.model import (
-    ActionOverride,
-    CleanupPolicy,
-    Policy,
-    PolicyException,
-    PolicyReference,
-    Rule,
-)
 from engine.model.kinds import NAMESPACED
 
 from .documents import require_sound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from engine.model import Block, Json, Object
 
     from .documents import LineOf
 
@@ -35,8 +26,8 @@ _NAMESPACED = frozenset({*NAMESPACED, "PolicyException"})
 
 
 def parse_policy(
-    doc: Json, *, at: Location = NOWHERE, line_of: LineOf | None = None, strict: bool = True
-) -> Policy:
+    doc: model.Json, *, at: Location = NOWHERE, line_of: LineOf | None = None, strict: bool = True
+) -> model.Policy:
     """Make a Policy of a ClusterPolicy or Policy document (rows A-01 to A-25).
 
     `line_of` gives the line of a path for messages; `strict` refuses unknown fields. A Policy without a namespace is in
@@ -45,7 +36,7 @@ def parse_policy(
     require_sound(doc, POLICY_KINDS, at=at, line_of=line_of, strict=strict)
     spec = doc["spec"]
     webhook = spec.get("webhookConfiguration") or {}
-    return Policy(
+    return model.Policy(
         kind=doc["kind"],
         **header(doc, at),
         rules=tuple(build_rule(rule or {}) for rule in spec.get("rules") or ()),
@@ -60,12 +51,12 @@ def parse_policy(
 
 
 def parse_exception(
-    doc: Json, *, at: Location = NOWHERE, line_of: LineOf | None = None, strict: bool = True
-) -> PolicyException:
+    doc: model.Json, *, at: Location = NOWHERE, line_of: LineOf | None = None, strict: bool = True
+) -> model.PolicyException:
     """Make a PolicyException of a v2, v2beta1 or v2alpha1 document (rows A-02, X-01); raises PolicyError."""
     require_sound(doc, EXCEPTION_KINDS, at=at, line_of=line_of, strict=strict)
     spec = doc["spec"]
-    return PolicyException(
+    return model.PolicyException(
         **header(doc, at),
         references=tuple(_reference(entry) for entry in spec["exceptions"]),
         match=spec["match"],
@@ -77,12 +68,12 @@ def parse_exception(
 
 
 def parse_cleanup_policy(
-    doc: Json, *, at: Location = NOWHERE, line_of: LineOf | None = None, strict: bool = True
-) -> CleanupPolicy:
+    doc: model.Json, *, at: Location = NOWHERE, line_of: LineOf | None = None, strict: bool = True
+) -> model.CleanupPolicy:
     """Make a CleanupPolicy of a document of either kind and any served version (row C-01); raises PolicyError."""
     require_sound(doc, CLEANUP_KINDS, at=at, line_of=line_of, strict=strict)
     spec, status = doc["spec"], doc.get("status")
-    return CleanupPolicy(
+    return model.CleanupPolicy(
         kind=doc["kind"],
         **header(doc, at),
         schedule=spec["schedule"],
@@ -96,7 +87,7 @@ def parse_cleanup_policy(
     )
 
 
-def header(doc: Object, at: Location) -> dict[str, Json]:
+def header(doc: model.Object, at: Location) -> dict[str, model.Json]:
     """Return the fields that all kinds have in common; what lives in namespaces is in `default` where it names none."""
     metadata = doc["metadata"]
     namespace = metadata.get("namespace") or "default"
@@ -111,15 +102,15 @@ def header(doc: Object, at: Location) -> dict[str, Json]:
     }
 
 
-def _reference(entry: Block) -> PolicyReference:
-    return PolicyReference(entry["policyName"], tuple(entry["ruleNames"]))
+def _reference(entry: model.Block) -> model.PolicyReference:
+    return model.PolicyReference(entry["policyName"], tuple(entry["ruleNames"]))
 
 
-def _created_at(doc: Object) -> str:
+def _created_at(doc: model.Object) -> str:
     return _text(doc["metadata"], "creationTimestamp")
 
 
-def _text(block: Json, name: str) -> str:
+def _text(block: model.Json, name: str) -> str:
     found = block.get(name) if isinstance(block, dict) else None
     return found if isinstance(found, str) else ""
 
@@ -134,10 +125,10 @@ def action(text: str) -> str:
     return "Enforce" if text.lower() == "enforce" else "Audit"
 
 
-def action_overrides(entries: Iterable[Block] | None) -> tuple[ActionOverride, ...]:
+def action_overrides(entries: Iterable[model.Block] | None) -> tuple[model.ActionOverride, ...]:
     """Read failure action overrides of a spec or a rule (rows A-14, A-70)."""
     return tuple(
-        ActionOverride(
+        model.ActionOverride(
             action=action(entry.get("action") or ""),
             namespaces=tuple(entry.get("namespaces") or ()),
             namespace_selector=entry.get("namespaceSelector"),
@@ -146,9 +137,9 @@ def action_overrides(entries: Iterable[Block] | None) -> tuple[ActionOverride, .
     )
 
 
-def build_rule(raw: Block) -> Rule:
+def build_rule(raw: model.Block) -> model.Rule:
     """Make a Rule of a sound rule document; an empty operation counts as absent."""
-    return Rule(
+    return model.Rule(
         name=raw.get("name") or "",
         match=raw.get("match") or {},
         exclude=raw.get("exclude") or {},
@@ -166,7 +157,7 @@ def build_rule(raw: Block) -> Rule:
     )
 
 
-def _with_action(block: Json) -> Json:
+def _with_action(block: model.Json) -> model.Json:
     """Return a validate block with its failure action in the usual spelling."""
     written = block.get("failureAction") if block else None
     if not written or written == action(written):

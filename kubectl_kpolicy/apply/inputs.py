@@ -14,14 +14,14 @@ from kubectl_kpolicy.session.sources import ADDRESSES, first_document, placed, r
 from .documents import Loaded, expanded, objects_of, sort_documents, without_strays
 from .inventory import Inventory
 from .mock_cluster import MockCluster
-from .names import resource_path
+from .names import identity, resource_path
 from .payloads import Payload, read_payloads
 from .processor import Setting
 from .scope import Scopes, labels_by_namespace, namespaces_by_name
 from .values import ValueSet, parse_sets, read_user, read_values, values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from engine.lang.yaml import Document
@@ -145,8 +145,6 @@ def load_inputs(
     objects = objects_of(documents)
     namespaces: list[Object] = []
     if outside is not None and flags.cluster:
-        from .live import live_objects
-
         objects += live_objects(
             outside,
             loaded,
@@ -270,3 +268,44 @@ def _values(flags: ApplyRequest) -> ValueSet:
     return read_values(
         first_document(placed(flags.values_file), "values file"), overrides=overrides
     )
+
+
+def live_objects(
+    outside: Outside, loaded: Loaded, *, namespace: str, named: Sequence[str], wide: bool
+) -> list[Object]:
+    """Return the objects that policies or cleanup policies can match, sorted; what cannot be listed becomes a problem.
+
+    With a namespace those of that namespace, and where it is `wide` those that live in none as well.
+    """
+    from engine.evaluate import PolicySet
+
+    policies = PolicySet.compile(loaded.policies, ())
+    cleaned = {kind for policy in loaded.cleanups for kind in _kinds_of(policy.match)}
+
+    def is_wanted(kind: str) -> bool:
+        return bool(policies.for_kind(kind)) or kind in cleaned or "*" in cleaned
+
+    found = outside.objects(
+        is_wanted,
+        namespace=namespace,
+        names=named,
+        wide=wide or not namespace,
+    )
+    loaded.problems.extend(outside.problems)
+    return sorted(found, key=identity)
+
+
+def _kinds_of(block: object) -> list[str]:
+    """Return the kinds that a match block names, without group and version; one with a wildcard counts as all."""
+    found: list[str] = []
+    if isinstance(block, dict):
+        for key, value in block.items():
+            if key == "kinds" and isinstance(value, list):
+                names = (str(one).rpartition("/")[2] for one in value)
+                found += ["*" if "*" in name or "?" in name else name for name in names]
+            else:
+                found += _kinds_of(value)
+    elif isinstance(block, list):
+        for one in block:
+            found += _kinds_of(one)
+    return found

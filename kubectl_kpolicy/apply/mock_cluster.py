@@ -8,18 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from engine import evaluate
 from engine.errors import EngineError
-from engine.evaluate import (
-    Answer,
-    ApiCallLookup,
-    ConfigMapLookup,
-    GlobalLookup,
-    HostLookup,
-    ImageLookup,
-    ListLookup,
-    ObjectLookup,
-    ServiceLookup,
-)
 from engine.record import field, record
 
 from .inventory import Inventory
@@ -27,8 +17,6 @@ from .names import identity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    from engine.evaluate import Lookup
 
 
 @record
@@ -44,7 +32,9 @@ class Call:
 class Resolver(Protocol):
     """Somebody who can really be asked: a cluster, a registry."""
 
-    def resolve(self, lookups: Sequence[Lookup]) -> Mapping[Lookup, Answer]:
+    def resolve(
+        self, lookups: Sequence[evaluate.Lookup]
+    ) -> Mapping[evaluate.Lookup, evaluate.Answer]:
         """Return an answer to each of `lookups`."""
 
 
@@ -66,7 +56,7 @@ class MockCluster:
     namespaces: Mapping[str, Any] = field(default_factory=dict)
     outside: Resolver | None = None
 
-    def answers(self, lookups: Iterable[Lookup]) -> dict[Lookup, Answer]:
+    def answers(self, lookups: Iterable[evaluate.Lookup]) -> dict[evaluate.Lookup, evaluate.Answer]:
         """Return an answer to each of `lookups`: what was given by hand, else what is outside, where that may be asked."""
         found = {lookup: self.answer(lookup) for lookup in lookups}
         if self.outside is None:
@@ -78,89 +68,91 @@ class MockCluster:
                 found[lookup] = _with_own(found[lookup], answer)
         return found
 
-    def _knows(self, lookup: Lookup, answer: Answer) -> bool:
+    def _knows(self, lookup: evaluate.Lookup, answer: evaluate.Answer) -> bool:
         """Tell whether an answer is somebody's word, and not only that nobody gave one."""
         match lookup:
-            case ApiCallLookup(method=method, url_path=url):
+            case evaluate.ApiCallLookup(method=method, url_path=url):
                 return self._prepared(method, url) is not None or answer.value is not None
-            case ServiceLookup(method=method, url=url):
+            case evaluate.ServiceLookup(method=method, url=url):
                 return self._prepared(method, url) is not None
-            case ListLookup():
+            case evaluate.ListLookup():
                 return False
         return answer.value is not None
 
-    def answer(self, lookup: Lookup) -> Answer:
+    def answer(self, lookup: evaluate.Lookup) -> evaluate.Answer:
         """Return what is known about `lookup`."""
         match lookup:
-            case ConfigMapLookup(namespace=namespace, name=name):
+            case evaluate.ConfigMapLookup(namespace=namespace, name=name):
                 return self._config_map(namespace, name)
-            case ApiCallLookup(method=method, url_path=url_path):
+            case evaluate.ApiCallLookup(method=method, url_path=url_path):
                 return self._call(method, url_path)
-            case ServiceLookup(method=method, url=url):
-                return self._prepared(method, url) or Answer.absent()
-            case ImageLookup(reference=reference):
+            case evaluate.ServiceLookup(method=method, url=url):
+                return self._prepared(method, url) or evaluate.Answer.absent()
+            case evaluate.ImageLookup(reference=reference):
                 return self._image(reference)
-            case GlobalLookup(name=name):
+            case evaluate.GlobalLookup(name=name):
                 return self._entry(name)
-            case ObjectLookup():
-                return Answer.found(self._object(lookup))
-            case ListLookup():
-                return Answer.found(self._objects(lookup))
-            case HostLookup(host=host):
-                return Answer.failed(f"host name `{host}` cannot be looked up here")
+            case evaluate.ObjectLookup():
+                return evaluate.Answer.found(self._object(lookup))
+            case evaluate.ListLookup():
+                return evaluate.Answer.found(self._objects(lookup))
+            case evaluate.HostLookup(host=host):
+                return evaluate.Answer.failed(f"host name `{host}` cannot be looked up here")
             case _:
-                return Answer.absent()
+                return evaluate.Answer.absent()
 
-    def _config_map(self, namespace: str, name: str) -> Answer:
+    def _config_map(self, namespace: str, name: str) -> evaluate.Answer:
         found = self.objects.get("v1", "ConfigMap", namespace, name)
         if found is not None:
-            return Answer.found(found)
+            return evaluate.Answer.found(found)
         return self._unknown(f'configmaps "{name}" not found')
 
-    def _unknown(self, error: str) -> Answer:
-        return Answer.failed(error) if self.has_cluster else Answer.absent()
+    def _unknown(self, error: str) -> evaluate.Answer:
+        return evaluate.Answer.failed(error) if self.has_cluster else evaluate.Answer.absent()
 
-    def _prepared(self, method: str, address: str) -> Answer | None:
+    def _prepared(self, method: str, address: str) -> evaluate.Answer | None:
         for call in self.calls:
             if call.address == address and call.method in ("", method):
                 if call.status >= 400:
-                    return Answer.failed(f"HTTP {call.status}")
-                return Answer.found(call.body)
+                    return evaluate.Answer.failed(f"HTTP {call.status}")
+                return evaluate.Answer.found(call.body)
         return None
 
-    def _call(self, method: str, url_path: str) -> Answer:
+    def _call(self, method: str, url_path: str) -> evaluate.Answer:
         prepared = self._prepared(method, url_path)
         if prepared is not None:
             return prepared
         if not self.has_cluster or method != "GET":
-            return Answer.absent()
+            return evaluate.Answer.absent()
         try:
             found = self.objects.at_path(url_path)
         except EngineError as error:
-            return Answer.failed(error.message)
+            return evaluate.Answer.failed(error.message)
         if found is None:
-            return Answer.failed("the server could not find the requested resource")
-        return Answer.found(found)
+            return evaluate.Answer.failed("the server could not find the requested resource")
+        return evaluate.Answer.found(found)
 
-    def _image(self, reference: str) -> Answer:
+    def _image(self, reference: str) -> evaluate.Answer:
         found = self.images.get(reference)
         if found is None:
             return (
-                Answer.absent()
+                evaluate.Answer.absent()
                 if not self.images
-                else Answer.failed("image is not in the context file")
+                else evaluate.Answer.failed("image is not in the context file")
             )
-        return Answer.found(found)
+        return evaluate.Answer.found(found)
 
-    def _entry(self, name: str) -> Answer:
+    def _entry(self, name: str) -> evaluate.Answer:
         if not self.entries:
-            return Answer.absent()
+            return evaluate.Answer.absent()
         found = self.entries.get(name)
         if found is None:
-            return Answer.failed(f"global context entry `{name}` is not among the prepared ones")
-        return Answer.found(found)
+            return evaluate.Answer.failed(
+                f"global context entry `{name}` is not among the prepared ones"
+            )
+        return evaluate.Answer.found(found)
 
-    def _object(self, lookup: ObjectLookup) -> Any:
+    def _object(self, lookup: evaluate.ObjectLookup) -> Any:
         key = (lookup.api_version, lookup.kind, lookup.namespace, lookup.name)
         for known in (self.targets, self.params, self.objects):
             found = known.get(*key)
@@ -168,16 +160,18 @@ class MockCluster:
                 return found
         return self.namespaces.get(lookup.name) if lookup.kind == "Namespace" else None
 
-    def _objects(self, lookup: ListLookup) -> list[Any]:
+    def _objects(self, lookup: evaluate.ListLookup) -> list[Any]:
         found: list[Any] = []
         for known in (self.targets, self.params, self.objects):
             found += [obj for obj in known.select(lookup) if obj not in found]
         return found
 
 
-def _with_own(own: Answer, asked: Answer) -> Answer:
+def _with_own(own: evaluate.Answer, asked: evaluate.Answer) -> evaluate.Answer:
     """Return what was asked for, with objects that were given by hand in the place of those of the same identity."""
     if not isinstance(own.value, list) or not isinstance(asked.value, list):
         return asked
     known = {identity(obj) for obj in own.value}
-    return Answer.found(own.value + [obj for obj in asked.value if identity(obj) not in known])
+    return evaluate.Answer.found(
+        own.value + [obj for obj in asked.value if identity(obj) not in known]
+    )

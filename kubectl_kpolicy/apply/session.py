@@ -13,7 +13,7 @@ from kubectl_kpolicy.output.diagnostics import report
 from kubectl_kpolicy.output.structured import json_text
 
 from .inputs import ApplyInputs, ApplyRequest, load_inputs
-from .names import reference
+from .names import reference, resource_path
 from .narration import Differences, Narrator, changed_objects, header, invalid_policies
 from .processor import PolicyAnswer, Processor
 from .verdicts import Counts
@@ -181,7 +181,6 @@ class _Session:
         """Say what clean-up policies would delete now."""
         if not inputs.loaded.cleanups:
             return
-        from .cleanups import deletions
 
         stream = self._err if self._keeps_rows else self._out
         for line in deletions(inputs):
@@ -305,3 +304,27 @@ def _result(row: Row, now: datetime) -> dict[str, Any]:
         "result": row.status,
         "scored": made["scored"] and row.status != "warn",
     }
+
+
+def deletions(inputs: ApplyInputs) -> Iterator[str]:
+    """Yield a line for every object that a clean-up policy matches, and one for the policy's next run."""
+    from engine.cleanup.plan import compile_cleanup, plan
+    from engine.evaluate import Inputs
+    from engine.evaluate.asking import conclude
+    from engine.lang import rfc3339
+
+    setting = inputs.setting
+    given = Inputs(now=setting.now, seed=setting.seed, resolve_values=setting.resolve_values)
+    labels = {**setting.namespace_labels, **setting.values.namespace_labels}
+    for policy in inputs.loaded.cleanups:
+        try:
+            asking = plan(compile_cleanup(policy), inputs.objects, given, namespace_labels=labels)
+            found = conclude(asking, setting.world.answers)
+        except EngineError as error:
+            yield f"cleanup policy {policy.key}: {error.message}"
+            continue
+        when = rfc3339.write(found.run_at) if found.run_at else "never"
+        yield f"cleanup policy {policy.key} would delete {len(found.deletions)} resource(s), next run {when}:"
+        for decision in found.decisions:
+            verb = "delete" if decision.goes else "keep"
+            yield f"  {verb} {resource_path(decision.object)}: {decision.reason}"

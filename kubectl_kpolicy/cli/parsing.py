@@ -11,18 +11,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from kubectl_kpolicy.commands import (
-    COLORS,
-    COMMANDS,
-    EVERYWHERE,
-    OPTIONS,
-    PROGRAM,
-    columns,
-    description,
-    help_text,
-    overview,
-    wrapped,
-)
+from kubectl_kpolicy import commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -59,7 +48,7 @@ _SWITCHES = {"true": True, "1": True, "t": True, "false": False, "0": False, "f"
 class Parser(argparse.ArgumentParser):
     """An argument parser that reports a mistake in two lines and exits with 2; flags cannot be shortened."""
 
-    def __init__(self, prog: str = PROGRAM, **options: Any) -> None:
+    def __init__(self, prog: str = commands.PROGRAM, **options: Any) -> None:
         options.setdefault("formatter_class", _formatter)
         options["conflict_handler"] = "resolve"
         super().__init__(prog, allow_abbrev=False, **options)
@@ -118,12 +107,12 @@ class OneContext(argparse.Action):
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
     """Return what lays out help; argparse makes one for each flag, and would load `shutil` to learn the width."""
-    return _Formatter(prog, width=columns() - 2)
+    return _Formatter(prog, width=commands.columns() - 2)
 
 
 def _laid_out(prog: str) -> argparse.HelpFormatter:
     """Return what prints texts that are laid out already."""
-    return argparse.RawDescriptionHelpFormatter(prog, width=columns() - 2)
+    return argparse.RawDescriptionHelpFormatter(prog, width=commands.columns() - 2)
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -141,10 +130,10 @@ def _broken(line: str, width: int) -> Iterator[str]:
         return
     before, start, command = line.partition("kubectl ")
     if not start or before.endswith("`"):
-        yield from wrapped(line, width)
+        yield from commands.wrapped(line, width)
         return
     indent = " " * (len(before) - len(before.lstrip()))
-    yield from (indent + one for one in wrapped(before, width - len(indent)) if one)
+    yield from (indent + one for one in commands.wrapped(before, width - len(indent)) if one)
     yield from continued(f"{indent}  ", _WORDS.findall(start + command), width)
 
 
@@ -164,20 +153,20 @@ class TopParser(Parser):
 
     def format_help(self) -> str:
         """Return the program's help."""
-        return help_text()
+        return commands.help_text()
 
 
 def top_parser() -> TopParser:
     """Return the parser of the flags before a command."""
     top = TopParser(
-        PROGRAM,
+        commands.PROGRAM,
         usage="%(prog)s COMMAND [flags]",
-        description=description(),
-        epilog=overview(),
+        description=commands.description(),
+        epilog=commands.overview(),
         formatter_class=_laid_out,
     )
     add_global_flags(top)
-    top.add_argument("--version", action="store_true", help=dict(OPTIONS)["--version"])
+    top.add_argument("--version", action="store_true", help=dict(commands.OPTIONS)["--version"])
     return top
 
 
@@ -190,29 +179,29 @@ def add_global_flags(parser: argparse.ArgumentParser, *, again: bool = False) ->
     group = parser.add_argument_group("flags of every command")
     group.add_argument(
         "--color",
-        choices=COLORS,
+        choices=commands.COLORS,
         default=default("auto"),
-        help=EVERYWHERE["--color"],
+        help=commands.EVERYWHERE["--color"],
     )
     group.add_argument(
         "-v",
         "--verbose",
         action="store_true",
         default=default(value=False),
-        help=EVERYWHERE["-v, --verbose"],
+        help=commands.EVERYWHERE["-v, --verbose"],
     )
     group.add_argument(
         "-q",
         "--quiet",
         action="store_true",
         default=default(value=False),
-        help=EVERYWHERE["-q, --quiet"],
+        help=commands.EVERYWHERE["-q, --quiet"],
     )
     group.add_argument(
         "--non-interactive",
         action="store_true",
         default=default(value=False),
-        help=EVERYWHERE["--non-interactive"],
+        help=commands.EVERYWHERE["--non-interactive"],
     )
     for flag in _GO_SWITCHES:
         group.add_argument(
@@ -224,14 +213,14 @@ def add_global_flags(parser: argparse.ArgumentParser, *, again: bool = False) ->
 
 def parser_of(name: str) -> tuple[argparse.ArgumentParser, ModuleType]:
     """Return a command's parser with all its flags, and its module."""
-    text = COMMANDS.get(name, f"list {name}")
-    of_command = name.replace("-", "_") if name in COMMANDS else "verbs"
+    text = commands.COMMANDS.get(name, f"list {name}")
+    of_command = name.replace("-", "_") if name in commands.COMMANDS else "verbs"
     module = import_module(f".{of_command}", __package__)
     parser: argparse.ArgumentParser = Parser(
-        f"{PROGRAM} {name}", description=f"{text[0].upper()}{text[1:]}."
+        f"{commands.PROGRAM} {name}", description=f"{text[0].upper()}{text[1:]}."
     )
     add_global_flags(parser, again=True)
-    if name not in COMMANDS:
+    if name not in commands.COMMANDS:
         module.add_verbs(_Place(parser), name)
     elif hasattr(module, "add_arguments"):
         module.add_arguments(parser)

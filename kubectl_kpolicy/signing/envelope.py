@@ -10,15 +10,8 @@ import base64
 import gzip
 from typing import TYPE_CHECKING
 
+from engine import manifests
 from engine.lang.yaml.write import write
-from engine.manifests import (
-    FAMILIES,
-    differences,
-    read_envelope,
-    reference_for,
-    signed_documents,
-    without_signatures,
-)
 from engine.manifests.annotations import MAX_SIGNATURES, annotations_of
 from engine.manifests.compare import shown
 from engine.record import record
@@ -44,7 +37,7 @@ class Proof:
 
 def message_of(documents: list[Object], domain: str) -> bytes:
     """Return the text to sign: all documents without their signature annotations."""
-    texts = [write(without_signatures(one, domain), sort=True) for one in documents]
+    texts = [write(manifests.without_signatures(one, domain), sort=True) for one in documents]
     return _SEPARATOR.join(texts).encode()
 
 
@@ -53,18 +46,19 @@ def existing_message(documents: list[Object], domain: str) -> bytes | None:
 
     Raise UsageError when it says anything else than the documents do: a further signature would vouch for the old text.
     """
-    envelopes = [read_envelope(one, domain) for one in documents]
+    envelopes = [manifests.read_envelope(one, domain) for one in documents]
     messages = {one.message for one in envelopes if one is not None}
     if not messages:
         return None
     if len(messages) > 1 or None in envelopes:
         raise UsageError("the documents of the file carry different signed messages")
     message = messages.pop()
-    signed = signed_documents(message)
+    signed = manifests.signed_documents(message)
     for one in documents:
-        reference = reference_for(one, signed) or {}
-        changes = differences(
-            without_signatures(reference, domain), without_signatures(one, domain)
+        reference = manifests.reference_for(one, signed) or {}
+        changes = manifests.differences(
+            manifests.without_signatures(reference, domain),
+            manifests.without_signatures(one, domain),
         )
         if changes:
             raise UsageError(
@@ -100,7 +94,7 @@ def title(obj: Object) -> str:
 
 
 def _signed(obj: Object, message: bytes, proof: Proof, domain: str, append: bool) -> Object:
-    bare = obj if append else without_signatures(obj, domain)
+    bare = obj if append else manifests.without_signatures(obj, domain)
     suffix = _free_suffix(annotations_of(bare), domain)
     parts = {
         "signature": base64.b64encode(proof.signature).decode(),
@@ -108,7 +102,7 @@ def _signed(obj: Object, message: bytes, proof: Proof, domain: str, append: bool
         "bundle": _packed(proof.bundle),
     }
     added = {f"{domain}/{family}{suffix}": text for family, text in parts.items() if text}
-    added[f"{domain}/{FAMILIES[0]}"] = _packed(message)
+    added[f"{domain}/{manifests.FAMILIES[0]}"] = _packed(message)
     return _with_annotations(bare, added)
 
 

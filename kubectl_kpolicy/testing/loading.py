@@ -7,16 +7,10 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError, Location
 from engine.model import NOBODY, Object, UserInfo
 from engine.record import record, replace
+from kubectl_kpolicy.apply import mocks
 from kubectl_kpolicy.apply.documents import Loaded, objects_of, sort_documents
 from kubectl_kpolicy.apply.inventory import Inventory
 from kubectl_kpolicy.apply.mock_cluster import MockCluster
-from kubectl_kpolicy.apply.mocks import (
-    CLUSTER_FILE,
-    prepared_calls,
-    prepared_entries,
-    with_context,
-    with_objects,
-)
 from kubectl_kpolicy.apply.names import identity
 from kubectl_kpolicy.apply.payloads import Payload, read_payloads
 from kubectl_kpolicy.apply.scope import Scopes, namespaces_by_name
@@ -162,7 +156,10 @@ def _cluster(case: TestCase) -> tuple[list[Object], list[Object]]:
     definitions: list[Object] = []
     for path in case.paths("clusterResources"):
         for document in read_file(path):
-            spec = check_shape(document, CLUSTER_FILE, what="cluster resources").get("spec") or {}
+            spec = (
+                check_shape(document, mocks.CLUSTER_FILE, what="cluster resources").get("spec")
+                or {}
+            )
             objects += spec.get("resources") or ()
             crds = [path.parent / crd for crd in spec.get("crds") or ()]
             definitions += objects_of(read_paths(crds))
@@ -186,17 +183,17 @@ def _world(
         for name in entry.get("resourceFiles") or ()
     }
     try:
-        prepared = prepared_entries(entries, files)
+        prepared = mocks.prepared_entries(entries, files)
     except EngineError as error:
         error.at = Location(str(case.path))
         raise
     world = MockCluster(
         targets=Inventory([*targets, *sources]),
-        calls=prepared_calls(case.spec.get("apiCallResponses") or ()),
+        calls=mocks.prepared_calls(case.spec.get("apiCallResponses") or ()),
         entries=prepared,
     )
     if cluster:
-        world = with_objects(world, cluster)
+        world = mocks.with_objects(world, cluster)
     for path in case.paths("context"):
-        world = with_context(world, first_document(path, "context file"))
+        world = mocks.with_context(world, first_document(path, "context file"))
     return world

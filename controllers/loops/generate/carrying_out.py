@@ -11,14 +11,8 @@ from typing import TYPE_CHECKING
 
 from controllers.kube import KubeError
 from controllers.kube.client import MERGE
+from controllers.loops import rules
 from controllers.loops.announcing import announce_success
-from controllers.loops.rules import (
-    alone,
-    kinds_cloned,
-    names_delete,
-    standing_operation,
-    synchronizes,
-)
 from controllers.runtime.evaluating import evaluate_with
 from controllers.store.cel_policies import is_of_cel
 from controllers.store.events import made as made_notes
@@ -78,7 +72,7 @@ class Generator:
         context = self._context
         found = await evaluate_with(
             context.resolver,
-            alone(rule),
+            rules.alone(rule),
             review,
             context.inputs(origin.seed, now),
             types=(RuleType.GENERATION,),
@@ -92,7 +86,7 @@ class Generator:
         wanted = tuple(_wanted(rule, review, obj) for obj in result.generated)
         await self.memory.learn(rule, wanted)
         made = [obj for obj in wanted if await self.downstreams.put(rule, obj)]
-        if synchronizes(rule):
+        if rules.synchronizes(rule):
             kept = {place_of(obj) for obj in wanted}
             await self.downstreams.delete_except(rule, origin, kept)
             await self._mark_sources(rule, wanted)
@@ -105,10 +99,10 @@ class Generator:
         trigger = await self.trigger(origin)
         if trigger is None:
             self.failures.clear(rule.policy.identity, origin)
-            if synchronizes(rule) and _follows_trigger(rule):
+            if rules.synchronizes(rule) and _follows_trigger(rule):
                 await self.downstreams.delete_except(rule, origin)
             return
-        review = await self._context.review(trigger, standing_operation(rule))
+        review = await self._context.review(trigger, rules.standing_operation(rule))
         await self.carry_out(rule, review, origin)
 
     async def trigger(self, origin: Origin) -> Object | None:
@@ -130,15 +124,15 @@ class Generator:
         self, rule: CompiledRule, origin: Origin, result: RuleResult | None
     ) -> None:
         if result is not None and result.status is Status.ERROR:
-            if synchronizes(rule) and self.memory.sources(rule):
+            if rules.synchronizes(rule) and self.memory.sources(rule):
                 await self.downstreams.delete_without_source(rule, origin)
             raise EvaluationError(result.message)
-        if synchronizes(rule):
+        if rules.synchronizes(rule):
             await self.downstreams.delete_except(rule, origin)
 
     async def _mark_sources(self, rule: CompiledRule, generated: tuple[Object, ...]) -> None:
         """Label the sources of copies (row U-02); without the right to, the author's or ours, they stay as they are."""
-        if not kinds_cloned(rule) or not labels_sources(rule.policy):
+        if not rules.kinds_cloned(rule) or not labels_sources(rule.policy):
             return
         wanted = {(obj["metadata"].get("labels") or {}).get(SOURCE_UID): obj for obj in generated}
         for uid, obj in wanted.items():
@@ -164,7 +158,7 @@ class Generator:
 
 def _follows_trigger(rule: CompiledRule) -> bool:
     """Tell whether objects go with their trigger; those of rules for deletions are made when it goes."""
-    return not names_delete(rule)
+    return not rules.names_delete(rule)
 
 
 def _wanted(rule: CompiledRule, review: Review, obj: Object) -> Object:

@@ -21,17 +21,8 @@ from controllers.loops.codes.confirming import remembered
 from controllers.loops.counting import counted
 from controllers.loops.notices import Notices
 from controllers.store.events import about_object
-from engine import vocabulary
+from engine import grants, vocabulary
 from engine.errors import EngineError
-from engine.grants import (
-    FINAL,
-    Facts,
-    chosen_policy,
-    exception_of,
-    next_status,
-    parse_grant,
-    parse_grant_policy,
-)
 from engine.grants.cause import exception_name, group_of
 from engine.grants.circumstances import circumstances_of, state_of
 from engine.grants.lifecycle import OPEN, exhaustion_of, idle_at, status_of, warnings_of
@@ -47,7 +38,6 @@ if TYPE_CHECKING:
     from controllers.loops.context import LoopContext
     from controllers.runtime.cluster_cache import Change as WorldChange
     from controllers.store.audit import AuditTrail
-    from engine.grants import Grant, GrantPolicy, GrantStatus, Refusal
     from engine.model import Object
 
 _Place = tuple[str, str]
@@ -131,7 +121,7 @@ class GrantReconciler:
     def _open_ones(self) -> None:
         """Look at grants again whose policy may have come, gone or changed."""
         for obj in self._all_grants():
-            if state_of(obj) not in FINAL:
+            if state_of(obj) not in grants.FINAL:
                 metadata = obj["metadata"]
                 self.queue.add((metadata.get("namespace") or "", metadata["name"]))
 
@@ -148,12 +138,12 @@ class GrantReconciler:
             # Somebody has decided that it is over, although a finalizer may hold it.
             await self._remove_orphan(namespace, name)
             return
-        grant = parse_grant(obj)
+        grant = grants.parse_grant(obj)
         before, now = status_of(grant), self._context.clock.now()
         policy, refusals = self._policy_of(grant, now)
         uses, used_at = self._uses.of(grant)
-        facts = Facts(now, uses, used_at, refusals)
-        status = next_status(grant, policy, facts)
+        facts = grants.Facts(now, uses, used_at, refusals)
+        status = grants.next_status(grant, policy, facts)
         if status != before:
             for entry in records_of(grant, status, now):
                 await self._trail.record(entry)
@@ -166,14 +156,16 @@ class GrantReconciler:
         self._come_again(place, grant, status, facts)
 
     def _policy_of(
-        self, grant: Grant, now: datetime
-    ) -> tuple[GrantPolicy | None, tuple[Refusal, ...]]:
+        self, grant: grants.Grant, now: datetime
+    ) -> tuple[grants.GrantPolicy | None, tuple[grants.Refusal, ...]]:
         """Return the grant policy that a request falls under: chosen once, then kept."""
         readable = [found for obj in self._policy_objects() if (found := _readable(obj))]
         chosen = str(grant.status.get("grantPolicy") or "")
         if chosen:
             return next((one for one in readable if one.name == chosen), None), ()
-        return chosen_policy(grant, readable, circumstances_of(grant, self._all_grants(), now))
+        return grants.chosen_policy(
+            grant, readable, circumstances_of(grant, self._all_grants(), now)
+        )
 
     def _policy_objects(self) -> list[Object]:
         store = self._policies
@@ -181,7 +173,9 @@ class GrantReconciler:
             return []
         return [obj for key in store.keys() if (obj := store.get(key[1], key[0]))]  # noqa: SIM118 - a Store, not a dict
 
-    async def _write(self, obj: Object, status: GrantStatus, policy: GrantPolicy | None) -> None:
+    async def _write(
+        self, obj: Object, status: grants.GrantStatus, policy: grants.GrantPolicy | None
+    ) -> None:
         """Write a status over the one that it follows from; raises Conflict where there is a later one.
 
         Another replica may lead meanwhile, and what we have seen may be older: a grant that is over would run again.
@@ -196,7 +190,7 @@ class GrantReconciler:
                 GRANTS, metadata["name"], metadata["namespace"], {"metadata": seen, "status": fields}, subresource="status"
             )  # fmt: skip
 
-    async def _warn(self, grant: Grant, status: GrantStatus, now: datetime) -> None:
+    async def _warn(self, grant: grants.Grant, status: grants.GrantStatus, now: datetime) -> None:
         """Tell that a grant ends soon, once for each instant that this is to be told at."""
         told = rfc3339.read(str(grant.status.get("warnedAt") or ""))
         due = [at for at in warnings_of(status) if at <= now and (told is None or told < at)]
@@ -208,7 +202,7 @@ class GrantReconciler:
                 GRANTS, grant.name, grant.namespace, {"status": {"warnedAt": _text(due[-1])}}, subresource="status"
             )  # fmt: skip
 
-    async def _write_uses(self, grant: Grant, facts: Facts) -> None:
+    async def _write_uses(self, grant: grants.Grant, facts: grants.Facts) -> None:
         """Write the uses of a limited grant, which their records tell; those of others are counted by who answers requests."""
         if not grant.uses or facts.uses == grant.status.get("uses", 0):
             return
@@ -218,12 +212,14 @@ class GrantReconciler:
                 GRANTS, grant.name, grant.namespace, {"status": told}, subresource="status"
             )
 
-    async def _match_exception(self, grant: Grant, status: GrantStatus) -> None:
+    async def _match_exception(self, grant: grants.Grant, status: grants.GrantStatus) -> None:
         """Let the exception be there exactly while the grant is active."""
         if status.state == "active" and status.expires_at is not None:
             try:
                 kind = EXCEPTIONS[group_of(grant)]
-                await self._context.client.create(kind, exception_of(grant, status.expires_at))
+                await self._context.client.create(
+                    kind, grants.exception_of(grant, status.expires_at)
+                )
             except AlreadyExists:
                 return
         elif status.is_final:
@@ -238,7 +234,7 @@ class GrantReconciler:
                     about = about_object({"apiVersion": kind.api_version, "kind": kind.kind, **found})  # fmt: skip
                     await delete(self._context, kind, found, about)
 
-    async def _remove_exception(self, grant: Grant) -> None:
+    async def _remove_exception(self, grant: grants.Grant) -> None:
         kind, name = EXCEPTIONS[group_of(grant)], exception_name(grant.name)
         try:
             found = await self._context.client.get(kind, name, grant.namespace)
@@ -248,7 +244,9 @@ class GrantReconciler:
             about = {"kind": "Grant", "namespace": grant.namespace, "name": grant.name, "uid": grant.uid}  # fmt: skip
             await delete(self._context, kind, found, {"apiVersion": GRANTS.api_version, **about})
 
-    def _come_again(self, place: _Place, grant: Grant, status: GrantStatus, facts: Facts) -> None:
+    def _come_again(
+        self, place: _Place, grant: grants.Grant, status: grants.GrantStatus, facts: grants.Facts
+    ) -> None:
         now = facts.now
         instants = [status.approval_ends_at, status.starts_at, status.expires_at]
         if status.state == "active":
@@ -259,7 +257,7 @@ class GrantReconciler:
             self.queue.add_after(place, min(*waits, LONGEST_SLEEP))
 
 
-def _is_of(exception: Object, grant: Grant) -> bool:
+def _is_of(exception: Object, grant: grants.Grant) -> bool:
     """Tell whether an exception is a grant's: by its owner, or by name where nobody owns it any more."""
     owners = exception["metadata"].get("ownerReferences") or ()
     if owners:
@@ -272,9 +270,9 @@ def _names_grant(exception: Object, grant: str) -> bool:
     return bool(annotations.get(vocabulary.GRANT) == grant)
 
 
-def _readable(obj: Object) -> GrantPolicy | None:
+def _readable(obj: Object) -> grants.GrantPolicy | None:
     try:
-        return parse_grant_policy(obj)
+        return grants.parse_grant_policy(obj)
     except EngineError as error:
         _log.warning("%s", error.message)
         return None

@@ -12,15 +12,7 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from controllers.kube import (
-    Conflict,
-    Gone,
-    KubeError,
-    NotFound,
-    TooManyRequests,
-    Unauthorized,
-    Unreachable,
-)
+from controllers import kube
 from controllers.kube.kinds import UPDATE_REQUESTS
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
@@ -155,7 +147,7 @@ class Consumer:
         kind = self._context.cache.discovery.of_resource(known.group, known.plural)
         if kind is None:
             return
-        with suppress(NotFound):
+        with suppress(kube.NotFound):
             await self._context.client.get(kind, name, namespace)
             raise NotYet("the policy is not known yet")
 
@@ -210,7 +202,7 @@ class Consumer:
             await self._context.client.patch(
                 UPDATE_REQUESTS, update.name, obj["metadata"]["namespace"], body, subresource="status"
             )  # fmt: skip
-        except KubeError as error:
+        except kube.KubeError as error:
             _log.warning("status of UpdateRequest %s: %s", update.name, error.message)
 
     async def _keep_for_people(self, obj: Object, update: update_requests.UpdateRequest) -> None:
@@ -234,7 +226,7 @@ class Consumer:
             await self._context.client.delete(
                 UPDATE_REQUESTS, update.name, metadata["namespace"], uid=metadata["uid"]
             )
-        except (NotFound, Conflict):
+        except (kube.NotFound, kube.Conflict):
             return False
         return True
 
@@ -256,9 +248,9 @@ class Consumer:
 
 def _may_pass(error: EngineError) -> bool:
     """Tell whether work failed because of whom it needs, and not because of what it is."""
-    if isinstance(error, Unreachable | TooManyRequests | Unauthorized | Gone):
+    if isinstance(error, kube.Unreachable | kube.TooManyRequests | kube.Unauthorized | kube.Gone):
         return True
-    return isinstance(error, KubeError) and error.status >= _SERVER_FAULT
+    return isinstance(error, kube.KubeError) and error.status >= _SERVER_FAULT
 
 
 def _state(obj: Object) -> str:

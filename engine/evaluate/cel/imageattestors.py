@@ -11,23 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EvaluationError, PolicyError
 from engine.evaluate.lookups import TrustLookup
+from engine.images import signers
 from engine.images.claims import payload_of
 from engine.images.notation import TrustStore
-from engine.images.signers import (
-    notary_refusal,
-    signature_refusals,
-    statement_refusal,
-    statements,
-    vouched_artifacts,
-)
 from engine.lang import json
-from engine.manifests import Circumstances, Trust
-from engine.manifests.attestors import (
-    CertificateAttestor,
-    KeyAttestor,
-    KeylessAttestor,
-    LogRules,
-)
+from engine.manifests import Circumstances, Trust, attestors
 from engine.manifests.identity import Identities, IdentityRules
 from engine.manifests.keys import HASHES
 from engine.record import record
@@ -40,7 +28,6 @@ if TYPE_CHECKING:
 
     from engine.images import ImageData
     from engine.lang.cel import Program
-    from engine.manifests.attestors import Attestor
     from engine.model import Block, Json
 
     from .bindings import Bindings
@@ -64,14 +51,14 @@ class Attestation:
 class Cosign:
     """A cosign attestor as it is for one object; `trust` stands in for that of the engine where there is one."""
 
-    attestor: Attestor
+    attestor: attestors.Attestor
     annotations: Mapping[str, str]
     trust: Trust | None
 
     def signs(self, data: ImageData, now: datetime, trust: Trust | None) -> bool:
         """Tell whether a signature of the image is his."""
         given = self._given(now, trust)
-        return "" in signature_refusals(self.attestor, data, self.annotations, given)
+        return "" in signers.signature_refusals(self.attestor, data, self.annotations, given)
 
     def vouched(
         self, data: ImageData, wanted: Attestation, now: datetime, trust: Trust | None
@@ -82,8 +69,8 @@ class Cosign:
         given = self._given(now, trust)
         return [
             envelope.predicate
-            for layer, envelope in statements(data, wanted.type)
-            if not statement_refusal(self.attestor, layer, envelope, given)
+            for layer, envelope in signers.statements(data, wanted.type)
+            if not signers.statement_refusal(self.attestor, layer, envelope, given)
         ]
 
     def _given(self, now: datetime, trust: Trust | None) -> Circumstances:
@@ -99,7 +86,7 @@ class Notary:
     def signs(self, data: ImageData, now: datetime, trust: Trust | None) -> bool:
         """Tell whether a signature of the image is by somebody in the store."""
         del trust
-        return not notary_refusal(self.store, data.notations, data.digest, now)
+        return not signers.notary_refusal(self.store, data.notations, data.digest, now)
 
     def vouched(
         self, data: ImageData, wanted: Attestation, now: datetime, trust: Trust | None
@@ -108,7 +95,9 @@ class Notary:
         del trust
         if not wanted.is_referrer:
             raise EvaluationError("notary verifier only supports oci 1.1 referrers as attestations")
-        return [payload_of(one) for one in vouched_artifacts(self.store, data, wanted.type, now)]
+        return [
+            payload_of(one) for one in signers.vouched_artifacts(self.store, data, wanted.type, now)
+        ]
 
 
 @record
@@ -212,7 +201,7 @@ def _cosign(block: Block, texts: _Texts, place: str) -> ImageAttestor:
     )
 
 
-def _key(cosign: Block, texts: _Texts, place: str) -> Callable[[Bindings], Attestor]:
+def _key(cosign: Block, texts: _Texts, place: str) -> Callable[[Bindings], attestors.Attestor]:
     key, log = cosign["key"], _log_rules(cosign)
     algorithm = str(key.get("hashAlgorithm") or "sha256")
     pem = texts.of(key, place, "data")
@@ -220,24 +209,24 @@ def _key(cosign: Block, texts: _Texts, place: str) -> Callable[[Bindings], Attes
     if key.get("kms"):
         unsupported = "keys of a KMS are not supported"
 
-    def read(bindings: Bindings) -> Attestor:
+    def read(bindings: Bindings) -> attestors.Attestor:
         _check_log(cosign)
-        return KeyAttestor(pem(bindings), "", unsupported, algorithm, log)
+        return attestors.KeyAttestor(pem(bindings), "", unsupported, algorithm, log)
 
     return read
 
 
-def _keyless(cosign: Block, texts: _Texts, place: str) -> Callable[[Bindings], Attestor]:
+def _keyless(cosign: Block, texts: _Texts, place: str) -> Callable[[Bindings], attestors.Attestor]:
     del texts
     keyless, log = cosign["keyless"], _log_rules(cosign)
     blocks = keyless.get("identities") or ()
     if not blocks:
         raise PolicyError(f"`{place}.identities` must name at least one identity")
-    attestor = KeylessAttestor(
+    attestor = attestors.KeylessAttestor(
         Identities(tuple(map(_identity, blocks))), str(keyless.get("roots") or ""), log
     )
 
-    def read(_: Bindings) -> Attestor:
+    def read(_: Bindings) -> attestors.Attestor:
         _check_log(cosign)
         return attestor
 
@@ -257,21 +246,23 @@ def _exactly(block: Block, key: str) -> str:
     return rf"\A{re.escape(str(block[key]))}\z" if block.get(key) else ""
 
 
-def _certificate(cosign: Block, texts: _Texts, place: str) -> Callable[[Bindings], Attestor]:
+def _certificate(
+    cosign: Block, texts: _Texts, place: str
+) -> Callable[[Bindings], attestors.Attestor]:
     block, log = cosign["certificate"], _log_rules(cosign)
     own = texts.of(block.get("cert"), f"{place}.cert")
     chain = texts.of(block.get("certChain"), f"{place}.certChain")
 
-    def read(bindings: Bindings) -> Attestor:
+    def read(bindings: Bindings) -> attestors.Attestor:
         _check_log(cosign)
-        return CertificateAttestor(own(bindings), chain(bindings), log)
+        return attestors.CertificateAttestor(own(bindings), chain(bindings), log)
 
     return read
 
 
-def _log_rules(cosign: Block) -> LogRules:
+def _log_rules(cosign: Block) -> attestors.LogRules:
     log = cosign.get("ctlog") or {}
-    return LogRules(
+    return attestors.LogRules(
         is_stated=True,
         ignores_log=log.get("insecureIgnoreTlog") is True,
         log_pem=str(log.get("rekorPubKey") or ""),

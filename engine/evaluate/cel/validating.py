@@ -1,6 +1,8 @@
 """ValidatingPolicy and NamespacedValidatingPolicy (row L-01): one answer for a policy, by the variant that fits the object.
 
 Order of what is asked: match constraints, exceptions, match conditions, validations up to the first that is not met.
+Policies that judge HTTP and Envoy requests give responses instead: null has no say, a response that lets the request through is a
+pass, one that denies it a failure with what is answered. Where no expression has a say, the policy has none either.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import Answers, RuleAnswer, answered
+from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer, answered
 from engine.model import Block, Outcome, Policy, Status
 from engine.record import record
 
@@ -16,17 +18,22 @@ from .bindings import NAMES, Bindings
 from .checks import Checks, checked, compile_checks
 from .constraints import Constraints, compile_payload_constraints
 from .exceptions import CompiledCelException, covering, excepted, naming
-from .expressions import Named, compile_named, compile_variables, unmet
+from .expressions import (
+    Named,
+    Validation,
+    compile_named,
+    compile_validations,
+    compile_variables,
+    unmet,
+)
 from .policy_rule import cel_rule, specs_of, with_variants
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from engine.evaluate.rules import CompiledRule
     from engine.evaluate.state import Asked
     from engine.lang.cel import Program
-
-    from .verdicts import Verdicts
 
 _NAMES = NAMES | {"exceptions"}
 _PASSED = answered(Status.PASS, "success")
@@ -96,7 +103,6 @@ def _checks(spec: Block, mode: str) -> Checks | Verdicts:
     """Compile validations: for requests they give responses, otherwise they are true or not."""
     if mode not in ("HTTP", "Envoy"):
         return compile_checks(spec, _NAMES, passed=_PASSED)
-    from .verdicts import compile_verdicts
 
     return compile_verdicts(spec, _NAMES, passed=_PASSED)
 
@@ -121,3 +127,41 @@ def _answer(one: _Compiled, exceptions: Sequence[CompiledCelException], asked: A
         if isinstance(one.checks, Checks)
         else one.checks.answer(bindings)
     )
+
+
+@record
+class Verdicts:
+    """Compiled expressions that give responses; `passed` is the answer where the request may pass."""
+
+    validations: tuple[Validation, ...]
+    passed: Answers
+
+    def answer(self, bindings: Bindings) -> Answers:
+        """Return the answer of the first expression that has a say."""
+        for validation in self.validations:
+            try:
+                value = bindings.value_of(validation.check)
+            except EvaluationError as error:
+                return answered(Status.ERROR, f"error: {error.message}")
+            if bindings.trace is not None:
+                bindings.trace.add("expression", validation.source, value is not None)
+            if value is None:
+                continue
+            return self._of(value, validation)
+        return NO_ANSWER
+
+    def _of(self, value: object, validation: Validation) -> Answers:
+        from engine.lang.cel.functions.responses import Verdict
+
+        if not isinstance(value, Verdict):
+            return answered(Status.ERROR, f"expression '{validation.source}' gives no response")
+        draft = value.draft
+        if draft.allowed:
+            return self.passed
+        told = draft.body or validation.message or f"denied with status {draft.status}"
+        return answered(Status.FAIL, told)
+
+
+def compile_verdicts(block: Block, names: Collection[str], *, passed: Answers) -> Verdicts:
+    """Compile the validations of a policy for requests; raises PolicyError."""
+    return Verdicts(compile_validations(block.get("validations") or (), names), passed)

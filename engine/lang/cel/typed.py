@@ -11,24 +11,11 @@ import math
 from base64 import b64decode, b64encode
 from typing import TYPE_CHECKING, Any, Final
 
+from . import values
 from .arithmetic import unsigned, whole
 from .errors import CelError
 from .functions.standard import read_time, span_text, time_text
 from .program import compile as compile_text
-from .values import (
-    MAX_INT,
-    MIN_INT,
-    NONE,
-    TYPES,
-    CelType,
-    Duration,
-    Optional,
-    Timestamp,
-    Uint,
-    as_key,
-    from_key,
-    type_name,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,13 +30,13 @@ def encode(value: Any, depth: int = 0) -> dict[str, Any]:
     """Return a value as typed JSON. Raises CelError where it nests too deep."""
     if depth > _DEEPEST:
         raise CelError(f"value nests deeper than {_DEEPEST} levels")
-    name = type_name(value)
+    name = values.type_name(value)
     name = _SHORT.get(name, name)
     if name == "list":
         return {"type": name, "value": [encode(item, depth + 1) for item in value]}
     if name == "map":
         entries = [
-            [encode(from_key(key), depth + 1), encode(part, depth + 1)]
+            [encode(values.from_key(key), depth + 1), encode(part, depth + 1)]
             for key, part in value.items()
         ]
         return {"type": name, "value": entries}
@@ -78,13 +65,13 @@ _WRITERS: Final[dict[type, Callable[[Any], Any]]] = {
     type(None): lambda _: None,
     bool: bool,
     int: str,
-    Uint: int.__repr__,
+    values.Uint: int.__repr__,
     float: _double,
     str: str,
     bytes: lambda value: b64encode(value).decode(),
-    Timestamp: time_text,
-    Duration: span_text,
-    CelType: lambda value: _SHORT.get(value.name, value.name),
+    values.Timestamp: time_text,
+    values.Duration: span_text,
+    values.CelType: lambda value: _SHORT.get(value.name, value.name),
 }
 
 
@@ -92,7 +79,7 @@ def decode(given: Any) -> Any:
     """Return the value of typed or plain JSON. Raises CelError for typed JSON that holds no such value."""
     if isinstance(given, list):
         return [decode(item) for item in given]
-    if type(given) is int and not MIN_INT <= given <= MAX_INT:
+    if type(given) is int and not values.MIN_INT <= given <= values.MAX_INT:
         return float(given)
     if not isinstance(given, dict):
         return given
@@ -112,7 +99,7 @@ def _whole(content: Any) -> int:
     return whole(int(content))
 
 
-def _unsigned(content: Any) -> Uint:
+def _unsigned(content: Any) -> values.Uint:
     return unsigned(int(content))
 
 
@@ -139,17 +126,17 @@ def _map(content: Any) -> dict[Any, Any]:
     if isinstance(content, dict):
         return {key: decode(part) for key, part in content.items()}
     pairs = [(pair["key"], pair["value"]) if isinstance(pair, dict) else pair for pair in content]
-    return {as_key(decode(key)): decode(part) for key, part in pairs}
+    return {values.as_key(decode(key)): decode(part) for key, part in pairs}
 
 
 def _duration(content: str) -> Any:
     return compile_text("duration(text)")({"text": content})
 
 
-def _type(content: str) -> CelType:
+def _type(content: str) -> values.CelType:
     long = {short: name for name, short in _SHORT.items()}
     name = long.get(content, content)
-    return TYPES.get(name) or CelType(name)
+    return values.TYPES.get(name) or values.CelType(name)
 
 
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {
@@ -165,5 +152,7 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     "timestamp": read_time,
     "duration": _duration,
     "type": _type,
-    "optional": lambda content: NONE if content is None else Optional(decode(content)),
+    "optional": lambda content: (
+        values.NONE if content is None else values.Optional(decode(content))
+    ),
 }

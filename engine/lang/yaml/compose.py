@@ -11,16 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from yaml import events
 from yaml.composer import ComposerError
-from yaml.events import (
-    AliasEvent,
-    DocumentEndEvent,
-    MappingEndEvent,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-)
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.parser import Parser
 from yaml.reader import Reader, ReaderError
@@ -169,15 +161,15 @@ class _Composer:
 
     def take(self, event: Any) -> Node | None:
         """Take in one event; return the root when it ends a document."""
-        if isinstance(event, ScalarEvent):
+        if isinstance(event, events.ScalarEvent):
             self._place(_scalar(event), event.anchor)
-        elif isinstance(event, AliasEvent):
+        elif isinstance(event, events.AliasEvent):
             self._place(self._aliased(event), None)
-        elif isinstance(event, SequenceStartEvent | MappingStartEvent):
+        elif isinstance(event, events.SequenceStartEvent | events.MappingStartEvent):
             self._enter(event)
-        elif isinstance(event, SequenceEndEvent | MappingEndEvent):
+        elif isinstance(event, events.SequenceEndEvent | events.MappingEndEvent):
             self._leave(event)
-        elif isinstance(event, DocumentEndEvent):
+        elif isinstance(event, events.DocumentEndEvent):
             root, self.root = self.root, None
             self.anchors = {}
             return root
@@ -204,7 +196,7 @@ class _Composer:
         """Open a collection; an alias inside it may already refer to it."""
         if len(self.open) >= self.limits.depth:
             raise DocumentError(too_deep(self.limits), at=Location(line=event.start_mark.line + 1))
-        kind = SequenceNode if isinstance(event, SequenceStartEvent) else MappingNode
+        kind = SequenceNode if isinstance(event, events.SequenceStartEvent) else MappingNode
         node = kind(event.tag, [], event.start_mark)
         self._place(node, event.anchor)
         self.open.append((node, []))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_kpolicy.cli.fixing import fixed
-from kubectl_kpolicy.cli.lint import mistakes_in
+from kubectl_kpolicy.cli.lint import fixed, mistakes_in
 from kubectl_kpolicy.entry import main
 
 WRONG = """\

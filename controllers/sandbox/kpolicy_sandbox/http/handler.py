@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from kpolicy_sandbox import errors
 from kpolicy_sandbox.access.identity import authenticate
 from kpolicy_sandbox.access.rbac import Question, demand
 from kpolicy_sandbox.call import Call, User
-from kpolicy_sandbox.errors import (
-    ApiError,
-    bad_request,
-    internal,
-    method_not_allowed,
-    no_such_path,
-)
 from kpolicy_sandbox.objects.read import Page, selector_of, watch
 
 from . import answers, nonresource
@@ -43,7 +37,7 @@ class Handler:
         """Answer a request; whatever goes wrong becomes a Status object."""
         try:
             return await self._answer(request)
-        except ApiError as error:
+        except errors.ApiError as error:
             return _written(error.status(), error.code)
         except ConnectionResetError:
             # nobody is there any more to be answered
@@ -51,7 +45,7 @@ class Handler:
         except Exception as error:
             # the client gets an answer whatever happens here, and the log says where it happened
             _LOG.exception("a request failed inside the sandbox")
-            return _written(internal(str(error)).status(), 500)
+            return _written(errors.internal(str(error)).status(), 500)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         _check_host(request)
@@ -68,7 +62,7 @@ class Handler:
         body = await self._body(request)
         try:
             code, shown = await (act_below(call, body) if call.subresource else act(call, body))
-        except ApiError as error:
+        except errors.ApiError as error:
             return _written(error.status(), error.code, call.warnings)
         form = answers.form_of(request.headers.get("Accept", ""), request.query)
         made = (
@@ -83,7 +77,7 @@ class Handler:
             body = await self._body(request)
             return _written(nonresource.switch(self.cluster, user, request.path, body.value), 200)
         if request.method not in {"GET", "HEAD"}:
-            raise method_not_allowed()
+            raise errors.method_not_allowed()
         if not request.path.startswith("/sandbox/"):
             demand(self.cluster, user, Question("get", path=request.path))
         made, media = nonresource.answer(
@@ -95,14 +89,14 @@ class Handler:
     def _call(self, request: web.Request, user: User, place: Place) -> Call:
         resource = self.cluster.registry.find(place.group, place.version, place.plural)
         if resource is None or (place.namespace and not resource.namespaced):
-            raise no_such_path()
+            raise errors.no_such_path()
         verb = verb_of(request.method, place, watching=request.query.get("watch", "") in _TRUE)
         if not verb:
-            raise method_not_allowed()
+            raise errors.method_not_allowed()
         if request.query.get("dryRun", "All") not in {"All", ""}:
-            raise bad_request('dryRun: Unsupported value: supported values: "All"')
+            raise errors.bad_request('dryRun: Unsupported value: supported values: "All"')
         if resource.namespaced and not place.namespace and verb not in {"list", "watch"}:
-            raise method_not_allowed()
+            raise errors.method_not_allowed()
         return Call(
             cluster=self.cluster,
             user=user,
@@ -124,7 +118,7 @@ class Handler:
 def _check_host(request: web.Request) -> None:
     """Refuse requests under a foreign name: a page in a browser must not reach the sandbox by a name of its own."""
     if request.host.rpartition(":")[0].strip("[]") not in _HOSTS and request.host not in _HOSTS:
-        raise ApiError(403, "Forbidden", "this name is not the sandbox's")
+        raise errors.ApiError(403, "Forbidden", "this name is not the sandbox's")
 
 
 def _certificate(request: web.Request) -> Any:

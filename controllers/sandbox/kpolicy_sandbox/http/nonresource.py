@@ -5,17 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from kpolicy_sandbox import errors
 from kpolicy_sandbox.access import tokens
 from kpolicy_sandbox.access.rbac import MASTERS
 from kpolicy_sandbox.call import User
 from kpolicy_sandbox.clock import parse_duration
-from kpolicy_sandbox.errors import (
-    ApiError,
-    bad_request,
-    forbidden,
-    method_not_allowed,
-    no_such_path,
-)
 
 from . import discovery, openapi
 
@@ -70,7 +64,7 @@ def answer(cluster: Cluster, path: str, accept: str) -> tuple[Any, str]:
             return openapi.document(registry, "/".join(below)), ""
         case ["sandbox", "clock"]:
             return _clock(cluster), ""
-    raise no_such_path()
+    raise errors.no_such_path()
 
 
 def _roots(cluster: Cluster, accept: str, *, core: bool) -> tuple[Any, str]:
@@ -91,12 +85,12 @@ def switch(cluster: Cluster, user: User, path: str, body: Any) -> Object:
     """Do what a POST below `/sandbox` asks for; administrators only. ApiError for the rest."""
     if not path.startswith("/sandbox/"):
         raise (
-            method_not_allowed()
+            errors.method_not_allowed()
             if path in HEALTH | {"/version", "/api", "/apis"}
-            else no_such_path()
+            else errors.no_such_path()
         )
     if MASTERS not in user.groups:
-        raise forbidden(
+        raise errors.forbidden(
             "sandbox", "", "", f'User "{user.name}" is no administrator of this sandbox'
         )
     wanted = body if isinstance(body, dict) else {}
@@ -107,19 +101,19 @@ def switch(cluster: Cluster, user: User, path: str, body: Any) -> Object:
             return _user(cluster, wanted)
         case "/sandbox/services":
             return _services(cluster, wanted)
-    raise no_such_path()
+    raise errors.no_such_path()
 
 
 def _advance(cluster: Cluster, wanted: Object) -> Object:
     by = parse_duration(str(wanted.get("forward", "")))
     if by is None or by < timedelta():
-        raise bad_request(
+        raise errors.bad_request(
             "forward: a duration such as `4h` or `90s` is needed; time never goes back"
         )
     try:
         cluster.clock.advance(by)
     except OverflowError as error:
-        raise bad_request("forward: that is further than the calendar reaches") from error
+        raise errors.bad_request("forward: that is further than the calendar reaches") from error
     cluster.store.set_fact("clock-offset", str(cluster.clock.offset.total_seconds()))
     return _clock(cluster)
 
@@ -127,9 +121,11 @@ def _advance(cluster: Cluster, wanted: Object) -> Object:
 def _user(cluster: Cluster, wanted: Object) -> Object:
     name, groups = wanted.get("name"), wanted.get("groups") or []
     if not isinstance(name, str) or not name or not all(isinstance(one, str) for one in groups):
-        raise bad_request("name: a user needs a name, and groups are a list of names")
+        raise errors.bad_request("name: a user needs a name, and groups are a list of names")
     if name.startswith("system:"):
-        raise bad_request("name: names that begin with `system:` belong to the cluster itself")
+        raise errors.bad_request(
+            "name: names that begin with `system:` belong to the cluster itself"
+        )
     return {
         "name": name,
         "groups": groups,
@@ -140,6 +136,8 @@ def _user(cluster: Cluster, wanted: Object) -> Object:
 def _services(cluster: Cluster, wanted: Object) -> Object:
     for name, address in wanted.items():
         if not isinstance(address, str) or not address.startswith("127.0.0.1:"):
-            raise ApiError(400, "BadRequest", f"`{name}`: services can only be at 127.0.0.1:PORT")
+            raise errors.ApiError(
+                400, "BadRequest", f"`{name}`: services can only be at 127.0.0.1:PORT"
+            )
         cluster.services[name] = address
     return dict(cluster.services)

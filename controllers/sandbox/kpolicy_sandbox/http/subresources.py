@@ -6,15 +6,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from kpolicy_sandbox import errors
 from kpolicy_sandbox.access import tokens
 from kpolicy_sandbox.call import Call, service_account
-from kpolicy_sandbox.errors import (
-    ApiError,
-    bad_request,
-    method_not_allowed,
-    no_such_path,
-    not_implemented,
-)
 from kpolicy_sandbox.objects import delete as deleting
 from kpolicy_sandbox.objects import write
 from kpolicy_sandbox.objects.patches import JSON_PATCH, json_patch, merge_patch
@@ -38,13 +32,13 @@ async def act_below(call: Call, body: Body) -> tuple[int, Object]:
     resource, name = call.resource, call.subresource
     if name in _CANNOT and name in resource.subresources:
         write.current_of(call)
-        raise not_implemented(_CANNOT[name])
+        raise errors.not_implemented(_CANNOT[name])
     if name == "status" and resource.has_status:
         return await _status(call, body)
     if name == "scale" and resource.has_scale:
         return await _scale(call, body)
     if name not in resource.subresources:
-        raise no_such_path()
+        raise errors.no_such_path()
     match name, call.verb:
         case "token", "create":
             return 201, _token(call, _or_empty(body))
@@ -52,7 +46,7 @@ async def act_below(call: Call, body: Body) -> tuple[int, Object]:
             return 201, await _evict(call, _or_empty(body))
         case "ephemeralcontainers", _:
             return await _part_of_pod(call, body)
-    raise method_not_allowed()
+    raise errors.method_not_allowed()
 
 
 def _or_empty(body: Body) -> Object:
@@ -66,7 +60,7 @@ async def _status(call: Call, body: Body) -> tuple[int, Object]:
         return 200, await write.update(call, lambda _: whole(body))
     if call.verb == "patch":
         return await patch(call, body)
-    raise method_not_allowed()
+    raise errors.method_not_allowed()
 
 
 async def _part_of_pod(call: Call, body: Body) -> tuple[int, Object]:
@@ -79,14 +73,14 @@ async def _scale(call: Call, body: Body) -> tuple[int, Object]:
     if call.verb == "get":
         return 200, _scale_of(write.current_of(call))
     if call.verb not in {"update", "patch"}:
-        raise method_not_allowed()
+        raise errors.method_not_allowed()
 
     def change(current: Object) -> Object:
         scale = _changed_scale(_scale_of(current), call, body)
         spec = scale.get("spec") if isinstance(scale, dict) else None
         replicas = spec.get("replicas", 0) if isinstance(spec, dict) else None
         if not isinstance(replicas, int) or replicas < 0:
-            raise bad_request("spec.replicas: must be a number that is not negative")
+            raise errors.bad_request("spec.replicas: must be a number that is not negative")
         return {**current, "spec": {**current["spec"], "replicas": replicas}}
 
     return 200, _scale_of(await write.update(call, change))
@@ -124,7 +118,7 @@ def _token(call: Call, request: Object) -> Object:
     seconds = spec.get("expirationSeconds") or _USUAL
     if seconds < _SHORTEST:
         text = f"may not specify a duration less than {_SHORTEST // 60} minutes"
-        raise ApiError(
+        raise errors.ApiError(
             422,
             "Invalid",
             f'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: {seconds}: {text}',
