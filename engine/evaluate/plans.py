@@ -2,7 +2,7 @@
 
 A cluster sees few sorts: kinds with their versions, subresources and operations. What depends on nothing else is decided
 here once, so that for most requests the question whether a rule applies is already answered. Where there are many rules, a plan
-is narrowed further to a namespace, and those that are left are found by the names and labels that they ask for.
+is narrowed further to a namespace, and those that are left are found by the names, labels and annotations that they ask for.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from engine.match.marks import borne
+from engine.match.marks import STARTS, borne
 from engine.model import Review, RuleType
 from engine.reach import GUARDED_GROUPS
 from engine.record import record
@@ -58,12 +58,14 @@ class Marked:
     `always` are those that ask for no mark, by their number.
     """
 
-    __slots__ = ("_by_mark", "always")
+    __slots__ = ("_by_mark", "_lengths", "_words", "always")
 
     def __init__(
         self, always: Mapping[int, Step], by_mark: Mapping[Mark, list[tuple[int, Step]]]
     ) -> None:
         self.always, self._by_mark = always, by_mark
+        self._words = frozenset(mark[0] for mark in by_mark)
+        self._lengths = frozenset(len(mark[1]) for mark in by_mark if mark[0] == STARTS)
 
     def with_others(self, always: Mapping[int, Step]) -> Marked:
         """Return the same with other steps that ask for no mark."""
@@ -71,15 +73,39 @@ class Marked:
 
     def of(self, review: Review) -> Iterable[Step]:
         """Return the steps that can concern the object of a review, in their order."""
-        known = self._by_mark
-        found: dict[int, Step] | None = None
-        for mark in borne(review):
-            if mark in known:
-                found = {**self.always} if found is None else found
-                found.update(known[mark])
-        if found is None:
+        if not (marked := self._marked(review)):
             return self.always.values()
+        found = {**self.always, **marked}
         return [found[number] for number in sorted(found)]
+
+    def as_it_changes(self, current: Callable[[], Review]) -> Iterator[Step]:
+        """Yield the steps that can concern an object in their order, each found by the object as those before it left it."""
+        others = iter(self.always.items())
+        other = next(others, None)
+        review: Review | None = None
+        marked: list[int] = []
+        by_number: dict[int, Step] = {}
+        last = -1
+        while True:
+            if (now := current()) is not review:
+                review, by_number = now, self._marked(now)
+                marked = sorted((one for one in by_number if one > last), reverse=True)
+            if marked and (other is None or marked[-1] < other[0]):
+                last = marked.pop()
+                yield by_number[last]
+            elif other is not None:
+                (last, step), other = other, next(others, None)
+                yield step
+            else:
+                return
+
+    def _marked(self, review: Review) -> dict[int, Step]:
+        known = self._by_mark
+        found: dict[int, Step] = {}
+        for mark in borne(review, self._words, self._lengths):
+            if mark in known:
+                found.update(known[mark])
+        return found
 
 
 def alike(review: Review) -> Sort:
@@ -164,11 +190,8 @@ def _step_in_place(step: Step, review: Review) -> Step | None:
 
 
 def with_marks(plan: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Return a plan whose long stretches are found by marks; not where one rule changes the object that the next one is asked of."""
-    return tuple(
-        part if part.type in CHANGING else Part(part.type, tuple(map(_marked, part.stretches)))
-        for part in plan
-    )
+    """Return a plan whose long stretches are found by marks."""
+    return tuple(Part(part.type, tuple(map(_marked, part.stretches))) for part in plan)
 
 
 def _marked(stretch: Stretch) -> Stretch:

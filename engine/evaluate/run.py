@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from engine.model.result import ImageFinding
 
+    from .plans import Step
     from .quick import Quick
 
 _APPLIED = frozenset({Status.PASS, Status.FAIL, Status.ERROR})
@@ -93,7 +94,7 @@ class _Run:
         is_changing = part.type in CHANGING
         failed: Policy | None = None
         for stops_early, steps in part.stretches:
-            for step in steps.of(self._review) if isinstance(steps, Marked) else steps:
+            for step in self._found(steps, is_changing=is_changing):
                 if step.rule.policy is failed:
                     continue
                 if step.applies is not None and not step.applies(self._review):
@@ -108,6 +109,12 @@ class _Run:
                     failed = step.rule.policy
                 if stops_early and any(result.status in _APPLIED for result in results):
                     break
+
+    def _found(self, steps: tuple[Step, ...] | Marked, *, is_changing: bool) -> Iterable[Step]:
+        """Return the steps that can concern the object, found anew after each change of it."""
+        if not isinstance(steps, Marked):
+            return steps
+        return steps.as_it_changes(lambda: self._review) if is_changing else steps.of(self._review)
 
     def finished(self) -> Evaluation:
         """Return the evaluation, with what the policies of a request settle among them."""

@@ -14,7 +14,7 @@ from engine.record import record
 
 from .combine import every
 from .kinds import compile_kinds, parse_kind, plain_kinds
-from .marks import fewest, marks_of_names, marks_of_selector
+from .marks import fewest, marks_of_names, marks_of_patterns, marks_of_selector
 from .selectors import compile_selector, some_pair
 from .shapes import mapping, sequence, text, texts
 
@@ -103,9 +103,10 @@ def _marks(resources: Block) -> Marks:
     """Return the marks that an entry asks of an object."""
     return fewest(
         (
-            marks_of_names(filter(None, (resources.get("name"),))),
-            marks_of_names(texts(resources.get("names"), "names")),
+            marks_of_patterns(filter(None, (resources.get("name"),))),
+            marks_of_patterns(texts(resources.get("names"), "names")),
             marks_of_selector(resources.get("selector")),
+            marks_of_selector({"matchLabels": resources.get("annotations")}, "annotation"),
             marks_of_names(texts(resources.get("namespaces"), "namespaces"), "namespace"),
             marks_of_selector(resources.get("namespaceSelector"), "space"),
         )

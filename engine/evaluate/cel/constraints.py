@@ -107,9 +107,18 @@ def compile_constraints(
                 marks_of_selector(block.get("objectSelector")),
                 _marks_of_namespaces(block.get("namespaceSelector")),
                 marks_of_names((namespace,) if namespace else (), "namespace"),
+                _marks_of_rules(rules),
             )
         ),
     )
+
+
+def _marks_of_rules(rules: Iterable[Block]) -> Marks:
+    """Return the marks of objects that resource rules name; no wildcards are read in such names."""
+    named = [rule.get("resourceNames") or () for rule in rules]
+    if not named or not all(named):
+        return None
+    return frozenset(("name", name) for names in named for name in names)
 
 
 def _marks_of_namespaces(selector: Json) -> Marks:

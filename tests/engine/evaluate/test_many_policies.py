@@ -196,6 +196,44 @@ def test_what_a_mutation_adds_is_seen_by_the_rules_after_it():
     ]
 
 
+def test_what_a_mutation_adds_decides_which_mutations_come_after_it():
+    rest = [{"resources": {"kinds": ["Pod"], "names": [f"n{number}*"]}} for number in range(MANY)]
+
+    def labelled(value):
+        return {"resources": {"kinds": ["Pod"], "selector": {"matchLabels": {"app": value}}}}
+
+    def adds(value):
+        patch = {"metadata": {"labels": {"app": value}}}
+        return {"mutate": {"patchStrategicMerge": patch}}
+
+    work = [
+        (labelled("z"), adds("never")),
+        *((one, adds("other")) for one in rest),
+        ({"resources": {"kinds": ["Pod"], "names": ["a*"]}}, adds("x")),
+        (labelled("x"), adds("y")),
+        (labelled("x"), adds("gone by")),
+        (labelled("y"), adds("z")),
+    ]
+    many = PolicySet.compile(_one_rule(at, match, does) for at, (match, does) in enumerate(work))
+    pod = {"kind": "Pod", "metadata": {"name": "abc", "namespace": "n"}}
+    found = evaluate(many, Review(object=pod, kind="Pod"), Inputs())
+    asked = [f"p{MANY + number:03d}" for number in (1, 2, 4)]
+    assert [(r.policy, str(r.status)) for r in found.results] == [(one, "pass") for one in asked]
+    assert found.patched["metadata"]["labels"] == {"app": "z"}
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern"), [("web-1", "web-*"), ("web-1", "w?b-1"), ("a", "a"), ("web-", "web-*")]
+)
+def test_policies_are_found_by_how_the_name_of_an_object_begins(name, pattern):
+    names = [f"n{number}-*" for number in range(MANY)] + [pattern, "web-*-of-another", "*x", "z*"]
+    matches = [{"resources": {"kinds": ["Pod"], "names": [one]}} for one in names]
+    many = PolicySet.compile(_one_rule(at, match) for at, match in enumerate(matches))
+    pod = {"kind": "Pod", "metadata": {"name": name, "labels": {"app": "x"}}}
+    found = evaluate(many, Review(object=pod, kind="Pod"), Inputs())
+    assert [r.policy for r in found.results] == [f"p{MANY:03d}"]
+
+
 def test_labels_of_a_namespace_count_as_they_are_with_each_review():
     blocks = [
         {"resources": {"kinds": ["Pod"], "namespaceSelector": {"matchLabels": {"n": str(at)}}}}
