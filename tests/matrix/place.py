@@ -8,19 +8,24 @@ import uuid
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
+from unittest.mock import patch
 
 import aiohttp
 
 from controllers.kube.clock import SystemClock
+from controllers.lookups.registry.images import Images
 from controllers.manifests.bundle import Choice, installed
 from controllers.replica import Replica
 from controllers.runtime.options import EACH, OWN, read_options
 from controllers.starting import clock_of, connected
+from engine.images import ImageData
 from kpolicy_sandbox.call import service_account
 from kpolicy_sandbox.pki import CALLER
 from kpolicy_sandbox.server import Sandbox
 from kubectl_kpolicy.session.expressions import EngineExpressions
 from tests.controllers.sandbox.serving import Api
+from tests.engine.images.test_image_verification import payload_of, signed
+from tests.engine.manifests.private_sigstore import new_key, pem_of
 from tests.matrix.actors import ANYBODY, CONTROL, FOREIGN, actors, rights_of
 from tests.matrix.actors import OWN as OWN_NAMESPACE
 from tests.matrix.effects import CANARY, GRANTED, Effect, effects
@@ -34,6 +39,11 @@ if TYPE_CHECKING:
     from kpolicy_sandbox.store import Change
     from tests.matrix.actors import Actor
 
+_KEY: Final = new_key()
+_DIGEST: Final = "sha256:" + "ab" * 32
+SIGNING_KEY: Final = pem_of(_KEY)
+SIGNED_IMAGE: Final = "ghcr.io/acme/app:v1"
+"""The one image that there is, signed with the key."""
 _QUIET: Final = 0.6
 _NOISE: Final = ("/events", "coordination.k8s.io/leases")
 _QUICK: Final = ("--host=127.0.0.1", "--port=0", "--metrics-port=-1", "--server-url=auto", "--drain=50ms", "--workers=0", "--backgroundScan=false")  # fmt: skip
@@ -180,6 +190,7 @@ async def running(at: Place, *flags: str) -> AsyncIterator[Replica]:
     options = read_options([f"--kubeconfig={kubeconfig}", f"--accounts={accounts}", *_QUICK, *(flags or known)], {})  # fmt: skip
     clock = clock_of(options)
     async with AsyncExitStack() as stack:
+        stack.enter_context(patch.object(Images, "signatures", _signatures))
         client, all_accounts = await connected(options, clock)
         stack.push_async_callback(client.close)
         stack.push_async_callback(all_accounts.close)
@@ -197,6 +208,11 @@ async def running(at: Place, *flags: str) -> AsyncIterator[Replica]:
         finally:
             made.stop.set()
             await asyncio.wait_for(asyncio.gather(task, return_exceptions=True), 60)
+
+
+async def _signatures(images: Images, lookup: Any) -> ImageData:
+    """Answer as a registry would that has the one image."""
+    return ImageData(_DIGEST, (signed(_KEY, payload_of(_DIGEST)),))
 
 
 async def _apply(at: Place, obj: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from controllers.loops.generate.origin import CLONE_SOURCE
 from tests.matrix.actors import CONTROL, FOREIGN, OWN, is_ours
 from tests.matrix.effects import CANARY, MARK, Effect
+from tests.matrix.place import SIGNED_IMAGE, SIGNING_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from tests.matrix.place import Place
 
 _CONFIG_MAPS: Final = Effect("", "configmaps")
+_IMAGE: Final = "image"
 _FORMS: Final = {
     "Policy": Effect("kyverno.io", "policies"),
     "ClusterPolicy": Effect("kyverno.io", "clusterpolicies"),
@@ -213,6 +215,34 @@ class Mutate(Way):
                 await at.patch(CONTROL, path, {"metadata": {"annotations": {"touched": "1"}}})
 
 
+class PinImage(Mutate):
+    """A rule writes the digest of an image into what somebody else writes; where an image is named, it says itself."""
+
+    word = "pin an image"
+
+    def rule(self, at: Place, cell: Cell) -> dict[str, Any]:
+        key = {"publicKeys": SIGNING_KEY, "rekor": {"ignoreTlog": True}}
+        entry = {
+            "imageReferences": ["*"], "mutateDigest": True, "verifyDigest": False, "required": False, "failureAction": "Enforce",
+            "attestors": [{"entries": [{"keys": key}]}],
+        }  # fmt: skip
+        path = f"/metadata/annotations/{_IMAGE}"
+        extractors = {at.resource(cell.effect).kind: [{"path": path}]}
+        named = {key: value for key, value in super().rule(at, cell).items() if key != "mutate"}
+        return {**named, "imageExtractors": extractors, "verifyImages": [entry]}
+
+    async def set_off(self, at: Place, cells: Sequence[Cell]) -> None:
+        for cell in cells:
+            if not cell.refusal:
+                path = at.path(cell.effect, cell.namespace, cell.name)
+                named = {"metadata": {"annotations": {_IMAGE: SIGNED_IMAGE}}}
+                await at.patch(CONTROL, path, named)
+
+    def happened(self, at: Place, cell: Cell) -> bool:
+        found = at.seen(cell.effect, cell.namespace, cell.name) or {"metadata": {}}
+        return "@sha256:" in str((found["metadata"].get("annotations") or {}).get(_IMAGE))
+
+
 class MutateExisting(Way):
     """A rule changes an object that nobody writes just now."""
 
@@ -346,6 +376,7 @@ KINDS_OF_WAY: Final = (
     Clone,
     LabelSource,
     Mutate,
+    PinImage,
     MutateExisting,
     Retarget,
     CleanUp,

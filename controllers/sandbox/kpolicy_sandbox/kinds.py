@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .schema.builtin import BUILTIN, SUBRESOURCES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
@@ -61,6 +61,7 @@ class Registry:
         self._resources: dict[tuple[str, str, str], Resource] = {}
         self._kinds: dict[tuple[str, str, str], Resource] = {}
         self._preferred: dict[str, list[str]] = {}
+        self._by_storage: dict[str, list[Resource]] = {}
         self.revision = 0
         for line in BUILTIN.splitlines():
             self.add(_built_in(line.split()))
@@ -73,7 +74,7 @@ class Registry:
         if resource.version not in versions:
             versions.append(resource.version)
             versions.sort(key=version_order)
-        self.revision += 1
+        self._changed()
 
     def remove(self, group: str, plural: str) -> None:
         """Serve a resource no more, in all its versions."""
@@ -84,6 +85,10 @@ class Registry:
         self._preferred[group] = [v for v in self._preferred.get(group, []) if v in left]
         if not self._preferred[group]:
             del self._preferred[group]
+        self._changed()
+
+    def _changed(self) -> None:
+        self._by_storage.clear()
         self.revision += 1
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
@@ -115,9 +120,12 @@ class Registry:
             None,
         )
 
-    def versions_of(self, resource: Resource) -> list[Resource]:
+    def versions_of(self, resource: Resource) -> Sequence[Resource]:
         """Return every group and version in which the same stored objects are served."""
-        return [other for other in self._resources.values() if other.storage == resource.storage]
+        if not self._by_storage:
+            for one in self._resources.values():
+                self._by_storage.setdefault(one.storage, []).append(one)
+        return self._by_storage.get(resource.storage, [])
 
     def stored(self) -> Iterable[Resource]:
         """Return one resource per store, in its preferred version."""
