@@ -128,15 +128,23 @@ def error_of(code: int, body: Any, *, retry_after: float | None = None) -> KubeE
     )
 
 
-def about_kind(error: NotFound, path: str) -> NotFound:
-    """Return what a 404 means for the path of a kind: a server that misses an object names it, else it misses the kind."""
+def misses_object(error: NotFound, path: str) -> bool:
+    """Tell whether a 404 for the path of a kind is about an object, which the server names then, and not about the kind."""
     parts = path.strip("/").split("/")
-    if error.details.get("name") or parts[0] != "apis" or len(parts) < _OF_A_KIND:
-        return error
-    below = parts[3:]
+    return bool(error.details.get("name")) or parts[0] != "apis" or len(parts) < _OF_A_KIND
+
+
+def not_served(error: NotFound, path: str) -> NotServed:
+    """Return the error for a 404 that is about the kind at a path."""
+    _, group, _, *below = path.strip("/").split("/")
     plural = below[2] if below[0] == "namespaces" and len(below) > 2 else below[0]
-    made = NotServed(f"the server has no {plural}.{parts[1]}", status=error.status, reason=error.reason, help="its definition is not installed")  # fmt: skip
-    made.group = parts[1]
+    made = NotServed(
+        f"the server has no {plural}.{group}",
+        status=error.status,
+        reason=error.reason,
+        help="its definition is not installed",
+    )
+    made.group = group
     return made
 
 

@@ -18,7 +18,7 @@ from engine.lang import json as strict_json
 from . import transport
 from .client import APPLY, MERGE, Client, Event, ListPage
 from .clock import Clock, SystemClock
-from .errors import KubeError, NotFound, about_kind, error_of
+from .errors import KubeError, NotFound, error_of, misses_object, not_served
 from .paths import checked_path
 from .transport import CONNECT_SECONDS, JSON, REQUEST_SECONDS, Transport, hang_up, unreachable
 
@@ -244,7 +244,9 @@ class HttpClient(Client):
         try:
             data = await self._transport.send(method, path, **details)
         except NotFound as error:
-            raise about_kind(error, path) from error
+            if misses_object(error, path):
+                raise
+            raise not_served(error, path) from error
         try:
             return orjson.loads(data)
         except orjson.JSONDecodeError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.model.kinds import FAMILIES, Family
@@ -214,7 +215,7 @@ class Metrics:
         from prometheus_client import CollectorRegistry, generate_latest
 
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(_collector(self._with_others() if self._others else self))
+        registry.register(_collector()(self._with_others() if self._others else self))
         return generate_latest(registry)
 
     def _with_others(self) -> Metrics:
@@ -276,11 +277,16 @@ def _buckets(times: Times) -> list[tuple[str, float]]:
     return made
 
 
-def _collector(metrics: Metrics) -> Collector:
+@cache
+def _collector() -> Callable[[Metrics], Collector]:
+    """Return what makes a collector; a class that is made for each answer would be garbage in cycles."""
     from prometheus_client.registry import Collector
 
     class _All(Collector):
-        def collect(self) -> Iterator[Metric]:
-            return metrics.families()
+        def __init__(self, metrics: Metrics) -> None:
+            self._metrics = metrics
 
-    return _All()
+        def collect(self) -> Iterator[Metric]:
+            return self._metrics.families()
+
+    return _All

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -30,6 +31,8 @@ def parser_of(name: str, words: str | None) -> argparse.ArgumentParser:
 def played(name: str, play: Callable[[Path], int], *, keep: bool) -> int:
     """Play something in a new folder and return how many failed; 1 where it cannot go on."""
     folder = Path(tempfile.mkdtemp(prefix=f"kpolicy-{name}-"))
+    # told to end, it ends as by Ctrl-C: with the servers that it started
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         failed = play(folder)
     except CANNOT_GO_ON as error:

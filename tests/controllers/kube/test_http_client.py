@@ -1,5 +1,7 @@
 import asyncio
+import gc
 import json
+import weakref
 
 import pytest
 from aiohttp import web
@@ -18,9 +20,9 @@ from controllers.kube import (
 )
 from controllers.kube.clock import ManualClock
 from controllers.kube.credentials import Presented, TokenFile, bearer
-from controllers.kube.errors import NotServed, about_kind
+from controllers.kube.errors import misses_object, not_served
 from controllers.kube.http import HttpClient
-from controllers.kube.kinds import PODS, Kind, segment
+from controllers.kube.kinds import GRANTS, PODS, Kind, segment
 
 from .apiserver import answering, run, serving
 
@@ -472,15 +474,38 @@ def test_secrets_are_in_no_repr():
 
 
 @pytest.mark.parametrize(
-    ("path", "details", "said"),
+    ("path", "details", "missed"),
     [
-        ("/apis/kpolicy.io/v1alpha1/namespaces/default/grants/x", {}, "the server has no grants.kpolicy.io"),
-        ("/apis/kpolicy.io/v1alpha1/grants", {}, "the server has no grants.kpolicy.io"),
-        ("/apis/kpolicy.io/v1alpha1/namespaces/default/grants/x", {"name": "x"}, "gone"),
-        ("/api/v1/namespaces/default/pods/x", {}, "gone"),
+        ("/apis/kpolicy.io/v1alpha1/namespaces/default/grants/x", {}, "grants.kpolicy.io"),
+        ("/apis/kpolicy.io/v1alpha1/grants", {}, "grants.kpolicy.io"),
+        ("/apis/kpolicy.io/v1alpha1/namespaces/default/grants/x", {"name": "x"}, ""),
+        ("/api/v1/namespaces/default/pods/x", {}, ""),
     ],
-)  # fmt: skip
-def test_a_kind_that_is_not_there_is_told_from_an_object_that_is_not_there(path, details, said):
-    error = about_kind(NotFound("gone", status=404, details=details), path)
-    assert error.message == said
-    assert isinstance(error, NotServed) is (said != "gone")
+)
+def test_a_kind_that_is_not_there_is_told_from_an_object_that_is_not_there(path, details, missed):
+    error = NotFound("gone", status=404, details=details)
+    assert misses_object(error, path) is (not missed)
+    if missed:
+        assert not_served(error, path).message == f"the server has no {missed}"
+
+
+@pytest.mark.parametrize("code", [403, 404, 409, 422, 500])
+def test_a_refusal_is_freed_as_soon_as_it_was_dealt_with(code):
+    async def scenario():
+        async with (
+            serving(answering(*[status(code)] * 20)) as server,
+            connect(Access(server.address, bearer("secret")), clock=ManualClock()) as client,
+        ):
+            for kind in (PODS, GRANTS, PODS):
+                try:
+                    await client.get(kind, "web", "dev")
+                except KubeError as error:
+                    seen.append(weakref.ref(error))
+
+    seen = []
+    gc.disable()
+    try:
+        run(scenario())
+        assert [one() for one in seen] == [None, None, None]
+    finally:
+        gc.enable()
