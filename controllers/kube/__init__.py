@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .access import Access, load_access
-from .client import APPLY, JSON_PATCH, MERGE, STRATEGIC, Client, Event, ListPage
+from .client import APPLY, JSON_PATCH, Client
 from .clock import Clock, ManualClock, SystemClock
 from .discovery import Discovery
 from .errors import (
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 __all__ = [
     "APPLY",
     "JSON_PATCH",
-    "MERGE",
-    "STRATEGIC",
     "Access",
     "AccessError",
     "AlreadyExists",
@@ -48,13 +46,11 @@ __all__ = [
     "Clock",
     "Conflict",
     "Discovery",
-    "Event",
     "Forbidden",
     "Gone",
     "Invalid",
     "Kind",
     "KubeError",
-    "ListPage",
     "ManualClock",
     "NotFound",
     "SystemClock",

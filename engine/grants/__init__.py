@@ -5,35 +5,22 @@ webhook, the commands and the console. A request is written once; afterwards onl
 name of who makes it, which an admission policy of the API server itself sees to.
 """
 
-from .approvals import Standing, cannot_decide, may_approve, standing
+from .approvals import cannot_decide, may_approve, standing
 from .cause import exception_of
-from .issuing import IssuedCode, issuing_policy, parse_issued
+from .issuing import issuing_policy, parse_issued
 from .lifecycle import FINAL, Facts, GrantStatus, next_status
-from .model import (
-    Approvers,
-    Decision,
-    Grant,
-    GrantPolicy,
-    length_of,
-    length_text,
-    parse_grant,
-    parse_grant_policy,
-)
+from .model import Grant, GrantPolicy, length_of, length_text, parse_grant, parse_grant_policy
 from .requests import Circumstances, chosen_policy, refusals
 from .subjects import Refusal
 
 __all__ = [
     "FINAL",
-    "Approvers",
     "Circumstances",
-    "Decision",
     "Facts",
     "Grant",
     "GrantPolicy",
     "GrantStatus",
-    "IssuedCode",
     "Refusal",
-    "Standing",
     "cannot_decide",
     "chosen_policy",
     "exception_of",

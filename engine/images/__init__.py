@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .extract import FoundImage, ImageExtractor, compile_extractors, extract_images, find_images
+from .extract import FoundImage, extract_images, find_images
 from .reference import DOCKER_HUB, ImageReference, RegistryDefaults, parse_reference
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ __all__ = [
     "DOCKER_HUB",
     "FoundImage",
     "ImageData",
-    "ImageExtractor",
     "ImageReference",
     "ImageRule",
     "ImageVerdict",
@@ -25,7 +24,6 @@ __all__ = [
     "NotarySignature",
     "Referrer",
     "RegistryDefaults",
-    "compile_extractors",
     "compile_image_rule",
     "extract_images",
     "find_images",

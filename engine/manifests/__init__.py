@@ -4,33 +4,22 @@
 serve image signatures too. Nothing here reads files, asks a log or knows the time.
 """
 
-from .annotations import DEFAULT_DOMAIN, FAMILIES, Envelope, SignatureSet, read_envelope
-from .attestors import Circumstances, Signed, Verdict
-from .compare import Difference, differences
+from .annotations import FAMILIES, read_envelope
+from .attestors import Circumstances, Signed
+from .compare import differences
 from .counting import Answer, AttestorSet, Entry, ask_set, compile_sets
 from .documents import reference_for, signed_documents, without_signatures
-from .dryrun import DryRun
-from .rule import ManifestRule, compile_manifests, is_manifests_rule, verify
-from .trust import NO_TRUST, Authority, LogKey, Trust
+from .rule import compile_manifests, is_manifests_rule, verify
+from .trust import Trust
 
 __all__ = [
-    "DEFAULT_DOMAIN",
     "FAMILIES",
-    "NO_TRUST",
     "Answer",
     "AttestorSet",
-    "Authority",
     "Circumstances",
-    "Difference",
-    "DryRun",
     "Entry",
-    "Envelope",
-    "LogKey",
-    "ManifestRule",
-    "SignatureSet",
     "Signed",
     "Trust",
-    "Verdict",
     "ask_set",
     "compile_manifests",
     "compile_sets",

@@ -1,16 +1,12 @@
 """Which rules concern which objects: match and exclude blocks, kinds, selectors and requesters, compiled once."""
 
-from .filters import Filter, Use
 from .kinds import KindFilter, is_version, parse_kind
-from .matcher import Group, Matcher, compile_any_all, compile_match
+from .matcher import Matcher, compile_any_all, compile_match
 from .selectors import compile_selector, key_error, value_error
 
 __all__ = [
-    "Filter",
-    "Group",
     "KindFilter",
     "Matcher",
-    "Use",
     "compile_any_all",
     "compile_match",
     "compile_selector",

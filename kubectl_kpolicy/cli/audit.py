@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine import vocabulary
 
-from .flags import cluster_flags, list_request
+from .flags import cluster_flags, guarded, list_request
 from .verbs import Verbs
 
 if TYPE_CHECKING:
@@ -65,13 +65,8 @@ def _everywhere(flags: ListRequest) -> ListRequest:
     return replace(flags, connection=replace(flags.connection, all_namespaces=True))
 
 
+@guarded
 def _verify(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.session import cluster
-
-    return cluster.guarded(_verify_chain, args)
-
-
-def _verify_chain(args: argparse.Namespace) -> int:
     from engine.audit import segment_of, verify
     from kubectl_kpolicy.cluster.audit import is_unproven
     from kubectl_kpolicy.output.misuse import Misuse
@@ -182,13 +177,8 @@ def _checkpoints(text: str) -> list[Checkpoint]:
     return found
 
 
+@guarded
 def _export(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.session import cluster
-
-    return cluster.guarded(_export_all, args)
-
-
-def _export_all(args: argparse.Namespace) -> int:
     from engine.record import replace
     from kubectl_kpolicy.cluster.audit import stored
     from kubectl_kpolicy.output.listings import write_rows

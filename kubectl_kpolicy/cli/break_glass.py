@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from engine import vocabulary
 from engine.lang import rfc3339
 
-from .flags import add_cluster_flags, cluster_flags
+from .flags import add_cluster_flags, cluster_flags, guarded
 
 if TYPE_CHECKING:
     import argparse
@@ -39,11 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_cluster_flags(parser)
 
 
+@guarded
 def run(args: argparse.Namespace) -> int:
     """Take the webhooks away and return the exit code."""
     from kubectl_kpolicy.session import cluster
 
-    return cluster.guarded(lambda given: cluster.with_client(cluster_flags(given), lambda client, access: _break(given, client, access)), args)  # fmt: skip
+    return cluster.with_client(cluster_flags(args), lambda client, access: _break(args, client, access))  # fmt: skip
 
 
 async def _break(args: argparse.Namespace, client: Client, _access: Access) -> int:

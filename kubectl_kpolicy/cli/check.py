@@ -9,6 +9,7 @@ from .flags import (
     FORMATS,
     add_cluster_flags,
     add_list_flags,
+    guarded,
     list_request,
     output_format,
     request_of,
@@ -56,15 +57,9 @@ def _format(text: str) -> str:
     return output_format(text, _REPORTS)
 
 
+@guarded
 def run(args: argparse.Namespace) -> int:
     """Print what fails and return 1 when something does."""
-    from kubectl_kpolicy.session import cluster
-
-    return cluster.guarded(run_check, args)
-
-
-def run_check(args: argparse.Namespace) -> int:
-    """Do as `run` does; raises EngineError."""
     from kubectl_kpolicy.apply.checking import FROM_CLUSTER, CheckRequest
 
     policies = tuple(args.policies) or (FROM_CLUSTER,)

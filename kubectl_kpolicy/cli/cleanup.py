@@ -8,7 +8,7 @@ from engine.cleanup.holds import HoldState
 from kubectl_kpolicy.output.diagnostics import visible
 
 from .changes import named
-from .flags import list_request
+from .flags import guarded, list_request
 from .selection import is_meant
 from .verbs import Verbs
 
@@ -61,29 +61,22 @@ def _list(args: argparse.Namespace) -> int:
     )
 
 
+@guarded
 def _preview(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.session import cluster
-
     from .previewing import preview
 
-    return cluster.guarded(preview, args)
+    return preview(args)
 
 
+@guarded
 def _run(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.session import cluster
-
     from .previewing import run
 
-    return cluster.guarded(run, args)
+    return run(args)
 
 
 def _change(name: str, action: str) -> Callable[[argparse.Namespace], int]:
-    def run(args: argparse.Namespace) -> int:
-        from kubectl_kpolicy.session import cluster
-
-        return cluster.guarded(lambda given: _perform(given, name, action), args)
-
-    return run
+    return guarded(lambda args: _perform(args, name, action))
 
 
 def _perform(args: argparse.Namespace, name: str, action: str) -> int:

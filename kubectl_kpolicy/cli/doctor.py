@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .flags import add_cluster_flags, add_list_flags, list_request
+from .flags import add_cluster_flags, add_list_flags, guarded, list_request
 
 if TYPE_CHECKING:
     import argparse
@@ -27,14 +27,9 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.set_defaults(run=run)
 
 
+@guarded
 def run(args: argparse.Namespace) -> int:
     """Print the findings, worst first; return 1 only when that was asked for."""
-    from kubectl_kpolicy.session import cluster
-
-    return cluster.guarded(_run, args)
-
-
-def _run(args: argparse.Namespace) -> int:
     from engine.record import replace
     from kubectl_kpolicy.cluster.health import checks, rows_of
     from kubectl_kpolicy.session import cluster

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kubectl_kpolicy.output.diagnostics import visible
 
-from .flags import list_request
+from .flags import guarded, list_request
 from .verbs import Verbs
 
 if TYPE_CHECKING:
@@ -54,13 +54,8 @@ def _audit(args: argparse.Namespace) -> int:
     return 1 if args.exit_code and found and code == 0 else code
 
 
+@guarded
 def _prune(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.session import cluster
-
-    return cluster.guarded(_prune_them, args)
-
-
-def _prune_them(args: argparse.Namespace) -> int:
     from .lists import check_needs, is_named, listing_of, read_world
     from .selection import missing
 
@@ -94,13 +89,8 @@ def _check_names(lost: list[str]) -> None:
         raise NotFound(f"there is no exception called {' or '.join(lost)}", status=404, help="`kubectl kpolicy exceptions list -A` lists them")  # fmt: skip
 
 
+@guarded
 def _adopt(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.session import cluster
-
-    return cluster.guarded(_print_adoption, args)
-
-
-def _print_adoption(args: argparse.Namespace) -> int:
     """Print a command for each rule and target of the exception; grants are for one of each."""
     import shlex
 

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from .apply import add_inputs
-from .flags import add_cluster_flags, request_of
+from .flags import add_cluster_flags, guarded, request_of
 
 if TYPE_CHECKING:
     import argparse
@@ -60,14 +60,9 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.set_defaults(run=run)
 
 
+@guarded
 def run(args: argparse.Namespace) -> int:
     """Print the explanation, return the exit code."""
-    from kubectl_kpolicy.session import cluster
-
-    return cluster.guarded(_run, args)
-
-
-def _run(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.apply.explaining import ExplainRequest, run_command
     from kubectl_kpolicy.apply.inputs import ApplyRequest
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .parsing import OneContext
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from kubectl_kpolicy.session.cluster import ClusterFlags
 
     from .selection import ListRequest
+
+    Command = Callable[[argparse.Namespace], int]
 
 T = TypeVar("T")
 FORMATS = ("table", "wide", "json", "yaml", "name", "jsonl", "csv", "markdown")
@@ -40,6 +43,18 @@ def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--insecure-skip-tls-verify", action="store_true", help="trust any server (dangerous)")  # fmt: skip
     group.add_argument("--request-timeout", default="30s", metavar="DURATION", help="give up after this; 0 waits for ever")  # fmt: skip
     group.add_argument("--journal", default="", metavar="NAMESPACE/NAME", help="ConfigMap that keeps codes of `random()` policies")  # fmt: skip
+
+
+def guarded(run: Command) -> Command:
+    """Return a command that prints an error which `run` raises, and returns the exit code of that error."""
+
+    @wraps(run)
+    def command(args: argparse.Namespace) -> int:
+        from kubectl_kpolicy.session import cluster
+
+        return cluster.guarded(run, args)
+
+    return command
 
 
 def cluster_flags(args: argparse.Namespace) -> ClusterFlags:

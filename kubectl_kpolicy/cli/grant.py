@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .flags import chunk, cluster_flags, list_request, request_of
+from .flags import chunk, cluster_flags, guarded, list_request, request_of
 from .verbs import Verbs
 
 if TYPE_CHECKING:
@@ -126,21 +126,15 @@ def _report(args: argparse.Namespace) -> int:
     return commands.report_one(request_of(ReportRequest, args))
 
 
+@guarded
 def _preview(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.session import cluster
-
     from .grant_preview import show
 
-    return cluster.guarded(show, args)
+    return show(args)
 
 
+@guarded
 def _list(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.session import cluster
-
-    return cluster.guarded(_list_them, args)
-
-
-def _list_them(args: argparse.Namespace) -> int:
     """List grants; raises EngineError where nobody knows who asks."""
     from kubectl_kpolicy.output.misuse import Misuse
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .flags import list_request, request_of
+from .flags import guarded, list_request, request_of
 from .verbs import Verbs
 
 if TYPE_CHECKING:
@@ -30,14 +30,9 @@ def _list(args: argparse.Namespace) -> int:
     )
 
 
+@guarded
 def _test(args: argparse.Namespace) -> int:
     """Check files against one policy and show passing results as well; exit code 1 where one fails, 6 without such a policy."""
-    from kubectl_kpolicy.session import cluster
-
-    return cluster.guarded(_check, args)
-
-
-def _check(args: argparse.Namespace) -> int:
     from engine.lang import wildcard
     from kubectl_kpolicy.output.diagnostics import ExitCode, report
 

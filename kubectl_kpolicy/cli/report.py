@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .flags import add_cluster_flags, list_request
+from .flags import add_cluster_flags, guarded, list_request
 
 if TYPE_CHECKING:
     import argparse
@@ -30,14 +30,9 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.set_defaults(run=run)
 
 
+@guarded
 def run(args: argparse.Namespace) -> int:
     """Write the report."""
-    from kubectl_kpolicy.session import cluster
-
-    return cluster.guarded(_run, args)
-
-
-def _run(args: argparse.Namespace) -> int:
     if args.what != "violations" and args.format in _FINDINGS:
         from kubectl_kpolicy.output.misuse import Misuse
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from engine import vocabulary
 
-from .flags import add_cluster_flags, list_request
+from .flags import add_cluster_flags, guarded, list_request
 
 if TYPE_CHECKING:
     import argparse
@@ -29,14 +29,9 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.set_defaults(run=run)
 
 
+@guarded
 def run(args: argparse.Namespace) -> int:
     """Print the numbers; return 1 only when that was asked for."""
-    from kubectl_kpolicy.session import cluster
-
-    return cluster.guarded(_run, args)
-
-
-def _run(args: argparse.Namespace) -> int:
     from engine.record import replace
     from kubectl_kpolicy.actions.screens import SCREENS
     from kubectl_kpolicy.cluster import pulse

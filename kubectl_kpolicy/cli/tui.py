@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
 
-from .flags import add_cluster_flags, request_of
+from .flags import add_cluster_flags, guarded, request_of
 
 if TYPE_CHECKING:
     import argparse
@@ -39,14 +39,9 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.set_defaults(run=run)
 
 
+@guarded
 def run(args: argparse.Namespace) -> int:
     """Open the console and return when it is closed."""
-    from kubectl_kpolicy.session import cluster
-
-    return cluster.guarded(_run, args)
-
-
-def _run(args: argparse.Namespace) -> int:
     try:
         from kubectl_kpolicy.tui import serving, start
     except ModuleNotFoundError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .flags import list_request
+from .flags import guarded, list_request
 from .verbs import Verbs
 
 if TYPE_CHECKING:
@@ -41,13 +41,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     verbs.describing("violations", _NAMES)
 
 
+@guarded
 def _list(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.session import cluster
-
-    return cluster.guarded(_run, args)
-
-
-def _run(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.cluster.violations import is_failure
     from kubectl_kpolicy.output.misuse import Misuse
 

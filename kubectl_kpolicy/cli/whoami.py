@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine import vocabulary
 
-from .flags import add_cluster_flags, cluster_flags
+from .flags import add_cluster_flags, cluster_flags, guarded
 
 if TYPE_CHECKING:
     import argparse
@@ -30,32 +30,9 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.set_defaults(run=run)
 
 
+@guarded
 def run(args: argparse.Namespace) -> int:
     """Print identity and rights."""
-    from kubectl_kpolicy.session import cluster
-
-    return cluster.guarded(_run, args)
-
-
-def matrix() -> dict[str, list[Right]]:
-    """Return the rights that matter, by what they are for."""
-    from kubectl_kpolicy.actions.catalog import ALL
-    from kubectl_kpolicy.cluster.resources import RESOURCES
-    from kubectl_kpolicy.session.identity import Right
-
-    found: dict[str, list[Right]] = {}
-    for resource in RESOURCES.values():
-        right = Right("list", resource.kind.plural, resource.kind.group)
-        if right not in found.setdefault("view", []):
-            found["view"].append(right)
-    for action in ALL:
-        for right in action.rights:
-            if right not in found.setdefault(action.title.lower(), []):
-                found[action.title.lower()].append(right)
-    return found
-
-
-def _run(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.output.formats import write_object
     from kubectl_kpolicy.session import cluster
     from kubectl_kpolicy.session.identity import rights_of, who_am_i
@@ -78,6 +55,24 @@ def _run(args: argparse.Namespace) -> int:
     _print(identity, answers, wanted, context, args.as_user)
     _print_grants(grants)
     return 0
+
+
+def matrix() -> dict[str, list[Right]]:
+    """Return the rights that matter, by what they are for."""
+    from kubectl_kpolicy.actions.catalog import ALL
+    from kubectl_kpolicy.cluster.resources import RESOURCES
+    from kubectl_kpolicy.session.identity import Right
+
+    found: dict[str, list[Right]] = {}
+    for resource in RESOURCES.values():
+        right = Right("list", resource.kind.plural, resource.kind.group)
+        if right not in found.setdefault("view", []):
+            found["view"].append(right)
+    for action in ALL:
+        for right in action.rights:
+            if right not in found.setdefault(action.title.lower(), []):
+                found[action.title.lower()].append(right)
+    return found
 
 
 async def _under_grant_policies(client: Client, who: Identity) -> list[Object] | str:

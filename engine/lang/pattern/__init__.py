@@ -1,6 +1,6 @@
 """Kyverno's pattern language: a pattern is compiled once and then checked against many objects."""
 
-from .anchors import Anchor, holds_anchor, parse_key
+from .anchors import Anchor, parse_key
 from .compiled import (
     CompiledPattern,
     check_anchors,
@@ -24,7 +24,6 @@ __all__ = [
     "compile_pattern",
     "compile_rendered",
     "compile_scalar",
-    "holds_anchor",
     "match_scalar",
     "parse_key",
     "range_ends",

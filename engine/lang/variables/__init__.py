@@ -3,15 +3,7 @@
 from .document import Document, compile_document
 from .expression import Expression
 from .scope import Scope
-from .template import (
-    ExpressionText,
-    Template,
-    as_text,
-    expression_of,
-    has_variables,
-    parts_of,
-    variables_in,
-)
+from .template import ExpressionText, Template, as_text, has_variables, parts_of
 
 __all__ = [
     "Document",
@@ -21,8 +13,6 @@ __all__ = [
     "Template",
     "as_text",
     "compile_document",
-    "expression_of",
     "has_variables",
     "parts_of",
-    "variables_in",
 ]
