@@ -10,7 +10,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from engine.lang import cel
+from engine.lang.cel import types
 from engine.lang.cel.ast import Ident, Index, Literal, Node, Select, walk
+from engine.lang.cel.checker import OBJECTS, VARIABLES
 from engine.lang.cel.errors import place
 from engine.lang.cel.values import TYPES
 
@@ -19,9 +21,11 @@ from .findings import Finding, error, invalid, warning
 from .spelling import misspelt
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from engine.lang.cel import Program
+    from engine.lang.cel.checker import Checked, Fault
+    from engine.lang.cel.types import Type
     from engine.model import Block
 
 NAMES = frozenset(
@@ -32,8 +36,42 @@ NAMES = frozenset(
 _LATER = "is defined only after it is read, which other engines refuse"
 
 
+class Variables(dict[str, "Type"]):
+    """The variables that a policy's expressions may read, and the types they come to.
+
+    Lists and maps written out in these expressions hold one type each, but where they `may_mix` (row CE-01).
+    """
+
+    def __init__(self, blocks: Iterable[Block] = (), *, may_mix: bool = False) -> None:
+        super().__init__()
+        self.may_mix = may_mix
+        for block in blocks:
+            self[str(block.get("name", ""))] = self.output(block.get("expression"))
+
+    def output(self, text: object) -> Type:
+        """Return the type that an expression comes to, an unknown one where it cannot be read."""
+        try:
+            return self.checked(cel.compile(str(text or "").strip())).type
+        except cel.CelSyntaxError:
+            return types.UNKNOWN
+
+    def checked(self, program: Program) -> Checked:
+        """Check an expression that reads these variables."""
+        known = {f"{VARIABLES}.{name}": kind for name, kind in self.items()}
+        return program.check({**OBJECTS, VARIABLES: VARIABLES, **known})
+
+    def faults(self, program: Program) -> Iterator[Fault]:
+        """Yield what keeps an expression from being compiled."""
+        for fault in self.checked(program).faults:
+            if not (self.may_mix and fault.rule is cel.Rule.MIXED):
+                yield fault
+
+
+NO_VARIABLES = Variables()
+
+
 def check_expression(
-    text: object, path: str, names: Collection[str], variables: Collection[str] | None = None
+    text: object, path: str, names: Collection[str], variables: Variables | None = None
 ) -> Iterator[Finding]:
     """Yield what is wrong with one expression; `variables` are those it may read, None leaves them unchecked."""
     source = str(text or "").strip()
@@ -49,6 +87,8 @@ def check_expression(
         if name not in names and name not in TYPES:
             text_of = f"undeclared reference to '{name}' (in container '')"
             yield _failed(path, source, _place_of(program, name), text_of)
+    for fault in (NO_VARIABLES if variables is None else variables).faults(program):
+        yield _failed(path, source, fault.at, fault.message)
     for one in misspelt(_selected(program), ("request", "object", "oldObject")):
         yield warning(path, one.message, one.fix)
     if variables is not None:
@@ -86,7 +126,7 @@ def check_named(
     blocks: Sequence[Block],
     path: str,
     names: Collection[str],
-    variables: Collection[str],
+    variables: Variables,
     *,
     key: str = "name",
     expression: str = "expression",
@@ -105,15 +145,16 @@ def check_named(
             block.get(expression), f"{place}.{expression}", names, variables
         )
         if wanted:
-            yield from check_output(block.get(expression), f"{place}.{expression}", *wanted)
+            output = variables.output(block.get(expression))
+            yield from check_output(block.get(expression), f"{place}.{expression}", output, *wanted)
 
 
 def check_variables(
-    blocks: Sequence[Block], path: str, names: Collection[str]
+    blocks: Sequence[Block], path: str, names: Collection[str], variables: Variables
 ) -> Iterator[Finding]:
     """Yield what is wrong with the variables of a policy; each may read those before it."""
     known = [str(block.get("name", "")) for block in blocks]
-    yield from check_named(blocks, path, names, known)
+    yield from check_named(blocks, path, names, variables)
     for index, block in enumerate(blocks):
         for name in sorted(_read(block.get("expression")) & set(known[index:])):
             yield warning(f"{path}[{index}].expression", f"variable `{name}` {_LATER}")

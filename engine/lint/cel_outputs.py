@@ -1,7 +1,6 @@
 """Checks of what CEL expressions come to: that a condition is a boolean, a mutation a configuration or a list of patches (row CP-33).
 
-A type is known for certain or not at all: what only a checker of types could tell passes. Types are CEL's names, `list(T)` for
-lists whose elements all have the type T, `list` for others, and the names of messages.
+What is not known passes.
 """
 
 from __future__ import annotations
@@ -9,29 +8,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from engine.lang import cel
-from engine.lang.cel import ast
-from engine.lang.cel.ast import Ident, Index, Node, Select
+from engine.lang.cel import ast, types
 
 from .findings import Finding, invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-DYNAMIC: Final = "dyn"
+    from engine.lang.cel.ast import Node
+    from engine.lang.cel.types import Type
+
+DYNAMIC: Final = types.DYN
 """The type of what is read from an object."""
 
 CONFIGURATION: Final = "Object"
 PATCHES: Final = "list(JSONPatch)"
-
-_COMPARING: Final = frozenset({"==", "!=", "<", "<=", ">", ">=", "in"})
-_OF_LITERALS: Final = {bool: "bool", int: "int", float: "double", str: "string", bytes: "bytes", type(None): "null_type"}  # fmt: skip
-_OF_TESTS: Final = frozenset({"all", "exists", "exists_one", "existsOne"})
+_LISTS: Final = "list("
 
 
-def check_output(text: object, path: str, *wanted: str, fault: str = "") -> Iterator[Finding]:
-    """Yield an error, `fault`, where an expression comes to none of the `wanted` types, whatever it reads."""
-    found = _type_of(tree) if (tree := _tree(text)) is not None else ""
-    if found and not any(_may_be(found, one) for one in wanted):
+def check_output(
+    text: object, path: str, found: Type, *wanted: str, fault: str = ""
+) -> Iterator[Finding]:
+    """Yield an error, `fault`, where an expression that comes to a type `found` comes to none of the `wanted` ones."""
+    if not any(_may_be(found, one) for one in wanted):
         yield invalid(path, text, fault or f"output is expected to be of type {wanted[0]}")
 
 
@@ -56,83 +55,18 @@ def _tree(text: object) -> Node | None:
         return None
 
 
-def _may_be(found: str, wanted: str) -> bool:
-    """Tell whether a type is the wanted one, or a list whose elements nobody knows where a list is wanted."""
-    return found == wanted or (found == "list" and wanted.startswith("list("))
-
-
-def _type_of(node: Node) -> str:
-    """Return the name of the type that an expression has for certain, empty where that is not known."""
-    match node:
-        case ast.Literal():
-            return _OF_LITERALS.get(type(node.value), "")
-        case ast.Logic():
-            return "bool"
-        case ast.Unary():
-            return "bool" if node.operator == "!" else ""
-        case ast.Chain():
-            return _of_chain(node)
-        case ast.ListLiteral():
-            return _list_of(_common(item for item, is_optional in node.items if not is_optional))
-        case ast.MapLiteral():
-            return "map"
-        case ast.MessageLiteral():
-            return node.name
-        case ast.Comprehension():
-            return _of_macro(node)
-        case ast.Choice():
-            return _of_choice(node)
-        case _:
-            return _of_read(node)
-
-
-def _of_chain(node: ast.Chain) -> str:
-    operators = {operator for operator, _, _ in node.rest}
-    if operators & _COMPARING:
-        return "bool"
-    parts = [_type_of(one) for one in (node.first, *(part for _, part, _ in node.rest))]
-    if operators == {"+"} and all(one.startswith("list") for one in parts):
-        elements = {one for one in parts if one != "list"}
-        return elements.pop() if len(elements) == 1 else "list"
-    return ""
-
-
-def _of_macro(node: ast.Comprehension) -> str:
-    if node.kind in _OF_TESTS:
-        return "bool"
-    if node.kind == "map":
-        return _list_of(_type_of(node.body))
-    source = _type_of(node.source)
-    return source if node.kind == "filter" and source.startswith("list") else ""
-
-
-def _of_choice(node: ast.Choice) -> str:
-    """Return the type of all branches; one that is an empty list, or a list of nobody knows what, takes that of the others."""
-    found = {_type_of(one) for one in _branches(node)}
-    if len(found) > 1 and all(one.startswith("list") for one in found):
-        found.discard("list")
-    return found.pop() if len(found) == 1 else ""
+def _may_be(found: Type, wanted: str) -> bool:
+    """Tell whether a type is the wanted one, as far as it is known; a map, or a list of whatever, by its name alone."""
+    if found in (types.UNKNOWN, types.ERROR) or types.shown(found) == wanted:
+        return True
+    name, parts = types.head(found), types.parts(found)
+    if wanted.startswith(_LISTS):
+        return name == "list" and any(types.mentions(part, types.UNKNOWN) for part in parts)
+    return name == wanted != "list"
 
 
 def _branches(node: ast.Choice) -> tuple[Node, ...]:
     return (*(body for _, body in node.cases), node.otherwise)
-
-
-def _common(nodes: Iterable[Node]) -> str:
-    found = {_type_of(one) for one in nodes}
-    return found.pop() if len(found) == 1 else ""
-
-
-def _list_of(element: str) -> str:
-    return f"list({element})" if element and element != DYNAMIC else "list"
-
-
-def _of_read(node: Node) -> str:
-    if isinstance(node, Select) and node.test:
-        return "bool"
-    while isinstance(node, Select | Index) and not node.optional:
-        node = node.operand
-    return DYNAMIC if isinstance(node, Ident) and node.name in ("object", "oldObject") else ""
 
 
 def _misnamed(node: Node, expected: str) -> Iterator[tuple[str, str]]:

@@ -15,6 +15,7 @@ from engine.model.kinds import BY_NAME, CEL_KINDS, NAMESPACED
 
 from .cel_expressions import (
     NAMES,
+    Variables,
     check_expression,
     check_named,
     check_variables,
@@ -31,8 +32,11 @@ if TYPE_CHECKING:
 
 _SHORTEST_TIMEOUT, _LONGEST_TIMEOUT = 1, 30
 _KINDS = tuple(one.kind for one in CEL_KINDS)
-ANNOTATIONS = ("string", "null_type", DYNAMIC)
+ANNOTATIONS = ("string", "null", DYNAMIC)
 """The types of audit annotations."""
+
+_VERDICTS = ("kyverno.Verdict", "null", DYNAMIC)
+"""The types of what judges requests."""
 
 _MUTATING = ("MutatingPolicy", "NamespacedMutatingPolicy")
 _OUTPUTS = {"applyConfiguration": CONFIGURATION, "jsonPatch": PATCHES}
@@ -63,7 +67,7 @@ def _findings(policy: Policy) -> Iterator[Finding]:
     spec = policy.raw["spec"]
     is_ours = policy.kind in _KINDS
     names = NAMES | {"exceptions"} if is_ours else NAMES
-    variables = [str(one.get("name", "")) for one in spec.get("variables") or ()]
+    variables = Variables(spec.get("variables") or (), may_mix="Generating" in policy.kind)
     if policy.kind in _MUTATING:
         yield from _check_modes(spec)
         yield from _check_native_conditions(spec)
@@ -74,7 +78,7 @@ def _findings(policy: Policy) -> Iterator[Finding]:
     conditions = spec.get("matchConditions") or ()
     wanted = ("bool",) if is_ours else ()
     yield from check_named(conditions, "spec.matchConditions", names, variables, wanted=wanted)
-    yield from check_variables(spec.get("variables") or (), "spec.variables", names)
+    yield from check_variables(spec.get("variables") or (), "spec.variables", names, variables)
     yield from check_validations(spec, names, variables)
     yield from _check_mutations(spec, names, variables)
     yield from _check_generation(spec, names, variables)
@@ -113,16 +117,16 @@ def _check_native_conditions(spec: Block) -> Iterator[Finding]:
             )
 
 
-def _check_targets(
-    spec: Block, names: Collection[str], variables: Collection[str]
-) -> Iterator[Finding]:
+def _check_targets(spec: Block, names: Collection[str], variables: Variables) -> Iterator[Finding]:
     conditions = spec.get("targetMatchConditions") or ()
     at = "spec.targetMatchConditions"
     yield from check_named(conditions, at, names, variables, wanted=("bool",))
     if expression := (spec.get("targetMatchConstraints") or {}).get("expression"):
         path = "spec.targetMatchConstraints.expression"
         yield from check_expression(expression, path, names, variables)
-        yield from check_output(expression, path, "map", DYNAMIC, fault="output type must be a map")
+        fault = "output type must be a map"
+        found = variables.output(expression)
+        yield from check_output(expression, path, found, "map", DYNAMIC, fault=fault)
 
 
 def check_concern(spec: Block) -> Iterator[Finding]:
@@ -161,16 +165,20 @@ def _check_work(policy: Policy, spec: Block) -> Iterator[Finding]:
 
 
 def check_validations(
-    spec: Block, names: Collection[str], variables: Collection[str]
+    spec: Block, names: Collection[str], variables: Variables
 ) -> Iterator[Finding]:
     """Yield what is wrong with validations, which may read `names` and `variables`."""
+    mode = (spec.get("evaluation") or {}).get("mode")
+    wanted = _VERDICTS if mode in ("HTTP", "Envoy") else ("bool",)
     for index, block in enumerate(spec.get("validations") or ()):
         path = f"spec.validations[{index}]"
         yield from check_expression(block.get("expression"), f"{path}.expression", names, variables)
-        yield from check_output(block.get("expression"), f"{path}.expression", "bool")
+        found = variables.output(block.get("expression"))
+        yield from check_output(block.get("expression"), f"{path}.expression", found, *wanted)
         if block.get("messageExpression"):
             place = f"{path}.messageExpression"
-            yield from check_output(block["messageExpression"], place, "string", DYNAMIC)
+            told = variables.output(block["messageExpression"])
+            yield from check_output(block["messageExpression"], place, told, "string", DYNAMIC)
             yield from check_expression(block["messageExpression"], place, names, variables)
         if "\n" in str(block.get("message") or "").strip():
             yield invalid(
@@ -179,27 +187,29 @@ def check_validations(
 
 
 def _check_mutations(
-    spec: Block, names: Collection[str], variables: Collection[str]
+    spec: Block, names: Collection[str], variables: Variables
 ) -> Iterator[Finding]:
     for index, block in enumerate(spec.get("mutations") or ()):
         field = _EXPRESSIONS[str(block.get("patchType"))]
         path = f"spec.mutations[{index}].{field}.expression"
         text = (block.get(field) or {}).get("expression")
         yield from check_expression(text, path, names, variables)
-        yield from check_output(text, path, _OUTPUTS[field], DYNAMIC)
+        yield from check_output(text, path, variables.output(text), _OUTPUTS[field], DYNAMIC)
         if field == "applyConfiguration":
             yield from check_configuration(text, path)
 
 
 def _check_generation(
-    spec: Block, names: Collection[str], variables: Collection[str]
+    spec: Block, names: Collection[str], variables: Variables
 ) -> Iterator[Finding]:
     for index, block in enumerate(spec.get("generate") or ()):
         path = f"spec.generate[{index}]"
         if block.get("expression"):
             place = f"{path}.expression"
             yield from check_expression(block["expression"], place, names, variables)
-            yield from check_output(block["expression"], place, "bool")
+            yield from check_output(
+                block["expression"], place, variables.output(block["expression"]), "bool"
+            )
         for source in sources_of(block.get("template") or {}):
             yield from check_expression(source, f"{path}.template", names, variables)
 
@@ -254,8 +264,13 @@ def _exception_findings(exc: CelException) -> Iterator[Finding]:
             yield error(f"{path}.kind", f'Unsupported value: "{kind}": supported values: {known}')
         elif not row.is_evaluated:
             yield warning(f"{path}.kind", f"policies of kind {kind} are not enforced here")
-    yield from check_named(exc.match_conditions, "spec.matchConditions", NAMES, ())
+    yield from check_named(exc.match_conditions, "spec.matchConditions", NAMES, _variables_of(exc))
     yield from _check_end(exc)
+
+
+def _variables_of(exc: CelException) -> Variables:
+    """Return the variables of an exception, which has none; its expressions are compiled as those of what it names."""
+    return Variables(may_mix=all("Generating" in kind for _, kind in exc.references))
 
 
 def _check_end(exc: CelException) -> Iterator[Finding]:

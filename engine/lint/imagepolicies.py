@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import celpolicies
-from .cel_expressions import check_expression, check_named, check_variables
+from .cel_expressions import (
+    NO_VARIABLES,
+    Variables,
+    check_expression,
+    check_named,
+    check_variables,
+)
 from .cel_outputs import DYNAMIC, check_output
 from .findings import Finding, error, warning
 
@@ -16,7 +22,7 @@ if TYPE_CHECKING:
 
 _OF_REQUESTS = frozenset({"object", "oldObject", "request", "namespaceObject", "variables"})
 _OF_IMAGES = frozenset({"images", "attestors", "attestations"})
-_EXTRACTED = ("list(string)", DYNAMIC)
+_EXTRACTED = ("list(string)", DYNAMIC, "list(dyn)")
 _PARTS = ("key", "keyless", "certificate")
 _UNREAD = {
     ("cosign", "key", "kms"): "keys of a KMS are not supported, so that this attestor vouches for nothing",
@@ -36,18 +42,19 @@ def _findings(spec: Block) -> Iterator[Finding]:
     mode = (spec.get("evaluation") or {}).get("mode") or "Kubernetes"
     plain = _OF_REQUESTS if mode == "Kubernetes" else frozenset({"object"})
     names = plain | _OF_IMAGES
-    variables = [str(one.get("name", "")) for one in spec.get("variables") or ()]
+    variables = Variables(spec.get("variables") or ())
     yield from celpolicies.check_constraints(spec, is_native=False)
     conditions = spec.get("matchConditions") or ()
     yield from check_named(conditions, "spec.matchConditions", plain, variables, wanted=("bool",))
-    yield from check_variables(spec.get("variables") or (), "spec.variables", names)
+    yield from check_variables(spec.get("variables") or (), "spec.variables", names, variables)
     images = spec.get("images") or ()
     yield from check_named(images, "spec.images", plain, variables, wanted=_EXTRACTED)
     for index, block in enumerate(spec.get("matchImageReferences") or ()):
         if block.get("expression"):
             path = f"spec.matchImageReferences[{index}].expression"
             yield from check_expression(block["expression"], path, ("ref",))
-            yield from check_output(block["expression"], path, "bool")
+            found = NO_VARIABLES.output(block["expression"])
+            yield from check_output(block["expression"], path, found, "bool")
     yield from _check_attestors(spec, plain, variables)
     if not spec.get("validations"):
         text = "Required value: validations must contain at least one item"
@@ -61,7 +68,7 @@ def _findings(spec: Block) -> Iterator[Finding]:
 
 
 def _check_attestors(
-    spec: Block, names: Collection[str], variables: Collection[str]
+    spec: Block, names: Collection[str], variables: Variables
 ) -> Iterator[Finding]:
     for index, block in enumerate(spec.get("attestors") or ()):
         path = f"spec.attestors[{index}]"

@@ -64,10 +64,11 @@ def compile_cel_exception(exception: CelException) -> CompiledCelException:
 
     It ends at the earliest of `spec.expiresAt`, annotation and label; an instant that cannot be read ends it at once.
     """
+    may_mix = all("Generating" in kind for _, kind in exception.references)
     ends = [end for end in (_by_spec(exception), expires_at(exception)) if end is not None]
     return CompiledCelException(
         exception,
-        compile_named(exception.match_conditions, NAMES, place="matchConditions"),
+        compile_named(exception.match_conditions, NAMES, place="matchConditions", may_mix=may_mix),
         min(ends, default=None),
     )
 

@@ -43,11 +43,17 @@ class Named:
 
 
 def compile_expression(
-    text: Any, names: Collection[str], *, place: str = "", is_of_kubernetes: bool = False
+    text: Any,
+    names: Collection[str],
+    *,
+    place: str = "",
+    is_of_kubernetes: bool = False,
+    may_mix: bool = False,
 ) -> Program:
     """Compile one expression that may read `names`; raises PolicyError naming `place` for one that cannot work.
 
-    One that `is_of_kubernetes` may use no functions but those that the API server has.
+    One that `is_of_kubernetes` may use no functions but those that the API server has. Lists and maps that are written out
+    hold one type, but where an expression `may_mix` them.
     """
     source = str(text or "").strip()
     try:
@@ -57,6 +63,9 @@ def compile_expression(
     for name in sorted(program.names):
         if name not in names and name not in TYPES:
             raise PolicyError(f"`{place}` does not compile: undeclared reference to `{name}`")
+    for fault in program.check().faults:
+        if not (may_mix and fault.rule is cel.Rule.MIXED):
+            raise PolicyError(f"`{place}` does not compile: {fault.message}")
     return program
 
 
@@ -81,21 +90,26 @@ def compile_validations(
 
 def compile_named(
     blocks: Iterable[Block], names: Collection[str], *, place: str, key: str = "name",
-    expression: str = "expression",
+    expression: str = "expression", may_mix: bool = False,
 ) -> tuple[Named, ...]:  # fmt: skip
-    """Compile a list of named expressions."""
+    """Compile a list of named expressions; see `compile_expression` for those that `may_mix`."""
     return tuple(
         Named(
             str(block.get(key, "")),
-            compile_expression(block.get(expression), names, place=f"{place}[{index}]"),
+            compile_expression(
+                block.get(expression), names, place=f"{place}[{index}]", may_mix=may_mix
+            ),
         )
         for index, block in enumerate(blocks)
     )
 
 
-def compile_variables(blocks: Iterable[Block], names: Collection[str]) -> Mapping[str, Program]:
-    """Compile variables by name."""
-    return {item.name: item.program for item in compile_named(blocks, names, place="variables")}
+def compile_variables(
+    blocks: Iterable[Block], names: Collection[str], *, may_mix: bool = False
+) -> Mapping[str, Program]:
+    """Compile variables by name; see `compile_expression` for those that `may_mix`."""
+    found = compile_named(blocks, names, place="variables", may_mix=may_mix)
+    return {item.name: item.program for item in found}
 
 
 def unmet(conditions: Iterable[Named], bindings: Bindings, *, is_native: bool = True) -> str | None:

@@ -149,12 +149,12 @@ def compile_generating(
         policy=policy,
         exceptions=naming(exceptions, policy),
         conditions=compile_named(
-            spec.get("matchConditions") or (), _NAMES, place="matchConditions"
+            spec.get("matchConditions") or (), _NAMES, place="matchConditions", may_mix=True
         ),
-        variables=compile_variables(spec.get("variables") or (), _NAMES),
+        variables=compile_variables(spec.get("variables") or (), _NAMES, may_mix=True),
         annotations=compile_named(
             spec.get("auditAnnotations") or (), _NAMES, place="auditAnnotations", key="key",
-            expression="valueExpression",
+            expression="valueExpression", may_mix=True,
         ),
         items=tuple(
             _item(index, block, bool(policy.namespace))
@@ -193,7 +193,7 @@ def _item(index: int, block: Block, is_namespaced: bool) -> Item:
     if template is not None:
         return _template(template, f"generate[{index}].template")
     place = f"generate[{index}]"
-    program = compile_expression(block.get("expression"), _NAMES, place=place)
+    program = compile_expression(block.get("expression"), _NAMES, place=place, may_mix=True)
     _check_calls({place: program}, is_namespaced)
 
     def generate(bound: Generation) -> None:

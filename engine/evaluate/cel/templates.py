@@ -106,5 +106,5 @@ def _parts(text: str, names: Collection[str], place: str) -> list[Part]:
             continue
         if piece.is_open:
             raise PolicyError(f"`{place}` has a placeholder without an end: `{text}`")
-        found.append(compile_expression(piece.source, names, place=place))
+        found.append(compile_expression(piece.source, names, place=place, may_mix=True))
     return found

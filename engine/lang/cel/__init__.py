@@ -12,6 +12,7 @@ Bindings are any mapping. A binding that should compute its parts when read (var
 """
 
 from . import lookups
+from .checker import Rule
 from .env import DEFAULT_BUDGET, CelEnv
 from .errors import BudgetError, CelError, CelSyntaxError
 from .functions import NAMES as LIBRARIES
@@ -31,6 +32,7 @@ __all__ = [
     "Duration",
     "Optional",
     "Program",
+    "Rule",
     "Timestamp",
     "Uint",
     "compile",

@@ -18,6 +18,8 @@ from .selection import optional_chain, path_of
 from .values import type_name
 
 if TYPE_CHECKING:
+    from collections.abc import Container, Mapping
+
     from .compiler import Compiler
     from .env import Closure, Frame
 
@@ -32,7 +34,10 @@ def compile_call(compiler: Compiler, node: Call) -> Closure:
         chain = optional_chain(compiler, node.target, node.arguments[0])
         if chain is not None:
             return chain
-    overloads, arguments = _resolve(compiler, node)
+    overloads, arguments = resolved(compiler.functions, node, compiler.locals)
+    if not overloads:
+        text = f"undeclared reference to '{node.name}' (in container '')"
+        raise compiler.error(text, node)
     closures = tuple(compiler.compile(argument) for argument in arguments)
     fitting = tuple(overload for overload in overloads if overload.accepts(len(closures)))
     if not fitting:
@@ -48,33 +53,29 @@ def compile_call(compiler: Compiler, node: Call) -> Closure:
     return _any(closures, fitting, node)
 
 
-def _resolve(compiler: Compiler, node: Call) -> tuple[tuple[Overload, ...], list[Node]]:
+def resolved(
+    functions: Mapping[tuple[str, bool], tuple[Overload, ...]], node: Call, local: Container[str]
+) -> tuple[tuple[Overload, ...], list[Node]]:
+    """Return what a call may mean, nothing where no function has its name, and its arguments, the receiver of a method first.
+
+    A dotted name before it is a namespace if there is such a function and no `local` name begins it.
+    """
     if node.target is None:
-        found = compiler.functions.get((node.name, False))
-        if found is None:
-            raise _undeclared(compiler, node, node.name)
-        return found, node.arguments
-    prefix = _namespace(compiler, node.target)
+        return functions.get((node.name, False), ()), node.arguments
+    prefix = _namespace(node.target, local)
     if prefix:
-        found = compiler.functions.get((f"{prefix}.{node.name}", False))
+        found = functions.get((f"{prefix}.{node.name}", False))
         if found is not None:
             return found, node.arguments
-    found = compiler.functions.get((node.name, True))
-    if found is None:
-        raise _undeclared(compiler, node, node.name)
-    return found, [node.target, *node.arguments]
+    return functions.get((node.name, True), ()), [node.target, *node.arguments]
 
 
-def _undeclared(compiler: Compiler, node: Call, name: str) -> Exception:
-    return compiler.error(f"undeclared reference to '{name}' (in container '')", node)
-
-
-def _namespace(compiler: Compiler, target: Node) -> str:
+def _namespace(target: Node, local: Container[str]) -> str:
     """Return the dotted name before a call, if it can be a namespace: no local name at its root."""
     root = target
     while isinstance(root, Select) and not root.optional and not root.test:
         root = root.operand
-    if isinstance(root, Ident) and (root.absolute or compiler.local(root.name) is None):
+    if isinstance(root, Ident) and (root.absolute or root.name not in local):
         return path_of(target)
     return ""
 

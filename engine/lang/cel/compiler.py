@@ -123,7 +123,7 @@ class Compiler:
         self.qualified = qualified
         self.free: set[str] = set()
         self.slots = 2
-        self._locals: dict[str, tuple[int, bool]] = {}
+        self.locals: dict[str, tuple[int, bool]] = {}
 
     def compile(self, node: ast.Node) -> Closure:
         """Return the closure of a node. Raises CelSyntaxError."""
@@ -136,16 +136,16 @@ class Compiler:
 
     def within(self, names: Mapping[str, tuple[int, bool]], node: ast.Node) -> Closure:
         """Compile a node that knows more local names: their slots, and whether they are filled only when read."""
-        outer = self._locals
-        self._locals = {**outer, **names}
+        outer = self.locals
+        self.locals = {**outer, **names}
         try:
             return self.compile(node)
         finally:
-            self._locals = outer
+            self.locals = outer
 
     def local(self, name: str) -> tuple[int, bool] | None:
         """Return the slot of a local name and whether it is filled only when read; None when it is not local."""
-        return self._locals.get(name)
+        return self.locals.get(name)
 
     def error(self, message: str, node: ast.Node) -> CelSyntaxError:
         """Make the error of a node that cannot be compiled."""

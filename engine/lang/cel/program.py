@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from .checker import OBJECTS, Checked, Rule, check
 from .compiler import Compiler
 from .env import CelEnv, Closure
 from .errors import CelError, CelSyntaxError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from .ast import Node
+    from .types import Type
 
 ALL_LIBRARIES: Final = frozenset(NAMES)
 _FOREIGN: Final = (
@@ -29,19 +31,24 @@ _FOREIGN: Final = (
 class Program:
     """A compiled expression; calling it evaluates it. Immutable, so threads may share it."""
 
-    __slots__ = ("_closure", "_spare", "names", "size", "source", "tree")
+    __slots__ = ("_closure", "_functions", "_spare", "names", "size", "source", "tree")
 
     def __init__(self, source: str, tree: Node, compiler: Compiler) -> None:
         self.source = source
         self.tree = tree
         self.size = tree.size
         self._closure: Closure = compiler.compile(tree)
+        self._functions = compiler.functions
         self._spare = [None] * (compiler.slots - 2)
         self.names = frozenset(compiler.free)
         """Names that the expression reads from its bindings; types among them when they are named."""
 
     def __repr__(self) -> str:
         return f"Program({self.source!r})"
+
+    def check(self, names: Mapping[str, Type] = OBJECTS) -> Checked:
+        """Return the type of the expression where `names` have these types, and what is wrong with it."""
+        return check(self.tree, self._functions, names)
 
     def __call__(self, bindings: Mapping[str, Any], env: CelEnv | None = None) -> Any:
         """Return the value for these bindings. Raises CelError, or what `env.ask` or a lazy binding raised."""
@@ -76,6 +83,10 @@ def compile(  # noqa: A001 - the verb of this package, as in `re`
 def _compiled(expression: str, libraries: frozenset[str], qualified: frozenset[str]) -> Program:
     try:
         tree = parse(expression)
-        return Program(expression, tree, Compiler(expression, table(libraries), qualified))
+        program = Program(expression, tree, Compiler(expression, table(libraries), qualified))
+        for fault in program.check({}).faults:
+            if fault.rule is Rule.LANGUAGE:
+                raise CelSyntaxError(fault.message, expression, fault.at)
+        return program
     except RecursionError as error:
         raise CelSyntaxError("expression nests too deep", expression) from error

@@ -313,7 +313,7 @@ def test_several_attestors_are_counted() -> None:
     [
         "verifyImageSignatures(images.containers[0], [attestors.nobody]) > 0",
         "verifyImageSignatures(images.containers[0], ['ada']) > 0",
-        "verifyImageSignatures(images.containers[0], [{'name': 'eve', 'cosign': {}}]) > 0",
+        "verifyImageSignatures(images.containers[0], [{'name': 'eve', 'cosign': ''}]) > 0",
         "verifyAttestationSignatures(images.containers[0], {'name': 'x'}, [attestors.ada]) > 0",
     ],
 )

@@ -344,7 +344,7 @@ def test_expressions_about_a_target_read_the_request_of_the_trigger() -> None:
 
 
 def test_an_expression_may_give_the_targets() -> None:
-    target = "{'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': object.metadata.name, 'namespace': 'dev'}}"
+    target = "{'apiVersion': dyn('v1'), 'kind': dyn('ConfigMap'), 'metadata': dyn({'name': object.metadata.name, 'namespace': dyn('dev')})}"
     found = answer(on_pods(targetMatchConstraints={"expression": target}), pod())
     assert changed(found) == ["x"]
 
@@ -370,7 +370,7 @@ def test_a_rule_says_by_which_part_its_targets_are_written(resource: str, part: 
     (result,) = answer(policy, answers=there).results
     assert [one.subresource for one in result.targets] == [part]
 
-    one = "{'apiVersion': 'v1', 'kind': 'Pod', 'metadata': {'name': 'x', 'namespace': 'dev'}}"
+    one = "{'apiVersion': dyn('v1'), 'kind': dyn('Pod'), 'metadata': dyn({'name': 'x', 'namespace': 'dev'})}"
     given = {"resourceRules": [rule(resource)], "expression": one}
     (result,) = answer(mutating(targetMatchConstraints=given, **EXISTING)).results
     assert [one.subresource for one in result.targets] == [part]

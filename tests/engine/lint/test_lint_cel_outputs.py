@@ -43,9 +43,9 @@ def places(found: list[str]) -> list[str]:
     return [one.partition(": ")[0] for one in found]
 
 
-def patches(expression: str) -> list[str]:
+def patches(expression: str, **spec: Any) -> list[str]:
     mutation = {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
-    return said("MutatingPolicy", mutations=[mutation])
+    return said("MutatingPolicy", mutations=[mutation], **spec)
 
 
 def configuration(expression: str) -> list[str]:
@@ -66,10 +66,15 @@ def configuration(expression: str) -> list[str]:
         "object.a == 1 ? ['a'] : []",
         "['a'] + ['b']",
         "JSONPatch{op: 'add'}",
+        "[]",
+        "[object.a]",
+        "object.b.map(x, variables.c)",
+        "object.b.filter(x, x == 1)",
     ],
 )
 def test_a_list_of_something_else_than_patches_is_refused(expression: str) -> None:
-    [found] = patches(expression)
+    variables = [{"name": "c", "expression": "[JSONPatch{op: 'add'}]"}]
+    [found] = patches(expression, variables=variables)
 
     assert found.startswith("spec.mutations[0].jsonPatch.expression: Invalid value: ")
     assert found.endswith("output is expected to be of type list(JSONPatch)")
@@ -78,15 +83,13 @@ def test_a_list_of_something_else_than_patches_is_refused(expression: str) -> No
 @pytest.mark.parametrize(
     "expression",
     [
-        "[]",
         "[JSONPatch{op: 'remove', path: '/a'}]",
         "object.a == 1 ? [JSONPatch{op: 'add'}] : []",
         "[JSONPatch{op: 'add'}] + object.b.map(x, JSONPatch{op: 'add'})",
-        "object.b.map(x, variables.c)",
+        "variables.c",
         "variables.c + [JSONPatch{op: 'add'}]",
-        "[object.a]",
         "[[JSONPatch{op: 'add'}]].flatten()",
-        "object.b.filter(x, x == 1)",
+        "variables.c.filter(x, x.op == 'add')",
     ],
 )
 def test_a_list_that_may_hold_patches_is_accepted(expression: str) -> None:
@@ -188,7 +191,7 @@ def test_what_says_the_targets_of_a_mutation_comes_to_a_map() -> None:
 
 
 CALL = "http.Get('http://x').a"
-MUTATION = {"patchType": "JSONPatch", "jsonPatch": {"expression": f"{CALL} ? [] : []"}}
+MUTATION = {"patchType": "JSONPatch", "jsonPatch": {"expression": f"{CALL} ? [JSONPatch{{}}] : []"}}
 IMAGES = {"attestors": [{"name": "a", "cosign": {"key": {"data": "x"}}}], "validations": [TRUE]}
 CALLING: list[tuple[str, dict[str, Any]]] = [
     ("ValidatingPolicy", {"validations": [{"expression": f"{CALL} == 1"}]}),

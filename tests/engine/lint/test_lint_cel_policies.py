@@ -269,6 +269,7 @@ def of_kind(kind: str, **spec: Any) -> list[str]:
         "object.spec.hostNetwork",
         "oldObject['a']",
         "true ? 1 : 2",
+        "true ? true : object.a",
     ],
 )
 def test_a_validation_that_comes_to_no_boolean_is_refused(expression: str) -> None:
@@ -291,7 +292,6 @@ def test_a_validation_that_comes_to_no_boolean_is_refused(expression: str) -> No
         "object.a in [1]",
         "object.?a.orValue(true)",
         "variables.a",
-        "true ? true : object.a",
         "size([]) < 1",
     ],
 )
@@ -335,7 +335,8 @@ def test_other_expressions_have_their_types_too(spec: dict[str, Any], expected: 
         ("ApplyConfiguration", "Object{}", False),
         ("ApplyConfiguration", "object.a == 1 ? Object{} : Object{spec: Object.spec{}}", False),
         ("JSONPatch", "'a'", True),
-        ("JSONPatch", "[]", False),
+        ("JSONPatch", "[]", True),
+        ("JSONPatch", "false ? [JSONPatch{op: 'test'}] : []", False),
     ],
 )
 def test_a_mutation_comes_to_what_its_form_takes(
@@ -352,7 +353,7 @@ def test_conditions_of_what_is_made_native_read_no_variables() -> None:
         "autogen": {"mutatingAdmissionPolicy": {"enabled": True}},
         "variables": [{"name": "a", "expression": "true"}],
         "matchConditions": [{"name": "c", "expression": "variables.a"}],
-        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[JSONPatch{}]"}}],
     }
 
     assert (

@@ -124,7 +124,7 @@ def _decompress(env: CelEnv, data: bytes) -> str:
     return found.decode("utf-8", "replace")
 
 
-@LIBRARY.add(*both_cases("x509.Decode(string) -> map"))
+@LIBRARY.add(*both_cases("x509.Decode(string) -> dyn"))
 def _decode(pem: str) -> Any:
     from engine.lang.jmes import Env
     from engine.lang.jmes.formats import x509_decode
@@ -144,7 +144,7 @@ def _without_subclasses(value: Any) -> Any:
 
 
 @LIBRARY.add(
-    "parseServiceAccount(string) -> map", *both_cases("user.ParseServiceAccount(string) -> map")
+    "parseServiceAccount(string) -> dyn", *both_cases("user.ParseServiceAccount(string) -> dyn")
 )
 def _service_account(text: str) -> dict[str, str]:
     namespace, colon, name = text.removeprefix(_ACCOUNT).partition(":")
@@ -152,7 +152,7 @@ def _service_account(text: str) -> dict[str, str]:
     return {"Name": name, "Namespace": namespace} if is_one else {"Name": "", "Namespace": ""}
 
 
-@LIBRARY.add("listObjToMap(list, list, string, string) -> map", env=True)
+@LIBRARY.add("listObjToMap(list, list, string, string) -> dyn", env=True)
 def _list_to_map(
     env: CelEnv, keys: list[Any], values: list[Any], key_field: str, value_field: str
 ) -> dict[Any, Any]:

@@ -18,13 +18,13 @@ LIBRARY: Final = Library("lists")
 _MOST: Final = 1_000_000
 
 
-@LIBRARY.add("list.indexOf(dyn) -> int", env=True)
+@LIBRARY.add("list(A).indexOf(A) -> int", env=True)
 def _index_of(env: CelEnv, items: list[Any], wanted: Any) -> int:
     env.charge(len(items))
     return next((at for at, item in enumerate(items) if equal(item, wanted, env)), -1)
 
 
-@LIBRARY.add("list.lastIndexOf(dyn) -> int", env=True)
+@LIBRARY.add("list(A).lastIndexOf(A) -> int", env=True)
 def _last_index_of(env: CelEnv, items: list[Any], wanted: Any) -> int:
     env.charge(len(items))
     last = len(items) - 1
@@ -45,7 +45,7 @@ def _is_sorted(env: CelEnv, items: list[Any]) -> bool:
     return all(items[at] <= items[at + 1] for at in range(len(items) - 1))
 
 
-@LIBRARY.add("list.min() -> dyn", env=True)
+@LIBRARY.add("list(A).min() -> A", env=True)
 def _min(env: CelEnv, items: list[Any]) -> Any:
     env.charge(len(items))
     if not items:
@@ -54,7 +54,7 @@ def _min(env: CelEnv, items: list[Any]) -> Any:
     return min(items)
 
 
-@LIBRARY.add("list.max() -> dyn", env=True)
+@LIBRARY.add("list(A).max() -> A", env=True)
 def _max(env: CelEnv, items: list[Any]) -> Any:
     env.charge(len(items))
     if not items:
@@ -63,7 +63,7 @@ def _max(env: CelEnv, items: list[Any]) -> Any:
     return max(items)
 
 
-@LIBRARY.add("list.sum() -> dyn", env=True)
+@LIBRARY.add("list(A).sum() -> A", env=True)
 def _sum(env: CelEnv, items: list[Any]) -> Any:
     env.charge(len(items))
     if not items:
@@ -76,14 +76,14 @@ def _sum(env: CelEnv, items: list[Any]) -> Any:
     return total
 
 
-@LIBRARY.add("list.sort() -> list", env=True)
+@LIBRARY.add("list(A).sort() -> list(A)", env=True)
 def _sort(env: CelEnv, items: list[Any]) -> list[Any]:
     env.charge(len(items) * len(items).bit_length())
     check_sortable(items)
     return sorted(items)
 
 
-@LIBRARY.add("list.distinct() -> list", env=True)
+@LIBRARY.add("list(A).distinct() -> list(A)", env=True)
 def _distinct(env: CelEnv, items: list[Any]) -> list[Any]:
     found: list[Any] = []
     for item in items:
@@ -93,12 +93,12 @@ def _distinct(env: CelEnv, items: list[Any]) -> list[Any]:
     return found
 
 
-@LIBRARY.add("list.reverse() -> list")
+@LIBRARY.add("list(A).reverse() -> list(A)")
 def _reverse(items: list[Any]) -> list[Any]:
     return items[::-1]
 
 
-@LIBRARY.add("list.flatten() -> list", env=True)
+@LIBRARY.add("list(list(A)).flatten() -> list(A)", env=True)
 def _flatten(env: CelEnv, items: list[Any]) -> list[Any]:
     return _flattened(env, items, 1)
 
@@ -117,7 +117,7 @@ def _flattened(env: CelEnv, items: list[Any], depth: int) -> list[Any]:
     return built
 
 
-@LIBRARY.add("list.slice(int, int) -> list")
+@LIBRARY.add("list(A).slice(int, int) -> list(A)")
 def _slice(items: list[Any], start: int, end: int) -> list[Any]:
     if start < 0 or end < 0:
         raise CelError(f"cannot slice({start}, {end}), negative indexes not supported")
@@ -130,7 +130,7 @@ def _slice(items: list[Any], start: int, end: int) -> list[Any]:
     return items[start:end]
 
 
-@LIBRARY.add("lists.range(int) -> list", env=True)
+@LIBRARY.add("lists.range(int) -> list(int)", env=True)
 def _range(env: CelEnv, size: int) -> list[int]:
     if size > _MOST:
         raise CelError(f"range of more than {_MOST} numbers")
@@ -138,11 +138,11 @@ def _range(env: CelEnv, size: int) -> list[int]:
     return list(range(size))
 
 
-@LIBRARY.add("list.first() -> optional_type")
+@LIBRARY.add("list(A).first() -> optional_type(A)")
 def _first(items: list[Any]) -> Optional:
     return Optional(items[0]) if items else NONE
 
 
-@LIBRARY.add("list.last() -> optional_type")
+@LIBRARY.add("list(A).last() -> optional_type(A)")
 def _last(items: list[Any]) -> Optional:
     return Optional(items[-1]) if items else NONE

@@ -38,12 +38,12 @@ def _find(env: CelEnv, text: str, pattern: str) -> str:
     return found[0] if found else ""
 
 
-@LIBRARY.add("string.findAll(string) -> list", env=True)
+@LIBRARY.add("string.findAll(string) -> list(string)", env=True)
 def _find_all(env: CelEnv, text: str, pattern: str) -> list[str]:
     return _spans(env, text, pattern, -1)
 
 
-@LIBRARY.add("string.findAll(string, int) -> list", env=True)
+@LIBRARY.add("string.findAll(string, int) -> list(string)", env=True)
 def _find_some(env: CelEnv, text: str, pattern: str, count: int) -> list[str]:
     return _spans(env, text, pattern, count)
 
@@ -101,7 +101,7 @@ def _extracted(match: re.Match[str], pattern: str) -> str | None:
     return match[1] if match.groups() else match[0]
 
 
-@LIBRARY.add("regex.extract(string, string) -> optional_type", env=True)
+@LIBRARY.add("regex.extract(string, string) -> optional_type(string)", env=True)
 def _extract(env: CelEnv, text: str, pattern: str) -> Optional:
     env.charge(len(text) // 8)
     for match in _matches(pattern, text):
@@ -110,7 +110,7 @@ def _extract(env: CelEnv, text: str, pattern: str) -> Optional:
     return NONE
 
 
-@LIBRARY.add("regex.extractAll(string, string) -> list", env=True)
+@LIBRARY.add("regex.extractAll(string, string) -> list(string)", env=True)
 def _extract_all(env: CelEnv, text: str, pattern: str) -> list[str]:
     env.charge(len(text) // 8)
     found = []

@@ -1,19 +1,21 @@
 """How functions are declared: a signature in words, an implementation in Python, a library they belong to.
 
 `"string.startsWith(string) -> bool"` says receiver, parameters and result; the text is also what `cel function` prints.
-A dotted name whose beginning is no kind (`math.ceil(double)`) is a function with that whole name.
+A dotted name whose beginning is no kind (`math.ceil(double)`) is a function with that whole name. Lists, maps and optionals may
+say what they hold; a single capital letter is any type, the same at each of its places (`list(A).first() -> optional_type(A)`).
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from engine.lang.cel.values import CelType, Duration, Optional, Timestamp, Uint
+from engine.lang.cel import types
+from engine.lang.cel.values import TYPE_NAMES, CelType, Duration, Message, Optional, Timestamp, Uint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
@@ -35,8 +37,9 @@ KINDS: Final[dict[str, tuple[type, ...]]] = {
 }
 """Kinds of parameters and the Python types of their values; `dyn` takes anything. Libraries add their own."""
 
+_NATIVE: Final = frozenset(KINDS)
+
 _OPEN: Final = (list, dict)
-_SIGNATURE: Final = re.compile(r"([\w.@]+)\(([^)]*)\) -> (\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,10 @@ class Overload:
     signature: str
     library: str
     cost: int = 0
+
+    def types(self) -> tuple[types.Type, ...]:
+        """Return what it takes, receiver first, and then what it gives, as far as that is declared."""
+        return _types(self.signature)
 
     def accepts(self, count: int) -> bool:
         """Return whether so many arguments, receiver included, can be given."""
@@ -97,15 +104,53 @@ class Library:
     def _overload(
         self, signature: str, run: Callable[..., Any], cost: int, *, env: bool
     ) -> Overload:
-        found = _SIGNATURE.fullmatch(signature)
-        assert found is not None, signature
-        receiver, _, method = found[1].rpartition(".")
-        is_method = receiver in KINDS
-        parameters = tuple(part.strip() for part in found[2].split(",")) if found[2] else ()
-        variadic = bool(parameters) and parameters[-1].endswith("...")
-        kinds = (receiver, *parameters) if is_method else parameters
-        if variadic:
-            kinds = (*kinds[:-1], kinds[-1].removesuffix("..."))
+        name, is_method, taken, _ = _declared(signature, str)
+        kinds = tuple(map(_kind, taken))
         assert all(kind in KINDS for kind in kinds), signature
-        name = method if is_method else found[1]
+        variadic = "...)" in signature
         return Overload(name, is_method, kinds, run, env, variadic, signature, self.name, cost)
+
+
+@lru_cache(maxsize=1024)
+def _types(signature: str) -> tuple[types.Type, ...]:
+    name, _, taken, given = _declared(signature, _called)
+    return (*taken, types.UNKNOWN if given == types.DYN and name != types.DYN else given)
+
+
+def _called(kind: str) -> str:
+    """Return what a kind is called outside of its library."""
+    first, *_ = KINDS.get(kind) or (object,)
+    if issubclass(first, Message):
+        return first.TYPE
+    return kind if kind in _NATIVE else TYPE_NAMES.get(first, kind)
+
+
+def _declared(
+    signature: str, called: Callable[[str], str]
+) -> tuple[str, bool, tuple[types.Type, ...], types.Type]:
+    """Return the name of a function, whether it is a method, the types it takes, the receiver's first, and the one it gives."""
+    call, _, given = signature.replace("...)", ")").partition(" -> ")
+    result = types.read(given, called)[0]
+    first, rest = types.read(call, called)
+    if rest.startswith("."):
+        name, _, rest = rest[1:].partition("(")
+        return name, True, (first, *_parameters(rest, called)), result
+    whole = str(first)
+    receiver, _, method = whole.rpartition(".")
+    taken = tuple(_parameters(rest[1:], called))
+    if receiver in KINDS:
+        return method, True, (types.read(receiver, called)[0], *taken), result
+    return whole, False, taken, result
+
+
+def _parameters(text: str, called: Callable[[str], str]) -> Iterator[types.Type]:
+    rest = text
+    while not rest.startswith(")"):
+        kind, rest = types.read(rest.lstrip(", "), called)
+        yield kind
+
+
+def _kind(declared: types.Type) -> str:
+    """Return the kind of value that a declared type takes."""
+    name = types.head(declared)
+    return types.DYN if len(name) == 1 else name

@@ -77,7 +77,7 @@ def _response(draft: Draft) -> Verdict:
     return Verdict(draft)
 
 
-@LIBRARY.add("jwt.Decode(string, string) -> map", env=True)
+@LIBRARY.add("jwt.Decode(string, string) -> dyn", env=True)
 def _decode_token(env: CelEnv, token: str, secret: str) -> dict[str, Any]:
     parts = token.split(".")
     if len(parts) != 3:

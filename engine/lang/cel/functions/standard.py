@@ -247,17 +247,17 @@ def _duration_of_text(text: str) -> Duration:
     return Duration(ns)
 
 
-@LIBRARY.add("optional.of(dyn) -> optional_type")
+@LIBRARY.add("optional.of(A) -> optional_type(A)")
 def _of(value: Any) -> Optional:
     return Optional(value)
 
 
-@LIBRARY.add("optional.none() -> optional_type")
+@LIBRARY.add("optional.none() -> optional_type(A)")
 def _none() -> Optional:
     return NONE
 
 
-@LIBRARY.add("optional.ofNonZeroValue(dyn) -> optional_type")
+@LIBRARY.add("optional.ofNonZeroValue(A) -> optional_type(A)")
 def _of_non_zero(value: Any) -> Optional:
     is_zero = not value if type(value) in _ZEROABLE else _is_zero_moment(value)
     return NONE if is_zero else Optional(value)
@@ -272,12 +272,12 @@ def _is_zero_moment(value: Any) -> bool:
     return value is NONE
 
 
-@LIBRARY.add("optional_type.hasValue() -> bool")
+@LIBRARY.add("optional_type(A).hasValue() -> bool")
 def _has_value(optional: Optional) -> bool:
     return optional.present
 
 
-@LIBRARY.add("optional_type.value() -> dyn")
+@LIBRARY.add("optional_type(A).value() -> A")
 def _value(optional: Optional) -> Any:
     if not optional.present:
         raise CelError("optional.none() dereference")
@@ -292,12 +292,15 @@ def _or_value(value: Any, otherwise: Any) -> Any:
     return value.value if value.present else otherwise
 
 
-@LIBRARY.add("optional_type.or(optional_type) -> optional_type")
+@LIBRARY.add("optional_type(A).or(optional_type(A)) -> optional_type(A)")
 def _or(optional: Optional, otherwise: Optional) -> Optional:
     return optional if optional.present else otherwise
 
 
-@LIBRARY.add("optional.unwrap(list) -> list", "list.unwrapOpt() -> list")
+@LIBRARY.add(
+    "optional.unwrap(list(optional_type(A))) -> list(A)",
+    "list(optional_type(A)).unwrapOpt() -> list(A)",
+)
 def _unwrap(values: list[Any]) -> list[Any]:
     return [_present(value).value for value in values if _present(value).present]
 

@@ -111,12 +111,12 @@ def _replaced(env: CelEnv, text: str, old: str, new: str, count: int) -> str:
     return text.replace(old, new, count if count >= 0 else -1)
 
 
-@LIBRARY.add("string.split(string) -> list", env=True)
+@LIBRARY.add("string.split(string) -> list(string)", env=True)
 def _split(env: CelEnv, text: str, separator: str) -> list[str]:
     return _split_at_most(env, text, separator, -1)
 
 
-@LIBRARY.add("string.split(string, int) -> list", env=True)
+@LIBRARY.add("string.split(string, int) -> list(string)", env=True)
 def _split_at_most(env: CelEnv, text: str, separator: str, count: int) -> list[str]:
     if count == 0:
         return []
@@ -129,12 +129,12 @@ def _split_at_most(env: CelEnv, text: str, separator: str, count: int) -> list[s
     return list(text)
 
 
-@LIBRARY.add("list.join() -> string", env=True)
+@LIBRARY.add("list(string).join() -> string", env=True)
 def _join(env: CelEnv, items: list[Any]) -> str:
     return _join_with(env, items, "")
 
 
-@LIBRARY.add("list.join(string) -> string", env=True)
+@LIBRARY.add("list(string).join(string) -> string", env=True)
 def _join_with(env: CelEnv, items: list[Any], separator: str) -> str:
     for item in items:
         if not isinstance(item, str):
