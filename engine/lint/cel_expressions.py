@@ -39,7 +39,7 @@ _LATER = "is defined only after it is read, which other engines refuse"
 class Variables(dict[str, "Type"]):
     """The variables that a policy's expressions may read, and the types they come to.
 
-    Lists and maps written out in these expressions hold one type each, but where they `may_mix` (row CE-01).
+    Lists and maps written out in these expressions hold one type each, but where they `may_mix`.
     """
 
     def __init__(self, blocks: Iterable[Block] = (), *, may_mix: bool = False) -> None:
