@@ -6,19 +6,9 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from controllers.kube import kinds
 from controllers.kube.accounts import Job
 from controllers.kube.events import Recorder
-from controllers.kube.kinds import (
-    AUDIT_NOTES,
-    AUDIT_SEGMENTS,
-    CLASSIC_REPORTS,
-    CODE_USES,
-    DELETING_POLICIES,
-    GRANT_POLICIES,
-    GRANTS,
-    ONE_TIME_CODES,
-    OPENREPORTS,
-)
 from controllers.runtime.options import STORE
 from controllers.store.audit import AuditTrail, seal_key
 
@@ -45,7 +35,6 @@ from .sink import LoopSink
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
-    from controllers.kube.kinds import Kind
     from controllers.runtime.metrics import Labels
     from controllers.runtime.process import Configured, Runtime
 
@@ -78,7 +67,7 @@ def context_of(runtime: Runtime) -> LoopContext:
             background_scan=given.background_scan,
             scan_interval=given.scan_interval,
             scan_workers=given.scan_workers,
-            report_kinds=OPENREPORTS if given.open_reports else CLASSIC_REPORTS,
+            report_kinds=kinds.OPENREPORTS if given.open_reports else kinds.CLASSIC_REPORTS,
             chooses_reports=given.reports == STORE,
             ttl_interval=given.ttl_interval,
             omitted_events=given.omitted_events,
@@ -134,7 +123,9 @@ class ProcessLoops:
             sync.run,
             PolicyWatch(background, worker.generator, sync).run,
             CleanupLoop(cleanup).run,
-            once_served(cleanup, DELETING_POLICIES, CleanupLoop(cleanup, DELETING_POLICIES).run),
+            once_served(
+                cleanup, kinds.DELETING_POLICIES, CleanupLoop(cleanup, kinds.DELETING_POLICIES).run
+            ),
             ttl.run,
             ExceptionSweep(cleanup).run,
             natives_reported.run,
@@ -157,18 +148,18 @@ def _own_kinds(context: LoopContext) -> Iterator[Callable[[], Coroutine[None, No
     trail = AuditTrail(context.client, context.namespace, seal_key(context.key))
     notices = Notices(context)
     yield notices.run
-    kinds = (GRANT_POLICIES, GRANTS, AUDIT_SEGMENTS)
+    needed = (kinds.GRANT_POLICIES, kinds.GRANTS, kinds.AUDIT_SEGMENTS)
     grants = GrantReconciler(context, trail, notices)
     context.metrics.gauge("kpolicy_grants", grants.states)
     context.metrics.gauge("kpolicy_grant_expiry_timestamp_seconds", grants.ends)
     context.metrics.gauge("kpolicy_audit_head", lambda: _head_of(trail))
-    yield once_served(context, kinds, grants.run)
-    kinds = (AUDIT_NOTES, GRANTS, AUDIT_SEGMENTS)
-    yield once_served(context, kinds, NoteLoop(context, trail).run)
-    kinds = (CODE_USES, ONE_TIME_CODES, AUDIT_SEGMENTS)
-    yield once_served(context, kinds, CodeLoop(context, trail, notices).run)
+    yield once_served(context, needed, grants.run)
+    needed = (kinds.AUDIT_NOTES, kinds.GRANTS, kinds.AUDIT_SEGMENTS)
+    yield once_served(context, needed, NoteLoop(context, trail).run)
+    needed = (kinds.CODE_USES, kinds.ONE_TIME_CODES, kinds.AUDIT_SEGMENTS)
+    yield once_served(context, needed, CodeLoop(context, trail, notices).run)
     for loop in (RotationLoop, PruneLoop):
-        yield once_served(context, kinds, loop(context, trail).run)
+        yield once_served(context, needed, loop(context, trail).run)
 
 
 def _head_of(trail: AuditTrail) -> Iterator[tuple[Labels, float]]:
@@ -200,14 +191,14 @@ PAUSE: Final = 5.0
 
 def once_served(
     context: LoopContext,
-    kinds: tuple[Kind, ...],
+    needed: tuple[kinds.Kind, ...],
     run: Callable[[], Coroutine[None, None, None]],
 ) -> Callable[[], Coroutine[None, None, None]]:
-    """Return `run`, put off until the server has all of `kinds`."""
+    """Return `run`, put off until the server has all of `needed`."""
 
     async def later() -> None:
         discovery = context.cache.discovery
-        while not all(discovery.find(kind.api_version, kind.kind) for kind in kinds):
+        while not all(discovery.find(kind.api_version, kind.kind) for kind in needed):
             await context.clock.sleep(PAUSE)
         await run()
 

@@ -14,13 +14,7 @@ import orjson
 
 from controllers.kube import Client, Kind
 from controllers.manifests.deploy.report_store import NAME, api_service_names
-from controllers.webhook.certificates import (
-    Certificates,
-    Pair,
-    first_certificates,
-    is_usable,
-    renewed,
-)
+from controllers.webhook import certificates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,17 +34,17 @@ def names_for(namespace: str) -> Sequence[str]:
 
 def kept_certificates(
     session: Session, names: Sequence[str], now: datetime, trusted: bytes
-) -> Certificates:
+) -> certificates.Certificates:
     """Return the certificates in the database, made or renewed where that is due; within a transaction that writes.
 
     `trusted` is the authority that every APIService names by now.
     """
     found = session.rows(_READ)
     current = _unpacked(bytes(found[0][0])) if found else None
-    if current is None or not is_usable(current, now):
-        made = first_certificates(names, now)
+    if current is None or not certificates.is_usable(current, now):
+        made = certificates.first_certificates(names, now)
     else:
-        made = renewed(current, names, now, trusted=trusted)
+        made = certificates.renewed(current, names, now, trusted=trusted)
     if made != current:
         session.run_many("DELETE FROM identity WHERE name = ?", [("certificates",)])
         session.run_many("INSERT INTO identity VALUES (?, ?)", [("certificates", _packed(made))])
@@ -76,15 +70,12 @@ async def announce(client: Client, bundle: bytes) -> None:
     _log.info("the API server was told whom to trust")
 
 
-def _packed(certificates: Certificates) -> bytes:
-    pairs = [
-        [part.decode() for part in astuple(pair)]
-        for pair in (certificates.authority, certificates.leaf)
-    ]
+def _packed(shown: certificates.Certificates) -> bytes:
+    pairs = [[part.decode() for part in astuple(pair)] for pair in (shown.authority, shown.leaf)]
     return orjson.dumps(pairs)
 
 
-def _unpacked(value: bytes) -> Certificates:
+def _unpacked(value: bytes) -> certificates.Certificates:
     pairs: list[list[str]] = orjson.loads(value)
-    authority, leaf = (Pair(*(part.encode() for part in pair)) for pair in pairs)
-    return Certificates(authority, leaf)
+    authority, leaf = (certificates.Pair(*(part.encode() for part in pair)) for pair in pairs)
+    return certificates.Certificates(authority, leaf)

@@ -17,15 +17,7 @@ from controllers.store.code_keys import CodeKeys
 from controllers.store.grants import GrantPolicies
 from controllers.store.throttles import WRONG
 from controllers.store.uses import CodeUseRecord, Uses, use_key
-from engine.codes import (
-    Key,
-    canonical,
-    carried_codes,
-    mint,
-    slot_of,
-    use_name,
-    verify,
-)
+from engine import codes
 from engine.codes.minting import MAX_NUMBER
 from engine.errors import EngineError
 from engine.grants.approvals import SERVICE_ACCOUNT
@@ -129,7 +121,7 @@ class OneTimeCodes:
         modes: Mapping[str, GrantPolicy],
         ruling: Ruling,
     ) -> Ruling:
-        carried = carried_codes(review.object)
+        carried = codes.carried_codes(review.object)
         user, keys = code_bindings.user_of(request), await self._keys.current()
         # INVARIANT: what is counted for a person is counted and looked up for proven callers only, else anybody could fill it
         if is_proven() and await self.throttle.is_locked(user):
@@ -141,7 +133,7 @@ class OneTimeCodes:
             if len(wanted) == len(found) and await self._may_redeem_all(request, wanted):
                 passed = await self._take(review, request, wanted)
                 if passed is not None:
-                    audit = {"code-uses": ",".join(use_name(one.code) for one in wanted)}
+                    audit = {"code-uses": ",".join(codes.use_name(one.code) for one in wanted)}
                     return replace(ruling, denial="", tail="", warnings=passed, audit=audit)
             elif carried and is_proven() and not wanted:
                 self.throttle.count(WRONG, user, writes=not review.dry_run)
@@ -156,7 +148,7 @@ class OneTimeCodes:
         claims: Sequence[code_bindings.CodeBinding],
         modes: Mapping[str, GrantPolicy],
         carried: Sequence[str],
-        keys: Sequence[Key],
+        keys: Sequence[codes.Key],
         claimed: frozenset[str],
     ) -> list[Found | None]:
         """Return for every claim the code that is brought for it, or None; raises KubeError."""
@@ -187,20 +179,21 @@ class OneTimeCodes:
         self,
         claim: code_bindings.CodeBinding,
         policy: GrantPolicy,
-        keys: Sequence[Key],
+        keys: Sequence[codes.Key],
         claimed: frozenset[str],
     ) -> Found | None:
         """Return the code for a claim whose use was claimed by its owner; raises KubeError."""
         now, source = self._clock.now(), "minted"
         if policy.codes == "approve":
             approval = await self._approvals.of(claim, policy, now)
-            codes = self._approvals.codes(approval, claim, keys) if approval else []
+            expected = self._approvals.codes(approval, claim, keys) if approval else []
             source = approval.name if approval else ""
         else:
-            slot = slot_of(now, policy.code_for)
-            codes = [mint(key, claim.binding, at, number) for key in keys for at in (slot, slot - 1) for number in range(MAX_NUMBER)]  # fmt: skip
+            slot = codes.slot_of(now, policy.code_for)
+            expected = [codes.mint(key, claim.binding, at, number) for key in keys for at in (slot, slot - 1) for number in range(MAX_NUMBER)]  # fmt: skip
         return next(
-            (Found(claim, code, source) for code in codes if use_name(code) in claimed), None
+            (Found(claim, code, source) for code in expected if codes.use_name(code) in claimed),
+            None,
         )
 
     async def _minted_among(
@@ -208,16 +201,16 @@ class OneTimeCodes:
         claim: code_bindings.CodeBinding,
         policy: GrantPolicy,
         carried: Sequence[str],
-        keys: Sequence[Key],
+        keys: Sequence[codes.Key],
     ) -> Found | None:
         now = self._clock.now()
         if policy.codes == "approve":
             approval = await self._approvals.of(claim, policy, now)
             code = self._approvals.among(approval, claim, carried, keys) if approval else ""
             return Found(claim, code, approval.name) if approval and code else None
-        slot = slot_of(now, policy.code_for)
-        codes = [verify(keys, claim.binding, text, slot) for text in carried]
-        return next((Found(claim, code, "minted") for code in codes if code), None)
+        slot = codes.slot_of(now, policy.code_for)
+        verified = [codes.verify(keys, claim.binding, text, slot) for text in carried]
+        return next((Found(claim, code, "minted") for code in verified if code), None)
 
     async def _issued_among(
         self,
@@ -227,7 +220,7 @@ class OneTimeCodes:
         carried: Sequence[str],
         policies: Sequence[GrantPolicy],
     ) -> Found | None:
-        for code in filter(None, map(canonical, carried)):
+        for code in filter(None, map(codes.canonical, carried)):
             name = await self._issued.of(code, review, request, claim, policies, self._clock.now())
             if name:
                 return Found(claim, code, name)
@@ -257,7 +250,7 @@ class OneTimeCodes:
 
     def _attempt(self, review: Review, request: Mapping[str, Any], found: Found) -> CodeUseRecord:
         return CodeUseRecord(
-            name=use_name(found.code),
+            name=codes.use_name(found.code),
             user=code_bindings.user_of(request),
             policy=found.claim.policy,
             rules=found.claim.rules,
@@ -308,7 +301,7 @@ def _with_codes(covering: Mapping[str, Sequence[GrantPolicy]]) -> dict[str, Gran
 
 
 def _unneeded(review: Review, ruling: Ruling) -> Ruling:
-    if not code_bindings.can_carry(review) or not carried_codes(review.object):
+    if not code_bindings.can_carry(review) or not codes.carried_codes(review.object):
         return ruling
     told = "no one-time code was needed here, and none was used"
     return replace(ruling, warnings=(*ruling.warnings, told))

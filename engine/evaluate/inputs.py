@@ -10,20 +10,7 @@ from engine.reach import Effect, Target, out_of_reach
 from engine.record import record, replace
 from engine.requestinfo import request_info
 
-from .lookups import (
-    Answer,
-    ApiCallLookup,
-    ConfigMapLookup,
-    GlobalLookup,
-    ImageLookup,
-    ListLookup,
-    Lookup,
-    LookupNeeded,
-    ObjectLookup,
-    ServiceLookup,
-    SignatureLookup,
-    TrustLookup,
-)
+from . import lookups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -53,30 +40,30 @@ class Inputs:
     variables: Mapping[str, Json] = _NONE
     rule_values: Mapping[tuple[str, str], Mapping[str, Json]] = _NONE
     foreach_values: Mapping[tuple[str, str], Mapping[str, Sequence[Json]]] = _NONE
-    answers: Mapping[Lookup, Answer] = _NONE
+    answers: Mapping[lookups.Lookup, lookups.Answer] = _NONE
     trust: Trust | None = None
     within: str = ""
     resolve_values: bool = False
     disregarded: frozenset[str] = frozenset()
     is_stored: bool = False
 
-    def ask(self, lookup: Lookup) -> Answer:
+    def ask(self, lookup: lookups.Lookup) -> lookups.Answer:
         """Return the answer to `lookup`; raises LookupNeeded while there is none."""
         return self.ask_all((lookup,))[0]
 
-    def ask_all(self, lookups: Sequence[Lookup]) -> tuple[Answer, ...]:
-        """Return the answer to each of `lookups`; raises LookupNeeded for all of them that have none yet."""
+    def ask_all(self, wanted: Sequence[lookups.Lookup]) -> tuple[lookups.Answer, ...]:
+        """Return the answer to each of `wanted`; raises LookupNeeded for all of them that have none yet."""
         answers, missing = [], []
-        for lookup in lookups:
+        for lookup in wanted:
             asked = marked(lookup, self.within) if self.within else lookup
             if self.within and (reason := refusal(lookup, self.within)):
-                answers.append(Answer.failed(reason))
+                answers.append(lookups.Answer.failed(reason))
             elif (answer := self.answers.get(asked)) is not None:
                 answers.append(answer)
             else:
                 missing.append(asked)
         if missing:
-            raise LookupNeeded(*missing)
+            raise lookups.LookupNeeded(*missing)
         return tuple(answers)
 
 
@@ -101,32 +88,32 @@ def dotted_path(text: str) -> list[str]:
 # namespace must not read others with the rights of whoever evaluates it.
 
 _MARKED = (
-    ServiceLookup, GlobalLookup, ImageLookup, SignatureLookup, TrustLookup, ObjectLookup, ListLookup,
+    lookups.ServiceLookup, lookups.GlobalLookup, lookups.ImageLookup, lookups.SignatureLookup, lookups.TrustLookup, lookups.ObjectLookup, lookups.ListLookup,
 )  # fmt: skip
 
 
-def refusal(lookup: Lookup, namespace: str) -> str:
+def refusal(lookup: lookups.Lookup, namespace: str) -> str:
     """Return why a policy of `namespace` may not ask, empty when it may.
 
     Whether a kind of object has a namespace at all is known to whoever answers, who asks again.
     """
     match lookup:
-        case ConfigMapLookup():
+        case lookups.ConfigMapLookup():
             target = Target("", "ConfigMap", True, lookup.namespace, lookup.name)
-        case ApiCallLookup():
+        case lookups.ApiCallLookup():
             found = _called(lookup)
             if found is None:
                 return _text(namespace, f"`{lookup.url_path}`")
             target = found
-        case ObjectLookup() if (lookup.api_version, lookup.kind) == ("v1", "Namespace"):
+        case lookups.ObjectLookup() if (lookup.api_version, lookup.kind) == ("v1", "Namespace"):
             target = Target("", "Namespace", False, lookup.namespace, lookup.name)
-        case ObjectLookup() | ListLookup():
+        case lookups.ObjectLookup() | lookups.ListLookup():
             group = lookup.api_version.rpartition("/")[0]
             is_open = not lookup.api_version or has_wildcard(lookup.api_version)
             target = Target(
                 None if is_open else group, lookup.kind, None, lookup.namespace, lookup.name
             )
-        case ImageLookup() | SignatureLookup():
+        case lookups.ImageLookup() | lookups.SignatureLookup():
             foreign = [one for one in lookup.secrets if not one.startswith(f"{namespace}/")]
             return _text(namespace, f"secret `{foreign[0]}`") if foreign else ""
         case _:
@@ -134,7 +121,7 @@ def refusal(lookup: Lookup, namespace: str) -> str:
     return out_of_reach(Effect.LOOK_UP, target, namespace) or ""
 
 
-def marked(lookup: Lookup, namespace: str) -> Lookup:
+def marked(lookup: lookups.Lookup, namespace: str) -> lookups.Lookup:
     """Return the question with the asker's namespace on it, where whoever answers has to decide by that."""
     return replace(lookup, within=namespace) if isinstance(lookup, _MARKED) else lookup
 
@@ -143,7 +130,7 @@ def _text(namespace: str, what: str) -> str:
     return f"a policy of namespace `{namespace}` may not read {what}"
 
 
-def _called(lookup: ApiCallLookup) -> Target | None:
+def _called(lookup: lookups.ApiCallLookup) -> Target | None:
     """Return what a call is about; None for one that is about no object, or whose path could be read in another way."""
     info = request_info(lookup.method, lookup.url_path)
     if (

@@ -14,18 +14,12 @@ from engine.errors import EvaluationError, PolicyError
 from engine.model import Block, Object, Outcome, Status
 from engine.record import record
 
+from . import documents
 from .annotations import DEFAULT_DOMAIN, Envelope, annotations_of, read_envelope
 from .attestors import Attestor, Circumstances, KeyAttestor, Signed, Verdict
 from .compare import Difference, differences, shown
 from .counting import Answer, AttestorSet, Entry, ask_set, compile_sets
 from .defaults import NAMESPACE
-from .documents import (
-    has_kind,
-    is_generated,
-    reference_for,
-    signed_documents,
-    without_signatures,
-)
 from .dryrun import DryRun, compile_dry_run
 from .ignore import IgnoredFields, compile_ignored
 
@@ -88,17 +82,17 @@ class ManifestRule:
         envelope = read_envelope(obj, self.domain)
         if envelope is None:
             return None
-        return reference_for(obj, signed_documents(envelope.message))
+        return documents.reference_for(obj, documents.signed_documents(envelope.message))
 
     def changes(self, obj: Object, signed: Object) -> list[Difference]:
         """Return how `obj` differs from the signed document, without what may differ (sections 3.2 and 3.3)."""
-        before = without_signatures(signed, self.domain)
-        after = without_signatures(obj, self.domain)
+        before = documents.without_signatures(signed, self.domain)
+        after = documents.without_signatures(obj, self.domain)
         found = differences(before, after, lax=self.ignored.lax)
         if not found:
             return found
         kept = self.ignored.keep(found, before, after)
-        if is_generated(obj, signed):
+        if documents.is_generated(obj, signed):
             kept = [one for one in kept if one.path != ("metadata", "name")]
         return kept
 
@@ -186,10 +180,10 @@ class _Evidence:
         envelope = read_envelope(self.obj, self.rule.domain)
         if envelope is None:
             return None, f"{_NOT_FOUND}: message not found"
-        documents = signed_documents(envelope.message)
-        signed = reference_for(self.obj, documents)
+        written = documents.signed_documents(envelope.message)
+        signed = documents.reference_for(self.obj, written)
         if signed is None:
-            missing = "no manifest for this object" if has_kind(self.obj, documents) else ""
+            missing = "no manifest for this object" if documents.has_kind(self.obj, written) else ""
             return None, f"{_NOT_FOUND}: {missing or 'message not found'}"
         found = self.rule.changes(self.obj, signed)
         if found and self.simulated is not None and self.rule.dry_run is not None:
@@ -201,8 +195,8 @@ class _Evidence:
     ) -> list[Difference]:
         """Return what differs from the API server's answer; a namespace that had to stay still has to."""
         kept = [one for one in found if one.key == NAMESPACE]
-        live = without_signatures(self.obj, self.rule.domain)
-        answer = without_signatures(simulated, self.rule.domain)
+        live = documents.without_signatures(self.obj, self.rule.domain)
+        answer = documents.without_signatures(simulated, self.rule.domain)
         return kept + dry_run.changes(answer, live, self.rule.ignored)
 
 

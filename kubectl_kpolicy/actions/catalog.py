@@ -12,7 +12,6 @@ from engine.cleanup.holds import HoldState
 from kubectl_kpolicy.session.identity import Right
 
 from .registry import TUI, Action, Danger, Field, Registry
-from .viewing import COMPARING, VIEWING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,7 +146,16 @@ GLOBAL = (
     _looks("jump", "Jump", "Go to a part of the screen by a letter.", "ctrl+o", handler="jump.jump"),
     _looks("read-only", "Read-only", "Lock changes, or unlock them for 15 minutes.", "ctrl+w", command="kubectl kpolicy tui {screen} --read-only", handler="input_line.toggle_lock"),
     _looks("quit", "Quit", "Leave the console.", "ctrl+q", command=_TUI, handler="input_line.leave"),
-    *VIEWING,
+    _looks("filter-build", "Build filter", "Put a filter together from columns, comparisons and values that are there.", "=",
+           command="kubectl kpolicy <list>[ --where {filter}]", handler="choices.build_filter"),
+    _looks("notice", "Go to notice", "Go where the newest notice leads: a decision, an end, a request, a new critical failure.", ";", handler="navigation.go_to_notice"),
+    _looks("columns", "Columns", "Choose which columns this screen shows; kept for the next time.", "C", handler="choices.columns"),
+    _looks("context", "Context", "Choose another context of the kubeconfig, as :ctx does.", "ctrl+g", command=f"{_TUI} --context {{context}}", handler="choices.contexts"),
+    _looks("namespaces", "Namespaces", "Choose a namespace among those that have rows, as :ns does.", "ctrl+n", command=f"{_TUI} -n {{namespace}}", handler="choices.namespaces"),
+    _looks("time-back", "Change before", "In a recording: go back to the change before.", ",", command=f"{_TUI} --replay FILE --at TIME", handler="input_line.step", given=(-1,)),
+    _looks("time-forward", "Next change", "In a recording: go on to the next change.", ".", command=f"{_TUI} --replay FILE --at TIME", handler="input_line.step", given=(1,)),
+    _looks("time-earlier", "Earlier", "In a recording: go five minutes back.", "{", command=f"{_TUI} --replay FILE --at TIME", handler="input_line.move", given=(-1,)),
+    _looks("time-later", "Later", "In a recording: go five minutes on.", "}", command=f"{_TUI} --replay FILE --at TIME", handler="input_line.move", given=(1,)),
 )  # fmt: skip
 
 VIOLATIONS = (
@@ -241,7 +249,30 @@ ALL = (
     *POLICIES,
     *EXCEPTIONS,
     *GRANTS,
-    *COMPARING,
+    Action(
+        "timeline",
+        "Timeline",
+        "Show grants or clean-ups as lanes in time, with approvals, uses and runs as ticks, or hide them.",
+        ("t",),
+        Danger.LOOKS,
+        _TUI,
+        (),
+        ("grants", "cleanup"),
+        footer=5,
+        handler="lists.timeline",
+    ),
+    Action(
+        "grant-compare",
+        "Compare",
+        "Show two grants side by side: mark one, put the cursor on the other.",
+        ("D",),
+        Danger.LOOKS,
+        "kubectl kpolicy grant describe {name} -n {namespace}",
+        (),
+        ("grants", "inbox"),
+        needs_row=True,
+        handler="choices.compare",
+    ),
     *INBOX,
     *CODES,
     *CLEANUP,

@@ -12,18 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from engine import vocabulary
-from engine.parse.schema import (
-    Flag,
-    Free,
-    Later,
-    ListOf,
-    MapOf,
-    MapOrList,
-    Node,
-    Shape,
-    Text,
-    Whole,
-)
+from engine.parse import schema
 
 from . import cel_kinds
 from .kinds import KINDS, Column, CustomKind
@@ -97,7 +86,7 @@ def definition(kind: CustomKind) -> Object:
 
 
 def _version(
-    kind: CustomKind, version: str, fields: Mapping[str, Node], *, is_stored: bool
+    kind: CustomKind, version: str, fields: Mapping[str, schema.Node], *, is_stored: bool
 ) -> Object:
     made: Object = {
         "additionalPrinterColumns": [_column(column) for column in kind.columns],
@@ -111,7 +100,7 @@ def _version(
     return made
 
 
-def _document(kind: CustomKind, fields: Mapping[str, Node]) -> Object:
+def _document(kind: CustomKind, fields: Mapping[str, schema.Node]) -> Object:
     # Without a stored default the columns that show a field of the spec would be empty for most objects.
     shown = {column.path.removeprefix(".spec.") for column in kind.columns}
     made: Object = {
@@ -144,7 +133,7 @@ ANYTHING = "x-kubernetes-preserve-unknown-fields"
 
 
 def schema_of(
-    node: Node, *, defaults: Collection[str] = (), words: Mapping[str, str] = WORDS
+    node: schema.Node, *, defaults: Collection[str] = (), words: Mapping[str, str] = WORDS
 ) -> Object:
     """Return the schema of a node; `words` say what fields mean, by name.
 
@@ -152,19 +141,19 @@ def schema_of(
     default that the server adds makes GitOps tools see a change.
     """
     match node:
-        case Shape():
+        case schema.Shape():
             return _shape(node, defaults, words)
-        case ListOf():
+        case schema.ListOf():
             return {"type": "array", "items": schema_of(node.items, words=words)}
-        case MapOf():
+        case schema.MapOf():
             return {"type": "object", "additionalProperties": schema_of(node.values, words=words)}
-        case Free() | MapOrList() | Later():
+        case schema.Free() | schema.MapOrList() | schema.Later():
             return {ANYTHING: True}
-        case Text() | Flag() | Whole():
+        case schema.Text() | schema.Flag() | schema.Whole():
             return _scalar(node)
 
 
-def _shape(node: Shape, defaults: Collection[str], words: Mapping[str, str]) -> Object:
+def _shape(node: schema.Shape, defaults: Collection[str], words: Mapping[str, str]) -> Object:
     made: Object = {"type": "object"}
     if node.fields:
         made["properties"] = {
@@ -186,24 +175,28 @@ def _shape(node: Shape, defaults: Collection[str], words: Mapping[str, str]) -> 
     return made
 
 
-def _field(node: Node, words: Mapping[str, str], *, has_default: bool) -> Object:
+def _field(node: schema.Node, words: Mapping[str, str], *, has_default: bool) -> Object:
     made = schema_of(node, words=words)
-    if has_default and isinstance(node, Text | Flag | Whole) and node.default is not None:
+    if (
+        has_default
+        and isinstance(node, schema.Text | schema.Flag | schema.Whole)
+        and node.default is not None
+    ):
         made["default"] = node.default
     return made
 
 
-def _described(name: str, schema: Object, words: Mapping[str, str]) -> Object:
-    return {"description": words[name], **schema} if name in words else schema
+def _described(name: str, plain: Object, words: Mapping[str, str]) -> Object:
+    return {"description": words[name], **plain} if name in words else plain
 
 
-def _scalar(node: Text | Flag | Whole) -> Object:
+def _scalar(node: schema.Text | schema.Flag | schema.Whole) -> Object:
     match node:
-        case Text():
+        case schema.Text():
             return _filled(type="string", enum=list(node.enum) or None, maxLength=node.longest)
-        case Flag():
+        case schema.Flag():
             return {"type": "boolean"}
-        case Whole():
+        case schema.Whole():
             return _filled(type="integer", format="int64", minimum=node.least, maximum=node.most)
 
 

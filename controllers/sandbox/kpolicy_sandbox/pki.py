@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 _NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 _LIFE = timedelta(days=3650)
@@ -57,10 +60,7 @@ def client_certificate(files: Files, user: str, groups: tuple[str, ...]) -> tupl
     return _pem(certificate), _key_pem(key)
 
 
-def _authority() -> tuple[EllipticCurvePrivateKey, x509.Certificate]:
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes
-
+def _authority() -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
     key = _new_key()
     name = _name("kpolicy-sandbox-ca", ())
     usage = x509.KeyUsage(
@@ -85,17 +85,14 @@ def _authority() -> tuple[EllipticCurvePrivateKey, x509.Certificate]:
 
 def _leaf(
     files: Files, common: str, groups: tuple[str, ...], *, server: bool
-) -> tuple[EllipticCurvePrivateKey, x509.Certificate]:
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import ExtendedKeyUsageOID as Usage
-
+) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
     issuer = x509.load_pem_x509_certificate(files.authority.read_bytes())
     issuer_key = serialization.load_pem_private_key(files.pair("ca")[1].read_bytes(), None)
     assert isinstance(issuer_key, ec.EllipticCurvePrivateKey), "the authority's key is ours"
     key = _new_key()
-    usage = x509.ExtendedKeyUsage([Usage.SERVER_AUTH if server else Usage.CLIENT_AUTH])
+    usage = x509.ExtendedKeyUsage(
+        [ExtendedKeyUsageOID.SERVER_AUTH if server else ExtendedKeyUsageOID.CLIENT_AUTH]
+    )
     made = (
         _builder(_name(common, groups), issuer.subject, key)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -113,10 +110,8 @@ def _leaf(
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: EllipticCurvePrivateKey
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
 ) -> x509.CertificateBuilder:
-    from cryptography import x509
-
     now = datetime.now(UTC)
     return (
         x509.CertificateBuilder()
@@ -130,33 +125,26 @@ def _builder(
 
 
 def _name(common: str, groups: tuple[str, ...]) -> x509.Name:
-    from cryptography import x509
-    from cryptography.x509.oid import NameOID
-
     parts = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
     return x509.Name([*parts, x509.NameAttribute(NameOID.COMMON_NAME, common)])
 
 
-def _new_key() -> EllipticCurvePrivateKey:
-    from cryptography.hazmat.primitives.asymmetric import ec
-
+def _new_key() -> ec.EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP256R1())
 
 
 def _pem(certificate: x509.Certificate) -> bytes:
-    from cryptography.hazmat.primitives.serialization import Encoding
-
-    return certificate.public_bytes(Encoding.PEM)
+    return certificate.public_bytes(serialization.Encoding.PEM)
 
 
-def _key_pem(key: EllipticCurvePrivateKey) -> bytes:
-    from cryptography.hazmat.primitives import serialization as form
-
-    return key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
 
 
 def _write(
-    place: Path, key_place: Path, key: EllipticCurvePrivateKey, certificate: x509.Certificate
+    place: Path, key_place: Path, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate
 ) -> None:
     private(key_place, _key_pem(key))
     place.write_bytes(_pem(certificate))

@@ -12,19 +12,12 @@ from engine.evaluate.answers import Answers, RuleAnswer
 from engine.model import Block, Outcome, Status
 from engine.record import record
 
-from .expressions import (
-    annotations_of,
-    compile_named,
-    compile_validations,
-    errored,
-    failure_message,
-)
+from . import expressions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from .bindings import Bindings
-    from .expressions import Named, Validation
 
     Judge = Callable[[object], bool]
 
@@ -36,8 +29,8 @@ Wrong = tuple[Status, str]
 class Checks:
     """Validations and audit annotations; `passed` is the answer where all is met and nothing is to be noted."""
 
-    validations: tuple[Validation, ...]
-    annotations: tuple[Named, ...]
+    validations: tuple[expressions.Validation, ...]
+    annotations: tuple[expressions.Named, ...]
     passed: Answers
 
     def answer(self, bindings: Bindings, *, error: Status = Status.ERROR) -> Answers:
@@ -51,7 +44,7 @@ class Checks:
                 Outcome(
                     error if status is Status.ERROR else status,
                     message,
-                    properties=annotations_of(self.annotations, bindings),
+                    properties=expressions.annotations_of(self.annotations, bindings),
                 )
             ),
         )
@@ -65,11 +58,11 @@ class Checks:
             except EvaluationError as failure:
                 if trace is not None:
                     trace.add("expression", validation.source, False, failure.message)
-                return Status.ERROR, errored(validation.source, failure).message
+                return Status.ERROR, expressions.errored(validation.source, failure).message
             if trace is not None:
                 trace.add("expression", validation.source, value is True)
             if value is not True:
-                return Status.FAIL, failure_message(validation, bindings)
+                return Status.FAIL, expressions.failure_message(validation, bindings)
         return None
 
 
@@ -97,14 +90,17 @@ def checked(
                 Status.ERROR, f"{failed}: {error.message}", properties=_numbered(index)
             )
             return (RuleAnswer(outcome, rule=failed_rule),)
-        notes = annotations_of(checks.annotations, bindings)
+        notes = expressions.annotations_of(checks.annotations, bindings)
         message = _said(validation, index, bindings)
         return (
             RuleAnswer(Outcome(Status.FAIL, message, properties={**notes, **_numbered(index)})),
         )
     if not checks.annotations:
         return checks.passed
-    message, notes = checks.passed[0].outcome.message, annotations_of(checks.annotations, bindings)
+    message, notes = (
+        checks.passed[0].outcome.message,
+        expressions.annotations_of(checks.annotations, bindings),
+    )
     return (RuleAnswer(Outcome(Status.PASS, message, properties=notes)),)
 
 
@@ -112,7 +108,7 @@ def _numbered(index: int) -> dict[str, str]:
     return {"cel.validationIndex": str(index)}
 
 
-def _said(validation: Validation, index: int, bindings: Bindings) -> str:
+def _said(validation: expressions.Validation, index: int, bindings: Bindings) -> str:
     """Return what Kyverno says of an object that does not meet a validation."""
     if validation.message_of is None:
         return validation.message or f"CEL expression validation failed at index {index}"
@@ -129,17 +125,17 @@ def compile_checks(
     block: Block,
     names: Collection[str],
     *,
-    expressions: str = "validations",
+    field: str = "validations",
     message: str = "",
     passed: Answers,
 ) -> Checks:
-    """Compile the validations under `expressions` and the audit annotations; raises PolicyError.
+    """Compile the validations under `field` and the audit annotations; raises PolicyError.
 
     `message` stands in for validations without one; `passed` is said where all are met.
     """
     return Checks(
-        compile_validations(block.get(expressions) or (), names, message=message),
-        compile_named(
+        expressions.compile_validations(block.get(field) or (), names, message=message),
+        expressions.compile_named(
             block.get("auditAnnotations") or (), names, place="auditAnnotations", key="key",
             expression="valueExpression",
         ),

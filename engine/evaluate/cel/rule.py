@@ -64,7 +64,7 @@ def _compile_check(rule: Rule, spec: Block, message: str) -> Check:
     checks = compile_checks(
         spec,
         NAMES,
-        expressions="expressions",
+        field="expressions",
         message=message,
         passed=answered(Status.PASS, _passed(rule)),
     )

@@ -14,18 +14,11 @@ from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer, answered
 from engine.model import Block, Outcome, Policy, Status
 from engine.record import record
 
+from . import expressions
 from .bindings import NAMES, Bindings
 from .checks import Checks, checked, compile_checks
 from .constraints import Constraints, compile_payload_constraints
 from .exceptions import CompiledCelException, covering, excepted, naming
-from .expressions import (
-    Named,
-    Validation,
-    compile_named,
-    compile_validations,
-    compile_variables,
-    unmet,
-)
 from .policy_rule import cel_rule, specs_of, with_variants
 
 if TYPE_CHECKING:
@@ -47,7 +40,7 @@ class _Compiled:
     name: str
     resources: tuple[str, ...]
     constraints: Constraints
-    conditions: tuple[Named, ...]
+    conditions: tuple[expressions.Named, ...]
     variables: Mapping[str, Program]
     checks: Checks | Verdicts
     ignores_errors: bool
@@ -90,10 +83,10 @@ def _one(
         name=name,
         resources=resources,
         constraints=constraints,
-        conditions=compile_named(
+        conditions=expressions.compile_named(
             spec.get("matchConditions") or (), _NAMES, place="matchConditions"
         ),
-        variables=compile_variables(spec.get("variables") or (), _NAMES),
+        variables=expressions.compile_variables(spec.get("variables") or (), _NAMES),
         checks=_checks(spec, mode),
         ignores_errors=spec.get("failurePolicy") == "Ignore",
     )
@@ -115,7 +108,7 @@ def _answer(one: _Compiled, exceptions: Sequence[CompiledCelException], asked: A
         return excepted(found)
     if one.conditions:
         try:
-            if unmet(one.conditions, bindings, is_native=False) is not None:
+            if expressions.unmet(one.conditions, bindings, is_native=False) is not None:
                 return _SKIPPED
         except EvaluationError as error:
             if one.ignores_errors:
@@ -133,7 +126,7 @@ def _answer(one: _Compiled, exceptions: Sequence[CompiledCelException], asked: A
 class Verdicts:
     """Compiled expressions that give responses; `passed` is the answer where the request may pass."""
 
-    validations: tuple[Validation, ...]
+    validations: tuple[expressions.Validation, ...]
     passed: Answers
 
     def answer(self, bindings: Bindings) -> Answers:
@@ -150,7 +143,7 @@ class Verdicts:
             return self._of(value, validation)
         return NO_ANSWER
 
-    def _of(self, value: object, validation: Validation) -> Answers:
+    def _of(self, value: object, validation: expressions.Validation) -> Answers:
         from engine.lang.cel.functions.responses import Verdict
 
         if not isinstance(value, Verdict):
@@ -164,4 +157,4 @@ class Verdicts:
 
 def compile_verdicts(block: Block, names: Collection[str], *, passed: Answers) -> Verdicts:
     """Compile the validations of a policy for requests; raises PolicyError."""
-    return Verdicts(compile_validations(block.get("validations") or (), names), passed)
+    return Verdicts(expressions.compile_validations(block.get("validations") or (), names), passed)
