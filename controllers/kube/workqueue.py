@@ -52,6 +52,11 @@ class WorkQueue(Generic[K]):
         return len(self._delayed)
 
     @property
+    def keys(self) -> frozenset[K]:
+        """All keys that are ready, worked on, or wait for their time."""
+        return frozenset((*self._dirty, *self._processing, *self._delayed))
+
+    @property
     def is_idle(self) -> bool:
         """Tell whether nothing is ready or being worked on; delayed keys may wait."""
         return not self._ready and not self._processing
@@ -204,6 +209,11 @@ class Gathering(Generic[K]):
 
     def __repr__(self) -> str:
         return f"<Gathering {len(self._due)} keys>"
+
+    @property
+    def keys(self) -> frozenset[K]:
+        """The keys that rest."""
+        return frozenset(self._due)
 
     def add(self, key: K) -> None:
         """Take a key."""

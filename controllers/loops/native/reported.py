@@ -73,6 +73,10 @@ class ReportedNatives:
         """Return when all native policies are compiled that are there; sooner where they cannot be listed."""
         await self._known.wait()
 
+    def source_of(self, identity: str) -> list[object]:
+        """Return what decides what a native policy means, its bindings included; nothing of what is none."""
+        return [list(_meaning(one)) for one in self._sources.get(identity, ())]
+
     def _kinds(self) -> Iterator[Kind]:
         for one in sorted(self._wanted):
             for name in (one, f"{one}Binding"):

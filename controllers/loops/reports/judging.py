@@ -21,6 +21,7 @@ from engine.evaluate.answers import ANSWER_NAMES
 from engine.evaluate.cel.bindings import NAMES, Bindings
 from engine.evaluate.cel.expressions import compile_named, unmet
 from engine.model import Json, Object, Policy, Review, RuleResult, RuleType, Status
+from engine.model.kinds import BY_NAME
 from engine.native import MUTATING
 from engine.record import replace
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from controllers.loops.context import LoopContext
+    from controllers.runtime.policy_cache import Snapshot
 
 
 _CHECKS = (RuleType.IMAGE_VERIFY, RuleType.VALIDATION)
@@ -46,6 +48,26 @@ class Judges:
         self.policies = {one.policy.identity: one.policy for one in self.set.policies}
         self.rules = _rules(self.set.policies)
         self.has_conditions = any(map(_conditions, self.policies.values()))
+
+
+def changed_between(
+    before: Mapping[str, CompiledPolicy], now: Mapping[str, CompiledPolicy]
+) -> list[CompiledPolicy]:
+    """Return the policies that an object has to be judged by again.
+
+    Those that verify for one another what an object holds are judged together: one that changes or goes changes what the
+    others say.
+    """
+    keys = {key for key, one in now.items() if before.get(key) is not one}
+    touched = [*(now[key] for key in keys), *(before[key] for key in before.keys() - now.keys())]
+    if any(map(_shares_evidence, touched)):
+        keys |= {key for key, one in now.items() if _shares_evidence(one)}
+    return [one for key, one in now.items() if key in keys]
+
+
+def _shares_evidence(compiled: CompiledPolicy) -> bool:
+    kind = BY_NAME.get(compiled.policy.kind)
+    return kind is not None and kind.family.shares_evidence
 
 
 async def judge(
@@ -99,6 +121,15 @@ def _conditions_hold(policy: Policy, review: Review, inputs: Inputs) -> bool:
 
 def _conditions(policy: Policy) -> Sequence[Mapping[str, Json]]:
     return () if is_of_cel(policy) else match_conditions(policy)
+
+
+def is_all_scanned(snapshot: Snapshot) -> bool:
+    """Tell whether nothing but the scan has rows for reports; what admission alone sees may come before it."""
+    return all(
+        compiled.policy.background
+        and all(rule.type is not RuleType.MUTATION for rule in compiled.rules)
+        for compiled in snapshot.judged.values()
+    )
 
 
 def _is_passed_over(result: RuleResult) -> bool:

@@ -1,20 +1,19 @@
 """The background scan: every object that a policy concerns is judged when it, the policy or its namespace changes (row R-08).
 
 An object remembers by which compiled policies it was judged, and in which state. So a changed policy is asked about the objects
-of its kinds and no other policy is; an object whose status alone changed is not judged at all. Everything is judged again
-when the interval has passed, because answers from outside may have changed.
+of its kinds and no other policy is; an object whose status alone changed is not judged at all, nor is one that the last leader
+judged. Everything is judged again when the interval has passed, because answers from outside may have changed.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
-import orjson
-
+from controllers.kube import KubeError
+from controllers.kube.clock import chance as by_chance
 from controllers.kube.kinds import NAMESPACES
 from controllers.kube.workqueue import Gathering, WorkQueue
 from controllers.loops.counting import counted
@@ -25,26 +24,31 @@ from controllers.store.namespaces import labels_of
 from controllers.store.reports import UNREPORTED_KINDS
 from engine.errors import EngineError
 from engine.evaluate import CompiledPolicy
-from engine.model import Object, RuleType
-from engine.model.kinds import BY_NAME, CEL_GROUP
+from engine.model.kinds import CEL_GROUP
 
-from .judging import Judges, judge
+from .judging import Judges, changed_between, is_all_scanned, judge
 from .pace import Pace
+from .resuming import MOST_LEFT, Judged, ScanMemory, digest_of, digest_of_object, version_of
+from .resuming import NAME as MEMORY
 from .writer import KnownPairs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from controllers.kube import Kind
     from controllers.kube.store import Change, Store
     from controllers.loops.context import LoopContext
     from controllers.runtime.cluster_cache import Change as WorldChange
-    from controllers.runtime.policy_cache import Snapshot
+    from engine.model import Object
 
     _Policies = Mapping[str, CompiledPolicy]
 
 _OWN_GROUPS = frozenset({"wgpolicyk8s.io", "reports.kyverno.io", "openreports.io"})
 _SHARES = 4
+SOON: Final = 3.0
+"""Seconds after the start after which it is written down what is judged."""
+KEEP: Final = 60.0
+"""Seconds after which it is written down again what is judged."""
 _Place = tuple["Kind", str, str]
 _log = logging.getLogger(__name__)
 
@@ -70,8 +74,16 @@ class _Due:
 class BackgroundScan:
     """Judges what is there. `run` it as a task on the leader."""
 
-    def __init__(self, context: LoopContext, natives: ReportedNatives | None = None) -> None:
+    def __init__(
+        self,
+        context: LoopContext,
+        natives: ReportedNatives | None = None,
+        chance: Callable[[], float] = by_chance,
+    ) -> None:
         self._context = context
+        self._chance = chance
+        self._memory = ScanMemory(context)
+        self._digests: dict[Kind, tuple[_Policies, str]] = {}
         self._natives = natives or ReportedNatives(context, ())
         self.queue: WorkQueue[_Place] = WorkQueue(clock=context.clock, least=1.0, most=600.0)
         self._changes: WorkQueue[str] = WorkQueue(clock=context.clock, least=1.0, most=60.0)
@@ -85,6 +97,7 @@ class BackgroundScan:
             context.clock, context.options.scan_delay, self.queue.add
         )
         self._new: set[str] = set()
+        self._has_moved = True
         self._writes_alone = False
         self._narrowed: dict[str, tuple[CompiledPolicy, CompiledPolicy]] = {}
         self._labels: dict[str, Mapping[str, str]] = {}
@@ -97,6 +110,10 @@ class BackgroundScan:
     async def run(self) -> None:
         """Work until cancelled."""
         await self._natives.wait_known()
+        try:
+            await self._memory.recall()
+        except KubeError as error:
+            _log.warning("everything is judged anew: %s", error.message)
         listeners = self._context.cache.on_change
         listeners.append(self._world_changed)
         self._natives.on_change.append(self._natives_changed)
@@ -110,6 +127,7 @@ class BackgroundScan:
                 group.create_task(self.queue.run(scan, workers=workers, on_error=_failed))
                 group.create_task(self._again())
                 group.create_task(self._find_kinds())
+                group.create_task(self._remember())
         finally:
             listeners.remove(self._world_changed)
             self._natives.on_change.remove(self._natives_changed)
@@ -134,6 +152,8 @@ class BackgroundScan:
         self._labels[name] = labels
         if before is None or before == labels:
             return
+        self._memory.forget_namespace(name)
+        self._has_moved = True
         for kind, (store, _) in self._stores.items():
             for one in store.in_namespace(name):
                 self._seen.pop(_uid(one), None)
@@ -142,7 +162,7 @@ class BackgroundScan:
     async def _look(self, _: str) -> None:
         """Follow the policies in force: watch their kinds, and queue objects of kinds whose policies changed."""
         wanted = self._by_kind()
-        self._writes_alone = _is_all_scanned(self._context.snapshot)
+        self._writes_alone = is_all_scanned(self._context.snapshot)
         for kind in [one for one in self._stores if one not in wanted]:
             await self._release(kind)
         for kind, policies in wanted.items():
@@ -150,7 +170,10 @@ class BackgroundScan:
             if before is not None and _are_same(before, policies):
                 continue
             self._policies[kind] = policies
+            self._has_moved = True
             self._judges[kind] = Judges(policies.values())
+            if before is not None:
+                self._memory.forget(kind)
             self._changed.clear()
             if kind not in self._stores:
                 self._acquire(kind)
@@ -196,6 +219,7 @@ class BackgroundScan:
         stop()
         self._policies.pop(kind, None)
         self._judges.pop(kind, None)
+        self._memory.forget(kind)
         for obj in store:
             self._forget(obj)
         await self._context.informers.release(kind)
@@ -207,6 +231,7 @@ class BackgroundScan:
                 self._forget(change.old)
             return
         place = (kind, *change.key)
+        self._has_moved |= change.key != (self._context.namespace, MEMORY)
         if not store.is_synced:
             self.queue.add(place)
             return
@@ -234,6 +259,7 @@ class BackgroundScan:
 
     async def _judge(self, kind: Kind, due: _Due) -> None:
         uid = _uid(due.object)
+        self._has_moved = True
         is_new = uid in self._new
         self._new.discard(uid)
         self.judged += 1
@@ -253,11 +279,12 @@ class BackgroundScan:
         if obj is None or not _uid(obj) or self._is_filtered(kind, obj):
             return None
         policies = self._policies[kind]
-        now = _Seen(_digest(obj), policies, self._context.clock.monotonic())
-        before = self._seen.get(_uid(obj))
+        now = _Seen(digest_of_object(obj), policies, self._context.clock.monotonic())
+        before = self._seen.get(_uid(obj)) or self._known_before(kind, obj, now)
         if before is None or before.digest != now.digest or self._is_old(before):
             return _Due(obj, self._judges[kind], now)
         if before.policies is policies:
+            self._seen[_uid(obj)] = before
             return None
         if (judges := self._judges_again(before.policies, policies)) is not None:
             return _Due(obj, judges, now)
@@ -268,10 +295,59 @@ class BackgroundScan:
         """Return the policies that objects have to be judged by again; the same ones for all that were judged by the same."""
         place = (id(before), id(now))
         if place not in self._changed:
-            changed = _changed(before, now)
+            changed = changed_between(before, now)
             # both are held, so that no others can have their ids
             self._changed[place] = (before, now, Judges(changed) if changed else None)
         return self._changed[place][2]
+
+    def _known_before(self, kind: Kind, obj: Object, now: _Seen) -> _Seen | None:
+        """Return what the last leader saw, None where it did not judge an object as it is.
+
+        It does not say when it judged, so that the interval is taken to end for one object after the other.
+        """
+        if not self._memory.knows(kind, obj, self._digest_of(kind)):
+            return None
+        interval = self._context.options.scan_interval
+        return replace(now, at=now.at - self._chance() * interval)
+
+    def _digest_of(self, kind: Kind) -> str:
+        policies = self._policies[kind]
+        known = self._digests.get(kind)
+        if known is None or known[0] is not policies:
+            others = [self._natives.source_of(key) for key in sorted(policies)]
+            known = self._digests[kind] = policies, digest_of(self._context, policies, others)
+        return known[1]
+
+    async def _remember(self) -> None:
+        """Tell the next leader, now and then, what is judged."""
+        pause = SOON
+        while True:
+            await self._context.clock.sleep(pause)
+            pause = KEEP
+            if self._changes.keys or not self._has_moved:
+                continue
+            self._has_moved = False
+            waiting = self.queue.keys | self._gathering.keys
+            judged = dict(self._judged_but(waiting))
+            places = {
+                place
+                for kind in judged
+                for place, _ in self._stores[kind][0].keys()  # noqa: SIM118 - a Store, not a dict
+                if place
+            }
+            try:
+                await self._memory.keep(judged, places)
+            except KubeError as error:
+                self._has_moved = True
+                _log.warning("what is judged cannot be remembered: %s", error.message)
+
+    def _judged_but(self, waiting: Collection[_Place]) -> Iterator[tuple[Kind, Judged]]:
+        """Yield what is judged of each kind while some objects wait."""
+        for kind, (store, _) in self._stores.items():
+            version = version_of(store.version)
+            left = frozenset(place[1:] for place in waiting if place[0] == kind)
+            if store.is_synced and version is not None and len(left) <= MOST_LEFT:
+                yield kind, Judged(self._digest_of(kind), version, left)
 
     def _is_old(self, seen: _Seen) -> bool:
         passed = self._context.clock.monotonic() - seen.at
@@ -304,56 +380,8 @@ def _are_same(one: Mapping[str, CompiledPolicy], other: Mapping[str, CompiledPol
     return one.keys() == other.keys() and all(other[key] is value for key, value in one.items())
 
 
-def _is_all_scanned(snapshot: Snapshot) -> bool:
-    """Tell whether nothing but the scan has rows for reports; what admission alone sees may come before it."""
-    return all(
-        compiled.policy.background
-        and all(rule.type is not RuleType.MUTATION for rule in compiled.rules)
-        for compiled in snapshot.judged.values()
-    )
-
-
 def _uid(obj: Object) -> str:
     return str((obj.get("metadata") or {}).get("uid") or "")
-
-
-def _changed(
-    before: Mapping[str, CompiledPolicy], now: Mapping[str, CompiledPolicy]
-) -> list[CompiledPolicy]:
-    """Return the policies that an object has to be judged by again.
-
-    Those that verify for one another what an object holds are judged together: one that changes or goes changes what the
-    others say.
-    """
-    keys = {key for key, one in now.items() if before.get(key) is not one}
-    touched = [*(now[key] for key in keys), *(before[key] for key in before.keys() - now.keys())]
-    if any(map(_shares_evidence, touched)):
-        keys |= {key for key, one in now.items() if _shares_evidence(one)}
-    return [one for key, one in now.items() if key in keys]
-
-
-def _shares_evidence(compiled: CompiledPolicy) -> bool:
-    kind = BY_NAME.get(compiled.policy.kind)
-    return kind is not None and kind.family.shares_evidence
-
-
-def _digest(obj: Object) -> bytes:
-    """Return a digest of what policies look at; status and bookkeeping do not count."""
-    metadata = obj["metadata"]
-    meaning = {
-        **{key: value for key, value in obj.items() if key not in ("metadata", "status")},
-        "metadata": {
-            key: metadata.get(key)
-            for key in (
-                "labels",
-                "annotations",
-                "finalizers",
-                "ownerReferences",
-                "deletionTimestamp",
-            )
-        },
-    }
-    return hashlib.blake2b(orjson.dumps(meaning, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()  # fmt: skip
 
 
 def _failed(place: object, error: Exception) -> None:

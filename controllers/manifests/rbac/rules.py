@@ -40,6 +40,7 @@ NATIVE_KINDS: Final = (
 WEBHOOK_KINDS: Final = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 CODE_KEYS: Final = "kpolicy-code-keys"
 NOTIFY: Final = "kpolicy-notify"
+SCAN: Final = "kpolicy-scan"
 _CORE_KINDS: Final = (
     "configmaps",
     "endpoints",
@@ -168,6 +169,10 @@ OWN_NAMESPACE: Final[Mapping[Job, Sequence[Object]]] = {
     Job.BACKGROUND: (
         rule("kyverno.io", ("updaterequests",), (*READ, "create", "delete")),
         rule("kyverno.io", ("updaterequests/status",), ("patch",)),
+    ),
+    Job.REPORTS: (
+        rule("", ("configmaps",), ("create",)),
+        rule("", ("configmaps",), ("patch",), SCAN),
     ),
     Job.GRANTS: (
         rule("kpolicy.io", ("auditsegments",), ("get", "list", "create", "update")),

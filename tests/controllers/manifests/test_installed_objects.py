@@ -276,6 +276,7 @@ def test_nobody_writes_policies_grants_or_codes() -> None:
         ("serviceaccounts/token", {Job.ADMISSION}),
         ("updaterequests/status", {Job.BACKGROUND}),
         ("policyreports", {Job.REPORTS}),
+        ("configmaps", {Job.BACKGROUND, Job.REPORTS}),
         ("validatingwebhookconfigurations", {Job.ADMISSION}),
         ("validatingadmissionpolicies", {Job.ADMISSION}),
         ("validatingadmissionpolicybindings", {Job.ADMISSION}),
@@ -304,9 +305,12 @@ def test_every_configuration_that_is_written_may_be_updated_and_removed() -> Non
     assert written <= {(kind, name) for kind, names in WEBHOOKS.items() for name in names}
 
 
-def test_names_of_secrets_are_those_that_are_used() -> None:
+def test_names_of_secrets_and_config_maps_are_those_that_are_used() -> None:
     from controllers.loops import notices
+    from controllers.loops.reports import resuming
     from controllers.store import code_keys
+
+    assert rbac.rules.SCAN == resuming.NAME
 
     assert rbac.rules.CODE_KEYS == code_keys.SECRET_NAME
     assert rbac.rules.NOTIFY == notices.SECRET_NAME
