@@ -21,6 +21,7 @@ COMMAND_WORDS = {
     "write": "unlock changes for 15 minutes",
     "readonly": "lock changes",
     "ctx": "another context of the kubeconfig",
+    "contexts": "several contexts side by side: a,b,prod-*",
     "explain": "why policies decide so about KIND/NAME",
     "at": "an instant of a recording",
     "save": "keep what is shown as a view",

@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
-from engine.lang.wildcard import has_wildcard, match
 from engine.record import record, replace
+from kubectl_kpolicy.cluster.beside import of_cluster, with_cluster
 from kubectl_kpolicy.output.diagnostics import ExitCode, report
 from kubectl_kpolicy.output.misuse import Misuse
-from kubectl_kpolicy.output.rows import CLUSTER, Row
-from kubectl_kpolicy.session import cluster
+from kubectl_kpolicy.session import cluster, contexts
 
 from .reading import check_needs, read
 
@@ -22,15 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from engine.model import Object
-    from kubectl_kpolicy.output.rows import Listing
+    from kubectl_kpolicy.output.rows import Listing, Row
 
     from .reading import Learn
     from .selection import ListRequest
 
 ANNOTATION = "kpolicy.io/context"
 """Says in data of several contexts which one an object was read from."""
-_ONE_CLUSTER = ("context", "cluster", "server", "token", "user", "client_certificate", "client_key")
-"""Flags that are about one cluster: what proves who somebody is to one is shown to no other."""
 
 
 @record
@@ -51,26 +48,14 @@ def read_beside(flags: ListRequest, listing: Listing, learn: Learn | None = None
         rows += found
         if code is not ExitCode.DONE:
             unknown[name] = code
-    return Beside(replace(listing, columns=(CLUSTER, *listing.columns)), tuple(rows), unknown)
+    return Beside(with_cluster(listing), tuple(rows), unknown)
 
 
 def _named_contexts(flags: ListRequest) -> Sequence[str]:
     """Return the contexts that are meant, names and wildcards, each once; raises EngineError."""
-    for name in _ONE_CLUSTER:
-        if getattr(flags.connection, name):
-            raise Misuse(f"--{name.replace('_', '-')} is about one cluster", help="leave it out, or name one with --context")  # fmt: skip
     if flags.replay or flags.watch or flags.watch_only or flags.output_watch_events:
         raise Misuse("several contexts are neither watched nor replayed", help="name one with --context")  # fmt: skip
-    there = cluster.context_names(flags.connection)
-    found: list[str] = []
-    for one in filter(None, (word.strip() for word in flags.contexts.split(","))):
-        fitting = [name for name in there if match(one, name)] if has_wildcard(one) else [one]
-        if not set(fitting) & set(there):
-            raise Misuse(f"there is no context `{one}`", help=f"there are {', '.join(there) or 'none'}")  # fmt: skip
-        found += fitting
-    if not found:
-        raise Misuse("--contexts names no context", help=f"there are {', '.join(there) or 'none'}")
-    return list(dict.fromkeys(found))
+    return contexts.several(flags.contexts, flags.connection)
 
 
 def _rows_of(
@@ -98,4 +83,4 @@ def _of(context: str, row: Row) -> Row:
         annotations = {**(metadata.get("annotations") or {}), ANNOTATION: context}
         return {**row.object, "metadata": {**metadata, "annotations": annotations}}
 
-    return Row(f"{context} {row.key}", {**row.cells, CLUSTER.id: context}, make=told)
+    return of_cluster(context, row, told)

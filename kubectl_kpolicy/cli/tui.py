@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
 
-from .flags import add_cluster_flags, guarded, request_of
+from .flags import add_cluster_flags, add_contexts, guarded, request_of
 
 if TYPE_CHECKING:
     import argparse
@@ -36,6 +36,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("--serve", nargs="?", const="127.0.0.1:8000", default="", metavar="ADDRESS", help="show the console in a browser, on this address")  # fmt: skip
     parser.add_argument("--allow-remote", action="store_true", help="let --serve take an address that others can reach")  # fmt: skip
     add_cluster_flags(parser)
+    add_contexts(parser)
     parser.set_defaults(run=run)
 
 
@@ -59,19 +60,22 @@ def settings_of(asked: ConsoleRequest) -> dict[str, Any]:
     """Return what flags and configuration say about the console, by the fields of its settings; raises EngineError."""
     from kubectl_kpolicy.actions.plugins import own_keys
     from kubectl_kpolicy.session.config import load_config
+    from kubectl_kpolicy.tui.start import contexts_of
 
     config = load_config()
     own = own_keys(config)
-    context = asked.connection.context
-    if not asked.replay:
+    names = contexts_of(asked)
+    context = ",".join(names) or asked.connection.context
+    if not asked.replay and not names:
         from kubectl_kpolicy.session.cluster import access_of
 
         context = access_of(asked.connection).context
     return {
         "context": context,
         "namespace": "" if asked.connection.all_namespaces else asked.connection.namespace,
-        "read_only": (asked.read_only or config.is_read_only(context)) and not asked.write,
-        "is_production": config.is_production(context),
+        "read_only": (asked.read_only or any(map(config.is_read_only, names or [context])))
+        and not asked.write,
+        "is_production": any(map(config.is_production, names or [context])),
         "theme": asked.theme or config.tui("theme"),
         "ascii": asked.ascii or config.tui("ascii"),
         "notices": config.tui("notices"),

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from engine.cleanup.holds import HoldState
 from engine.errors import EngineError
-from engine.record import record
+from engine.record import record, replace
 from kubectl_kpolicy.output.fields import word
+from kubectl_kpolicy.output.rows import CLUSTER
 from kubectl_kpolicy.output.time_format import instant
 
 from . import audit, cleanup, grants
+from .beside import each
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -80,9 +82,14 @@ def has_lanes(noun: str) -> bool:
 
 
 def lanes(rows: Iterable[Row], noun: str, world: ClusterCache, now: datetime) -> list[Lane]:
-    """Return a lane for each row of a listing that has lanes."""
-    make = _LANES[noun]
-    return [make(row, world, now) for row in rows]
+    """Return a lane for each row of a listing that has lanes; of several clusters it says which one it is of."""
+    make, clusters = _LANES[noun], each(world)
+    found = []
+    for row in rows:
+        name = row.text(CLUSTER.id)
+        lane = make(row, clusters.get(name, world), now)
+        found.append(replace(lane, label=f"{name} {lane.label}") if name else lane)
+    return found
 
 
 def window(found: Sequence[Lane], noun: str, now: datetime) -> Window:

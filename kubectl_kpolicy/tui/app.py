@@ -12,16 +12,14 @@ from textual.events import Key
 from textual.widgets import Input, Static
 
 from kubectl_kpolicy.actions.catalog import registry
-from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.actions.registry import Action, refusal
 from kubectl_kpolicy.actions.screens import LISTINGS, SCREENS
 from kubectl_kpolicy.cluster import charts
-from kubectl_kpolicy.grants.form import GrantForm
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.fields import word
-from kubectl_kpolicy.session.identity import Identity, KnownRights, Right
 
 from . import chrome
+from .clusters import OneCluster, cluster_of
 from .commands import is_told, line_of
 from .completing import CommandHistory
 from .explaining import ExplainView
@@ -46,9 +44,11 @@ if TYPE_CHECKING:
     from textual.timer import Timer
     from textual.widget import Widget
 
-    from kubectl_kpolicy.actions.codes import CodeDesk
+    from kubectl_kpolicy.actions.executor import ActionExecutor
     from kubectl_kpolicy.cluster.sources import Source
+    from kubectl_kpolicy.grants.form import GrantForm
     from kubectl_kpolicy.output.rows import Row
+    from kubectl_kpolicy.session.identity import Identity, Right
 
     from .settings import Settings
     from .widgets.table import PolicyTable
@@ -60,10 +60,7 @@ _SAMPLED = 600
 
 
 class Console(App[str]):
-    """`kubectl kpolicy tui`. `source` fills the cluster cache, `doer` changes the cluster, `grant_form` takes requests for grants.
-
-    It returns the context to go on with, where somebody chose another one; `contexts` names those there are.
-    """
+    """`kubectl kpolicy tui`, on one cluster or on `clusters` by context; returns the context to go on with, where one was chosen."""
 
     CSS_PATH = "styles/console.tcss"
     COMMANDS: ClassVar = {Everything}
@@ -77,18 +74,17 @@ class Console(App[str]):
         doer: ActionExecutor | None = None,
         grant_form: GrantForm | None = None,
         rights: Mapping[Right, bool] | None = None,
+        clusters: Mapping[str, OneCluster] | None = None,
     ) -> None:
         super().__init__()
         self.source = source
         self.settings = settings
         keymap = {key: list(value) for key, value in settings.keymap.items()}
         self.registry = registry(keymap, settings.own.actions)
-        self.doer = doer or ActionExecutor(None, source.now, Identity(settings.user))
-        self.grant_form = grant_form or GrantForm(source.world, source.now)
-        self.codes: CodeDesk | None = None
+        one = OneCluster(source, doer, grant_form, rights, user=settings.user)
+        self.clusters = clusters or {"": one}
         self.contexts: Callable[[], Sequence[str]] = tuple
         self.past: Sequence[charts.Sample] = settings.past
-        self.rights = KnownRights(rights)
         self.read_only = settings.read_only
         self.history = History()
         self.command_log: list[str] = []
@@ -142,9 +138,9 @@ class Console(App[str]):
         if self.identify is not None:
             self.run_worker(self.identify(), exit_on_error=False)
 
-    def looks_as(self, me: Identity) -> None:
-        """Take over who looks; what rows say may depend on it."""
-        self.source.world.viewer = me if me.user else None
+    def looks_as(self, me: Identity, at: OneCluster) -> None:
+        """Take over who looks at a cluster; what rows say may depend on it."""
+        at.source.world.viewer = me if me.user else None
         for view in self.views.values():
             view.state.outdate()
         self._dirty = True
@@ -180,6 +176,11 @@ class Console(App[str]):
         return self.explained if self.current == "explain" else self.row
 
     @property
+    def here(self) -> OneCluster:
+        """The cluster that is acted on: that of the row."""
+        return cluster_of(self.subject, self.clusters)
+
+    @property
     def rows(self) -> list[Row]:
         """The marked rows, or the one under the cursor."""
         return self.table.chosen if self.table is not None else []
@@ -188,7 +189,7 @@ class Console(App[str]):
         """Open a screen, with a filter where one is given."""
         places = self.query_one("#views", Container)
         if screen in LISTINGS and screen not in self.views:
-            made = list_view(screen, self.settings, self.source.now())
+            made = list_view(screen, self.settings, self.source.world, self.source.now())
             made.table.flashes.is_on = self.settings.motion and self.animation_level != "none"
             self.views[screen] = made
             places.mount(self.views[screen])
@@ -246,7 +247,7 @@ class Console(App[str]):
             chrome.draw_detail(self, self.row)
 
     async def _learn_rights(self, place: str) -> None:
-        if await self.rights.learn(place):
+        if await self.here.rights.learn(place):
             chrome.draw_line(self)
 
     @property
@@ -338,7 +339,8 @@ class Console(App[str]):
         has_row = self.row is not None or on_heading or self.current in ("pulse", "explain")
         kind = word(self.row.object, "kind") if self.row is not None else ""
         place = self.row.text("namespace") if self.row is not None else ""
-        return refusal(action, read_only=self.read_only, rights=self.rights.at(place), has_row=has_row, kind=kind)  # fmt: skip
+        rights = self.here.rights.at(place)
+        return refusal(action, read_only=self.read_only, rights=rights, has_row=has_row, kind=kind)
 
     async def perform(self, action: Action) -> None:
         """Do an action, or say why not; what it does as a command line goes into the log."""

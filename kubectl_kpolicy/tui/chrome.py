@@ -8,6 +8,7 @@ from textual.widgets import Static
 
 from kubectl_kpolicy.actions.screens import LISTINGS
 from kubectl_kpolicy.cluster import charts, pulse
+from kubectl_kpolicy.cluster.beside import BesideCache, each
 from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
 from kubectl_kpolicy.cluster.details import sections
 from kubectl_kpolicy.cluster.grants import waiting_for
@@ -71,7 +72,7 @@ def draw_line(app: Console) -> None:
 def draw_detail(app: Console, row: Row) -> None:
     """Draw the details of a row, where there is room for them."""
     if app.view is not None and app.size.width >= WIDE:
-        found = sections(row, app.view.state.listing, app.source.world, app.source.now())
+        found = sections(row, app.view.state.listing, app.here.source.world, app.source.now())
         app.query_one(Detail).show(found)
 
 
@@ -94,7 +95,7 @@ def _parts(app: Console) -> Iterator[Part]:
     yield Part("kpolicy", "bold", 5)
     yield Part(("PROD " if settings.is_production else "") + (settings.context or app.source.name), "bold", door="context")  # fmt: skip
     yield Part(f"ns:{_namespace(app)}", "", 2, "namespaces")
-    yield Part(settings.user, "", 4)
+    yield Part(settings.user or app.here.doer.user, "", 4)
     if isinstance(app.source, ReplaySource):
         yield Part(_scrubber(app.source), "bold")
     else:
@@ -103,7 +104,7 @@ def _parts(app: Console) -> Iterator[Part]:
     yield Part(_skew(getattr(app.source, "skew", 0.0)), "bold", 2)
     ends = pulse.next_ending(world, now)
     yield Part(f"next expiry {time_format.left(ends, now)}" if ends else "", "", 3, "grants")
-    waiting = waiting_for(world, now)
+    waiting = sum(waiting_for(one, now) for one in each(world).values())
     yield Part(f"inbox {waiting}" if waiting else "", "bold", 1, "inbox")
 
 
@@ -130,7 +131,11 @@ def _namespace(app: Console) -> str:
 
 
 def _health(world: ClusterCache) -> Part:
-    """Return whether what is shown is live, in one or two words."""
+    """Return whether what is shown is live, in one or two words; of how many clusters where it is of several."""
+    if isinstance(world, BesideCache):
+        lost = sum(any(map(one.problem, _WATCHED)) for one in world.members.values())
+        if lost:
+            return Part(f"{lost} of {len(world.members)} unknown", "bold reverse")
     problems = [found for name in _WATCHED if (found := world.problem(name))]
     if any(one.trouble in (Trouble.UNREACHABLE, Trouble.UNAUTHORIZED) for one in problems):
         return Part("offline", "bold reverse")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from kubectl_kpolicy.actions.catalog import ending
@@ -9,12 +10,15 @@ from kubectl_kpolicy.actions.registry import Action, command_line
 from kubectl_kpolicy.actions.screens import SCREENS
 from kubectl_kpolicy.output.fields import word
 
+from .clusters import cluster_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kubectl_kpolicy.output.rows import Row
 
     from .app import Console
+    from .clusters import OneCluster
 
 _TO_SAY = {name: name.upper() for name in ("reason", "comment", "for")}
 """What a form asks for: until it is filled in its name stands there, never what the row says about something else."""
@@ -28,6 +32,18 @@ def line_of(app: Console, action: Action, rows: Sequence[Row], **form: str) -> s
     return " && ".join(dict.fromkeys(lines))
 
 
+def at(there: OneCluster, line: str) -> str:
+    """Return a command line for a cluster of several; for the only one as it is."""
+    return f"{line} --context {shlex.quote(there.name)}" if there.name else line
+
+
+def _placed(app: Console, action: Action, row: Row | None, line: str) -> str:
+    """Return a command line for the row's cluster, or for all of a list."""
+    if "<list>" in action.command and len(app.clusters) > 1:
+        return f"{line} --contexts {shlex.quote(','.join(app.clusters))}"
+    return at(cluster_of(row, app.clusters), line) if row is not None else line
+
+
 def is_told(app: Console, action: Action) -> bool:
     """Tell whether the command log is to tell of an action that changes nothing."""
     shows_a_list = app.view is not None or "<list>" not in action.command
@@ -35,7 +51,8 @@ def is_told(app: Console, action: Action) -> bool:
 
 
 def _line(app: Console, action: Action, row: Row | None, words: Mapping[str, str]) -> str:
-    verdict = ending(row, app.doer.user) if row is not None else "revoke"
+    user = cluster_of(row, app.clusters).doer.user
+    verdict = ending(row, user) if row is not None else "revoke"
     parts = {
         "list": _list(app),
         "describe": SCREENS[app.current].describe or SCREENS[app.current].command,
@@ -45,7 +62,8 @@ def _line(app: Console, action: Action, row: Row | None, words: Mapping[str, str
         "preview": "preview" if row is not None and is_policy(row) else "describe",
         "all": "" if _shows_failures(app) else " --all",
     }
-    return command_line(action, [row] if row is not None else [], parts, **words)
+    line = command_line(action, [row] if row is not None else [], parts, **words)
+    return _placed(app, action, row, line)
 
 
 def _list(app: Console) -> str:

@@ -98,7 +98,7 @@ def _seconds(app: Console, verb: str) -> Sequence[str]:
     match verb:
         case "ns":
             return ["all", *namespaces_seen(app)]
-        case "ctx":
+        case "ctx" | "contexts":
             return app.contexts()
         case "view":
             return list(app.settings.views)

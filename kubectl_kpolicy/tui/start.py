@@ -11,27 +11,32 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from controllers.kube.clock import ServerClock
 from engine.errors import EngineError
 from engine.record import record, replace
 from kubectl_kpolicy.actions.catalog import ALL
 from kubectl_kpolicy.actions.executor import ActionExecutor
+from kubectl_kpolicy.cluster.beside import AbsentSource, BesideSource
 from kubectl_kpolicy.cluster.charts import load_samples, save_samples
 from kubectl_kpolicy.cluster.fetching import Scope
 from kubectl_kpolicy.cluster.recording import Recorder, ReplaySource, read_recording
 from kubectl_kpolicy.cluster.sources import LiveSource, Source
 from kubectl_kpolicy.cluster.violations import all_rows
 from kubectl_kpolicy.grants.form import GrantForm
+from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.output.time_format import instant
 from kubectl_kpolicy.session.cluster import ClusterFlags, access_of, context_names
+from kubectl_kpolicy.session.contexts import several
 from kubectl_kpolicy.session.kept import load_columns, load_lines, load_seen, save_lines, save_seen
 
 from .app import Console
+from .clusters import OneCluster
 from .completing import CommandHistory
 from .serving import end_with_server, is_served
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from controllers.kube import Client
     from controllers.kube.http import HttpClient
@@ -76,10 +81,12 @@ class ConsoleRequest:
     record: str = ""
     replay: str = ""
     at: str = ""
+    contexts: str = ""
 
 
 def start(flags: ConsoleRequest, settings_of: Callable[[ConsoleRequest], dict[str, Any]]) -> int:
     """Open the console until somebody leaves it; on another context, where somebody left for that."""
+    flags = resolved(flags)
     gc.freeze()
     gc.set_threshold(*_COLLECTOR)
     chosen = asyncio.run(_run(flags, Settings(**settings_of(flags))))
@@ -94,10 +101,31 @@ def elsewhere(flags: ConsoleRequest, context: str, screen: str) -> ConsoleReques
 
     What was said about the one before is not said about it: neither its server and credentials nor that it may be written to.
     """
-    kept = flags.connection
-    there = ClusterFlags(kubeconfig=kept.kubeconfig, context=context, all_namespaces=kept.all_namespaces, as_user=kept.as_user,
+    kept, beside = flags.connection, context if "," in context else ""
+    there = ClusterFlags(kubeconfig=kept.kubeconfig, context="" if beside else context, all_namespaces=kept.all_namespaces, as_user=kept.as_user,
                          as_group=kept.as_group, as_uid=kept.as_uid, request_timeout=kept.request_timeout)  # fmt: skip
-    return replace(flags, connection=there, screen=screen, where="", write=False, record="")
+    return replace(
+        flags, connection=there, contexts=beside, screen=screen, where="", write=False, record=""
+    )
+
+
+def resolved(flags: ConsoleRequest) -> ConsoleRequest:
+    """Return what was asked for with the contexts that `--contexts` means; of one alone as `--context` asks. Raises EngineError."""
+    if not flags.contexts:
+        return flags
+    if flags.replay or flags.record:
+        raise Misuse(
+            "several contexts are neither recorded nor replayed", help="name one with --context"
+        )
+    first, *more = several(flags.contexts, flags.connection)
+    if more:
+        return replace(flags, contexts=",".join((first, *more)))
+    return replace(flags, contexts="", connection=replace(flags.connection, context=first))
+
+
+def contexts_of(flags: ConsoleRequest) -> list[str]:
+    """Return the contexts that are shown side by side, none where it is one."""
+    return flags.contexts.split(",") if flags.contexts else []
 
 
 async def _run(flags: ConsoleRequest, settings: Settings) -> tuple[str, str] | None:
@@ -110,21 +138,20 @@ async def _run(flags: ConsoleRequest, settings: Settings) -> tuple[str, str] | N
         end_well(console)
         await console.run_async()
         return None
-    from controllers.kube import connect
-    from controllers.kube.clock import ServerClock
-    from kubectl_kpolicy.session.config import load_config
-
-    access = access_of(flags.connection)
-    clock = ServerClock()
-    client = cast("HttpClient", Late(partial(connect, access, clock=clock)))
-    journal = flags.connection.journal or load_config().context(settings.context, "journal")
-    source = LiveSource(client, clock, Scope(journal=journal), name=settings.context)
-    settings = replace(
-        settings, seen=load_seen(settings.context), past=load_samples(settings.context)
+    clusters = _clusters(flags, settings.context)
+    beside = len(clusters) > 1
+    source: Source = (
+        BesideSource({name: one.source for name, one in clusters.items()})
+        if beside
+        else clusters[""].source
     )
-    console = Console(source, settings, doer=ActionExecutor(client, source.now, world=source.world))
+    if not beside:
+        settings = replace(
+            settings, seen=load_seen(settings.context), past=load_samples(settings.context)
+        )
+    console = Console(source, settings, clusters=clusters)
     console.lines = CommandHistory(load_lines())
-    console.identify = _identifying(console, client)
+    console.identify = _identifying(console)
     console.contexts = partial(context_names, flags.connection)
     with ExitStack() as stack:
         _record(flags, source, stack)
@@ -132,12 +159,46 @@ async def _run(flags: ConsoleRequest, settings: Settings) -> tuple[str, str] | N
             end_well(console)
             chosen = await console.run_async()
         finally:
-            await client.close()
+            for client in _clients(clusters):
+                await client.close()
     save_lines(console.lines.lines)
-    save_seen(settings.context, (row.key for row in all_rows(source.world)))
-    console.sample()
-    save_samples(settings.context, console.past)
+    if not beside:
+        save_seen(settings.context, (row.key for row in all_rows(source.world)))
+        console.sample()
+        save_samples(settings.context, console.past)
     return (chosen, console.current) if chosen else None
+
+
+def _clusters(flags: ConsoleRequest, context: str) -> dict[str, OneCluster]:
+    """Return the clusters that are meant, by context; one alone has no name. Raises EngineError where the one cannot be asked."""
+    names = contexts_of(flags)
+    if not names:
+        return {"": _opened(flags.connection, context)}
+    found = {}
+    for name in names:
+        try:
+            found[name] = _opened(replace(flags.connection, context=name), name, name)
+        except EngineError as error:
+            found[name] = OneCluster(AbsentSource(name, error, ServerClock().now), name=name)
+    return found
+
+
+def _opened(connection: ClusterFlags, context: str, name: str = "") -> OneCluster:
+    """Return a cluster, to which the first request connects; raises EngineError."""
+    from controllers.kube import connect
+    from kubectl_kpolicy.session.config import load_config
+
+    access = access_of(connection)
+    clock = ServerClock()
+    client = cast("HttpClient", Late(partial(connect, access, clock=clock)))
+    journal = connection.journal or load_config().context(context, "journal")
+    source = LiveSource(client, clock, Scope(journal=journal), name=context)
+    doer = ActionExecutor(client, source.now, world=source.world)
+    return OneCluster(source, doer, name=name)
+
+
+def _clients(clusters: Mapping[str, OneCluster]) -> list[Client]:
+    return [one.source.client for one in clusters.values() if isinstance(one.source, LiveSource)]
 
 
 def end_well(console: Console) -> None:
@@ -160,37 +221,45 @@ def _color(name: str) -> str:
         raise EngineError(f"`{name}` is no colour", help="write `color` of the context as teal or #112233") from error  # fmt: skip
 
 
-def _identifying(console: Console, client: Any) -> Any:
-    """Return what finds out, beside everything else, who looks and what they may do."""
+def _identifying(console: Console) -> Any:
+    """Return what finds out, beside everything else, who looks at each cluster and what they may do there."""
 
     async def identify() -> None:
-        from kubectl_kpolicy.session.identity import rights_of, who_am_i
-
-        me = await who_am_i(client)
-        console.settings = replace(console.settings, user=me.user)
-        console.doer.who = me
-        console.looks_as(me)
-        _connect(console, client, me)
-        rights = {right for action in ALL for right in action.rights}
-        console.rights.everywhere = await rights_of(client, rights, console.settings.namespace)
-        console.rights.ask = partial(rights_of, client, rights)
-        console.draw_frame()
+        found = [one for one in console.clusters.values() if isinstance(one.source, LiveSource)]
+        await asyncio.gather(*(_identified(console, one) for one in found))
 
     return identify
 
 
-def _connect(console: Console, client: Client, me: Identity) -> None:
+async def _identified(console: Console, one: OneCluster) -> None:
+    from kubectl_kpolicy.session.identity import rights_of, who_am_i
+
+    assert isinstance(one.source, LiveSource)
+    client = one.source.client
+    me = await who_am_i(client)
+    if not one.name:
+        console.settings = replace(console.settings, user=me.user)
+    one.doer.who = me
+    console.looks_as(me, one)
+    _connect(one, client, me)
+    rights = {right for action in ALL for right in action.rights}
+    one.rights.everywhere = await rights_of(client, rights, console.settings.namespace)
+    one.rights.ask = partial(rights_of, client, rights)
+    console.draw_frame()
+
+
+def _connect(one: OneCluster, client: Client, me: Identity) -> None:
     """Let a console request grants, and issue and use codes, as somebody."""
     from kubectl_kpolicy.actions.codes import CodeDesk
     from kubectl_kpolicy.actions.grants import hand_in
 
-    source = console.source
+    source = one.source
 
     async def handed_in(wanted: Object, dry_run: bool) -> str:
         return await hand_in(client, wanted, source.now(), dry_run=dry_run)
 
-    console.grant_form = GrantForm(source.world, source.now, me, handed_in)
-    console.codes = CodeDesk(client, me, source.now, source.world)
+    one.grant_form = GrantForm(source.world, source.now, me, handed_in)
+    one.codes = CodeDesk(client, me, source.now, source.world)
 
 
 def _replay(flags: ConsoleRequest) -> ReplaySource:

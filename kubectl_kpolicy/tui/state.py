@@ -10,8 +10,9 @@ from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any
 
 from engine.record import record
+from kubectl_kpolicy.cluster.beside import BesideCache, unknown
 from kubectl_kpolicy.filter import Filter, compile_filter
-from kubectl_kpolicy.output.rows import Listing, Row, sort_key, sort_rows
+from kubectl_kpolicy.output.rows import CLUSTER, Listing, Row, sort_key, sort_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,22 +23,24 @@ if TYPE_CHECKING:
 
 @record
 class Heading:
-    """A line that stands above the rows of one group."""
+    """A line that stands above the rows of one group; for a group of which nothing is known there is no count, but a reason."""
 
     column: str
     value: str
-    count: int
+    count: int | None
     folded: bool = False
+    reason: str = ""
 
 
 @record
 class Shown:
-    """What is on the screen: lines in order, how many rows there are at all, and how many fit."""
+    """What is on the screen: lines in order, how many rows there are at all, how many fit, and of which clusters, where of several."""
 
     lines: Sequence[Row | Heading]
     total: int
     kept: int
     new: int = 0
+    of: str = ""
 
 
 class ListState:
@@ -112,7 +115,15 @@ class ListState:
         ordered = self._sieve.sift(rows, asked, self.order, lambda row: self._keeps(row, now))
         new = 0 if self.known is None else sum(row.key not in self.known for row in ordered)
         lines = self._grouped(ordered) if self.group else ordered
-        return Shown(lines, len(rows), len(ordered), new)
+        if not isinstance(world, BesideCache):
+            return Shown(lines, len(rows), len(ordered), new)
+        # INVARIANT: a cluster that cannot be asked is told of whatever is filtered; else it would look as if it had nothing.
+        lost = [
+            Heading(CLUSTER.id, name, None, reason=why)
+            for name, why in unknown(world, self.listing, now)
+        ]
+        of = f" in {len(world.members) - len(lost)} of {len(world.members)} clusters"
+        return Shown([*lines, *lost], len(rows), len(ordered), new, of)
 
     def _keeps(self, row: Row, now: datetime) -> bool:
         failing = self.listing.failures

@@ -11,10 +11,12 @@ from textual.widgets import Static
 
 from engine.record import record
 from kubectl_kpolicy.actions.screens import LISTINGS
+from kubectl_kpolicy.cluster.beside import BesideCache, beside
 from kubectl_kpolicy.cluster.knowledge import Sight, known
 from kubectl_kpolicy.cluster.lanes import has_lanes
 from kubectl_kpolicy.cluster.resources import called
 from kubectl_kpolicy.output.cells import plain
+from kubectl_kpolicy.output.rows import CLUSTER
 
 from .state import Heading, ListState, Shown
 from .widgets.lanes import LanesPanel
@@ -127,7 +129,7 @@ class ListView(Vertical):
         limits += [f"ns={state.namespace}"] if state.namespace else []
         count = f"{shown.kept:,}".replace(",", " ")
         total = f" of {shown.total:,}".replace(",", " ") if shown.total != shown.kept else ""
-        text = f"{state.listing.title} ({', '.join([count + total, *limits])})"
+        text = f"{state.listing.title} ({', '.join([count + total + shown.of, *limits])})"
         new = f"  {shown.new} new" if shown.new else ""
         return _escaped(text + new)
 
@@ -141,11 +143,14 @@ class ListView(Vertical):
         return _escaped(f"sort {' '.join(names)}{group}") if names else ""
 
 
-def list_view(screen: str, settings: Settings, now: datetime) -> ListView:
-    """Return a list screen as settings have it."""
-    made = ListView(LISTINGS[screen], now, marks="ascii" if settings.ascii else "glyph")  # fmt: skip
+def list_view(screen: str, settings: Settings, world: ClusterCache, now: datetime) -> ListView:
+    """Return a list screen as settings have it, of one cluster or of several side by side."""
+    is_beside = isinstance(world, BesideCache)
+    listing = beside(LISTINGS[screen]) if is_beside else LISTINGS[screen]
+    made = ListView(listing, now, marks="ascii" if settings.ascii else "glyph")
     made.state.namespace = settings.namespace
-    made.state.columns = settings.columns.get(screen, ())
+    chosen = settings.columns.get(screen, ())
+    made.state.columns = (CLUSTER.id, *chosen) if is_beside and chosen else chosen
     if screen == "violations":
         made.state.known = settings.seen
     return made

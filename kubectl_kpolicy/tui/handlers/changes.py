@@ -11,8 +11,10 @@ from engine.errors import EngineError
 from kubectl_kpolicy.actions.registry import Action
 from kubectl_kpolicy.actions.registry import Danger as Level
 from kubectl_kpolicy.grants import form as forms
+from kubectl_kpolicy.output.rows import CLUSTER
 from kubectl_kpolicy.output.time_format import length_of
 from kubectl_kpolicy.tui import commands
+from kubectl_kpolicy.tui.clusters import by_cluster
 from kubectl_kpolicy.tui.modals.danger import Danger, Question
 from kubectl_kpolicy.tui.modals.wizard import GrantWizard
 
@@ -30,11 +32,22 @@ if TYPE_CHECKING:
 def request(app: Console) -> AwaitMount | None:
     """Open the form of a grant for what is marked, else for the row, or an empty one."""
     try:
-        draft = forms.draft_of_all(app.rows or [app.subject])
+        draft = forms.draft_of_all(_of_one_cluster(app) or [app.subject])
     except EngineError as error:
         app.say(sentence(error), "yellow")
         return None
     return _open_wizard(app, draft)
+
+
+def _of_one_cluster(app: Console) -> list[Row]:
+    """Return the rows that a request is for; raises EngineError where they are of several clusters."""
+    rows = app.rows
+    names = [one.name for one, _ in by_cluster(rows, app.clusters)]
+    if len(names) > 1:
+        raise EngineError(
+            f"the marked rows are in {' and '.join(names)}", help="a grant is for one cluster"
+        )
+    return rows
 
 
 def new_grant(app: Console) -> AwaitMount:
@@ -53,19 +66,21 @@ def adopt(app: Console) -> AwaitMount | None:
 
 
 def _open_wizard(app: Console, draft: Draft) -> AwaitMount:
+    there = app.here
+
     async def filled_in(draft: Draft | None) -> None:
         if draft is None:
             app.say("nothing was asked for")
             return
         try:
-            said = await app.grant_form.submit(draft)
+            said = await there.grant_form.submit(draft)
         except EngineError as error:
             app.say(sentence(error), "red")
             return
-        app.log_command(forms.command(draft))
+        app.log_command(commands.at(there, forms.command(draft)))
         app.say(said)
 
-    return app.push_screen(GrantWizard(draft, app.grant_form), filled_in)
+    return app.push_screen(GrantWizard(draft, there.grant_form, where=there.name), filled_in)
 
 
 def sentence(error: EngineError) -> str:
@@ -87,7 +102,9 @@ def ask(action: Action, app: Console) -> AwaitMount | None:
             app.say("nothing was changed")
             return
         line = commands.line_of(app, action, rows, **form)
-        outcomes = await app.doer.perform(action, rows, form)
+        outcomes = []
+        for there, mine in by_cluster(rows, app.clusters):
+            outcomes += await there.doer.perform(action, mine, form)
         if any(one.done for one in outcomes):
             app.log_command(line)
         _tell(app, outcomes)
@@ -96,10 +113,12 @@ def ask(action: Action, app: Console) -> AwaitMount | None:
 
 
 def _question(app: Console, action: Action, rows: Sequence[Row]) -> Question:
+    places = [one.name for one, _ in by_cluster(rows, app.clusters) if one.name]
     names = names_of(rows)
     destroys = action.danger is Level.DESTROYS
-    title = (action.named and action.named(rows[0], app.doer.user)) or action.title
+    title = (action.named and action.named(rows[0], app.here.doer.user)) or action.title
     effect = action.help if title != "Resume" else "Go on with what was paused."
+    effect += f" In cluster {', '.join(places)}." if places else ""
     return Question(
         title,
         effect,
@@ -135,13 +154,9 @@ def _tell(app: Console, outcomes: Sequence[Outcome]) -> None:
 
 def names_of(rows: Sequence[Row]) -> tuple[str, ...]:
     """Return what rows are about, for a dialog."""
-    return tuple(
-        _name_of(
-            row.cells.get("namespace"), row.text("resource") or row.text("name") or row.text("id")
-        )
-        for row in rows
-    )
+    return tuple(map(_name_of, rows))
 
 
-def _name_of(namespace: object, name: str) -> str:
-    return f"{namespace}/{name}" if namespace else name
+def _name_of(row: Row) -> str:
+    name = row.text("resource") or row.text("name") or row.text("id")
+    return "/".join(filter(None, (row.text(CLUSTER.id), row.text("namespace"), name)))

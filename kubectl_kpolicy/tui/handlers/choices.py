@@ -14,7 +14,9 @@ from kubectl_kpolicy.filter import compile_filter, parts_of, quoted
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.rows import SEVERITIES, Column, Row, Shape
 from kubectl_kpolicy.session.config import save_view
+from kubectl_kpolicy.session.contexts import meant
 from kubectl_kpolicy.session.kept import save_columns
+from kubectl_kpolicy.tui.clusters import cluster_of
 from kubectl_kpolicy.tui.modals.picker import Choice, Columns, Picker
 from kubectl_kpolicy.tui.modals.texts import TextWindow
 from kubectl_kpolicy.tui.state import Heading
@@ -179,6 +181,8 @@ def contexts(app: Console) -> None:
         app.say("a recording has one context", "yellow")
         return
     choices = [Choice(name, name, "now" if name == app.settings.context else "") for name in names]
+    if len(names) > 1:
+        choices.append(Choice("*", "all of them side by side", str(len(names))))
 
     def chosen(name: str | None) -> None:
         if name is not None:
@@ -188,14 +192,12 @@ def contexts(app: Console) -> None:
 
 
 def go_to_context(app: Console, name: str) -> None:
-    """Leave for another context; the console opens again there, on the same screen."""
-    names = app.contexts()
-    if name == app.settings.context:
-        app.say(f"this is {name} already")
-    elif name in names:
-        app.exit(name)
+    """Leave for another context, or for several side by side; the console opens again there, on the same screen. Raises Misuse."""
+    chosen = ",".join(meant(name, app.contexts()))
+    if chosen == app.settings.context:
+        app.say(f"this is {chosen} already")
     else:
-        app.say(f"there is no context `{name}`; there are {', '.join(names) or 'none'}", "yellow")
+        app.exit(chosen)
 
 
 # Grants and views.
@@ -210,8 +212,11 @@ def compare(app: Console) -> None:
     if len(marked) != 1:
         app.say("mark one grant with space, put the cursor on the other", "yellow")
         return
-    listing, world, now = table.state.listing, app.source.world, app.source.now()
-    left, right = (sections(one, listing, world, now) for one in (marked[0], row))
+    listing, now = table.state.listing, app.source.now()
+    left, right = (
+        sections(one, listing, cluster_of(one, app.clusters).source.world, now)
+        for one in (marked[0], row)
+    )
     title = f"{marked[0].text('name')} and {row.text('name')}".replace("[", r"\[")
     app.push_screen(TextWindow(title, compared(left, right, min(app.size.width, 120))))
 

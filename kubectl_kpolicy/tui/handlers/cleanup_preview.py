@@ -23,11 +23,11 @@ def preview(app: Console) -> None:
 
     if app.row is None:
         return
-    if not isinstance(app.source, LiveSource):
+    if not isinstance(app.here.source, LiveSource):
         app.say("a recording does not hold the objects that would go", "yellow")
         return
     app.say("planning …")
-    app.run_worker(_show(app, app.source.client, app.row), group="preview", exclusive=True)
+    app.run_worker(_show(app, app.here.source.client, app.row), group="preview", exclusive=True)
 
 
 async def _show(app: Console, client: Client, row: Row) -> None:

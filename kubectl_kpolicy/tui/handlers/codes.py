@@ -27,7 +27,8 @@ _TTL = "15m"
 
 def issue(app: Console) -> AwaitMount | None:
     """Ask for whom and for what a code shall be, for what the row shows where it shows something."""
-    desk, action = app.codes, app.registry.get("code-issue")
+    there, action = app.here, app.registry.get("code-issue")
+    desk = there.codes
     if desk is None or action is None:
         app.say(_NOBODY, "yellow")
         return None
@@ -41,7 +42,7 @@ def issue(app: Console) -> AwaitMount | None:
         except EngineError as error:
             app.say(sentence(error), "red")
             return
-        app.log_command(commands.line_of(app, action, (), **form))
+        app.log_command(commands.at(there, commands.line_of(app, action, (), **form)))
         _reveal(app, issued)
 
     return app.push_screen(Danger(_question(app, desk)), answered)
@@ -51,7 +52,7 @@ def _question(app: Console, desk: CodeDesk) -> Question:
     row = app.subject if app.current != "codes" else None
     return Question(
         "Issue",
-        "A code lets one person get one object past named rules, once. It is shown once, and kept nowhere.",
+        "A code lets one person get one object past named rules, once. It is shown once, and kept nowhere." + _place(app),
         fields=(
             Field("user", "for user", "who may use it", _user_of(row)),
             Field("bind", "good for", "POLICY/RULE:KIND/NAME", _binding_of(row)),
@@ -62,6 +63,11 @@ def _question(app: Console, desk: CodeDesk) -> Question:
         destroys=False,
         objection=desk.objection,
     )  # fmt: skip
+
+
+def _place(app: Console) -> str:
+    """Return the cluster that a dialog is about as a sentence, where there are others."""
+    return f" In cluster {app.here.name}." if app.here.name else ""
 
 
 def _user_of(row: Row | None) -> str:
@@ -90,13 +96,15 @@ def _reveal(app: Console, issued: Issued) -> None:
 
 def redeem(app: Console) -> AwaitMount | None:
     """Ask for a file and a code, and apply the one with the other."""
-    desk, action = app.codes, app.registry.get("code-redeem")
+    there, action = app.here, app.registry.get("code-redeem")
+    desk = there.codes
     if desk is None or action is None:
         app.say(_NOBODY, "yellow")
         return None
     question = Question(
         "Redeem",
-        "Apply an object that was denied, with a code. The code is in no command line, no log and no picture.",
+        "Apply an object that was denied, with a code. The code is in no command line, no log and no picture."
+        + _place(app),
         fields=(
             Field("file", "file", "the object, as YAML or JSON"),
             Field("namespace", "namespace", "where the file names none", _namespace(app)),
@@ -109,7 +117,9 @@ def redeem(app: Console) -> AwaitMount | None:
         if form is None:
             app.say("no code was used")
             return
-        line = commands.line_of(app, action, (), file=form["file"], namespace=form["namespace"])
+        line = commands.at(
+            there, commands.line_of(app, action, (), file=form["file"], namespace=form["namespace"])
+        )
         try:
             app.say(await desk.redeem(form))
         except EngineError as error:

@@ -54,7 +54,7 @@ def open_row(app: Console) -> None:
 def describe(app: Console) -> None:
     """Show all values of the row."""
     if app.row is not None and app.view is not None:
-        found = sections(app.row, app.view.state.listing, app.source.world, app.source.now())
+        found = sections(app.row, app.view.state.listing, app.here.source.world, app.source.now())
         app.push_screen(TextWindow(title_of(app), text_of(found)))
 
 
@@ -65,7 +65,9 @@ def _harmless(text: str) -> str:
 def show_hint(app: Console) -> None:
     """Show what the policy's author says about mending it."""
     if app.row is not None:
-        app.push_screen(TextWindow("How to mend it", _harmless(hint(app.row, app.source.world))))
+        app.push_screen(
+            TextWindow("How to mend it", _harmless(hint(app.row, app.here.source.world)))
+        )
 
 
 async def explain(app: Console) -> None:
@@ -85,7 +87,7 @@ async def explain_object(app: Console, namespace: str, resource: str) -> None:
 
     Without a namespace that of the screen, or else the only one that has such an object.
     """
-    world, now = app.source.world, app.source.now()
+    world, now = app.here.source.world, app.source.now()
     place = namespace or app.settings.namespace
     try:
         obj = await fetched(app, place, resource)
@@ -103,7 +105,7 @@ async def explain_object(app: Console, namespace: str, resource: str) -> None:
 
 def _told(app: Console, namespace: str, resource: str) -> tuple[str, str, list[Reason]]:
     """Return what reports tell of an object, with its place as they have it; raises EngineError where they tell nothing."""
-    world, now = app.source.world, app.source.now()
+    world, now = app.here.source.world, app.source.now()
     place = place_in_rows(violations.all_rows(world), namespace, resource)
     if place is None:
         said = known(world, violations.LISTING).said(now)
@@ -117,13 +119,13 @@ async def _asked(app: Console, obj: dict[str, object]) -> list[Reason]:
     from controllers.lookups.assembling import for_person
     from kubectl_kpolicy.cluster.sources import LiveSource
 
-    assert isinstance(app.source, LiveSource)
-    client = app.source.client
+    assert isinstance(app.here.source, LiveSource)
+    client = app.here.source.client
     discovery = Discovery(client)
     await discovery.refresh()
     lookups = for_person(client=client, discovery=discovery)
     try:
-        source = app.source
+        source = app.here.source
         return await explaining.explained_by_engine(source.world, obj, source.now(), lookups.resolve)  # fmt: skip
     finally:
         await lookups.close()
@@ -256,7 +258,7 @@ def verify_audit(app: Console) -> None:
     from engine.audit import segment_of, verify
 
     try:
-        segments = [segment_of(obj) for obj in app.source.world.objects("auditsegments")]
+        segments = [segment_of(obj) for obj in app.here.source.world.objects("auditsegments")]
     except EngineError as error:
         app.say(error.message, "yellow")
         return

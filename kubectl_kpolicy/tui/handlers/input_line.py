@@ -35,7 +35,7 @@ UNLOCKED_FOR = 15 * 60
 
 _ASKS = {
     "/": "text, /regex/, !not, sev>=high, age<1h",
-    ":": "screen, ns NAME, ctx NAME, view NAME, save NAME, theme NAME, at TIME, write; tab completes, ↑ goes back",
+    ":": "screen, ns NAME, ctx NAME[,NAME], view NAME, save NAME, theme NAME, at TIME, write; tab completes, ↑ goes back",
 }
 
 
@@ -210,9 +210,9 @@ def _choose(app: Console, verb: str, word: str) -> None:
     match verb:
         case "ns" if word:
             set_namespace(app, "" if word == "all" else word)
-        case "ctx" if word:
+        case "ctx" | "contexts" if word:
             choices.go_to_context(app, word)
-        case "ns" | "ctx":
+        case "ns" | "ctx" | "contexts":
             (choices.namespaces if verb == "ns" else choices.contexts)(app)
         case "at":
             at(app, word)
@@ -284,7 +284,13 @@ def follow_labels(app: Console) -> None:
         view.asked_for_labels = True
         app.run_worker(_learn_labels(app, view.state, app.source), group="labels", exclusive=True)
     elif app.current == "violations":
-        app.say("a recording holds no labels of objects", "yellow")
+        one = len(app.clusters) == 1
+        app.say(
+            "a recording holds no labels of objects"
+            if one
+            else "labels of objects are asked of one cluster: `:ctx NAME`",
+            "yellow",
+        )
 
 
 async def _learn_labels(app: Console, state: ListState, source: LiveSource) -> None:

@@ -40,7 +40,7 @@ async def show_yaml(app: Console) -> None:
         app.push_screen(TextWindow(title, _yaml(row.object, ())))
         return
     obj, owners, said = await _real(app, row)
-    world = app.source.world
+    world = app.here.source.world
     place = (row.text("namespace"), row.text("resource"))
     results = violations.rows_by_object(world).get(place, ())
     head = Text()
@@ -66,13 +66,15 @@ async def _real(app: Console, row: Row) -> tuple[Object | None, list[str], str]:
     from kubectl_kpolicy.cluster.owners import chain
     from kubectl_kpolicy.cluster.sources import LiveSource
 
-    if not isinstance(app.source, LiveSource):
+    if not isinstance(app.here.source, LiveSource):
         return None, [], _NOT_RECORDED
     try:
-        obj = await object_named(app.source.client, row.text("namespace"), row.text("resource"))
+        obj = await object_named(
+            app.here.source.client, row.text("namespace"), row.text("resource")
+        )
     except EngineError as error:
         return None, [], plain(error.message)
-    return obj, await chain(app.source.client, obj), ""
+    return obj, await chain(app.here.source.client, obj), ""
 
 
 async def fetched(app: Console, namespace: str, resource: str) -> Object | None:
@@ -82,12 +84,12 @@ async def fetched(app: Console, namespace: str, resource: str) -> Object | None:
     """
     from kubectl_kpolicy.cluster.sources import LiveSource
 
-    if not isinstance(app.source, LiveSource):
+    if not isinstance(app.here.source, LiveSource):
         return None
     try:
-        return await object_named(app.source.client, namespace, resource)
+        return await object_named(app.here.source.client, namespace, resource)
     except EngineError as error:
-        if place_in_rows(violations.all_rows(app.source.world), namespace, resource) is None:
+        if place_in_rows(violations.all_rows(app.here.source.world), namespace, resource) is None:
             raise
         app.say(error.message, "yellow")
         return None

@@ -16,6 +16,7 @@ from textual.app import SuspendNotSupported
 from engine.errors import EngineError
 from kubectl_kpolicy.actions.plugins import argv_of, values_of
 from kubectl_kpolicy.output.cells import plain
+from kubectl_kpolicy.tui.clusters import cluster_of
 from kubectl_kpolicy.tui.modals.danger import Danger, Question
 from kubectl_kpolicy.tui.serving import is_served
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kubectl_kpolicy.actions.plugins import Plugin
+    from kubectl_kpolicy.output.rows import Row
     from kubectl_kpolicy.tui.app import Console
 
 _KEPT = 4096
@@ -79,9 +81,17 @@ def _lines(plugin: Plugin, app: Console) -> list[list[str]]:
     program = shutil.which(plugin.command)
     if program is None:
         raise EngineError(f"there is no program `{plugin.command}` on PATH for `{plugin.name}`")
-    about = {"context": app.settings.context, "user": app.settings.user}
     rows = app.rows if plugin.needs_row else [None]
-    return [argv_of(plugin, values_of(row, **about)) for row in rows]
+    return [argv_of(plugin, values_of(row, **_about(app, row))) for row in rows]
+
+
+def _about(app: Console, row: Row | None) -> dict[str, str]:
+    """Return in which cluster and as whom a program is to act."""
+    there = cluster_of(row, app.clusters)
+    return {
+        "context": there.name or app.settings.context,
+        "user": app.settings.user or there.doer.user,
+    }
 
 
 def _shown(lines: Sequence[Sequence[str]]) -> str:

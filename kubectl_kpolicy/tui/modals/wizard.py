@@ -50,17 +50,18 @@ class GrantWizard(ModalScreen["Draft | None"]):
         Binding("pageup", "scroll(-10)", "Page up", show=False),
     ]
 
-    def __init__(self, draft: Draft, form: GrantForm, page: int = 0) -> None:
+    def __init__(self, draft: Draft, form: GrantForm, page: int = 0, where: str = "") -> None:
         super().__init__()
         self.draft = draft
         self._form = form
         self._page = page
+        self._title = "Request a grant" + (f" in {plain(where)}" if where else "")
         self._tried: Draft | None = None
 
     def compose(self) -> ComposeResult:
         """Make all pages; those that are not open are hidden."""
         with Vertical(classes="window wizard") as window:
-            window.border_title = "Request a grant"
+            window.border_title = self._title.replace("[", r"\[")
             yield Static(id="steps")
             with VerticalScroll(id="pages", can_focus=False):
                 yield Static(id="page-0", markup=False)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.widgets import Static
 
+from engine.record import replace
+from kubectl_kpolicy.cluster.beside import each
 from kubectl_kpolicy.cluster.news import SOURCES, Notice, Watch
 from kubectl_kpolicy.output.cells import mark_of, plain
+from kubectl_kpolicy.output.rows import CLUSTER
 
 from .frame import key_name
 
@@ -28,7 +32,7 @@ class NoticeLine(Static):
         self.display = False
         self.told: list[tuple[datetime, Notice]] = []
         self._unread = 0
-        self._watch = Watch()
+        self._watches: defaultdict[str, Watch] = defaultdict(Watch)
         self._marks = marks
         self._key = key
         self._version = -1
@@ -40,7 +44,11 @@ class NoticeLine(Static):
         waited = self._looked is None or (now - self._looked).total_seconds() >= _AGAIN
         if version != self._version or waited:
             self._version, self._looked = version, now
-            news = self._watch.news(world, now)
+            news = [
+                _of(name, one)
+                for name, there in each(world).items()
+                for one in self._watches[name].news(there, now)
+            ]
             if news:
                 self.told = [*self.told, *((now, one) for one in news)][-_MOST:]
                 self._unread += len(news)
@@ -65,3 +73,11 @@ class NoticeLine(Static):
             self.set_class(mark.role == role, f"-{role}")
         self.update(text)
         self.display = True
+
+
+def _of(name: str, notice: Notice) -> Notice:
+    """Return a notice with the cluster that it is from, where there are several."""
+    if not name:
+        return notice
+    where = f"{notice.where} {CLUSTER.id}={name}".strip()
+    return replace(notice, text=f"{name}: {notice.text}", where=where)

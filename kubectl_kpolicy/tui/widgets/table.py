@@ -269,9 +269,7 @@ class PolicyTable(ScrollView, can_focus=True):
         if at_cursor:
             base += self._style("cursor") if self.has_focus else Style(underline=True)
         if isinstance(line, Heading):
-            fold = ">" if line.folded else "v"
-            text = f"{fold} {line.column}: {plain(line.value) or '(none)'} ({line.count})"
-            return Strip([Segment(text, base + self._style("heading"))])
+            return Strip([Segment(heading_text(line), base + self._style("heading"))])
         return self._row_strip(line, base, keeps_colour=not at_cursor and not self.is_stale)
 
     def _row_strip(self, row: Row, base: Style, *, keeps_colour: bool) -> Strip:
@@ -331,6 +329,14 @@ class PolicyTable(ScrollView, can_focus=True):
     def cursor_region(self) -> Region:
         """Return where the cursor is, for what is shown beside it."""
         return Region(0, self.index + 1, self.size.width, 1)
+
+
+def heading_text(line: Heading) -> str:
+    """Return the line above a group; of one of which nothing is known the reason."""
+    name = f"{line.column}: {plain(line.value) or '(none)'}"
+    if line.count is None:
+        return f"! {name} (unknown) {plain(line.reason)}"
+    return f"{'>' if line.folded else 'v'} {name} ({line.count})"
 
 
 def role_of(column: Column, row: Row, now: datetime) -> str:

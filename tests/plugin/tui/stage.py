@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 from textual.events import Key
 from textual.keys import _character_to_key
 
+from kubectl_kpolicy.cluster.beside import BesideSource
 from kubectl_kpolicy.tui.app import Console
+from kubectl_kpolicy.tui.clusters import OneCluster
 from kubectl_kpolicy.tui.settings import Settings
 from tests.plugin.scene import NOW, world
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
+    from kubectl_kpolicy.actions.executor import ActionExecutor
     from kubectl_kpolicy.cluster.cache import ClusterCache
 
 _NAMED = {
@@ -59,6 +62,20 @@ def console(there: ClusterCache | None = None, *, source: Any = None, **words: A
     more = {name: words.pop(name) for name in ("doer", "grant_form", "rights") if name in words}
     settings = Settings(**{"context": "prod-eu", "user": "alice", **words})
     return Console(source or Stage(there), settings, **more)
+
+
+def beside(
+    there: Mapping[str, ClusterCache],
+    doers: Mapping[str, ActionExecutor] | None = None,
+    **words: Any,
+) -> Console:
+    """Return a console on several clusters side by side."""
+    made = {
+        name: OneCluster(Stage(one), (doers or {}).get(name), user="alice", name=name)
+        for name, one in there.items()
+    }
+    source = BesideSource({name: one.source for name, one in made.items()})
+    return Console(source, Settings(**{"context": source.name, **words}), clusters=made)
 
 
 @asynccontextmanager

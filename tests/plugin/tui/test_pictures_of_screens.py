@@ -17,7 +17,7 @@ from kubectl_kpolicy.tui.modals.reveal import Reveal
 from kubectl_kpolicy.tui.themes import SHORT
 from tests.plugin.scene import NOW, hindered, world
 
-from .stage import LARGE, SMALL, Stage, console, press, settled
+from .stage import LARGE, SMALL, Stage, beside, console, press, settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -129,6 +129,16 @@ WINDOWS = {
 @pytest.mark.parametrize("name", WINDOWS)
 def test_windows_look_as_they_were_reviewed(name: str, looks: Looks) -> None:
     assert looks(console(), WINDOWS[name])
+
+
+@pytest.mark.parametrize("screen", ["violations", "grants", "cleanup"])
+@pytest.mark.parametrize("size", SIZES)
+def test_clusters_side_by_side_look_as_they_were_reviewed(
+    size: str, screen: str, looks: Looks
+) -> None:
+    there = {"prod-eu": world(), "prod-us": world(), "prod-ap": hindered(Trouble.UNREACHABLE)}
+
+    assert looks(beside(there, screen=screen), ("end",), size=SIZES[size])
 
 
 def test_the_frame_of_production_fits_a_very_large_screen(looks: Looks) -> None:

@@ -614,7 +614,7 @@ def test_what_is_allowed_in_one_namespace_only_is_offered_there_and_not_elsewher
         return {delete: place == "payments"}
 
     async def look(app, pilot) -> None:
-        app.rights.ask = ask
+        app.here.rights.ask = ask
         offered = {}
         for index in range(len(app.table.lines)):
             app.table.move_to(index)

@@ -302,7 +302,7 @@ def test_a_click_on_the_header_opens_what_it_names() -> None:
 def test_the_inbox_begins_with_what_is_ones_own_to_decide() -> None:
     async def look(app, pilot) -> None:
         assert "debug-shell" in text_of(app)
-        app.looks_as(Identity("carol"))
+        app.looks_as(Identity("carol"), app.here)
         await drawn(app)
         assert "the only row does not fit: yours to decide" in text_of(app)
         await press(pilot, "!")
