@@ -10,70 +10,37 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from engine.lang import cel
-from engine.lang.cel import types
 from engine.lang.cel.ast import Ident, Index, Literal, Node, Select, walk
-from engine.lang.cel.checker import OBJECTS, VARIABLES
 from engine.lang.cel.errors import place
+from engine.lang.cel.functions.cluster import misplaced_calls
 from engine.lang.cel.values import TYPES
 
 from .cel_outputs import check_output
+from .cel_scopes import NO_SCOPE
 from .findings import Finding, error, invalid, warning
 from .spelling import misspelt
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from engine.lang.cel import Program
-    from engine.lang.cel.checker import Checked, Fault
-    from engine.lang.cel.types import Type
     from engine.model import Block
+
+    from .cel_scopes import Scope
 
 NAMES = frozenset(
     {"object", "oldObject", "request", "params", "namespaceObject", "authorizer", "variables"}
 )
 """What Kubernetes lets the expressions of admission policies read."""
 
-_LATER = "is defined only after it is read, which other engines refuse"
-
-
-class Variables(dict[str, "Type"]):
-    """The variables that a policy's expressions may read, and the types they come to.
-
-    Lists and maps written out in these expressions hold one type each, but where they `may_mix`.
-    """
-
-    def __init__(self, blocks: Iterable[Block] = (), *, may_mix: bool = False) -> None:
-        super().__init__()
-        self.may_mix = may_mix
-        for block in blocks:
-            self[str(block.get("name", ""))] = self.output(block.get("expression"))
-
-    def output(self, text: object) -> Type:
-        """Return the type that an expression comes to, an unknown one where it cannot be read."""
-        try:
-            return self.checked(cel.compile(str(text or "").strip())).type
-        except cel.CelSyntaxError:
-            return types.UNKNOWN
-
-    def checked(self, program: Program) -> Checked:
-        """Check an expression that reads these variables."""
-        known = {f"{VARIABLES}.{name}": kind for name, kind in self.items()}
-        return program.check({**OBJECTS, VARIABLES: VARIABLES, **known})
-
-    def faults(self, program: Program) -> Iterator[Fault]:
-        """Yield what keeps an expression from being compiled."""
-        for fault in self.checked(program).faults:
-            if not (self.may_mix and fault.rule is cel.Rule.MIXED):
-                yield fault
-
-
-NO_VARIABLES = Variables()
+OF_POLICIES = NAMES - {"params", "authorizer"} | {"exceptions"}
+"""What those of Kyverno's policies read."""
 
 
 def check_expression(
-    text: object, path: str, names: Collection[str], variables: Variables | None = None
+    text: object, path: str, names: Collection[str], scope: Scope | None = None
 ) -> Iterator[Finding]:
-    """Yield what is wrong with one expression; `variables` are those it may read, None leaves them unchecked."""
+    """Yield what is wrong with one expression; without a `scope` the variables that it reads are left unchecked."""
     source = str(text or "").strip()
     if not source:
         yield error(path, "Required value: expression is empty")
@@ -87,13 +54,13 @@ def check_expression(
         if name not in names and name not in TYPES:
             text_of = f"undeclared reference to '{name}' (in container '')"
             yield _failed(path, source, _place_of(program, name), text_of)
-    for fault in (NO_VARIABLES if variables is None else variables).faults(program):
+    for fault in (scope or NO_SCOPE).faults(program):
         yield _failed(path, source, fault.at, fault.message)
     for one in misspelt(_selected(program), ("request", "object", "oldObject")):
         yield warning(path, one.message, one.fix)
-    if variables is not None:
+    if scope is not None:
         for name, at in sorted(read_variables(program).items()):
-            if name not in variables:
+            if name not in scope.variables:
                 yield _failed(path, source, at, f"undefined field '{name}'")
 
 
@@ -126,7 +93,7 @@ def check_named(
     blocks: Sequence[Block],
     path: str,
     names: Collection[str],
-    variables: Variables,
+    scope: Scope,
     *,
     key: str = "name",
     expression: str = "expression",
@@ -141,23 +108,24 @@ def check_named(
         elif counts[name] > 1:
             yield error(f"{place}.{key}", f'Duplicate value: "{name}"')
             counts[name] = 0
-        yield from check_expression(
-            block.get(expression), f"{place}.{expression}", names, variables
-        )
+        yield from check_expression(block.get(expression), f"{place}.{expression}", names, scope)
         if wanted:
-            output = variables.output(block.get(expression))
+            output = scope.output(block.get(expression))
             yield from check_output(block.get(expression), f"{place}.{expression}", output, *wanted)
 
 
 def check_variables(
-    blocks: Sequence[Block], path: str, names: Collection[str], variables: Variables
+    blocks: Sequence[Block], path: str, names: Collection[str], scope: Scope
 ) -> Iterator[Finding]:
     """Yield what is wrong with the variables of a policy; each may read those before it."""
-    known = [str(block.get("name", "")) for block in blocks]
-    yield from check_named(blocks, path, names, variables)
+    yield from check_named(blocks, path, names, scope)
     for index, block in enumerate(blocks):
-        for name in sorted(_read(block.get("expression")) & set(known[index:])):
-            yield warning(f"{path}[{index}].expression", f"variable `{name}` {_LATER}")
+        later = set(scope.variables[index:])
+        for name, at in sorted(_read(block.get("expression")).items()):
+            if name in later:
+                source = str(block.get("expression") or "").strip()
+                text = f"undefined field '{name}'"
+                yield _failed(f"{path}[{index}].expression", source, at, text)
 
 
 def read_variables(program: Program) -> dict[str, int]:
@@ -169,6 +137,18 @@ def read_variables(program: Program) -> dict[str, int]:
     return found
 
 
+def check_scope_of_calls(text: object, path: str, *, is_namespaced: bool) -> Iterator[Finding]:
+    """Yield an error for each call of a function as only policies of the other scope make it."""
+    source = str(text or "").strip()
+    try:
+        tree = cel.compile(source).tree
+    except cel.CelSyntaxError:
+        return
+    for call in misplaced_calls(tree, is_namespaced=is_namespaced):
+        fault = f"found no matching overload for '{call.name}'"
+        yield _failed(path, source, call.at, fault)
+
+
 def reads(text: object, name: str) -> bool:
     """Tell whether an expression that can be read says a name, be it of a value or of a library."""
     try:
@@ -178,11 +158,11 @@ def reads(text: object, name: str) -> bool:
     return any(isinstance(node, Ident) and node.name == name for node in walk(tree))
 
 
-def _read(text: object) -> set[str]:
+def _read(text: object) -> dict[str, int]:
     try:
-        return set(read_variables(cel.compile(str(text or "").strip())))
+        return read_variables(cel.compile(str(text or "").strip()))
     except cel.CelSyntaxError:
-        return set()
+        return {}
 
 
 def _variable(node: Node) -> str:

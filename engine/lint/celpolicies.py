@@ -15,13 +15,15 @@ from engine.model.kinds import BY_NAME, CEL_KINDS, NAMESPACED
 
 from .cel_expressions import (
     NAMES,
-    Variables,
+    OF_POLICIES,
     check_expression,
     check_named,
+    check_scope_of_calls,
     check_variables,
     reads,
 )
 from .cel_outputs import CONFIGURATION, DYNAMIC, PATCHES, check_configuration, check_output
+from .cel_scopes import Scope, scope_of
 from .findings import Finding, error, invalid, warning
 
 if TYPE_CHECKING:
@@ -66,24 +68,24 @@ def lint_binding(binding: Binding) -> tuple[Finding, ...]:
 def _findings(policy: Policy) -> Iterator[Finding]:
     spec = policy.raw["spec"]
     is_ours = policy.kind in _KINDS
-    names = NAMES | {"exceptions"} if is_ours else NAMES
-    variables = Variables(spec.get("variables") or (), may_mix="Generating" in policy.kind)
+    names = OF_POLICIES if is_ours else NAMES
+    scope = scope_of(policy.kind, spec)
     if policy.kind in _MUTATING:
         yield from _check_modes(spec)
         yield from _check_native_conditions(spec)
-        yield from _check_targets(spec, names, variables)
+        yield from _check_targets(spec, names, scope)
     else:
         yield from check_constraints(spec, is_native=not is_ours)
     yield from _check_work(policy, spec)
     conditions = spec.get("matchConditions") or ()
     wanted = ("bool",) if is_ours else ()
-    yield from check_named(conditions, "spec.matchConditions", names, variables, wanted=wanted)
-    yield from check_variables(spec.get("variables") or (), "spec.variables", names, variables)
-    yield from check_validations(spec, names, variables)
-    yield from _check_mutations(spec, names, variables)
-    yield from _check_generation(spec, names, variables)
+    yield from check_named(conditions, "spec.matchConditions", names, scope, wanted=wanted)
+    yield from check_variables(spec.get("variables") or (), "spec.variables", names, scope)
+    yield from check_validations(spec, names, scope)
+    yield from _check_mutations(spec, names, scope)
+    yield from _check_generation(spec, names, scope)
     yield from check_named(
-        spec.get("auditAnnotations") or (), "spec.auditAnnotations", names, variables,
+        spec.get("auditAnnotations") or (), "spec.auditAnnotations", names, scope,
         key="key", expression="valueExpression", wanted=ANNOTATIONS,
     )  # fmt: skip
     if is_ours:
@@ -117,15 +119,15 @@ def _check_native_conditions(spec: Block) -> Iterator[Finding]:
             )
 
 
-def _check_targets(spec: Block, names: Collection[str], variables: Variables) -> Iterator[Finding]:
+def _check_targets(spec: Block, names: Collection[str], scope: Scope) -> Iterator[Finding]:
     conditions = spec.get("targetMatchConditions") or ()
     at = "spec.targetMatchConditions"
-    yield from check_named(conditions, at, names, variables, wanted=("bool",))
+    yield from check_named(conditions, at, names, scope, wanted=("bool",))
     if expression := (spec.get("targetMatchConstraints") or {}).get("expression"):
         path = "spec.targetMatchConstraints.expression"
-        yield from check_expression(expression, path, names, variables)
+        yield from check_expression(expression, path, names, scope)
         fault = "output type must be a map"
-        found = variables.output(expression)
+        found = scope.output(expression)
         yield from check_output(expression, path, found, "map", DYNAMIC, fault=fault)
 
 
@@ -164,78 +166,85 @@ def _check_work(policy: Policy, spec: Block) -> Iterator[Finding]:
         yield error("spec.validations", text)
 
 
-def check_validations(
-    spec: Block, names: Collection[str], variables: Variables
-) -> Iterator[Finding]:
+def check_validations(spec: Block, names: Collection[str], scope: Scope) -> Iterator[Finding]:
     """Yield what is wrong with validations, which may read `names` and `variables`."""
     mode = (spec.get("evaluation") or {}).get("mode")
     wanted = _VERDICTS if mode in ("HTTP", "Envoy") else ("bool",)
     for index, block in enumerate(spec.get("validations") or ()):
         path = f"spec.validations[{index}]"
-        yield from check_expression(block.get("expression"), f"{path}.expression", names, variables)
-        found = variables.output(block.get("expression"))
+        yield from check_expression(block.get("expression"), f"{path}.expression", names, scope)
+        found = scope.output(block.get("expression"))
         yield from check_output(block.get("expression"), f"{path}.expression", found, *wanted)
         if block.get("messageExpression"):
             place = f"{path}.messageExpression"
-            told = variables.output(block["messageExpression"])
+            told = scope.output(block["messageExpression"])
             yield from check_output(block["messageExpression"], place, told, "string", DYNAMIC)
-            yield from check_expression(block["messageExpression"], place, names, variables)
+            yield from check_expression(block["messageExpression"], place, names, scope)
         if "\n" in str(block.get("message") or "").strip():
             yield invalid(
                 f"{path}.message", block["message"], "message must not contain line breaks"
             )
 
 
-def _check_mutations(
-    spec: Block, names: Collection[str], variables: Variables
-) -> Iterator[Finding]:
+def _check_mutations(spec: Block, names: Collection[str], scope: Scope) -> Iterator[Finding]:
     for index, block in enumerate(spec.get("mutations") or ()):
         field = _EXPRESSIONS[str(block.get("patchType"))]
         path = f"spec.mutations[{index}].{field}.expression"
         text = (block.get(field) or {}).get("expression")
-        yield from check_expression(text, path, names, variables)
-        yield from check_output(text, path, variables.output(text), _OUTPUTS[field], DYNAMIC)
+        yield from check_expression(text, path, names, scope)
+        yield from check_output(text, path, scope.output(text), _OUTPUTS[field], DYNAMIC)
         if field == "applyConfiguration":
             yield from check_configuration(text, path)
 
 
-def _check_generation(
-    spec: Block, names: Collection[str], variables: Variables
-) -> Iterator[Finding]:
+def _check_generation(spec: Block, names: Collection[str], scope: Scope) -> Iterator[Finding]:
+    if spec.get("generate") == []:
+        text = "spec.generate in body should have at least 1 items"
+        yield invalid("spec.generate", 0, text)
     for index, block in enumerate(spec.get("generate") or ()):
         path = f"spec.generate[{index}]"
+        if bool(block.get("expression")) is ("template" in block):
+            yield error(path, "Invalid value: exactly one of expression or template must be set")
+            continue
         if block.get("expression"):
             place = f"{path}.expression"
-            yield from check_expression(block["expression"], place, names, variables)
+            yield from check_expression(block["expression"], place, names, scope)
             yield from check_output(
-                block["expression"], place, variables.output(block["expression"]), "bool"
+                block["expression"], place, scope.output(block["expression"]), "bool"
             )
         for source in sources_of(block.get("template") or {}):
-            yield from check_expression(source, f"{path}.template", names, variables)
+            yield from check_expression(source, f"{path}.template", names, scope)
 
 
 def check_calls_out(policy: Policy) -> Iterator[Finding]:
-    """Refuse what calls out by HTTP in a policy of a namespace, whose author chooses where the engine's account goes (row CP-36)."""
+    """Refuse calls that a policy of this scope does not make.
+
+    In a policy of a namespace that is HTTP, whose author would choose where the engine's account goes (row CP-36); functions
+    about objects name a namespace in policies of the cluster alone (row CE-09).
+    """
     spec = policy.raw["spec"]
-    if policy.kind in NAMESPACED and any(
-        reads(text, "http") for part in _CALLING for text in _expressions(spec.get(part))
-    ):
+    is_namespaced = policy.kind in NAMESPACED
+    found = [one for part in _CALLING for one in _expressions(spec.get(part), f"spec.{part}")]
+    if is_namespaced and any(reads(text, "http") for _, text in found):
         yield error("spec", "Forbidden: http.* is not allowed in namespaced policies")
+    for path, text in found:
+        yield from check_scope_of_calls(text, path, is_namespaced=is_namespaced)
 
 
-def _expressions(value: Json) -> Iterator[str]:
-    """Yield the expressions in a part of a policy, those of templates among them."""
+def _expressions(value: Json, path: str) -> Iterator[tuple[str, str]]:
+    """Yield the expressions in a part of a policy, those of templates among them, and where they stand."""
     if isinstance(value, list):
-        for one in value:
-            yield from _expressions(one)
+        for index, one in enumerate(value):
+            yield from _expressions(one, f"{path}[{index}]")
     elif isinstance(value, dict):
         for key, one in value.items():
+            place = f"{path}.{key}"
             if key in _TEXTS:
-                yield str(one or "")
+                yield place, str(one or "")
             elif key == "template" and isinstance(one, dict):
-                yield from sources_of(one)
+                yield from ((place, text) for text in sources_of(one))
             else:
-                yield from _expressions(one)
+                yield from _expressions(one, place)
 
 
 def check_actions(spec: Block) -> Iterator[Finding]:
@@ -253,24 +262,26 @@ def check_actions(spec: Block) -> Iterator[Finding]:
 
 def _exception_findings(exc: CelException) -> Iterator[Finding]:
     if not exc.references:
-        yield error("spec.policyRefs", "Required value: an exception names policies")
+        yield error("spec.policyRefs", "Required value: must specify at least one policy ref")
     for index, (name, kind) in enumerate(exc.references):
         path = f"spec.policyRefs[{index}]"
         if not name:
-            yield error(f"{path}.name", "Required value: an exception names a policy")
+            yield error(f"{path}.name", "Required value: must specify policy name")
         row = BY_NAME.get(kind)
-        if row is None or not row.is_cel:
+        if not kind:
+            yield error(f"{path}.kind", "Required value: must specify policy kind")
+        elif row is None or not row.is_cel:
             known = ", ".join(f'"{one}"' for one in _KINDS)
             yield error(f"{path}.kind", f'Unsupported value: "{kind}": supported values: {known}')
         elif not row.is_evaluated:
             yield warning(f"{path}.kind", f"policies of kind {kind} are not enforced here")
-    yield from check_named(exc.match_conditions, "spec.matchConditions", NAMES, _variables_of(exc))
+    yield from check_named(exc.match_conditions, "spec.matchConditions", NAMES, _scope_of(exc))
     yield from _check_end(exc)
 
 
-def _variables_of(exc: CelException) -> Variables:
-    """Return the variables of an exception, which has none; its expressions are compiled as those of what it names."""
-    return Variables(may_mix=all("Generating" in kind for _, kind in exc.references))
+def _scope_of(exc: CelException) -> Scope:
+    """Return what an exception reads: no variables. Its expressions are compiled as those of the policies that it names."""
+    return Scope("Generating" if all("Generating" in kind for _, kind in exc.references) else "")
 
 
 def _check_end(exc: CelException) -> Iterator[Finding]:

@@ -9,7 +9,8 @@ from engine.errors import EngineError
 from engine.model.resources import CLUSTER_SCOPED, resource_of
 from engine.reach import Effect, Target, out_of_reach
 
-from .cel_expressions import NAMES, Variables, check_named, check_variables
+from .cel_expressions import OF_POLICIES, check_named, check_variables
+from .cel_scopes import scope_of
 from .celpolicies import check_calls_out, check_concern
 from .findings import Finding, error, invalid, warning
 
@@ -30,16 +31,16 @@ def lint_deleting(policy: Policy) -> tuple[Finding, ...]:
 
 def _findings(policy: Policy) -> Iterator[Finding]:
     spec = policy.raw["spec"]
-    names = NAMES | {"exceptions"}
-    variables = Variables(spec.get("variables") or ())
+    names = OF_POLICIES
+    scope = scope_of(policy.kind, spec)
     yield from _check_schedule(str(spec.get("schedule") or ""))
     rules = (spec.get("matchConstraints") or {}).get("resourceRules") or ()
     yield from check_concern(spec)
     for index, rule in enumerate(rules):
         yield from _check_rule(policy, rule, f"spec.matchConstraints.resourceRules[{index}]")
-    yield from check_variables(spec.get("variables") or (), "spec.variables", names, variables)
+    yield from check_variables(spec.get("variables") or (), "spec.variables", names, scope)
     conditions = spec.get("conditions") or ()
-    yield from check_named(conditions, "spec.conditions", names, variables, wanted=("bool",))
+    yield from check_named(conditions, "spec.conditions", names, scope, wanted=("bool",))
     yield from check_calls_out(policy)
     how = spec.get("deletionPropagationPolicy")
     if how and how not in _PROPAGATIONS:

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from . import celpolicies
 from .cel_expressions import (
-    NO_VARIABLES,
-    Variables,
     check_expression,
     check_named,
     check_variables,
 )
 from .cel_outputs import DYNAMIC, check_output
+from .cel_scopes import NO_SCOPE, Scope, scope_of
 from .findings import Finding, error, warning
 
 if TYPE_CHECKING:
@@ -35,45 +34,44 @@ _UNREAD = {
 
 def lint_image_policy(policy: Policy) -> tuple[Finding, ...]:
     """Return everything that is wrong or doubtful about an ImageValidatingPolicy of either scope."""
-    return (*_findings(policy.raw["spec"]), *celpolicies.check_calls_out(policy))
+    return (*_findings(policy), *celpolicies.check_calls_out(policy))
 
 
-def _findings(spec: Block) -> Iterator[Finding]:
+def _findings(policy: Policy) -> Iterator[Finding]:
+    spec = policy.raw["spec"]
     mode = (spec.get("evaluation") or {}).get("mode") or "Kubernetes"
     plain = _OF_REQUESTS if mode == "Kubernetes" else frozenset({"object"})
     names = plain | _OF_IMAGES
-    variables = Variables(spec.get("variables") or ())
+    scope = scope_of(policy.kind, spec)
     yield from celpolicies.check_constraints(spec, is_native=False)
     conditions = spec.get("matchConditions") or ()
-    yield from check_named(conditions, "spec.matchConditions", plain, variables, wanted=("bool",))
-    yield from check_variables(spec.get("variables") or (), "spec.variables", names, variables)
+    yield from check_named(conditions, "spec.matchConditions", plain, scope, wanted=("bool",))
+    yield from check_variables(spec.get("variables") or (), "spec.variables", names, scope)
     images = spec.get("images") or ()
-    yield from check_named(images, "spec.images", plain, variables, wanted=_EXTRACTED)
+    yield from check_named(images, "spec.images", plain, scope, wanted=_EXTRACTED)
     for index, block in enumerate(spec.get("matchImageReferences") or ()):
         if block.get("expression"):
             path = f"spec.matchImageReferences[{index}].expression"
             yield from check_expression(block["expression"], path, ("ref",))
-            found = NO_VARIABLES.output(block["expression"])
+            found = NO_SCOPE.output(block["expression"])
             yield from check_output(block["expression"], path, found, "bool")
-    yield from _check_attestors(spec, plain, variables)
+    yield from _check_attestors(spec, plain, scope)
     if not spec.get("validations"):
         text = "Required value: validations must contain at least one item"
         yield error("spec.validations", text)
-    yield from celpolicies.check_validations(spec, names, variables)
+    yield from celpolicies.check_validations(spec, names, scope)
     yield from check_named(
-        spec.get("auditAnnotations") or (), "spec.auditAnnotations", names, variables,
+        spec.get("auditAnnotations") or (), "spec.auditAnnotations", names, scope,
         key="key", expression="valueExpression", wanted=celpolicies.ANNOTATIONS,
     )  # fmt: skip
     yield from celpolicies.check_actions(spec)
 
 
-def _check_attestors(
-    spec: Block, names: Collection[str], variables: Variables
-) -> Iterator[Finding]:
+def _check_attestors(spec: Block, names: Collection[str], scope: Scope) -> Iterator[Finding]:
     for index, block in enumerate(spec.get("attestors") or ()):
         path = f"spec.attestors[{index}]"
         for where, text in _expressions(block, path):
-            yield from check_expression(text, where, names, variables)
+            yield from check_expression(text, where, names, scope)
         for keys, text in _UNREAD.items():
             if _at(block, keys):
                 yield warning(".".join((path, *keys)), text)

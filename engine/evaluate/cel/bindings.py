@@ -37,6 +37,9 @@ NAMES = frozenset(
 )
 """What Kubernetes lets the expressions of admission policies read."""
 
+POLICY_NAMES = (NAMES - {"params", "authorizer"}) | {"exceptions"}
+"""What those of Kyverno's policies read."""
+
 
 class Bindings(dict[str, Any]):
     """Variables of one policy on one review, and the environment its expressions share.

@@ -15,7 +15,7 @@ from engine.model import Block, Outcome, Policy, Review, Status, review_of
 from engine.model.result import ResourceEffect
 from engine.record import record
 
-from .bindings import NAMES, Bindings
+from .bindings import POLICY_NAMES, Bindings
 from .constraints import Constraints, compile_constraints
 from .exceptions import CompiledCelException, naming
 from .expressions import Named, compile_named, compile_variables, unmet
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from engine.lang.cel import Program
 
 
-_NAMES = NAMES | {"exceptions"}
 _UNBOUND = frozenset({"oldObject", "request", "exceptions"})
 
 
@@ -84,8 +83,8 @@ def prepare_deletion(policy: Policy, exceptions: Sequence[CompiledCelException] 
     spec = policy.raw["spec"]
     return Deletion(
         _constraints(spec.get("matchConstraints") or {}, policy.namespace),
-        compile_named(spec.get("conditions") or (), _NAMES, place="conditions"),
-        compile_variables(spec.get("variables") or (), _NAMES),
+        compile_named(spec.get("conditions") or (), POLICY_NAMES, place="conditions"),
+        compile_variables(spec.get("variables") or (), POLICY_NAMES),
         naming(exceptions, policy),
     )
 

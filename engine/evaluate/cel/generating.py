@@ -13,14 +13,14 @@ from engine.errors import EvaluationError, PolicyError
 from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer, answered
 from engine.generate.objects import listed, placed_as
 from engine.lang.cel import Program, lookups
-from engine.lang.cel.ast import Call, Ident, walk
 from engine.lang.cel.errors import no_overload
+from engine.lang.cel.functions.cluster import misplaced_calls
 from engine.lang.cel.functions.encodings import plain
 from engine.model import Block, Object, Outcome, Policy, Rule, RuleType, Status
 from engine.model.resources import is_cluster_scoped
 from engine.record import record, replace
 
-from .bindings import NAMES, Bindings
+from .bindings import POLICY_NAMES, Bindings
 from .constraints import compile_constraints
 from .exceptions import CompiledCelException, covering, excepted, naming
 from .expressions import annotations_of, compile_expression, compile_named, compile_variables, unmet
@@ -36,15 +36,6 @@ if TYPE_CHECKING:
     from .expressions import Named
 
     Item = Callable[["Generation"], None]
-
-_NAMES = NAMES | {"exceptions"}
-_ARGUMENTS = {
-    ("generator", "apply"): ((2,), (1,)),
-    ("resource", "get"): ((4,), (3,)),
-    ("resource", "list"): ((3, 4), (2, 3)),
-    ("resource", "post"): ((3, 4), (3,)),
-}
-"""How many arguments functions take in policies of the cluster, and in those of a namespace."""
 
 _PASSED = "policy evaluated successfully"
 
@@ -149,11 +140,11 @@ def compile_generating(
         policy=policy,
         exceptions=naming(exceptions, policy),
         conditions=compile_named(
-            spec.get("matchConditions") or (), _NAMES, place="matchConditions", may_mix=True
+            spec.get("matchConditions") or (), POLICY_NAMES, place="matchConditions", may_mix=True
         ),
-        variables=compile_variables(spec.get("variables") or (), _NAMES, may_mix=True),
+        variables=compile_variables(spec.get("variables") or (), POLICY_NAMES, may_mix=True),
         annotations=compile_named(
-            spec.get("auditAnnotations") or (), _NAMES, place="auditAnnotations", key="key",
+            spec.get("auditAnnotations") or (), POLICY_NAMES, place="auditAnnotations", key="key",
             expression="valueExpression", may_mix=True,
         ),
         items=tuple(
@@ -178,14 +169,10 @@ def compile_generating(
 def _check_calls(programs: Mapping[str, Program], is_namespaced: bool) -> None:
     """Raise PolicyError for a call as policies of the other scope make it: those of a namespace name none (rows CE-09, CE-10)."""
     for place, program in programs.items():
-        for node in walk(program.tree):
-            if not (isinstance(node, Call) and isinstance(node.target, Ident)):
-                continue
-            counts = _ARGUMENTS.get((node.target.name, node.name.lower()))
-            if counts is not None and len(node.arguments) not in counts[is_namespaced]:
-                raise PolicyError(
-                    f"`{place}` does not compile: found no matching overload for '{node.name}'"
-                )
+        for call in misplaced_calls(program.tree, is_namespaced=is_namespaced):
+            raise PolicyError(
+                f"`{place}` does not compile: found no matching overload for '{call.name}'"
+            )
 
 
 def _item(index: int, block: Block, is_namespaced: bool) -> Item:
@@ -193,7 +180,7 @@ def _item(index: int, block: Block, is_namespaced: bool) -> Item:
     if template is not None:
         return _template(template, f"generate[{index}].template")
     place = f"generate[{index}]"
-    program = compile_expression(block.get("expression"), _NAMES, place=place, may_mix=True)
+    program = compile_expression(block.get("expression"), POLICY_NAMES, place=place, may_mix=True)
     _check_calls({place: program}, is_namespaced)
 
     def generate(bound: Generation) -> None:
@@ -205,7 +192,7 @@ def _item(index: int, block: Block, is_namespaced: bool) -> Item:
 
 
 def _template(block: Block, place: str) -> Item:
-    template = compile_template(block, _NAMES, place=place)
+    template = compile_template(block, POLICY_NAMES, place=place)
 
     def generate(bound: Generation) -> None:
         for document in template.render(bound):

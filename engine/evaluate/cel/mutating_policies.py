@@ -18,7 +18,7 @@ from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
 from engine.record import record
 
 from .autogen import variants
-from .bindings import NAMES, Bindings
+from .bindings import POLICY_NAMES, Bindings
 from .constraints import Constraints, any_of, compile_constraints
 from .exceptions import CompiledCelException, covering, excepted, naming
 from .expressions import Named, annotations_of, compile_named, compile_variables, unmet
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from engine.evaluate.state import Asked
     from engine.lang.cel import Program
 
-
-POLICY_NAMES = (NAMES - {"params", "authorizer"}) | {"exceptions"}
-"""What the expressions of these policies read."""
 
 _OPERATOR: Final = re.compile(r"no such overload: _[^\s_]+_")
 """What an error says of an operator; upstream does not name it."""

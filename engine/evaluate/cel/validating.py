@@ -15,7 +15,7 @@ from engine.model import Block, Outcome, Policy, Status
 from engine.record import record
 
 from . import expressions
-from .bindings import NAMES, Bindings
+from .bindings import POLICY_NAMES, Bindings
 from .checks import Checks, checked, compile_checks
 from .constraints import Constraints, compile_payload_constraints
 from .exceptions import CompiledCelException, covering, excepted, naming
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from engine.evaluate.state import Asked
     from engine.lang.cel import Program
 
-_NAMES = NAMES | {"exceptions"}
 _PASSED = answered(Status.PASS, "success")
 _SKIPPED = answered(Status.SKIP, "skip")
 
@@ -84,9 +83,9 @@ def _one(
         resources=resources,
         constraints=constraints,
         conditions=expressions.compile_named(
-            spec.get("matchConditions") or (), _NAMES, place="matchConditions"
+            spec.get("matchConditions") or (), POLICY_NAMES, place="matchConditions"
         ),
-        variables=expressions.compile_variables(spec.get("variables") or (), _NAMES),
+        variables=expressions.compile_variables(spec.get("variables") or (), POLICY_NAMES),
         checks=_checks(spec, mode),
         ignores_errors=spec.get("failurePolicy") == "Ignore",
     )
@@ -95,9 +94,9 @@ def _one(
 def _checks(spec: Block, mode: str) -> Checks | Verdicts:
     """Compile validations: for requests they give responses, otherwise they are true or not."""
     if mode not in ("HTTP", "Envoy"):
-        return compile_checks(spec, _NAMES, passed=_PASSED)
+        return compile_checks(spec, POLICY_NAMES, passed=_PASSED)
 
-    return compile_verdicts(spec, _NAMES, passed=_PASSED)
+    return compile_verdicts(spec, POLICY_NAMES, passed=_PASSED)
 
 
 def _answer(one: _Compiled, exceptions: Sequence[CompiledCelException], asked: Asked) -> Answers:

@@ -140,7 +140,15 @@ class _Checker:
             found = self.fault(text, node.at, Rule.LANGUAGE if is_sure else Rule.TYPES)
         else:
             found = self._names.get(f"{name}.{node.field}", UNKNOWN)
+            if found == UNKNOWN and f"{name}.{types.CLOSED}" in self._names:
+                found = self._undefined(name, node)
         return optional_of(found) if is_optional or node.optional else found
+
+    def _undefined(self, name: str, node: ast.Select) -> Type:
+        """Tell of a field that its type does not have; what is only not known is none."""
+        if f"{name}.{node.field}" in self._names:
+            return UNKNOWN
+        return self.fault(f"undefined field '{node.field}'", node.at)
 
     def index(self, node: ast.Index) -> Type:
         name = "_[?_]" if node.optional else "_[_]"

@@ -26,6 +26,9 @@ DYN: Final = "dyn"
 ERROR: Final = "!error!"
 """The type of what was complained of already."""
 
+CLOSED: Final = "*"
+"""A field that says of a type that it has no others than those that are named."""
+
 _OPEN: Final = frozenset((UNKNOWN, DYN, ERROR))
 SCALARS: Final = frozenset(("bool", "int", "uint", "double", "string", "bytes", "null", "type"))
 _NOT_NULLABLE: Final = SCALARS | {"list", "map"}

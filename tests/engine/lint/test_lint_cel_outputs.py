@@ -209,7 +209,7 @@ CALLING: list[tuple[str, dict[str, Any]]] = [
         {"validations": [TRUE], "auditAnnotations": [{"key": "a", "valueExpression": f"string({CALL})"}]},
     ),
     ("MutatingPolicy", {"mutations": [MUTATION]}),
-    ("GeneratingPolicy", {"generate": [{"expression": f"generator.Apply([{CALL}])"}]}),
+    ("GeneratingPolicy", {"generate": [{"expression": f"{CALL} == 1"}]}),
     (
         "GeneratingPolicy",
         {"generate": [{"template": {"value": f"a: (( {CALL} ))", "interpolate": "cel"}}]},
@@ -231,6 +231,127 @@ def test_a_policy_of_a_namespace_does_not_call_out(kind: str, spec: dict[str, An
     assert said(kind, **spec) == []
 
 
+@pytest.mark.parametrize(
+    ("call", "of_namespaces"),
+    [
+        ("resource.Get('v1', 'pods', 'a', 'b')", "resource.Get('v1', 'pods', 'b')"),
+        ("resource.List('v1', 'pods', 'a', {})", "resource.List('v1', 'pods')"),
+        ("resource.Post('v1', 'pods', 'a', {'a': 'b'})", "resource.Post('v1', 'pods', {'a': 'b'})"),
+    ],
+)
+@pytest.mark.parametrize("part", ["validations", "matchConditions", "variables"])
+def test_only_policies_of_the_cluster_say_in_which_namespace_objects_are(
+    call: str, of_namespaces: str, part: str
+) -> None:
+    def of(kind: str, call: str) -> list[str]:
+        spec: dict[str, Any] = {"validations": [TRUE]}
+        named = {} if part == "validations" else {"name": "a"}
+        spec[part] = [*spec.get(part, ()), {**named, "expression": f"{call} != null"}]
+        return said(kind, **spec)
+
+    assert of("ValidatingPolicy", call) == []
+    assert of("NamespacedValidatingPolicy", of_namespaces) == []
+    [found] = of("NamespacedValidatingPolicy", call)
+    assert re.match(rf"spec\.{part}\[.*found no matching overload for '", found)
+
+
+def test_version_and_resource_may_come_as_one() -> None:
+    variables = [
+        {"name": "kind", "expression": "resource.ToGVR('v1', 'Pod')"},
+        {"name": "pod", "expression": "resource.get(variables.kind, 'a', 'b')"},
+    ]
+
+    assert said("ValidatingPolicy", variables=variables, validations=[TRUE]) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression", "name"),
+    [
+        ("ValidatingPolicy", "authorizer.path('/x').check('get').allowed()", "authorizer"),
+        ("ValidatingPolicy", "params.x == 1", "params"),
+        ("ValidatingPolicy", "generator.Apply('a', [])", "generator"),
+        ("ValidatingPolicy", "size([JSONPatch{op: 'add'}]) > 0", "JSONPatch"),
+        ("ValidatingPolicy", "Object.spec{} != null", "Object"),
+        ("ValidatingPolicy", "jsonpatch.escapeKey('a') == 'a'", "jsonpatch"),
+        ("ValidatingPolicy", "verifyImageSignatures('a', []) > 0", "verifyImageSignatures"),
+        ("ImageValidatingPolicy", "x509.decode('a') != null", "x509"),
+        ("ImageValidatingPolicy", "size(exceptions.allowedImages) > 0", "exceptions"),
+    ],
+)
+def test_what_only_other_kinds_know_is_undeclared(kind: str, expression: str, name: str) -> None:
+    parts = IMAGES if kind.startswith("Image") else {}
+    [found] = said(kind, **{**parts, "validations": [{"expression": expression}]})
+
+    assert found.endswith(f"undeclared reference to '{name}' (in container '')")
+
+
+@pytest.mark.parametrize(
+    ("expression", "fault"),
+    [
+        ("request.roles == []", "undefined field 'roles'"),
+        ("request.userInfo.name == 'a'", "undefined field 'name'"),
+        ("namespaceObject.labels.x == 'a'", "undefined field 'labels'"),
+        ("size(exceptions.images) > 0", "undefined field 'images'"),
+        (
+            "request.operation == 1",
+            "found no matching overload for '_==_' applied to '(string, int)'",
+        ),
+        (
+            "variables.n + 'a' == 'b'",
+            "found no matching overload for '_+_' applied to '(int, string)'",
+        ),
+        ("duration('x') > duration('1s')", "invalid duration argument"),
+        ("timestamp('x') > timestamp(0)", "invalid timestamp argument"),
+        ("object.a.matches('(')", "invalid matches argument"),
+    ],
+)
+def test_what_is_of_another_type_or_shape_is_refused(expression: str, fault: str) -> None:
+    variables = [{"name": "n", "expression": "1"}]
+    [found] = said(
+        "ValidatingPolicy", variables=variables, validations=[{"expression": expression}]
+    )
+
+    assert found.endswith(fault)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "'system:masters' in request.userInfo.groups && request.kind.kind == 'Pod'",
+        "request.userInfo.extra['a'].exists(x, x == 'b') && request.object.a == 1",
+        "namespaceObject.metadata.labels.?x.orValue('') == 'a' && namespaceObject != null",
+        "object.image in exceptions.allowedImages && object.v in exceptions.allowedValues",
+        "variables.n + 1 == 2 && !request.dryRun",
+        "timestamp(object.metadata.creationTimestamp) < time.now()",
+    ],
+)
+def test_what_a_request_holds_is_known(expression: str) -> None:
+    variables = [{"name": "n", "expression": "1"}]
+
+    assert (
+        said("ValidatingPolicy", variables=variables, validations=[{"expression": expression}])
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("generate", "fault"),
+    [
+        ([], "spec.generate: Invalid value: 0: spec.generate in body should have at least 1 items"),
+        (
+            [{}],
+            "spec.generate[0]: Invalid value: exactly one of expression or template must be set",
+        ),
+        (
+            [{"expression": "true", "template": {"value": "a: b"}}],
+            "spec.generate[0]: Invalid value: exactly one of expression or template must be set",
+        ),
+    ],
+)
+def test_what_is_generated_is_said_in_one_way(generate: list[Any], fault: str) -> None:
+    assert said("GeneratingPolicy", generate=generate) == [fault]
+
+
 def test_a_text_or_a_field_called_http_calls_nobody() -> None:
     validations = [{"expression": "object.http == 'http.Get' && {'http': 1}.http == 1"}]
 
@@ -242,6 +363,7 @@ REFUSED = {
     ("chainsaw/kyverno/test/conformance/chainsaw/mutating-policies/existing/reject-all-modes-disabled", "test-mpol-all-modes-disabled"),
     ("chainsaw/kyverno/test/conformance/chainsaw/mutating-policies/subresources", "mpol-subresources"),
     ("chainsaw/kyverno/test/conformance/chainsaw/validating-policies/validation-checks/missing-match-constraints", "check-deployment-labels"),
+    ("chainsaw/kyverno/test/conformance/chainsaw/namespaced-generating-policies/data/cross-namespace-denied", "cross-ns-escalate"),
     ("conformance/kyverno/test/cli/test-deleting-policy/deleting-json", "deleting-json"),
     ("conformance/kyverno/test/cli/test-deleting-policy/deleting-json", "deleting-json-fail"),
 }  # fmt: skip

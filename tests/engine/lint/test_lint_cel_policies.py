@@ -105,7 +105,8 @@ def test_names_stand_once_and_variables_before_they_are_read() -> None:
         'error: spec.variables[0].name: Duplicate value: "a"'
     ]
     [found] = said(vpol("true", variables=later))
-    assert found.startswith("warning: spec.variables[0].expression: variable `b` is defined only")
+    assert found.startswith("error: spec.variables[0].expression: Invalid value: ")
+    assert found.endswith("undefined field 'b'")
 
 
 def test_a_policy_that_concerns_or_checks_nothing_is_refused() -> None:

@@ -84,10 +84,13 @@ def test_what_may_be_there_is_left_alone(expression):
 
 
 def test_expressions_in_cel_are_read_alike():
-    text = "object.metdata.name == request.objct.metadata.name"
+    text = "object.metdata.name == request.object.metdata.name"
     assert sorted((one.severity, one.message) for one in check_expression(text, "", NAMES)) == [
         ("warning", "`object` has no field `metdata`; did you mean `object.metadata`?"),
-        ("warning", "`request` has no field `objct`; did you mean `request.object`?"),
+        (
+            "warning",
+            "`request.object` has no field `metdata`; did you mean `request.object.metadata`?",
+        ),
     ]
     right = "has(object.metadata.labels) && object.status.x == params.metdata"
     assert not list(check_expression(right, "", NAMES))

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from engine.lang.cel import lookups
+from engine.lang.cel.ast import Call, Ident, Literal, walk
 from engine.lang.cel.errors import no_overload
 from engine.lang.cel.values import Message
 
 from .registry import KINDS, Library
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from engine.lang.cel.ast import Node
     from engine.lang.cel.env import CelEnv
 
 LIBRARY: Final = Library("kyverno", cost=60)
@@ -32,6 +34,34 @@ class HttpClient(Message):
 
 
 KINDS["HttpClient"] = (HttpClient,)
+
+
+_ARGUMENTS: Final = {
+    ("generator", "apply"): ((2,), (1,)),
+    ("resource", "get"): ((4,), (3,)),
+    ("resource", "list"): ((3, 4), (2, 3)),
+    ("resource", "post"): ((3, 4), (3,)),
+}
+"""How many arguments functions take in policies of the cluster, and in those of a namespace."""
+
+
+def misplaced_calls(tree: Node, *, is_namespaced: bool) -> Iterator[Call]:
+    """Yield the calls of an expression as only policies of the other scope make them: those of a namespace name none."""
+    for node in walk(tree):
+        if not (isinstance(node, Call) and isinstance(node.target, Ident)):
+            continue
+        counts = _ARGUMENTS.get((node.target.name, node.name.lower()))
+        if counts is not None and not _given(node) & set(counts[is_namespaced]):
+            yield node
+
+
+def _given(call: Call) -> set[int]:
+    """Return how many arguments a call may have: version and resource may come as one, which is no text."""
+    count = len(call.arguments)
+    first = call.arguments[0] if call.arguments else None
+    is_about_objects = isinstance(call.target, Ident) and call.target.name == "resource"
+    is_one = is_about_objects and not isinstance(first, Literal)
+    return {count, count + 1} if is_one else {count}
 
 
 def both_cases(*signatures: str) -> tuple[str, ...]:
