@@ -14,7 +14,7 @@ from .reflector import Reflector, Selection
 from .store import Store, by_label, by_owner, by_uid, metadata_of, trimmed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from engine.model import Object
 
@@ -77,16 +77,17 @@ class Informers:
         *,
         labels: Iterable[str] = (),
         reduce: Callable[[Object], Object] | None = None,
+        enough: Callable[[Sequence[Object]], bool] | None = None,
     ) -> Store:
         """Return the store of a kind and keep it filled until `release`; `labels` are indexed by `label:NAME`.
 
-        Every store has the indexes `owner` and `uid`. `reduce` makes of an object what is kept of it. Who comes second gets the
-        indexes and the objects of the first.
+        Every store has the indexes `owner` and `uid`. `reduce` makes of an object what is kept of it, `enough` is the reflector's.
+        Who comes second gets the indexes and the objects of the first.
         """
         key = (kind, selection)
         shared = self._shared.get(key)
         if shared is None:
-            shared = self._shared[key] = self._started(kind, selection, labels, reduce)
+            shared = self._shared[key] = self._started(kind, selection, labels, reduce, enough)
         shared.users += 1
         return shared.reflector.store
 
@@ -113,6 +114,7 @@ class Informers:
         selection: Selection,
         labels: Iterable[str],
         reduce: Callable[[Object], Object] | None,
+        enough: Callable[[Sequence[Object]], bool] | None,
     ) -> _Shared:
         indexes: dict[str, Callable[[Object], Iterable[str]]] = {"owner": by_owner, "uid": by_uid}
         indexes.update({f"label:{name}": by_label(name) for name in labels})
@@ -126,6 +128,7 @@ class Informers:
             clock=self._clock,
             on_problem=self._on_problem,
             by_page=self._by_page,
+            enough=enough,
         )
         return _Shared(reflector, asyncio.create_task(reflector.run(), name=f"reflector {kind}"))
 

@@ -16,7 +16,7 @@ from .clock import chance as by_chance
 from .errors import Forbidden, Gone, KubeError, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from engine.model import Object
 
@@ -44,7 +44,8 @@ class Reflector:
     """Fills a store. `run` it as a task; `problem` says what keeps it from working (empty: nothing).
 
     With `by_page` the store holds a long list's objects as they come, before it is whole: for people who look, never for
-    decisions.
+    decisions. So does `enough`, which is asked after each page whether what came suffices: the store `is_cut` then, and changes of
+    what was left where it is are passed over.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Reflector:
         chance: Callable[[], float] = by_chance,
         on_problem: Callable[[Kind, str], None] | None = None,
         by_page: bool = False,
+        enough: Callable[[Sequence[Object]], bool] | None = None,
     ) -> None:
         self.kind = kind
         self.store = store
@@ -71,6 +73,7 @@ class Reflector:
         self._version = ""
         self._stale_lists = 0
         self._by_page = by_page
+        self._enough = enough
 
     def __repr__(self) -> str:
         return f"<Reflector {self.kind} {self.problem or 'healthy'} {self.store!r}>"
@@ -120,8 +123,10 @@ class Reflector:
             if self._by_page:
                 self.store.add(page.items)
             resume = page.resume
-            if not resume:
+            is_enough = self._enough is not None and self._enough(items)
+            if not resume or is_enough:
                 break
+        self.store.is_cut = bool(resume)
         self.store.replace(items, page.resource_version)
         self._version = page.resource_version
         self._stale_lists = 0
@@ -141,6 +146,16 @@ class Reflector:
             metadata_only=self._selection.metadata_only,
         )
         async for event in events:
+            # INVARIANT: what is cut does not grow.
+            if (
+                self.store.is_cut
+                and event.type in ("ADDED", "MODIFIED")
+                and not self.store.holds(event.object)
+            ):
+                self._version = str(
+                    (event.object.get("metadata") or {}).get("resourceVersion") or self._version
+                )
+                continue
             self.store.apply(event)
             self._version = self.store.version
             seen += 1

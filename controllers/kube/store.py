@@ -81,7 +81,8 @@ class Store:
     """The objects of one kind.
 
     `indexes` name functions that give the values an object is found under. `reduce` makes of an arriving object what is
-    kept. `version` is the resource version of the last change, for health.
+    kept. `version` is the resource version of the last change, for health. A store that `is_cut` was filled by somebody who did not
+    want all that there is.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class Store:
         self._listeners: list[Callable[[Change], None]] = []
         self._synced = asyncio.Event()
         self.version = ""
+        self.is_cut = False
 
     def __repr__(self) -> str:
         state = "synced" if self.is_synced else "not synced"
@@ -121,6 +123,10 @@ class Store:
     def get(self, name: str, namespace: str = "") -> Object | None:
         """Return one object, None when there is none."""
         return self._objects.get((namespace, name))
+
+    def holds(self, obj: Object) -> bool:
+        """Tell whether an object is here in some version."""
+        return key_of(obj) in self._objects
 
     def keys(self) -> list[Key]:
         """Return the keys of all objects."""

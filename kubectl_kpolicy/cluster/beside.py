@@ -7,6 +7,7 @@ told by name and reason; it never merely has no rows.
 from __future__ import annotations
 
 import asyncio
+from collections import ChainMap
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -41,6 +42,7 @@ class BesideCache(ClusterCache):
     def __init__(self, members: Mapping[str, ClusterCache]) -> None:
         super().__init__()
         self.members = members
+        self.left_out = ChainMap(*(one.left_out for one in members.values()))
         self._told: dict[tuple[str, str], dict[str, tuple[Row, Row]]] = {}
 
     def objects(self, resource: str) -> list[Object]:

@@ -13,7 +13,7 @@ from engine.record import record
 from kubectl_kpolicy.output.fields import part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, MutableMapping, Sequence
     from datetime import datetime
 
     from engine.model import Object
@@ -32,6 +32,7 @@ class Trouble(StrEnum):
     UNAUTHORIZED = "unauthorized"
     UNREACHABLE = "unreachable"
     FAILED = "failed"
+    CUT = "cut"
 
 
 @record
@@ -63,7 +64,7 @@ class ClusterCache:
 
     def __init__(self) -> None:
         self.viewer: Identity | None = None
-        self.left_out: dict[str, tuple[float, float]] = {}
+        self.left_out: MutableMapping[str, tuple[float, float]] = {}
         self._objects: dict[str, dict[Key, Object]] = {}
         self._versions: dict[str, int] = {}
         self._synced: dict[str, datetime | None] = {}

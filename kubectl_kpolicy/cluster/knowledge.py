@@ -47,6 +47,8 @@ class Knowledge:
         match self.sight:
             case Sight.STALE if self.seen is not None:
                 return f"stale: as it was {time_format.span((now - self.seen).total_seconds())} ago; {reason}"
+            case Sight.PARTLY if self.problem.trouble is Trouble.CUT:
+                return self.problem.message
             case Sight.PARTLY:
                 return f"without {called(self.name)}: {self.problem.message}"
         return reason
@@ -70,6 +72,7 @@ TITLES = {
     Trouble.UNAUTHORIZED: "not logged in",
     Trouble.UNREACHABLE: "cluster unreachable",
     Trouble.FAILED: "reading failed",
+    Trouble.CUT: "not all read",
 }
 
 
@@ -84,5 +87,17 @@ def known(world: ClusterCache, listing: Listing) -> Knowledge:
     for name, problem in problems:
         seen = world.seen_at(name)
         return Knowledge(Sight.PARTLY if seen is None else Sight.STALE, name, problem, seen)
+    cut = next((name for name in (*listing.needs, *listing.wants) if name in world.left_out), "")
+    if cut:
+        message = (
+            "there are more results than are read here; numbers with a + are at least so large"
+        )
+        return Knowledge(
+            Sight.PARTLY,
+            cut,
+            Problem(
+                Trouble.CUT, message, "`kubectl kpolicy violations -A --where FILTER` reads all"
+            ),
+        )
     pending = next((name for name in listing.needs if not world.is_synced(name)), "")
     return Knowledge(Sight.PARTLY if pending else Sight.WHOLE, pending)

@@ -16,19 +16,39 @@ from . import celkinds
 from .cache import ClusterCache, Problem, Trouble, key_of
 from .fetching import Scope, fetch_journal, fetch_labelled, named
 from .resources import RESOURCES, Resource, problem_of
+from .violations import SOURCES, weight
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable
+    from collections.abc import Coroutine, Iterable, Sequence
     from datetime import datetime
 
     from controllers.kube import Client
-    from controllers.kube.store import Change
+    from controllers.kube.store import Change, Store
+    from engine.model import Object
 
 POLL_SECONDS = 60.0
 """How often what cannot be watched is read again: the pace of Kyverno's own TTL loop."""
 
 BEAT_SECONDS = 10.0
 """How often the server is asked for a sign of life, which also tells its time: watches may be silent for minutes."""
+
+
+MOST_RESULTS = 60_000
+"""Results of policies that a console reads at most; what they take of memory is far below 400 MiB."""
+_WORST = 500
+
+
+def _is_enough(reports: Sequence[Object]) -> bool:
+    """Tell whether the results of some reports are as many as a console reads."""
+    return sum(len(report.get("results") or ()) for report in reports) >= MOST_RESULTS
+
+
+class _Cut:
+    """Reports of which not all were read: what is watched of them, and the worst ones beside those."""
+
+    def __init__(self, resource: Resource, store: Store) -> None:
+        self.resource, self.store = resource, store
+        self.worst: Sequence[Object] = ()
 
 
 class Source(Protocol):
@@ -73,6 +93,7 @@ class LiveSource:
         self._tasks: set[asyncio.Task[None]] = set()
         self._polled = asyncio.Lock()
         self._silent: dict[str, Problem] = {}
+        self._cut: dict[str, _Cut] = {}
 
     def __repr__(self) -> str:
         return f"<LiveSource {self.name or '-'} {self.world!r}>"
@@ -99,6 +120,8 @@ class LiveSource:
         """Read again what is not watched: labelled objects and the journal; raises KubeError where the server is away."""
         async with self._polled:
             await self._beat()
+            for cut in self._cut.values():
+                await self._read_worst(cut)
             await fetch_journal(self.client, self.world, self._scope.journal, self.now())
             await fetch_labelled(self.client, self.world, self._scope.namespace, self.now())
 
@@ -113,7 +136,8 @@ class LiveSource:
     def _follow(self, resource: Resource) -> None:
         namespace = self._scope.namespace if resource.kind.namespaced else ""
         selection = Selection(namespace, resource.labels, resource.fields)
-        store = self._informers.acquire(resource.kind, selection)
+        enough = _is_enough if resource.name in SOURCES else None
+        store = self._informers.acquire(resource.kind, selection, enough=enough)
 
         def listen(change: Change) -> None:
             if change.new is not None:
@@ -125,9 +149,27 @@ class LiveSource:
 
         async def note() -> None:
             await store.wait_synced()
+            if store.is_cut:
+                self.world.left_out[resource.name] = weight(None)
+                self._cut[resource.name] = _Cut(resource, store)
+                await self._read_worst(self._cut[resource.name])
             self.world.synced(resource.name, self.now())
 
         self._spawn(note())
+
+    async def _read_worst(self, cut: _Cut) -> None:
+        """Take over the worst reports beside those that are watched, where the server can sort them; let go those that are no more."""
+        kind, name = cut.resource.kind, cut.resource.name
+        with suppress(KubeError):
+            page = await self.client.list(kind, limit=_WORST, sort_by="severity")
+            found = named(page.items, kind) if page.sorted_by else []
+            kept = set(map(key_of, found))
+            for obj in cut.worst:
+                if key_of(obj) not in kept and not cut.store.holds(obj):
+                    self.world.remove(name, key_of(obj))
+            for obj in found:
+                self.world.put(name, obj)
+            cut.worst = found
 
     async def _follow_cel(self, name: str) -> None:
         """Watch every kind that the server has of these; which there are is asked until it is told."""

@@ -34,13 +34,17 @@ class Heading:
 
 @record
 class Shown:
-    """What is on the screen: lines in order, how many rows there are at all, how many fit, and of which clusters, where of several."""
+    """What is on the screen: lines in order, how many rows there are at all, and how many fit.
+
+    `of` says of which clusters, where there are several, `is_cut` that there are more than were read.
+    """
 
     lines: Sequence[Row | Heading]
     total: int
     kept: int
     new: int = 0
     of: str = ""
+    is_cut: bool = False
 
 
 class ListState:
@@ -115,15 +119,16 @@ class ListState:
         ordered = self._sieve.sift(rows, asked, self.order, lambda row: self._keeps(row, now))
         new = 0 if self.known is None else sum(row.key not in self.known for row in ordered)
         lines = self._grouped(ordered) if self.group else ordered
+        is_cut = not world.left_out.keys().isdisjoint((*self.listing.needs, *self.listing.wants))
         if not isinstance(world, BesideCache):
-            return Shown(lines, len(rows), len(ordered), new)
+            return Shown(lines, len(rows), len(ordered), new, is_cut=is_cut)
         # INVARIANT: a cluster that cannot be asked is told of whatever is filtered; else it would look as if it had nothing.
         lost = [
             Heading(CLUSTER.id, name, None, reason=why)
             for name, why in unknown(world, self.listing, now)
         ]
         of = f" in {len(world.members) - len(lost)} of {len(world.members)} clusters"
-        return Shown([*lines, *lost], len(rows), len(ordered), new, of)
+        return Shown([*lines, *lost], len(rows), len(ordered), new, of, is_cut)
 
     def _keeps(self, row: Row, now: datetime) -> bool:
         failing = self.listing.failures

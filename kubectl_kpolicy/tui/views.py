@@ -127,8 +127,9 @@ class ListView(Vertical):
         limits = [state.listing.narrowed] if state.failures and state.listing.failures else []
         limits += [state.filter.text] if state.filter.text else []
         limits += [f"ns={state.namespace}"] if state.namespace else []
-        count = f"{shown.kept:,}".replace(",", " ")
-        total = f" of {shown.total:,}".replace(",", " ") if shown.total != shown.kept else ""
+        more = "+" if shown.is_cut else ""
+        count = f"{shown.kept:,}{more}".replace(",", " ")
+        total = f" of {shown.total:,}{more}".replace(",", " ") if shown.total != shown.kept else ""
         text = f"{state.listing.title} ({', '.join([count + total + shown.of, *limits])})"
         new = f"  {shown.new} new" if shown.new else ""
         return _escaped(text + new)

@@ -62,6 +62,7 @@ GROWTH_GATE = 1.3
 WEBHOOK_MEMORY = 90.0
 PODS_GATE = 1.2
 MEMORY_GATE = 150.0
+MANY_GATE = 400.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -211,6 +212,13 @@ def _console() -> list[str]:
     idle = console_cost.idle()
     print(f"  {'an idle console':<48} {idle:9.2%} of a core (gate {IDLE_GATE:.0%})")
     over += [f"an idle console: {idle:.2%} of a core"] if idle > IDLE_GATE else []
+    first, most, key, alone = console_cost.of_many_rows()
+    print(
+        f"  {'first of 1,000,000 rows':<48} {first.processor:9.1f} ms {first.wall:9.1f} ms, at most {most:.0f} MiB (gate {MANY_GATE:.0f})"
+    )
+    _line("a key on 1,000,000 rows", f"{key:9.1f} ms", key / alone, KEY_GATE)
+    over += [f"1,000,000 rows: {most:.0f} MiB"] if most > MANY_GATE else []
+    over += [f"a key on 1,000,000 rows: {key / alone:.2f} x"] if key > KEY_GATE * alone else []
     return over + ([f"a key on 50,000 rows: {ours / bare:.2f} x"] if ours > KEY_GATE * bare else [])
 
 

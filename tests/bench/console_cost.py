@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 T = TypeVar("T")
-ROWS, COLUMNS, LINES, ROUNDS, KEYS = 50_000, 140, 40, 5, 40
+ROWS, MANY_ROWS = 50_000, 1_000_000
+COLUMNS, LINES, ROUNDS, KEYS = 140, 40, 5, 40
 _DEADLINE = 60.0
 IDLE, _SETTLED = 60.0, 5.0
 """Seconds that a console is left alone, and before that until it has settled."""
@@ -241,9 +242,8 @@ def measure(rounds: int = ROUNDS) -> tuple[dict[str, Cost], dict[str, float]]:
 def idle(seconds: float = IDLE) -> float:
     """Return the share of a core that a console takes while nothing happens, its rows' ages going on."""
     with serving(200) as address, tempfile.TemporaryDirectory() as folder, home(folder, address) as environment:  # fmt: skip
-        terminal = Terminal([sys.executable, "-m", "kubectl_kpolicy", "tui"], environment)
 
-        def look() -> float:
+        def look(terminal: Terminal) -> float:
             terminal.until(r"\(200")
             terminal.rest(_SETTLED)
             before = terminal.cost()
@@ -251,14 +251,43 @@ def idle(seconds: float = IDLE) -> float:
             after = terminal.cost()
             return (after.processor - before.processor) / (after.wall - before.wall)
 
-        return _ended(terminal, look)
+        return _ended(_opened(environment), look)
+
+
+def of_many_rows() -> tuple[Cost, float, float, float]:
+    """Return of a million rows the cost of the first ones, the most MiB, and the milliseconds of a key there and in a bare table."""
+    with (
+        serving(MANY_ROWS) as address,
+        tempfile.TemporaryDirectory() as folder,
+        home(folder, address) as environment,
+    ):
+        _ended(
+            _opened(environment), lambda terminal: terminal.until(r"checkout-\d")
+        )  # compiles the modules
+        _, bare = _bare(environment)
+
+        def look(terminal: Terminal) -> tuple[Cost, float, float]:
+            first = terminal.until(r"checkout-\d")
+            terminal.until(r"\(\d\d \d\d\d\+")
+            key = _scrolled(terminal, "Violations", "j")
+            status = Path(f"/proc/{terminal.process.pid}/status").read_text()
+            most = int(status.partition("VmHWM:")[2].split()[0]) / 1024
+            return first, most, key
+
+        return *_ended(_opened(environment), look), bare
+
+
+def _opened(environment: dict[str, str]) -> Terminal:
+    return Terminal([sys.executable, "-m", "kubectl_kpolicy", "tui"], environment)
 
 
 def _bare(environment: dict[str, str]) -> tuple[dict[str, Cost], float]:
     terminal = Terminal([sys.executable, "-c", BARE], environment)
-    frame = _ended(terminal, lambda: terminal.until("the bare frame"))
+    frame = _ended(terminal, lambda one: one.until("the bare frame"))
     table = Terminal([sys.executable, "-c", TABLE], environment)
-    return {"a bare Textual application's frame": frame}, _ended(table, lambda: _scrolled(table, "cell 1 1", "\x1b[B"))  # fmt: skip
+    return {"a bare Textual application's frame": frame}, _ended(
+        table, lambda one: _scrolled(one, "cell 1 1", "\x1b[B")
+    )
 
 
 def _scrolled(terminal: Terminal, first: str, key: str) -> float:
@@ -267,17 +296,15 @@ def _scrolled(terminal: Terminal, first: str, key: str) -> float:
     return terminal.hold(key, KEYS)
 
 
-def _ended(terminal: Terminal, work: Callable[[], T]) -> T:
+def _ended(terminal: Terminal, work: Callable[[Terminal], T]) -> T:
     try:
-        return work()
+        return work(terminal)
     finally:
         terminal.end()
 
 
 def _console(environment: dict[str, str]) -> tuple[dict[str, Cost], float]:
-    terminal = Terminal([sys.executable, "-m", "kubectl_kpolicy", "tui"], environment)
-
-    def look() -> tuple[dict[str, Cost], float]:
+    def look(terminal: Terminal) -> tuple[dict[str, Cost], float]:
         found = {
             "the console's first frame": terminal.until("Violations"),
             "first of 50,000 rows": terminal.until(r"checkout-\d"),
@@ -285,4 +312,4 @@ def _console(environment: dict[str, str]) -> tuple[dict[str, Cost], float]:
         }
         return found, _scrolled(terminal, "Violations", "j")
 
-    return _ended(terminal, look)
+    return _ended(_opened(environment), look)

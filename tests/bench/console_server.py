@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-PAGE, IN_A_REPORT = 500, 5
+PAGE, IN_A_REPORT, _READ = 500, 5, 60_000
 _SEVERITIES = ("critical", "high", "medium", "low", "info")
 
 
@@ -38,24 +38,30 @@ def report(index: int) -> bytes:
     return orjson.dumps({"metadata": {**metadata, **place}, "scope": scope, "results": results})
 
 
-def pages(rows: int) -> dict[int, bytes]:
-    """Return the bodies of a list, by the offset they begin at."""
-    reports = [report(index) for index in range(rows // IN_A_REPORT)]
-    made = {}
-    for start in range(0, max(len(reports), 1), PAGE):
-        left = len(reports) - start - PAGE
-        more = {"continue": str(start + PAGE), "remainingItemCount": left} if left > 0 else {}
-        head = {"kind": "PolicyReportList", "apiVersion": "wgpolicyk8s.io/v1alpha2", "metadata": {"resourceVersion": "9", **more}}  # fmt: skip
-        items = b",".join(reports[start : start + PAGE])
-        made[start] = orjson.dumps(head)[:-1] + b',"items":[' + items + b"]}"
-    return made
+def page(start: int, rows: int) -> bytes:
+    """Return the body of a list from an offset on."""
+    end = rows // IN_A_REPORT
+    left = end - start - PAGE
+    more = {"continue": str(start + PAGE), "remainingItemCount": left} if left > 0 else {}
+    head = {
+        "kind": "PolicyReportList",
+        "apiVersion": "wgpolicyk8s.io/v1alpha2",
+        "metadata": {"resourceVersion": "9", **more},
+    }
+    items = b",".join(report(index) for index in range(start, min(start + PAGE, end)))
+    return orjson.dumps(head)[:-1] + b',"items":[' + items + b"]}"
 
 
 class Server:
     """Answers one request after the other on each connection."""
 
     def __init__(self, rows: int) -> None:
-        self._pages = pages(rows)
+        self._rows = rows
+        # a console reads no more of a longer list
+        self._pages = {
+            start: page(start, rows)
+            for start in range(0, max(min(rows, _READ) // IN_A_REPORT, 1), PAGE)
+        }
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer until the other side leaves."""
@@ -84,7 +90,8 @@ class Server:
         if method == "POST":
             body = b'{"status":{"allowed":true,"userInfo":{"username":"alice"}}}'
         elif path.endswith("/wgpolicyk8s.io/v1alpha2/policyreports"):
-            body = self._pages[int(words.get("continue") or 0)]
+            start = int(words.get("continue") or 0)
+            body = self._pages.get(start) or page(start, self._rows)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)  # fmt: skip
         return True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,9 +14,10 @@ from controllers.kube.errors import Forbidden, NotFound, Unauthorized, Unreachab
 from controllers.kube.kinds import CONFIG_MAPS, POLICY_EXCEPTIONS, POLICY_REPORTS
 from engine.errors import DocumentError
 from kubectl_kpolicy.actions.screens import LISTINGS
-from kubectl_kpolicy.cluster import recording
+from kubectl_kpolicy.cluster import recording, sources, violations
 from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
 from kubectl_kpolicy.cluster.fetching import Scope, fetch
+from kubectl_kpolicy.cluster.knowledge import Sight, known
 from kubectl_kpolicy.cluster.recording import Recorder, ReplaySource, read_recording
 from kubectl_kpolicy.cluster.sources import LiveSource
 from kubectl_kpolicy.output.time_format import length_of, span
@@ -129,6 +131,44 @@ def test_watches_bring_changes_and_take_back_what_is_gone() -> None:
         return counts
 
     assert asyncio.run(look()) == [3, 4, 3]
+
+
+def many(number: int) -> list:
+    found = result("p", "r", "fail", "low", "no")
+    return [report("Pod", f"web-{index:04d}", "a", found) for index in range(number)]
+
+
+def test_of_more_reports_than_a_console_holds_the_first_and_the_worst_are_read(monkeypatch) -> None:
+    monkeypatch.setattr(sources, "MOST_RESULTS", 400)
+
+    async def look() -> None:
+        client = FakeClient(*many(1200), clock=ManualClock(NOW))
+        worst = [report("Pod", "worst", "z", result("p", "r", "fail", "critical", "no"))]
+        listing = client.list
+
+        async def sorting(kind, *words, sort_by="", **more):
+            page = await listing(kind, *words, **more)
+            return replace(page, items=list(worst), sorted_by=sort_by) if sort_by else page
+
+        client.list = sorting
+        source = LiveSource(client, client.clock, resources=["reports"])
+        await source.start()
+        await _until(lambda: source.world.is_synced("reports"))
+        assert len(source.world.objects("reports")) == 501
+        found = known(source.world, LISTINGS["violations"])
+        assert found.sight is Sight.PARTLY
+        assert "there are more results than are read" in found.said(NOW)
+
+        client.put(report("Pod", "new", "a", result("p", "r", "fail", "low", "no")))
+        client.put({**many(1)[0], "results": []})
+        await _until(lambda: not violations.rows_of_report(source.world.objects("reports")[0]))
+        assert len(source.world.objects("reports")) == 501, "what is cut does not grow"
+        worst.clear()
+        await source.refresh()
+        assert len(source.world.objects("reports")) == 500
+        await source.close()
+
+    asyncio.run(look())
 
 
 def test_a_watch_that_is_forbidden_says_so_and_recovers() -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from kubectl_kpolicy.cluster.cache import ClusterCache
-from kubectl_kpolicy.cluster.violations import LISTING, all_rows, rows_of_report
+from kubectl_kpolicy.cluster.violations import LISTING, all_rows, rows_of_report, weight
 from kubectl_kpolicy.output.rows import Row, sort_rows
 from kubectl_kpolicy.tui.start import Late
 from kubectl_kpolicy.tui.state import ListState, Sieve
@@ -100,6 +100,23 @@ def test_rows_show_before_all_of_them_came() -> None:
         assert "on its way" not in text_of(app)
 
     on_stage(look, console(source=Stage(there)))
+
+
+@pytest.mark.parametrize("screen", ["violations", "pulse"])
+def test_numbers_of_rows_that_were_not_all_read_say_that_there_are_more(screen: str) -> None:
+    there = ClusterCache()
+    there.replace(
+        "reports", [report("Pod", "first", "a", result("p", "r", "fail", "high", "no"))], NOW
+    )
+    there.left_out["reports"] = weight(None)
+    said = {"violations": "Violations (1+, failures)", "pulse": "1+ failures"}
+
+    async def look(app, _pilot) -> None:
+        assert said[screen] in text_of(app)
+        if screen == "violations":
+            assert "there are more results than are read here" in text_of(app)
+
+    on_stage(look, console(source=Stage(there), screen=screen))
 
 
 def test_the_first_frame_is_drawn_before_anything_is_read() -> None:
