@@ -242,8 +242,6 @@ def unreachable(server: str, error: BaseException) -> KubeError:
 
 
 # TLS contexts and bounded reading for the HTTP client.
-#
-# Apart from `http` so that each is read alone: what is trusted here, what is said there.
 
 
 class Content(Protocol):

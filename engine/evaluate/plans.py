@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from engine.match.marks import Mark
 
-    from .policy_set import Group
     from .quick import Quick
     from .rules import CompiledPolicy, CompiledRule
 
@@ -33,6 +32,14 @@ CHANGING = (RuleType.MUTATION, RuleType.IMAGE_VERIFY)
 
 MANY = 32
 """Steps from which on it is quicker to find some than to ask all."""
+
+
+@record
+class Group:
+    """Policies narrowed to their rules of one type that can match one kind."""
+
+    type: RuleType
+    policies: tuple[CompiledPolicy, ...]
 
 
 @record

@@ -32,14 +32,6 @@ class Problem:
     error: EngineError
 
 
-@record
-class Group:
-    """Policies narrowed to their rules of one type that can match one kind."""
-
-    type: RuleType
-    policies: tuple[CompiledPolicy, ...]
-
-
 CLASSIC = frozenset({"ClusterPolicy", "Policy"})
 """The kinds whose rules are written in YAML; all others are written in CEL."""
 
@@ -73,7 +65,7 @@ class PolicySet:
         self.problems = problems
         names_resources = any(one.policy.kind not in CLASSIC for one in policies)
         self._alike = plans.alike_by_resource if names_resources else plans.alike
-        self._by_kind: dict[str, tuple[Group, ...]] = {}
+        self._by_kind: dict[str, tuple[plans.Group, ...]] = {}
         self._plans: dict[tuple[str, ...], tuple[plans.Part, ...]] = {}
         self._placed: dict[tuple[str, ...], tuple[plans.Part, ...]] = {}
         self._held = 0
@@ -135,7 +127,7 @@ class PolicySet:
                 problems.append(Problem(policy, error))
         return cls(tuple(compiled), tuple(problems))
 
-    def for_kind(self, kind: str) -> tuple[Group, ...]:
+    def for_kind(self, kind: str) -> tuple[plans.Group, ...]:
         """Return, for each type of rule in the order of evaluation, the policies with rules that can match `kind`.
 
         The policies hold only those rules; types without any are left out.
@@ -180,7 +172,7 @@ class PolicySet:
         self._placed[place] = found
         return found
 
-    def _groups(self, kind: str) -> tuple[Group, ...]:
+    def _groups(self, kind: str) -> tuple[plans.Group, ...]:
         found: dict[RuleType, list[CompiledPolicy]] = {type_: [] for type_ in IN_ORDER}
         for policy in self._concerning(kind):
             for type_, rules in _rules_for(policy, kind).items():
@@ -188,7 +180,7 @@ class PolicySet:
                 found[type_].append(
                     policy if is_whole else CompiledPolicy(policy.policy, tuple(rules))
                 )
-        return tuple(Group(type_, tuple(those)) for type_, those in found.items() if those)
+        return tuple(plans.Group(type_, tuple(those)) for type_, those in found.items() if those)
 
     def _concerning(self, kind: str) -> Iterable[CompiledPolicy]:
         """Return the policies of which some rule can match a kind, in their order."""

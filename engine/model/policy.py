@@ -157,8 +157,7 @@ class CleanupPolicy:
 
 # What belongs to policies written in CEL beside the policies themselves: their exceptions, and bindings of native policies.
 #
-# Apart from `policy` so that commands that meet no such document do not load it. A policy of these kinds is a `Policy`
-# without rules: its expressions stay in `raw`, where its own compiler reads them.
+# A policy of these kinds is a `Policy` without rules: its expressions stay in `raw`, where its own compiler reads them.
 
 CEL_KEY: Final = "cel:"
 """What begins the identities of exceptions of policies.kyverno.io, which may be named as classic ones are."""

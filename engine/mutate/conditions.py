@@ -178,8 +178,8 @@ def _elements(resource: Json) -> list[Json]:
 
 # What a patch still holds once its conditions have been tested: the conditions themselves, and maps that they leave empty.
 #
-# Apart from `conditions` because it looks at the patch alone. Observed and kept: a map that is empty, or becomes so, leaves the
-# patch with its key (`emptyDir: {}` does nothing), and so does a list that only held elements with anchors; an empty list stays.
+# This looks at the patch alone. Observed and kept: a map that is empty, or becomes so, leaves the patch with its key
+# (`emptyDir: {}` does nothing), and so does a list that only held elements with anchors; an empty list stays.
 # A condition whose value still holds something (`(hostPath): {path: "*"}`) becomes part of the patch under its bare key.
 
 CONDITIONS: Final = frozenset({Anchor.CONDITION, Anchor.GLOBAL})

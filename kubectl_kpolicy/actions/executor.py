@@ -14,14 +14,16 @@ from engine.record import record
 from kubectl_kpolicy.session.identity import Identity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from datetime import datetime
 
     from controllers.kube import Client
     from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.output.rows import Row
 
-    from .registry import Action, Work
+    from .registry import Action
+
+    Work = Callable[["ActionExecutor", Row, Mapping[str, str]], Awaitable[str]]
 
 
 @record
@@ -86,7 +88,7 @@ class ActionExecutor:
         return await work_of(action.work)(self, row, form)
 
 
-def work_of(work: str | Work) -> Work:
+def work_of(work: str | Callable[..., Awaitable[str]]) -> Work:
     """Return what an action does; of `module.function` in this package, which is loaded when it is first wanted."""
     if not isinstance(work, str):
         return work

@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.output.rows import Row
     from kubectl_kpolicy.session.identity import Right
 
-    from .executor import ActionExecutor
-
-    Work = Callable[[ActionExecutor, Row, Mapping[str, str]], Awaitable[str]]
-
 TUI = "kubectl kpolicy tui"
 """How the command lines of what only moves about in the console begin."""
 
@@ -83,7 +79,7 @@ class Action:
     typed: str = "name"
     unfit: Callable[[Row], str] | None = None
     named: Callable[[Row, str], str] | None = None
-    work: str | Work = ""
+    work: str | Callable[..., Awaitable[str]] = ""
 
     @property
     def changes(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .flags import list_request, request_of
@@ -9,7 +10,7 @@ from .verbs import Verbs
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from kubectl_kpolicy.output.rows import Row
 
@@ -20,7 +21,7 @@ _EXAMPLE = "kubectl kpolicy otp issue --for-user ada --bind no-host/host-namespa
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its verbs."""
     verbs = Verbs(sub, "otp", _EXAMPLE)
-    issue = verbs.add("issue", "issue a code to a named person for a policy, rules and an object", _issue)  # fmt: skip
+    issue = verbs.add("issue", "issue a code to a named person for a policy, rules and an object", _work("commands.issue"))  # fmt: skip
     issue.add_argument("grant", nargs="?", default="", metavar="GRANT", help="for what this grant asks for")  # fmt: skip
     issue.add_argument("--for-user", default="", metavar="USER", help="who may use it")
     issue.add_argument("--bind", default="", metavar="POLICY/RULE:KIND/NAME", help="what it is good for; vpol:POLICY:KIND/NAME and the like for one written in CEL")  # fmt: skip
@@ -31,20 +32,20 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     issue.add_argument("--seal-to", default="", metavar="KEY", help="seal the code to the public key in this file, and print or write what only its owner can open")  # fmt: skip
     issue.add_argument("-o", "--output", choices=("json", "yaml", "name"), default="", help="print the code's object (not the code) as data")  # fmt: skip
     _add_writing(issue)
-    approve = verbs.add("approve", "agree to a code that somebody asks for by the id in a denial", _approve)  # fmt: skip
+    approve = verbs.add("approve", "agree to a code that somebody asks for by the id in a denial", _work("approving.approve"))  # fmt: skip
     approve.add_argument("request", metavar="ID", help="the id, as the denial shows it (cr1.…)")
     approve.add_argument("--ttl", default="30m", metavar="DURATION", help="how long the code may be used (30m)")  # fmt: skip
     approve.add_argument("--reason", default="", metavar="TEXT", help="why, for the record")
     _add_writing(approve)
-    claim = verbs.add("claim", "claim a code that is asked for or read from standard input, where codes are strict", _claim)  # fmt: skip
+    claim = verbs.add("claim", "claim a code that is asked for or read from standard input, where codes are strict", _work("approving.claim"))  # fmt: skip
     claim.add_argument("use", nargs="?", default="", metavar="USE", help="what a denial named in place of a code (use-…)")  # fmt: skip
     _add_writing(claim)
     verbs.listing("list", "list codes that were issued and used, and those of a --journal", _list, "NAME|USER")  # fmt: skip
     verbs.describing("codes", "NAME|USER", named=_is_meant, everywhere=True)
-    void = verbs.add("void", "make codes useless before they are used", _void)
+    void = verbs.add("void", "make codes useless before they are used", _work("commands.void"))
     void.add_argument("names", nargs="+", metavar="NAME", help="which codes, by the names of their objects")  # fmt: skip
     _add_writing(void)
-    redeem = verbs.add("redeem", "apply an object with a code, which is asked for or read from standard input", _redeem)  # fmt: skip
+    redeem = verbs.add("redeem", "apply an object with a code, which is asked for or read from standard input", _work("commands.redeem"))  # fmt: skip
     redeem.add_argument("code_id", nargs="?", default="", metavar="CODE-ID", help="which code it must be (never the code itself)")  # fmt: skip
     redeem.add_argument("-f", "--filename", required=True, metavar="FILE", help="the object")
     redeem.add_argument("--sealed", default="", metavar="FILE", help="take the code from under a seal")  # fmt: skip
@@ -59,11 +60,11 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     seals.add_argument("--out-file", default="", metavar="FILE", help="where they go; standard output by default")  # fmt: skip
     seals.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
     _add_writing(seals)
-    rotate = verbs.add("rotate", "have codes made with another key, or revoke all that are out", _rotate)  # fmt: skip
+    rotate = verbs.add("rotate", "have codes made with another key, or revoke all that are out", _work("approving.rotate"))  # fmt: skip
     rotate.add_argument("--revoke", action="store_true", help="revoke every code that was offered")
     rotate.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
     _add_writing(rotate)
-    locks = verbs.add("lock-status", "who brought wrong codes, and whose are not looked at for now", _lock_status)  # fmt: skip
+    locks = verbs.add("lock-status", "who brought wrong codes, and whose are not looked at for now", _work("commands.lock_status"))  # fmt: skip
     locks.add_argument("users", nargs="*", metavar="USER", help="only these users")
     locks.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="format of the output")  # fmt: skip
     locks.add_argument("--system-namespace", default="kyverno", metavar="NAME", help="where kpolicy keeps counts (kyverno)")  # fmt: skip
@@ -74,40 +75,19 @@ def _add_writing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--system-namespace", default="kyverno", metavar="NAME", help="where kpolicy keeps codes (kyverno)")  # fmt: skip
 
 
-def _issue(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.codes import commands
+def _work(name: str) -> Callable[[argparse.Namespace], int]:
+    """Return what does the work of a verb: `module.function` of `kubectl_kpolicy.codes`, loaded when it is run."""
+    module, _, function = name.partition(".")
 
-    return commands.issue(request_of(commands.OtpRequest, args))
+    def run(args: argparse.Namespace) -> int:
+        from kubectl_kpolicy.codes.commands import OtpRequest
 
+        work: Callable[[OtpRequest], int] = getattr(
+            import_module(f"kubectl_kpolicy.codes.{module}"), function
+        )
+        return work(request_of(OtpRequest, args))
 
-def _approve(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.codes import approving, commands
-
-    return approving.approve(request_of(commands.OtpRequest, args))
-
-
-def _claim(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.codes import approving, commands
-
-    return approving.claim(request_of(commands.OtpRequest, args))
-
-
-def _rotate(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.codes import approving, commands
-
-    return approving.rotate(request_of(commands.OtpRequest, args))
-
-
-def _void(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.codes import commands
-
-    return commands.void(request_of(commands.OtpRequest, args))
-
-
-def _redeem(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.codes import commands
-
-    return commands.redeem(request_of(commands.OtpRequest, args))
+    return run
 
 
 def _seal_set(args: argparse.Namespace) -> int:
@@ -115,12 +95,6 @@ def _seal_set(args: argparse.Namespace) -> int:
 
     asked = request_of(commands.OtpRequest, args, for_user="", users=tuple(args.for_user))
     return commands.seal_set(asked)
-
-
-def _lock_status(args: argparse.Namespace) -> int:
-    from kubectl_kpolicy.codes import commands
-
-    return commands.lock_status(request_of(commands.OtpRequest, args))
 
 
 def _count(text: str) -> int:

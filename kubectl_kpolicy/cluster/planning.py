@@ -261,8 +261,7 @@ def named_in_full(one: Planned) -> str:
 
 
 # The preview of a clean-up as sections to read: when it runs, what holds it back, what goes with what, what stays and why.
-#
-# Apart from `planning`, which finds it out, because commands print the same plans as a table.
+# Commands print the same plans as a table.
 
 _HOLDS = {"paused": "paused: nothing goes until it is resumed", "skip": "skipped: the next run passes everything over", "postponed": "postponed: nothing goes before then"}  # fmt: skip
 _UNREADABLE = "held back: its annotation cannot be read, so that nothing goes until that is changed"

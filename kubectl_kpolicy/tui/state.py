@@ -154,8 +154,8 @@ class ListState:
 
 # The rows that fit a list screen, in their order, kept while others come and go.
 #
-# Apart from `state` because it is what keeps fifty thousand rows usable: a change of a few rows tests and places only those, and
-# nothing that was in order is sorted again.
+# It is what keeps fifty thousand rows usable: a change of a few rows tests and places only those, and nothing that was in order is
+# sorted again.
 
 _FEW = 0.02
 """The part of all rows up to which new ones are put in their places one by one."""

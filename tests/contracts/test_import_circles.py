@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 KNOTS_OF_TYPES = {
     "engine.evaluate.cel.existing_objects": 2,
-    "engine.evaluate.plans": 2,
     "engine.lang.cel.arithmetic": 6,
-    "kubectl_kpolicy.actions.executor": 2,
     "kubectl_kpolicy.tui.app": 11,
 }
 """The first module of each knot, and how many modules are in it at most."""
