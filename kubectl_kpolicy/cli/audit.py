@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from engine import vocabulary
+from engine.record import replace
 
 from .flags import cluster_flags, guarded, list_request
 from .verbs import Verbs
@@ -60,8 +61,6 @@ def _log(args: argparse.Namespace) -> int:
 
 def _everywhere(flags: ListRequest) -> ListRequest:
     """Return a request for records of all namespaces, whichever is named: they are about objects of any."""
-    from engine.record import replace
-
     return replace(flags, connection=replace(flags.connection, all_namespaces=True))
 
 
@@ -179,7 +178,6 @@ def _checkpoints(text: str) -> list[Checkpoint]:
 
 @guarded
 def _export(args: argparse.Namespace) -> int:
-    from engine.record import replace
     from kubectl_kpolicy.cluster.audit import stored
     from kubectl_kpolicy.output.listings import write_rows
     from kubectl_kpolicy.output.reports import cef

@@ -16,7 +16,9 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from engine.errors import DocumentError, Location, PolicyError
 from engine.record import record, replace
+from kubectl_kpolicy.output.findings import Finding, github_lines, sarif_log
 
 if TYPE_CHECKING:
     import argparse
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from engine.lang.yaml import Document
-    from kubectl_kpolicy.output.findings import Finding
 
     Find = Callable[[str], list["Mistake"] | None]
 
@@ -118,7 +119,6 @@ def _mend(paths: Sequence[str], mode: str) -> int:
 
 def mistakes_in(text: str, mode: str = "strict") -> list[Mistake] | None:
     """Return the findings about the documents of a text, None where it cannot be read."""
-    from engine.errors import DocumentError
     from engine.lang import yaml
     from kubectl_kpolicy.session.sources import expand
 
@@ -133,7 +133,6 @@ def mistakes_in(text: str, mode: str = "strict") -> list[Mistake] | None:
 
 def _check_path(path: str, mode: str) -> tuple[int, list[Line]]:
     """Return how many documents a path has for us, and the findings about them."""
-    from engine.errors import DocumentError
     from kubectl_kpolicy.session.sources import read_documents
 
     local = path
@@ -185,7 +184,6 @@ def _cel_parsers(group: str) -> Mapping[str, Any]:
 
 def check_document(document: Document, mode: str = "strict") -> Iterator[Line]:
     """Yield the findings about one policy, exception or cleanup policy; `mode` says what an unknown field is."""
-    from engine.errors import Location, PolicyError
     from engine.parse import Fault, problems
 
     doc = document.value
@@ -274,12 +272,8 @@ def _write(found: Sequence[Line], args: argparse.Namespace) -> None:
         case "yaml":
             sys.stdout.write(yaml_text({"findings": [_shown(line) for line in found]}))
         case "sarif":
-            from kubectl_kpolicy.output.findings import sarif_log
-
             sys.stdout.write(json_text(sarif_log(_findings(found))))
         case "github":
-            from kubectl_kpolicy.output.findings import github_lines
-
             sys.stdout.write(github_lines(_findings(found)))
         case _:
             _write_table(found, args.color)
@@ -308,9 +302,6 @@ def _summary(checked: int, errors: int, warnings: int) -> str:
 
 def _findings(found: Sequence[Line]) -> list[Finding]:
     """Return findings with their places, as code hosts mark them in the file."""
-    from engine.errors import Location
-    from kubectl_kpolicy.output.findings import Finding
-
     return [
         Finding("lint", "", line.severity, f"{line.object}: {line.message}", line.object, Location(line.file, line.line))
         for line in found

@@ -53,7 +53,6 @@ class ClusterFlags:
 def access_of(flags: ClusterFlags) -> Access:
     """Return how to reach the cluster, as kubeconfig and flags say; raises AccessError."""
     from controllers.kube.access import Impersonation, load_access
-    from engine.errors import EngineError
 
     found = load_access(
         flags.kubeconfig or None,
