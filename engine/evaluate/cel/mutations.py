@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EvaluationError, LimitError, PolicyError
 from engine.lang.cel.functions.encodings import plain
+from engine.lang.cel.values import Structure, type_name
 from engine.mutate.json6902 import apply_patch
 from engine.mutate.operations import Operation, read_operations
 from engine.mutate.pointer import split
@@ -21,7 +22,7 @@ from engine.record import record
 from .expressions import compile_expression
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from engine.lang.cel import Program
     from engine.model import Block, Json, Object
@@ -185,6 +186,35 @@ def _key(item: Json, keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(str(item.get(key) or _DEFAULTS.get(key, "")) for key in keys)
 
 
+def check_names(value: Any) -> None:
+    """Raise EvaluationError for messages below a value that bear other names than their places.
+
+    What stands in `spec` of an `Object` is an `Object.spec`; lists and maps in between have no names.
+    """
+    if isinstance(value, Structure) and value.type_name.startswith(CONFIGURATION):
+        found = [
+            f'unexpected type name "{name}", expected "{wanted}", which matches field name path from'
+            " root Object type"
+            for name, wanted in _misnamed(value, value.type_name)
+        ]
+        if found:
+            raise EvaluationError("type mismatch: " + "\n".join(found))
+
+
+def _misnamed(value: Any, wanted: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Structure):
+        if value.type_name != wanted:
+            yield value.type_name, wanted
+        for name, part in value.items():
+            yield from _misnamed(part, f"{wanted}.{name}")
+    elif isinstance(value, list | dict):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _misnamed(part, wanted)
+
+
+CONFIGURATION: Final = "Object"
+"""The type of what is applied."""
+
 FIELDS: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 """Where a mutation of each type of patch says its expression."""
 
@@ -199,9 +229,16 @@ class Mutation:
 
     def applied(self, bindings: Bindings, obj: Object) -> Object:
         """Return `obj` mutated, the very same one where nothing changes; raises EvaluationError."""
-        wanted = plain(bindings.env, bindings.value_of(self.program))
+        given = bindings.value_of(self.program)
         if not self.is_configuration:
-            return apply_patches(wanted, obj)
+            for patch in given if isinstance(given, list) else ():
+                check_names(patch.get("value") if isinstance(patch, dict) else None)
+            return apply_patches(plain(bindings.env, given), obj)
+        if type_name(given) != CONFIGURATION:
+            text = "unsupported return type from ApplyConfiguration expression"
+            raise EvaluationError(f"{text}: {type_name(given)}")
+        check_names(given)
+        wanted = plain(bindings.env, given)
         is_stored = bindings.inputs.is_stored
         return apply_configuration(wanted, obj, may_replace=self.may_replace, is_stored=is_stored)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .arithmetic import duration, timestamp
 from .errors import CelError, shown
-from .values import SECOND, Optional, Uint, as_key, type_name
+from .values import SECOND, Optional, Structure, Uint, as_key, go_type, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,18 +90,37 @@ def compile_message(compiler: Compiler, node: MessageLiteral) -> Closure:
                 built[name] = content
             elif _unwrapped(content, f"entry '{name}'", at).present:
                 built[name] = content.value
-        return built if make is None else make(built, node.at)
+        return make(built, node.at)
 
     return build
 
 
 def _maker(compiler: Compiler, node: MessageLiteral) -> Any:
     name = node.name
-    if name in ("Object", "JSONPatch") or name.startswith("Object."):
-        return None
+    if name == "Object" or name.startswith("Object."):
+        return lambda built, _at: Structure(built, name)
+    if name == "JSONPatch":
+        return _patch
     if name in MAKERS:
         return MAKERS[name]
     raise compiler.error(f"undeclared reference to '{name}' (in container '')", node)
+
+
+_TEXTS: Final = frozenset(("op", "path", "from"))
+_NATIVE: Final = {int: "int64", Uint: "uint64", float: "float64", bool: "bool"}
+"""What Go calls the values of scalars."""
+
+
+def _patch(fields: dict[str, Any], at: int) -> Structure:
+    """Return one operation of a JSON patch; raises CelError for fields that it does not have, or of other types."""
+    for name, value in fields.items():
+        if name in _TEXTS and not isinstance(value, str):
+            kind = _NATIVE.get(type(value)) or go_type(value)
+            text = f"unexpected type {kind} for JSONPatchType '{name}' field"
+            raise CelError(text, at)
+        if name not in _TEXTS and name != "value":
+            raise CelError(f"unexpected JSONPatchType field: {name}", at)
+    return Structure(fields, "JSONPatch")
 
 
 # Messages that have a meaning of their own: wrappers, timestamps, durations and JSON values of protocol buffers.

@@ -30,7 +30,7 @@ def encode(value: Any, depth: int = 0) -> dict[str, Any]:
     """Return a value as typed JSON. Raises CelError where it nests too deep."""
     if depth > _DEEPEST:
         raise CelError(f"value nests deeper than {_DEEPEST} levels")
-    name = values.type_name(value)
+    name = "map" if isinstance(value, values.Structure) else values.type_name(value)
     name = _SHORT.get(name, name)
     if name == "list":
         return {"type": name, "value": [encode(item, depth + 1) for item in value]}

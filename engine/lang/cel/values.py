@@ -80,6 +80,16 @@ class Message:
     TYPE = "message"
 
 
+class Structure(dict[str, Any]):
+    """A map that was written as a message of a type: `Object.spec{…}`."""
+
+    __slots__ = ("type_name",)
+
+    def __init__(self, fields: dict[str, Any], type_name: str) -> None:
+        super().__init__(fields)
+        self.type_name = type_name
+
+
 TYPE_NAMES: Final[dict[type, str]] = {
     type(None): "null_type",
     bool: "bool",
@@ -119,6 +129,8 @@ def type_name(value: Any) -> str:
         return known
     if isinstance(value, Message):
         return value.TYPE
+    if isinstance(value, Structure):
+        return value.type_name
     for base, name in ((dict, "map"), (list, "list"), (str, "string"), (int, "int")):
         if isinstance(value, base):
             return name

@@ -174,6 +174,69 @@ def test_a_configuration_has_to_fit_the_kind_of_the_object(expression: str, text
     assert said(found) == [("evaluation", "error", said_so)]
 
 
+@pytest.mark.parametrize(
+    ("expression", "wrong"),
+    [
+        ("variables.meta", [("Object.spec", "Object")]),
+        ("Object{spec: variables.meta}", []),
+        ("Object{metadata: variables.meta}", [("Object.spec", "Object.metadata")]),
+        ("Object{metadata: Object.metadata{labels: variables.labels}}", [("Object.labels", "Object.metadata.labels")]),
+        ("Object{spec: Object.spec{containers: [variables.meta]}}", [("Object.spec", "Object.spec.containers")]),
+        (
+            "Object{spec: variables.labels, metadata: variables.meta}",
+            [("Object.labels", "Object.spec"), ("Object.spec", "Object.metadata")],
+        ),
+    ],
+)  # fmt: skip
+def test_parts_of_a_configuration_that_come_from_elsewhere_bear_the_names_of_their_places(
+    expression: str, wrong: list[tuple[str, str]]
+) -> None:
+    variables = [
+        {"name": "meta", "expression": "Object.spec{}"},
+        {"name": "labels", "expression": "Object.labels{}"},
+    ]
+    found = answer(for_pods(apply(expression), variables=variables), pod())
+
+    if expression == "variables.meta":
+        text = "unsupported return type from ApplyConfiguration expression: Object.spec"
+    else:
+        told = [
+            f'unexpected type name "{name}", expected "{place}", which matches field name path from root Object type'
+            for name, place in wrong
+        ]
+        text = "type mismatch: " + "\n".join(told)
+    expected = ("evaluation", "error", f"failed to evaluate policy: {text}")
+    assert said(found) == [expected if wrong else ("", "pass", "success")]
+
+
+def test_a_map_is_no_configuration() -> None:
+    variables = [{"name": "a", "expression": "dyn({'metadata': object.metadata})"}]
+    found = answer(mutating(apply("variables.a"), variables=variables))
+
+    text = "unsupported return type from ApplyConfiguration expression: map"
+    assert said(found) == [("evaluation", "error", f"failed to evaluate policy: {text}")]
+
+
+@pytest.mark.parametrize(
+    ("operation", "text"),
+    [
+        ("op: variables.one, path: '/a'", "unexpected type int64 for JSONPatchType 'op' field"),
+        ("op: 'add', path: '/a', valeu: 1", "unexpected JSONPatchType field: valeu"),
+        (
+            "op: 'add', path: '/data/x', value: Object{spec: Object.status{}}",
+            'type mismatch: unexpected type name "Object.status", expected "Object.spec", which matches field name path from root Object type',
+        ),
+    ],
+)
+def test_patches_have_four_fields_and_values_whose_parts_are_called_after_their_places(
+    operation: str, text: str
+) -> None:
+    variables = [{"name": "one", "expression": "1"}]
+    found = answer(mutating(patch(f"[JSONPatch{{{operation}}}]"), variables=variables))
+
+    assert said(found) == [("evaluation", "error", f"failed to evaluate policy: {text}")]
+
+
 def test_a_policy_that_uses_server_side_apply_sets_lists_and_maps_as_a_whole() -> None:
     policy = for_pods(
         apply("Object{spec: Object.spec{tolerations: [Object.spec.tolerations{key: 'a'}]}}"),
