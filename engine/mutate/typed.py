@@ -50,7 +50,16 @@ def type_of(api_version: Json, kind: Json) -> Type | None:
     """Return the type of a kind, None for one that is not described."""
     if not isinstance(api_version, str) or not isinstance(kind, str):
         return None
-    return Type("type", kind) if kind in KINDS.get(api_version, "").split() else None
+    return _described().get((api_version, kind))
+
+
+@cache
+def _described() -> Mapping[tuple[str, str], Type]:
+    return {
+        (api_version, kind): Type("type", kind)
+        for api_version, kinds in KINDS.items()
+        for kind in kinds.split()
+    }
 
 
 @cache

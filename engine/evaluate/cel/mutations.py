@@ -136,6 +136,8 @@ def apply_configuration(
     """
     if not isinstance(configuration, dict):
         raise EvaluationError("an apply configuration expression must give an Object")
+    if is_stored and not configuration:
+        return obj
     kind = type_of(obj.get("apiVersion"), obj.get("kind"))
     if kind is not None:
         if not is_stored:
