@@ -37,6 +37,7 @@ CLEANUP_SKIP: Final = "kpolicy.io/cleanup-skip"
 CLEANUP_PAUSE: Final = "kpolicy.io/cleanup-pause"
 CLEANUP_RUN: Final = "kpolicy.io/cleanup-run"
 CLEANUP_REASON: Final = "kpolicy.io/cleanup-reason"
+CLEANUP_CHANGED_BY: Final = "kpolicy.io/cleanup-changed-by"
 
 USER: Final = "kpolicy.io/user"
 REQUEST_UID: Final = "kpolicy.io/request-uid"

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from .certificates import Pair
     from .secret_path import Shared
 
+    Judge = Callable[[str, bytes, float], Awaitable[bytes]]
+    """What is behind a route: the rest of the path, a body and the seconds that there are, to an answer."""
+
 _log = logging.getLogger(__name__)
 _OK = (200, b"ok")
 _LIMITS = Limits()
@@ -168,13 +171,26 @@ class Serving:
         async def mutate(rest: str, body: bytes, budget: float) -> bytes:
             return await reviewer.review("mutate", rest or "all", body, budget)
 
-        def asked_of(kind: PolicyKind) -> Callable[[str, bytes, float], Awaitable[bytes]]:
+        def asked_of(kind: PolicyKind) -> Judge:
             async def review(rest: str, body: bytes, budget: float) -> bytes:
                 stage, names = stage_at(kind, rest)
                 return await reviewer.review(stage, f"{kind.route}/{names}", body, budget)
 
             return review
 
+        return Routes(
+            reviews={
+                "validate": validate,
+                "mutate": mutate,
+                **{kind.route: asked_of(kind) for kind in CEL_KINDS if kind.route},
+                **self._validators(),
+            },
+            pages={"/health/liveness": lambda: _OK, "/health/readiness": self._readiness},
+        )
+
+    def _validators(self) -> dict[str, Judge]:
+        """Return by route what judges the objects that policies and grants are written as, ours and their labels."""
+        runtime = self._runtime
         grants = GrantValidator(
             runtime.client,
             runtime.clock,
@@ -193,26 +209,18 @@ class Serving:
             clock=runtime.clock,
             jobs_of=runtime.jobs_of,
         )
-        return Routes(
-            reviews={
-                "validate": validate,
-                "mutate": mutate,
-                **{kind.route: asked_of(kind) for kind in CEL_KINDS if kind.route},
-                "policyvalidate": validator.policy,
-                "policymutate": CloneMarks(
-                    runtime.cache, validator.authors, runtime.jobs_of
-                ).review,
-                "exceptionvalidate": validator.exception,
-                "celexception": validator.exception,
-                "cleanupvalidate": validator.cleanup,
-                "grantvalidate": grants.review,
-                "auditnote": audit_recorder.review,
-                "globalcontextvalidate": validator.entry,
-                "verifymutate": validator.nothing,
-                "verifyttl": validator.label,
-            },
-            pages={"/health/liveness": lambda: _OK, "/health/readiness": self._readiness},
-        )
+        return {
+            "policyvalidate": validator.policy,
+            "policymutate": CloneMarks(runtime.cache, validator.authors, runtime.jobs_of).review,
+            "exceptionvalidate": validator.exception,
+            "celexception": validator.exception,
+            "cleanupvalidate": validator.cleanup,
+            "grantvalidate": grants.review,
+            "auditnote": audit_recorder.review,
+            "globalcontextvalidate": validator.entry,
+            "verifymutate": validator.nothing,
+            "verifyttl": validator.label,
+        }
 
     def _readiness(self) -> tuple[int, bytes]:
         if self._is_leaving:

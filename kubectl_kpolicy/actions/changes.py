@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
     from .executor import ActionExecutor
 
-CHANGED_BY = "kpolicy.io/cleanup-changed-by"
-
-
 _HELD_BY: dict[str, str] = {
     HoldState.PAUSED: vocabulary.CLEANUP_PAUSE,
     HoldState.SKIPPED: vocabulary.CLEANUP_SKIP,
@@ -90,7 +87,7 @@ async def _annotate(
     kind = await _kind_of(doer, row)
     reason = form.get("reason", "")
     told = {name: value and f"{value} {doer.user}: {reason}" for name, value in annotations.items()}  # fmt: skip
-    noted = {**told, vocabulary.CLEANUP_REASON: reason, CHANGED_BY: doer.user}
+    noted = {**told, vocabulary.CLEANUP_REASON: reason, vocabulary.CLEANUP_CHANGED_BY: doer.user}
     metadata: dict[str, object] = {"annotations": noted}
     if uid := word(row.object, "metadata", "uid"):
         metadata["uid"] = uid
