@@ -81,12 +81,24 @@ def compile(  # noqa: A001 - the verb of this package, as in `re`
 
 @lru_cache(maxsize=4096)
 def _compiled(expression: str, libraries: frozenset[str], qualified: frozenset[str]) -> Program:
+    functions = table(libraries)
     try:
         tree = parse(expression)
-        program = Program(expression, tree, Compiler(expression, table(libraries), qualified))
+        try:
+            program = Program(expression, tree, Compiler(expression, functions, qualified))
+        except CelSyntaxError as error:
+            raise _with_types(error, check(tree, functions, {})) from None
         for fault in program.check({}).faults:
             if fault.rule is Rule.LANGUAGE:
                 raise CelSyntaxError(fault.message, expression, fault.at)
         return program
     except RecursionError as error:
         raise CelSyntaxError("expression nests too deep", expression) from error
+
+
+def _with_types(error: CelSyntaxError, found: Checked) -> CelSyntaxError:
+    """Return an error of a call with the types that it is given, where a check says more of the same."""
+    for fault in found.faults:
+        if fault.at == error.position and fault.message.startswith(error.message):
+            error.message = fault.message
+    return error

@@ -134,6 +134,23 @@ def test_literals_of_one_type_or_of_unknown_ones_are_not_told_of(expression: str
     assert faults(expression) == []
 
 
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("'a'.substring()", "'substring' applied to 'string.()'"),
+        ("size()", "'size' applied to '()'"),
+        ("[1].join('a', 'b')", "'join' applied to 'list(int).(string, string)'"),
+    ],
+)
+def test_a_call_with_too_many_arguments_or_too_few_says_what_it_is_given(
+    expression: str, text: str
+) -> None:
+    with pytest.raises(cel.CelSyntaxError) as caught:
+        cel.compile(expression)
+
+    assert caught.value.message == f"found no matching overload for {text}"
+
+
 @pytest.mark.parametrize("word", ["while", "if", "package", "const", "as"])
 def test_methods_and_fields_may_be_named_like_reserved_words(word: str) -> None:
     assert cel.compile(f"x.{word}")({"x": {word: 1}}) == 1

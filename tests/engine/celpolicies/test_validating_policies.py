@@ -113,6 +113,14 @@ def test_the_namespace_of_the_object_can_be_read() -> None:
     assert decide(policy, config_map()).missing == [ObjectLookup("v1", "Namespace", "", "dev")]
 
 
+def test_conditions_may_read_variables() -> None:
+    variables = [{"name": "wanted", "expression": "object.metadata.name == 'c'"}]
+    conditions = [{"name": "n", "expression": "variables.wanted"}]
+    policy = validating("false", variables=variables, matchConditions=conditions)
+
+    assert statuses(policy, config_map()) == ["fail"]
+
+
 def test_objects_of_the_cluster_are_looked_up() -> None:
     policy = validating("resource.Get('v1', 'configmaps', 'ops', 'm').data.a == '1'")
     lookup = ApiCallLookup("GET", "/api/v1/namespaces/ops/configmaps/m")
