@@ -14,7 +14,7 @@ from kubectl_kpolicy.session.identity import Right
 from .registry import TUI, Action, Danger, Field, Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kubectl_kpolicy.output.rows import Row
 
@@ -280,7 +280,9 @@ ALL = (
 )
 
 
-def registry(keymap: dict[str, list[str]] | None = None, own: Sequence[Action] = ()) -> Registry:
+def registry(
+    keymap: Mapping[str, Sequence[str]] | None = None, own: Sequence[Action] = ()
+) -> Registry:
     """Return the registry of all actions, with keys that people gave them, and with actions of their own."""
     return Registry((*ALL, *own), keymap)
 

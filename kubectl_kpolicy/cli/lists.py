@@ -13,7 +13,7 @@ from kubectl_kpolicy.session import cluster
 
 from .printing import print_rows
 from .reading import check_needs, read, read_world
-from .selection import ListRequest, is_named, missing, selected
+from .selection import ListRequest, check_words, is_named, missing, selected
 
 if TYPE_CHECKING:
     import argparse
@@ -52,6 +52,12 @@ def run_list(
 
     def run(given: ListRequest) -> int:
         made = listing or listing_of(noun)
+        if given.contexts:
+            from kubectl_kpolicy.cluster.beside import with_cluster
+
+            check_words(given, with_cluster(made))
+        else:
+            check_words(given, made)
         if not given.contexts and (given.watch or given.watch_only or given.output_watch_events):
             from .watching import watch_rows
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Object
+    from kubectl_kpolicy.filter import Filter
     from kubectl_kpolicy.output.rows import Column, Listing, Row
     from kubectl_kpolicy.session.cluster import ClusterFlags
 
@@ -55,14 +56,9 @@ def selected(
     flags: ListRequest, rows: Sequence[Row], listing: Listing, now: datetime, choice: Choice
 ) -> list[Row]:
     """Return the rows that flags ask for, in the order they ask for; raises Misuse."""
-    from kubectl_kpolicy.filter import FilterError, compile_filter
     from kubectl_kpolicy.output.rows import sort_rows
 
-    where = f'{flags.where} -l "{flags.selector}"' if flags.selector else flags.where
-    try:
-        wanted = compile_filter(where, listing)
-    except FilterError as error:
-        raise Misuse(error.message, help=error.help) from error
+    wanted = _filter_of(flags, listing)
     fields = read_fields(flags.field_selector)
     kept = [
         row for row in rows if choice(row) and wanted.keeps(row, now) and has_fields(row.object, fields)
@@ -73,6 +69,25 @@ def selected(
         order = (sign + column_named(listing, flags.sort_by.lstrip("-+")).id, *order)
     ordered = sort_rows(kept, listing, order)
     return ordered[: flags.limit] if flags.limit else ordered
+
+
+def check_words(flags: ListRequest, listing: Listing) -> None:
+    """Raise Misuse for a filter, field or column that is none in a listing, before a cluster is asked for rows."""
+    if flags.where or flags.selector:
+        _filter_of(flags, listing)
+    read_fields(flags.field_selector)
+    for name in filter(None, (flags.sort_by.lstrip("-+"), flags.group_by)):
+        column_named(listing, name)
+
+
+def _filter_of(flags: ListRequest, listing: Listing) -> Filter:
+    from kubectl_kpolicy.filter import FilterError, compile_filter
+
+    where = f'{flags.where} -l "{flags.selector}"' if flags.selector else flags.where
+    try:
+        return compile_filter(where, listing)
+    except FilterError as error:
+        raise Misuse(error.message, help=error.help) from error
 
 
 def column_named(listing: Listing, name: str) -> Column:

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
+from kubectl_kpolicy.output.misuse import Misuse
 
 from .flags import add_cluster_flags, add_contexts, guarded, request_of
 
@@ -101,5 +102,7 @@ def _screen(word: str) -> str:
         return word
     listing = listing_named(word)
     if listing is None:
-        raise EngineError(f"there is no screen `{word}`", help=f"there are pulse, explain, {', '.join(LISTINGS)}")  # fmt: skip
+        raise Misuse(
+            f"there is no screen `{word}`", help=f"there are pulse, explain, {', '.join(LISTINGS)}"
+        )
     return listing.noun

@@ -9,6 +9,7 @@ from .verbs import Verbs
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from kubectl_kpolicy.output.rows import Row
 
@@ -45,9 +46,12 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 def _list(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.cluster.violations import is_failure
     from kubectl_kpolicy.output.misuse import Misuse
+    from kubectl_kpolicy.output.rows import SEVERITIES
 
     from .lists import is_named, run_list
 
+    _check_known("severity", args.severity, [one for one in SEVERITIES if one])
+    _check_known("result", args.result, ("pass", "fail", "warn", "error", "skip"))
     if args.blocks and (args.owner or args.severity or args.result or args.selector):
         raise Misuse("denied requests have no owner, labels, severity or result", help="leave out --owner, -l, --severity and --result, or --blocks")  # fmt: skip
     shows_all = args.all or args.blocks or bool(args.result)
@@ -100,3 +104,12 @@ def _asks_for_labels(where: str) -> bool:
         return compile_filter(where, LISTING).asks_for_labels
     except FilterError:
         return False
+
+
+def _check_known(what: str, given: str, known: Sequence[str]) -> None:
+    """Raise Misuse for a word that no result has: it would look as if there were none."""
+    from kubectl_kpolicy.output.misuse import Misuse
+
+    for word in filter(None, (one.strip().lower() for one in given.split(","))):
+        if word not in known:
+            raise Misuse(f"there is no {what} `{word}`", help=f"there are {', '.join(known)}")

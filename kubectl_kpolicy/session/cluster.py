@@ -52,14 +52,22 @@ class ClusterFlags:
 
 def access_of(flags: ClusterFlags) -> Access:
     """Return how to reach the cluster, as kubeconfig and flags say; raises AccessError."""
-    from controllers.kube.access import Impersonation, load_access
+    from controllers.kube.access import Access, Impersonation, load_access
+    from controllers.kube.errors import AccessError
+    from controllers.kube.kubeconfig import default_paths
 
-    found = load_access(
-        flags.kubeconfig or None,
-        flags.context or None,
-        cluster=flags.cluster or None,
-        user=flags.user or None,
-    )
+    try:
+        found = load_access(
+            flags.kubeconfig or None,
+            flags.context or None,
+            cluster=flags.cluster or None,
+            user=flags.user or None,
+        )
+    except AccessError:
+        if not flags.server or flags.context or flags.kubeconfig or default_paths():
+            raise
+        # as kubectl: an address and a token are enough where nothing is configured
+        found = Access(flags.server)
     changes: dict[str, Any] = {}
     if flags.server:
         changes["server"] = flags.server
@@ -131,6 +139,7 @@ def with_client(flags: ClusterFlags, work: Callable[[Client, Access], Awaitable[
     from controllers.kube.clock import ServerClock
     from controllers.kube.errors import NotServed, Unreachable
 
+    most = seconds_of(flags.request_timeout)
     access = access_of(flags)
     clock = ServerClock()
     _clocks[:] = [clock]
@@ -138,7 +147,7 @@ def with_client(flags: ClusterFlags, work: Callable[[Client, Access], Awaitable[
     async def run() -> T:
         client = connect(access, clock=clock)
         try:
-            async with asyncio.timeout(seconds_of(flags.request_timeout)):
+            async with asyncio.timeout(most):
                 return await work(client, access)
         except NotServed as error:
             error.help = install_hint(error.group) or error.help

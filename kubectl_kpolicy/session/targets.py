@@ -35,6 +35,11 @@ def read_rule(text: str) -> tuple[str, tuple[str, ...]]:
     `POLICY`, `POLICY/RULE` or `POLICY/RULE,RULE`, `NAMESPACE/POLICY/RULE` for one of a namespace; one written in CEL is
     `SHORT:NAME` or `SHORT:NAMESPACE/NAME` by the short name of its kind, and has no rules.
     """
+    if not text:
+        raise Misuse(
+            "say for which policy",
+            help="write POLICY, POLICY/RULE, NAMESPACE/POLICY/RULE or vpol:POLICY",
+        )
     if ":" in text:
         return _of_cel(text), ()
     *policy, rules = text.split("/") if "/" in text else (text, "")

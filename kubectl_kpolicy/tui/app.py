@@ -77,10 +77,8 @@ class Console(App[str]):
         clusters: Mapping[str, OneCluster] | None = None,
     ) -> None:
         super().__init__()
-        self.source = source
-        self.settings = settings
-        keymap = {key: list(value) for key, value in settings.keymap.items()}
-        self.registry = registry(keymap, settings.own.actions)
+        self.source, self.settings = source, settings
+        self.registry = registry(settings.keymap, settings.own.actions)
         one = OneCluster(source, doer, grant_form, rights, user=settings.user)
         self.clusters = clusters or {"": one}
         self.contexts: Callable[[], Sequence[str]] = tuple
@@ -95,10 +93,9 @@ class Console(App[str]):
         self.views: dict[str, ListView] = {}
         self.identify: Callable[[], Coroutine[None, None, None]] | None = None
         self._detail_timer: Timer | None = None
+        self._flushing: Timer
         self._pace = Pace()
-        self._began = False
-        self._dirty = True
-        self._ticks = 0
+        self._began, self._dirty, self._ticks = False, True, 0
         for theme in THEMES:
             self.register_theme(theme)
         if settings.ascii:
@@ -125,9 +122,9 @@ class Console(App[str]):
 
     async def on_mount(self) -> None:
         """Open the first screen; the source begins when that is drawn."""
+        self._flushing = self.set_interval(_FLUSH, self._flush_changes)
         self.source.world.on_change(lambda _change: self._changed())
         self.go(self.current, self.settings.where)
-        self.set_interval(_FLUSH, self._flush_changes)
         self.set_interval(_TICK, self._tick)
         for clash in self.registry.clashes()[:1]:
             self.call_after_refresh(self.say, f"keymap: {clash}", "yellow")
@@ -143,7 +140,7 @@ class Console(App[str]):
         at.source.world.viewer = me if me.user else None
         for view in self.views.values():
             view.state.outdate()
-        self._dirty = True
+        self._changed()
 
     async def _read(self) -> None:
         await self.source.start()
@@ -253,7 +250,7 @@ class Console(App[str]):
     @property
     def _is_up(self) -> bool:
         """Whether there is anything to draw on: timers go on for a moment after the end."""
-        return bool(self.screen_stack) and bool(self.query(Header))
+        return not self._exit and bool(self.screen_stack) and bool(self.query(Header))
 
     @property
     def is_outdated(self) -> bool:
@@ -262,13 +259,16 @@ class Console(App[str]):
 
     def _changed(self) -> None:
         self._dirty = True
+        self._flushing.resume()
 
     def _flush_changes(self) -> None:
-        """Draw what has changed, as often as that is cheap."""
+        """Draw what has changed, as often as that is cheap; nobody looks again before more has."""
         began = monotonic()
         if self._dirty and self._is_up and self._pace.is_due(began):
             self.draw()
             self._pace.drew(began, monotonic())
+        if not self._dirty:
+            self._flushing.pause()
 
     def _tick(self) -> None:
         """Let a second pass: countdowns go on; now and then rows that depend on the time are made anew."""
@@ -282,7 +282,7 @@ class Console(App[str]):
         if self._ticks % _SLOW_TICK == 0 and (self.table is None or len(self.table.lines) < 5_000):
             if self.view is not None:
                 self.view.state.outdate()
-            self._dirty = True
+            self._changed()
         if self.view is not None:
             self.view.tick(self.source.now())
         if self.settings.notices:

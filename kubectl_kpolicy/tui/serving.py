@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
 from engine.record import record
+from kubectl_kpolicy.output.misuse import Misuse
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -62,7 +63,7 @@ def address_of(text: str, *, is_allowed: bool) -> Address:
     """Return the address of `HOST:PORT`, `HOST`, `:PORT` or `PORT`; raises EngineError for another, or one that needs consent."""
     host, port = _parts(text)
     if not port.isascii() or not port.isdigit() or not 0 <= int(port) < 65_536:
-        raise EngineError(f"cannot read `{text}` as an address", help="write it as 127.0.0.1:8000")
+        raise Misuse(f"cannot read `{text}` as an address", help="write it as 127.0.0.1:8000")
     found = Address(host.strip("[]") or "127.0.0.1", int(port))
     if not found.is_loopback and not is_allowed:
         raise EngineError(

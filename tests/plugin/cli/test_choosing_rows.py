@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from controllers.kube.kinds import CONFIG_MAPS, POLICY_REPORTS
+from kubectl_kpolicy import entry
 from kubectl_kpolicy.cli.selection import has_fields, is_named, read_fields
 from kubectl_kpolicy.cli.watching import changes
 from kubectl_kpolicy.output.diagnostics import ExitCode
@@ -134,3 +135,37 @@ def test_an_empty_list_is_no_failure_and_writes_nothing_to_standard_output(on_st
         assert (json.loads(empty.out)["items"], empty.err) == ([], "")
 
     on_stage(act)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("violations", "--where", "sev>>high"), "high"),
+        (("violations", "--sort-by", "nothing"), "there is no column `nothing`"),
+        (("policies", "--group-by", "nothing"), "there is no column `nothing`"),
+        (("grant", "list", "--field-selector", "kind"), "is no selection of a field"),
+        (("violations", "--severity", "high,awful"), "there is no severity `awful`"),
+        (("violations", "--result", "failed"), "there is no result `failed`"),
+        (("violations", "--since", "yesterday"), "yesterday"),
+        (("violations", "--request-timeout", "soon"), "cannot read `soon` as a length of time"),
+        (("grant", "request"), "say for which policy"),
+        (("tui", "--serve", ":http"), "cannot read `:http` as an address"),
+    ],
+)
+def test_what_no_rows_could_have_is_refused_before_a_cluster_is_asked(
+    words: tuple[str, ...], told: str, tmp_path, monkeypatch, capsys
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+
+    assert entry.main([*words]) == ExitCode.USAGE
+    assert told in capsys.readouterr().err
+
+
+def test_an_address_is_enough_where_no_kubeconfig_is(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+
+    code = entry.main(["policies", "-s", "https://127.0.0.1:1", "--token", "t"])
+    assert code == ExitCode.UNREACHABLE
+    assert "`https://127.0.0.1:1` cannot be reached" in capsys.readouterr().err

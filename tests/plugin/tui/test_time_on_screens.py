@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from kubectl_kpolicy.tui.widgets.lanes import LanesPanel
+from kubectl_kpolicy.tui.widgets.table import PolicyTable
 from tests.plugin.scene import NOW
 
-from .stage import LARGE, console, lines_of, on_stage, press, text_of
+from .stage import LARGE, console, lines_of, on_stage, press, settled, text_of
+
+if TYPE_CHECKING:
+    from textual.geometry import Region
 
 
 def lane(app, name: str) -> str:
@@ -83,3 +88,22 @@ def test_lanes_are_drawn_in_ascii_where_that_is_wanted() -> None:
         assert text_of(app).isascii()
 
     on_stage(look, console(screen="grants", ascii=True), size=LARGE)
+
+
+def test_a_second_draws_those_rows_alone_that_read_otherwise_after_it(monkeypatch) -> None:
+    asked: list[Region | None] = []
+    monkeypatch.setattr(
+        PolicyTable, "refresh", lambda _table, region=None, **_more: asked.append(region)
+    )
+
+    async def look(app, _pilot) -> None:
+        for screen, lines in (("policies", set()), ("grants", {1, 2})):
+            app.go(screen)
+            await settled(app)
+            asked.clear()
+            for _ in range(5):
+                app.source.at = app.source.at + timedelta(seconds=1)
+                app._tick()
+            assert {region and region.y for region in asked} == lines, screen
+
+    on_stage(look)
