@@ -118,6 +118,9 @@ def error_of(code: int, body: Any, *, retry_after: float | None = None) -> KubeE
     if retry_after is None and isinstance(details.get("retryAfterSeconds"), int):
         retry_after = float(details["retryAfterSeconds"]) or None
     text = str(status.get("message") or "") or f"the server answered with HTTP status {code}"
+    if text == "Unauthorized":
+        # all that API servers say; whose fault it is they do not tell
+        text = "the server does not accept these credentials"
     return kind(
         capped(text),
         status=code,

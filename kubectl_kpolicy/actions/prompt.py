@@ -60,6 +60,8 @@ def understand(
     listing = listing_named(name)
     if listing is None and first in plugins:
         return Command("plugin", first)
+    if listing is not None and rest.strip().startswith("@"):
+        return Command("ctx", rest.strip()[1:], listing.noun)
     if listing is None:
         return Command("", name, problem=_unknown(name, [*aliases, *plugins]))
     return Command("go", listing.noun, _filter(rest.strip()))

@@ -183,6 +183,9 @@ async def _run(app: Console, verb: str, word: str, rest: str) -> None:
     match verb:
         case "go":
             app.go(word, rest or None)
+        case "ctx" if rest:
+            app.go(rest)
+            choices.go_to_context(app, word)
         case "quit":
             app.exit()
         case "help":

@@ -20,7 +20,7 @@ from controllers.kube import (
 )
 from controllers.kube.clock import ManualClock
 from controllers.kube.credentials import Presented, TokenFile, bearer
-from controllers.kube.errors import misses_object, not_served
+from controllers.kube.errors import error_of, misses_object, not_served
 from controllers.kube.http import HttpClient
 from controllers.kube.kinds import GRANTS, PODS, Kind, segment
 
@@ -73,6 +73,12 @@ def test_a_status_becomes_an_error_of_its_kind(code, reason, kind):
             assert (caught.value.status, caught.value.reason) == (code, reason)
 
     run(scenario())
+
+
+def test_a_log_in_that_is_refused_is_said_in_a_sentence_with_what_to_do():
+    said = error_of(*status(401, "Unauthorized", "Unauthorized"))
+    assert said.message == "the server does not accept these credentials"
+    assert "kubeconfig" in said.help
 
 
 def test_a_foreign_text_is_capped_and_cleaned():

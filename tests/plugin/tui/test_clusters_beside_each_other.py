@@ -202,6 +202,23 @@ def test_clusters_are_chosen_by_names_and_wildcards() -> None:
     assert app.return_value == "dev,prod-eu"
 
 
+def test_a_screen_with_a_context_behind_it_is_opened_there() -> None:
+    app = beside({"prod-eu": world(), "prod-us": world()})
+    app.contexts = lambda: ["dev", "prod-eu", "prod-us"]
+
+    async def look(made, pilot) -> None:
+        await press(pilot, "colon", *"g @lost", "enter")
+        assert "there is no context `lost`" in made.said[0]
+        await press(pilot, "colon", *"g @dev")
+        made.post_message(key_event(made, "enter"))
+        async with asyncio.timeout(30):
+            while made.return_value is None:
+                await asyncio.sleep(0.01)
+
+    on_stage(look, app)
+    assert (app.return_value, app.current) == ("dev", "grants")
+
+
 def test_the_console_opens_on_what_was_chosen_and_one_of_several_is_one(tmp_path) -> None:
     file = tmp_path / "config"
     file.write_text('{"contexts": [{"name": "a", "context": {}}, {"name": "b", "context": {}}]}')
