@@ -51,13 +51,17 @@ class Judged:
 
 
 class ScanMemory:
-    """What was judged, by kind. `recall` it before anything is judged, and `keep` it from time to time."""
+    """What was judged, by kind. `recall` it before anything is judged, and `keep` it from time to time.
+
+    `is_first` where there was no report at all then: nobody has to look for one before it is made.
+    """
 
     def __init__(self, context: LoopContext) -> None:
         self._context = context
         self._judged: dict[str, Judged] = {}
         self._namespaces: dict[str, str] = {}
         self._written: str | None = None
+        self.is_first = False
 
     def __repr__(self) -> str:
         return f"<ScanMemory {len(self._judged)} kinds>"
@@ -65,6 +69,8 @@ class ScanMemory:
     async def recall(self) -> None:
         """Read what the last leader judged; raises KubeError. Nothing is known where its reports are not there any more."""
         context = self._context
+        there = await self._reports()
+        self.is_first = not there
         try:
             found = await context.client.get(CONFIG_MAPS, NAME, context.namespace)
         except NotFound:
@@ -74,7 +80,7 @@ class ScanMemory:
             return
         self._written = str((found.get("data") or {}).get(_KEY) or "")
         judged, namespaces, reports = _read(self._written)
-        if await self._reports() >= STILL_THERE * reports:
+        if there >= STILL_THERE * reports:
             self._judged, self._namespaces = judged, namespaces
 
     def knows(self, kind: Kind, obj: Object, policies: str) -> bool:

@@ -264,7 +264,9 @@ class BackgroundScan:
         self._new.discard(uid)
         self.judged += 1
         shown = {"apiVersion": kind.api_version, "kind": kind.kind, **due.object}
-        is_first = is_new and self._writes_alone
+        is_first = (is_new and self._writes_alone) or (
+            self._memory.is_first and uid not in self._seen
+        )
         known = self._known.of(self._context.snapshot, self._natives.compiled)
         await judge(self._context, shown, due.judges, known, is_new=is_first)
         self._seen[uid] = due.seen

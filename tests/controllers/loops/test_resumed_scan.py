@@ -68,6 +68,18 @@ def test_a_restart_judges_nothing_again():
     assert played() == 0
 
 
+def test_where_there_is_no_report_at_all_none_is_looked_for_before_it_is_made():
+    async def play():
+        async with scene(needs("team"), *OBJECTS) as made:
+            async with leading(made):
+                await made.rest(5)
+            verbs = [call.verb for call in made.client.calls if call.resource == "policyreports"]
+            assert len(made.stored(POLICY_REPORTS)) == verbs.count("create") == MANY
+            assert "get" not in verbs
+
+    asyncio.run(play())
+
+
 def test_what_changed_or_came_while_nobody_led_is_judged_and_nothing_else():
     async def change(made: Scene) -> None:
         made.put(config_map("c007", team="x"))
