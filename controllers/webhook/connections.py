@@ -22,15 +22,19 @@ MOST_CONNECTIONS: Final = 256
 HANDSHAKE_SECONDS: Final = 5.0
 READ_BUFFER: Final = 16 * 1024
 """Bytes after which a connection is not read from until the handler has taken some."""
+NEW_SECONDS: Final = 1.0
+"""How long a server that ends waits for the first request of a connection: a caller that sent it into its end has no answer."""
+_LOOK_SECONDS: Final = 0.01
 _COLLECT_SECONDS: Final = 1.0
 _TLS_BUFFER: Final = 32 * 1024
 """Bytes that TLS reads at once, two records; asyncio takes 256 KiB for each connection from its beginning on."""
 
 
-class _Connection(RequestHandler):
-    """One connection, from before its handshake."""
+class Connection(RequestHandler):
+    """One connection, from before its handshake; `is_new` until something is asked on it."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "is_new")
+    is_new: bool
 
     def make_room(self) -> bool:
         """Close at once where no request is under way; return whether that was done now."""
@@ -48,14 +52,15 @@ class Connections(web.Server):
     def __init__(self, handler: Any, *, most: int = MOST_CONNECTIONS, **settings: Any) -> None:
         super().__init__(handler, read_bufsize=READ_BUFFER, **settings)
         self._most = most
-        self._alive: WeakSet[_Connection] = WeakSet()
+        self._alive: WeakSet[Connection] = WeakSet()
         self._collected_at = 0.0
 
     def __call__(self) -> RequestHandler:
         """Return the protocol of a new connection."""
         if len(self._alive) >= self._most and not self._has_made_room():
             raise ConnectionAbortedError("there are too many connections")
-        made = _Connection(self, loop=self._loop, **self._kwargs)
+        made = Connection(self, loop=self._loop, **self._kwargs)
+        made.is_new = True
         self._alive.add(made)
         return made
 
@@ -64,8 +69,14 @@ class Connections(web.Server):
         super().connection_lost(handler, exc)
         self._alive.discard(handler)  # type: ignore[arg-type] # - any other is not in it
 
+    async def asked(self) -> None:
+        """Wait until something was asked on every connection that there is, for as long as one that was just made may take."""
+        until = self._loop.time() + NEW_SECONDS
+        while any(one.is_new for one in self._alive) and self._loop.time() < until:
+            await asyncio.sleep(_LOOK_SECONDS)
+
     def _has_made_room(self) -> bool:
-        if any(isinstance(one, _Connection) and one.make_room() for one in self.connections):
+        if any(isinstance(one, Connection) and one.make_room() for one in self.connections):
             return True
         # connections that never finished their handshake are told nobody; they are gone once they are collected
         now = self._loop.time()

@@ -24,7 +24,7 @@ from engine.lang import duration
 
 from .bodies import SMALL_BODY, Bodies, BodyLimits, BodyRefused
 from .caller import Caller, Callers, current_caller
-from .connections import Connections, Site, bound_buffers, port_of
+from .connections import Connection, Connections, Site, bound_buffers, port_of
 from .reviewing import budget_of
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ class WebhookServer:
         self._callers, self._on_outage = callers, on_outage
         self._shared_port = shared_port
         self._runner: web.ServerRunner | None = None
+        self._connections: Connections | None = None
         self._is_draining = False
         self._most_at_once = most_at_once
         self._under_way = 0
@@ -109,14 +110,14 @@ class WebhookServer:
         """Begin to listen; raises OSError when the port cannot be had."""
         bound_heap()
         bound_buffers()
-        server = Connections(
+        self._connections = Connections(
             self._handle,
             request_factory=self._request,
             access_log=None,
             keepalive_timeout=KEEP_ALIVE_SECONDS,
             lingering_time=LINGER_SECONDS,
         )
-        self._runner = web.ServerRunner(server, shutdown_timeout=LONGEST_TIMEOUT)
+        self._runner = web.ServerRunner(self._connections, shutdown_timeout=LONGEST_TIMEOUT)
         await self._runner.setup()
         site = Site(self._runner, self._host, self._port, self._tls, shared_port=self._shared_port)
         await site.start()
@@ -128,17 +129,18 @@ class WebhookServer:
     async def stop(self) -> None:
         """Stop listening, finish what is being answered, and close."""
         self.drain()
-        if self._runner is None:
+        connections = self._connections
+        if self._runner is None or connections is None:
             return
         for site in list(self._runner.sites):
             await site.stop()
+        await connections.asked()
         # INVARIANT: connections that are told to end read nothing more, not the rest of a body either, so all are read before.
         with suppress(TimeoutError):
             await asyncio.wait_for(self._nothing_under_way.wait(), LONGEST_TIMEOUT)
-        if self._runner.server is not None:
-            self._runner.server.pre_shutdown()
+        connections.pre_shutdown()
         await self._runner.cleanup()
-        self._runner = None
+        self._runner = self._connections = None
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse | _ReviewAnswer:
         try:
@@ -218,10 +220,11 @@ class WebhookServer:
         self,
         message: RawRequestMessage,
         payload: StreamReader,
-        protocol: web.RequestHandler,
+        protocol: Connection,
         writer: AbstractStreamWriter,
         task: asyncio.Task[None],
     ) -> web.BaseRequest:
+        protocol.is_new = False
         loop = asyncio.get_running_loop()
         return web.BaseRequest(
             message, payload, protocol, writer, task, loop, client_max_size=SMALL_BODY

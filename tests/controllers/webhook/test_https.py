@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -14,6 +15,7 @@ import pytest
 
 from controllers.webhook.bodies import LARGEST_BODY
 from controllers.webhook.certificates import expiry, new_leaf
+from controllers.webhook.connections import NEW_SECONDS
 from controllers.webhook.reviewing import OVERLOADED
 from controllers.webhook.server import Routes, WebhookServer
 from controllers.webhook.tls import ServerTls
@@ -239,6 +241,53 @@ def test_a_request_under_way_is_answered_while_the_server_stops() -> None:
                 answer = await asked
                 assert orjson.loads(await answer.read())["response"]["allowed"] is False
                 await stopping
+
+    asyncio.run(go())
+
+
+async def _until_nobody_is_let_in(port: int) -> None:
+    with suppress(ConnectionError):
+        while True:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.close()
+
+
+def test_who_connected_just_before_the_server_stops_is_answered() -> None:
+    async def go() -> None:
+        certificates = made_certificates()
+        async with (
+            staged(policy()) as stage,
+            serving(routes_of(stage), certificates) as (server, _, _),
+        ):
+            trusting = ssl.create_default_context(cadata=certificates.bundle.decode())
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=trusting)
+            port = server.port
+            stopping = asyncio.create_task(server.stop())
+            await _until_nobody_is_let_in(port)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(reader.read(1), 0.1)
+            sent = body(pod())
+            head = f"POST /validate/fail HTTP/1.1\r\nHost: x\r\nContent-Length: {len(sent)}\r\n\r\n"
+            writer.write(head.encode() + sent)
+            answer = await reader.read()
+            assert answer.startswith(b"HTTP/1.1 200 ")
+            assert orjson.loads(answer.rpartition(b"\r\n\r\n")[2])["response"]["allowed"] is False
+            writer.close()
+            await stopping
+
+    asyncio.run(go())
+
+
+def test_who_connects_and_says_nothing_does_not_keep_a_server_that_stops() -> None:
+    async def go() -> None:
+        certificates = made_certificates()
+        async with staged() as stage, serving(routes_of(stage), certificates) as (server, _, _):
+            trusting = ssl.create_default_context(cadata=certificates.bundle.decode())
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=trusting)
+            async with asyncio.timeout(NEW_SECONDS + 3):
+                await server.stop()
+                assert await reader.read() == b""
+            writer.close()
 
     asyncio.run(go())
 
