@@ -33,6 +33,8 @@ _CEL: Final = {
 }  # fmt: skip
 _CONSTRAINED: Final = {"matchConstraints": _CEL["matchConstraints"]}
 _NATIVE: Final = _CEL["matchConstraints"]
+NO_PATCH: Final = '[JSONPatch{op: "test", path: "/kind", value: "none"}]'
+"""An expression that gives a list of patches and changes nothing."""
 _OF_CEL: Final[dict[str, dict[str, Any]]] = {
     "validatingpolicies": _CEL,
     "mutatingpolicies": {
@@ -80,7 +82,7 @@ BODIES: Final[dict[tuple[str, str, str], dict[str, Any]]] = {
     ("", "resourcequotas", ""): {"spec": {"hard": {"pods": "1000"}}},
     ("", "secrets", ""): {"data": {"a": "Yg=="}, "type": "Opaque"},
     ("", "serviceaccounts", ""): {},
-    ("admissionregistration.k8s.io", "mutatingadmissionpolicies", ""): {"spec": {"matchConstraints": _NATIVE, "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}], "reinvocationPolicy": "Never"}},
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicies", ""): {"spec": {"matchConstraints": _NATIVE, "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": NO_PATCH}}], "reinvocationPolicy": "Never"}},
     ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings", ""): {"spec": {"policyName": "nothing"}},
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations", ""): {"webhooks": []},
     ("admissionregistration.k8s.io", "validatingadmissionpolicies", ""): {"spec": {"matchConstraints": _NATIVE, "validations": [{"expression": "true"}]}},

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.matrix.actors import CONTROL, OWN
-from tests.matrix.effects import MARK, Effect
+from tests.matrix.effects import MARK, NO_PATCH, Effect
 from tests.matrix.ways import Way
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ _NATIVE_SPECS: Final[dict[str, dict[str, Any]]] = {
     "MutatingPolicy": {
         "autogen": {"mutatingAdmissionPolicy": {"enabled": True}},
         "matchConstraints": {"resourceRules": [{**_RULE, "apiGroups": ["x.io"], "resources": ["xs"]}]},
-        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": NO_PATCH}}],
     },
 }  # fmt: skip
 

@@ -285,7 +285,10 @@ WIDE = {
 @pytest.mark.parametrize("kind", ["MutatingPolicy", "DeletingPolicy"])
 def test_words_of_a_rule_that_multiply_are_not_asked_about_one_by_one(kind: str) -> None:
     match = {"matchConstraints": {"resourceRules": [WIDE]}}
-    patch = {"patchType": "JSONPatch", "jsonPatch": {"expression": '[JSONPatch{op: "remove", path: "/spec"}]'}}
+    patch = {
+        "patchType": "JSONPatch",
+        "jsonPatch": {"expression": '[JSONPatch{op: "remove", path: "/spec"}]'},
+    }
     work = {"schedule": "0 * * * *"} if kind == "DeletingPolicy" else {"mutations": [patch]}
 
     assert "* all resources" in message(ask(policy(kind, **match, **work), *CREATING))
