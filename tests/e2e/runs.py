@@ -32,7 +32,7 @@ def played(name: str, play: Callable[[Path], int], *, keep: bool) -> int:
     """Play something in a new folder and return how many failed; 1 where it cannot go on."""
     folder = Path(tempfile.mkdtemp(prefix=f"kpolicy-{name}-"))
     # told to end, it ends as by Ctrl-C: with the servers that it started
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         failed = play(folder)
     except CANNOT_GO_ON as error:
