@@ -101,6 +101,14 @@ def key_event(app: Console, key: str) -> Key:
     return Key(key, _NAMED.get(key))
 
 
+async def leave(app: Console) -> None:
+    """Press enter where that ends the app, and wait until it has."""
+    app.post_message(key_event(app, "enter"))
+    async with asyncio.timeout(30):
+        while app.return_value is None:
+            await asyncio.sleep(0.01)
+
+
 async def settled(app: Console) -> None:
     """Wait until nobody has messages to work on, nothing is to be laid out and nothing waits for the next drawing."""
     async with asyncio.timeout(30):

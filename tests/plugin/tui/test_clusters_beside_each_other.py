@@ -27,7 +27,7 @@ from .stage import (
     Stage,
     beside,
     drawn,
-    key_event,
+    leave,
     on_stage,
     press,
     settled,
@@ -193,10 +193,7 @@ def test_clusters_are_chosen_by_names_and_wildcards() -> None:
         await press(pilot, "colon", *"ctx dev,lost", "enter")
         assert "there is no context `lost`; there are dev, prod-eu, prod-us" in made.said[0]
         await press(pilot, "colon", *"ctx dev,prod-e*")
-        made.post_message(key_event(made, "enter"))
-        async with asyncio.timeout(30):
-            while made.return_value is None:
-                await asyncio.sleep(0.01)
+        await leave(made)
 
     on_stage(look, app)
     assert app.return_value == "dev,prod-eu"
@@ -210,10 +207,7 @@ def test_a_screen_with_a_context_behind_it_is_opened_there() -> None:
         await press(pilot, "colon", *"g @lost", "enter")
         assert "there is no context `lost`" in made.said[0]
         await press(pilot, "colon", *"g @dev")
-        made.post_message(key_event(made, "enter"))
-        async with asyncio.timeout(30):
-            while made.return_value is None:
-                await asyncio.sleep(0.01)
+        await leave(made)
 
     on_stage(look, app)
     assert (app.return_value, app.current) == ("dev", "grants")

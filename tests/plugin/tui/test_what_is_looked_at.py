@@ -29,7 +29,7 @@ from .stage import (
     LARGE,
     console,
     drawn,
-    key_event,
+    leave,
     lines_of,
     on_stage,
     press,
@@ -191,10 +191,7 @@ def test_a_context_is_chosen_from_those_there_are() -> None:
         await press(pilot, "colon", *"ctx", "enter")
         assert "dev-us" in window_of(made)
         await press(pilot, "down")
-        made.post_message(key_event(made, "enter"))
-        async with asyncio.timeout(30):
-            while made.return_value is None:
-                await asyncio.sleep(0.01)
+        await leave(made)
 
     on_stage(look, app)
     assert app.return_value == "dev-us"
