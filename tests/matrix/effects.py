@@ -59,7 +59,7 @@ _TARGET: Final = {"kind": "Pod", "name": "p"}
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A kind that something is done to; `variant` tells bodies of one kind apart that differ in danger."""
+    """A kind that something is done to; `variant` tells bodies and places of one kind apart that differ in danger."""
 
     group: str
     plural: str
@@ -76,6 +76,7 @@ class Effect:
 
 BODIES: Final[dict[tuple[str, str, str], dict[str, Any]]] = {
     ("", "configmaps", ""): {"data": {"a": "b"}},
+    ("", "configmaps", "ours"): {"data": {"judged": "{}"}},
     ("", "events", ""): {"involvedObject": {"kind": "Pod", "name": "p"}, "reason": "r", "message": "m", "type": "Normal"},
     ("", "limitranges", ""): {"spec": {"limits": [{"type": "Container", "default": {"cpu": "1"}}]}},
     ("", "namespaces", ""): {},

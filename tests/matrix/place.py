@@ -44,6 +44,7 @@ _DIGEST: Final = "sha256:" + "ab" * 32
 SIGNING_KEY: Final = pem_of(_KEY)
 SIGNED_IMAGE: Final = "ghcr.io/acme/app:v1"
 """The one image that there is, signed with the key."""
+_OURS: Final = Choice().namespace
 _QUIET: Final = 0.6
 _NOISE: Final = ("/events", "coordination.k8s.io/leases")
 _QUICK: Final = ("--host=127.0.0.1", "--port=0", "--metrics-port=-1", "--server-url=auto", "--drain=50ms", "--workers=0", "--backgroundScan=false")  # fmt: skip
@@ -81,7 +82,9 @@ class Place:
         return found
 
     def namespaces_of(self, effect: Effect) -> tuple[str, ...]:
-        """Return where effects on a kind are tried: the own and a foreign namespace, or the cluster."""
+        """Return where effects on a kind are tried: the own and a foreign namespace, or the cluster; or where we keep our own."""
+        if effect.variant == "ours":
+            return (_OURS,)
         return (OWN_NAMESPACE, FOREIGN) if self.resource(effect).namespaced else ("",)
 
     def path(self, effect: Effect, namespace: str, name: str = "") -> str:
