@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.lang import cel
 from engine.lang.cel import types
-from engine.lang.cel.ast import Call, Ident, Literal, MessageLiteral, walk
+from engine.lang.cel.ast import Bind, Call, Comprehension, Ident, Literal, MessageLiteral, walk
 from engine.lang.cel.checker import OBJECTS, VARIABLES, Fault
 from engine.lang.cel.types import UNKNOWN, list_of, map_of
 
@@ -123,9 +123,15 @@ class Scope:
         for fault in self._checked(program).faults:
             if not (generates and fault.rule is cel.Rule.MIXED):
                 yield fault
-        for node in walk(program.tree):
+        nodes = tuple(walk(program.tree))
+        local = {name for node in nodes for name in _bound(node)}
+        for node in nodes:
             name = _named(node)
-            if self._family and self._family not in _ONLY.get(name, {self._family}):
+            if (
+                name not in local
+                and self._family
+                and self._family not in _ONLY.get(name, {self._family})
+            ):
                 text = f"undeclared reference to '{name}' (in container '')"
                 yield Fault(text, node.at, cel.Rule.TYPES)
             if isinstance(node, Call) and not generates and _is_wrong(node):
@@ -152,6 +158,13 @@ def _named(node: Node) -> str:
     if isinstance(node.target, Ident):
         return node.target.name
     return node.name if node.target is None else ""
+
+
+def _bound(node: Node) -> tuple[str, ...]:
+    """Return the names that a macro binds in its bodies, which hide functions of these names."""
+    if isinstance(node, Comprehension):
+        return node.first, node.second
+    return (node.name,) if isinstance(node, Bind) else ()
 
 
 def _is_wrong(node: Call) -> bool:

@@ -145,12 +145,14 @@ class MockCluster:
     def _entry(self, name: str) -> evaluate.Answer:
         if not self.entries:
             return evaluate.Answer.absent()
-        found = self.entries.get(name)
-        if found is None:
-            return evaluate.Answer.failed(
-                f"global context entry `{name}` is not among the prepared ones"
-            )
-        return evaluate.Answer.found(found)
+        if name in self.entries:
+            return evaluate.Answer.found(self.entries[name])
+        entry, _, projection = name.partition(".")
+        if entry in self.entries:
+            text = f'projection "{projection}" not found in global context entry "{entry}"'
+            return evaluate.Answer.failed(text)
+        text = f"global context entry `{name}` is not among the prepared ones"
+        return evaluate.Answer.failed(text, is_missing=True)
 
     def _object(self, lookup: evaluate.ObjectLookup) -> Any:
         key = (lookup.api_version, lookup.kind, lookup.namespace, lookup.name)

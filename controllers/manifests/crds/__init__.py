@@ -130,6 +130,7 @@ def _column(column: Column) -> Object:
 # values) accept anything, as does whatever may hold itself.
 
 ANYTHING = "x-kubernetes-preserve-unknown-fields"
+_LIST = "x-kubernetes-list"
 
 
 def schema_of(
@@ -144,7 +145,10 @@ def schema_of(
         case schema.Shape():
             return _shape(node, defaults, words)
         case schema.ListOf():
-            return {"type": "array", "items": schema_of(node.items, words=words)}
+            made = {"type": "array", "items": schema_of(node.items, words=words)}
+            if node.key:
+                made |= {f"{_LIST}-type": "map", f"{_LIST}-map-keys": [node.key]}
+            return {**made, f"{_LIST}-type": "set"} if node.unique else made
         case schema.MapOf():
             return {"type": "object", "additionalProperties": schema_of(node.values, words=words)}
         case schema.Free() | schema.MapOrList() | schema.Later():

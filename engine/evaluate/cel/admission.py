@@ -50,7 +50,7 @@ class Prepared:
             self.variables,
             params=params,
             trace=state.trace,
-            names_variables=True,
+            as_api_server=True,
         )
 
     def leaves_out(self, bindings: Bindings) -> bool:

@@ -49,6 +49,8 @@ def answered(question: Any, inputs: Inputs, review: Review) -> Any:
     answer = inputs.ask(lookup)
     if answer.is_missing and isinstance(question, (lookups.GetResource, lookups.GlobalContext)):
         return None
+    if answer.is_absent and isinstance(question, lookups.GlobalContext):
+        return None
     if answer.error:
         raise CelError(answer.error)
     if answer.is_absent:

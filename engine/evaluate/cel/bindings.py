@@ -48,7 +48,7 @@ class Bindings(dict[str, Any]):
     next collection, and the memory of every review would be fresh and slow.
     """
 
-    __slots__ = ("__weakref__", "env", "inputs", "names_variables", "review", "trace")
+    __slots__ = ("__weakref__", "as_api_server", "env", "inputs", "review", "trace")
 
     def __init__(
         self,
@@ -58,16 +58,20 @@ class Bindings(dict[str, Any]):
         *,
         params: Json = None,
         trace: Trace | None = None,
-        names_variables: bool = False,
+        as_api_server: bool = False,
     ) -> None:
-        """Bind what a review holds; `names_variables` has errors say the variable they come from, as the API server does."""
+        """Bind what a review holds.
+
+        `as_api_server` has errors say the variable they come from, as the API server does, for which no object is without
+        its namespace.
+        """
         self["object"] = review.object
         self["oldObject"] = review.old_object
         self["params"] = params
         self.review = review
         self.inputs = inputs
         self.trace = trace
-        self.names_variables = names_variables
+        self.as_api_server = as_api_server
         asking = partial(_asked, ref(self))
         self.env = CelEnv(inputs.now, DEFAULT_BUDGET, asking, inputs.seed)
         if variables:
@@ -130,7 +134,7 @@ class Variables(dict[str, Any]):
             value = self[name] = program(bindings, bindings.env)
         except EvaluationError as error:
             text = error.message
-            if bindings.names_variables:
+            if bindings.as_api_server:
                 text = f'composited variable "{name}" fails to evaluate: {text}'
             # what is kept is never raised: its traceback would hold everything at hand, this included
             self._errors = {**(self._errors or {}), name: error.reworded(text)}
@@ -173,7 +177,8 @@ def request_of(bindings: Bindings) -> dict[str, Json]:
 def namespace_of(bindings: Bindings) -> Json:
     """Return the Namespace that the object lives in, null for what lives in none.
 
-    Where nobody knows the object it is name and labels of the namespace, as far as the review has them.
+    Where nobody knows the object it is null to Kyverno's policies (row CE-05), unless labels of the namespace are known:
+    then, and always to policies as the API server asks them, it is its name and these.
     """
     review = bindings.review
     name = "" if review.kind == "Namespace" and not review.group else review.namespace
@@ -185,6 +190,8 @@ def namespace_of(bindings: Bindings) -> Json:
     if isinstance(answer.value, dict):
         return answer.value
     labels = {"labels": dict(review.namespace_labels)} if review.namespace_labels else {}
+    if not labels and not bindings.as_api_server:
+        return None
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, **labels}}
 
 

@@ -38,7 +38,7 @@ def compile_cel_rule(rule: Rule) -> Handler:
                 variables,
                 params=params,
                 trace=state.trace,
-                names_variables=True,
+                as_api_server=True,
             )
         )
 

@@ -12,8 +12,9 @@ KYVERNO = "policies.kyverno.io"
 KUBERNETES = "admissionregistration.k8s.io"
 
 _FAILURE_POLICY = Text(enum=("Fail", "Ignore"), default="Fail")
-_ACTIONS = ListOf(Text(enum=("Deny", "Audit", "Warn")))
-_NAMED = ListOf(Shape({"name": TEXT, "expression": TEXT}, ("name", "expression")))
+_ACTIONS = ListOf(Text(enum=("Deny", "Audit", "Warn")), unique=True)
+_EXPRESSIONS = ListOf(Shape({"name": TEXT, "expression": TEXT}, ("name", "expression")))
+_NAMED = ListOf(_EXPRESSIONS.items, key="name")
 _EXPRESSION = Shape({"expression": TEXT})
 _ENABLED = Shape({"enabled": FLAG})
 _AUDIT = ListOf(Shape({"key": TEXT, "valueExpression": TEXT}, ("key", "valueExpression")))
@@ -211,10 +212,12 @@ _COSIGN = Shape(
 IMAGE_VALIDATING = Shape(
     {
         **_COMMON,
+        "matchConditions": _EXPRESSIONS,
+        "variables": _EXPRESSIONS,
         "matchImageReferences": ListOf(
             Shape({"glob": TEXT, "expression": TEXT}, one_of=("glob", "expression"))
         ),
-        "images": _NAMED,
+        "images": _EXPRESSIONS,
         "credentials": Shape(
             {
                 "allowInsecureRegistry": FLAG,
@@ -264,7 +267,7 @@ IMAGE_VALIDATING = Shape(
 EXCEPTION = Shape(
     {
         "policyRefs": ListOf(Shape({"name": TEXT, "kind": TEXT}, ("name", "kind"))),
-        "matchConditions": _NAMED,
+        "matchConditions": _EXPRESSIONS,
         "images": TEXTS,
         "allowedValues": TEXTS,
         "reportResult": Text(enum=("skip", "pass"), default="skip"),

@@ -53,9 +53,11 @@ class MapOf:
 
 @record
 class ListOf:
-    """A list of values of one type."""
+    """A list of values of one type; with `key`, maps of which no two have the same value there, `unique` a set."""
 
     items: Node
+    key: str = ""
+    unique: bool = False
 
 
 @record

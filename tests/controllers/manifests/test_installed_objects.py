@@ -99,6 +99,26 @@ def test_what_policies_on_images_ask_for_is_stored_with_them() -> None:
                 assert fields == {"mutateDigest": True, "verifyDigest": True, "required": True}
 
 
+def test_an_api_server_refuses_two_conditions_of_one_name_where_upstream_s_does() -> None:
+    kinds = {one["spec"]["names"]["kind"]: one for one in definitions()}
+    condition = {"name": "n", "expression": "true"}
+
+    def causes(kind: str, **spec: Any) -> list[str]:
+        schema = kinds[kind]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+        document = {"spec": {"policyRefs": [], "attestors": [], "validations": [], **spec}}
+        return [
+            one["reason"]
+            for one in validate(schema, document, partial(rule_causes, EngineExpressions()))
+        ]
+
+    once, twice = {"matchConditions": [condition]}, {"matchConditions": [condition, condition]}
+    assert causes("ValidatingPolicy", **once) == []
+    assert causes("ValidatingPolicy", **twice) == ["FieldValueDuplicate"]
+    assert causes("MutatingPolicy", variables=twice["matchConditions"]) == ["FieldValueDuplicate"]
+    assert causes("ImageValidatingPolicy", **twice) == []
+    assert causes("ValidatingPolicy", validationActions=["Deny", "Deny"]) == ["FieldValueDuplicate"]
+
+
 def test_only_what_a_column_shows_has_a_stored_default() -> None:
     (policy,) = [one for one in definitions() if one["metadata"]["name"] == "policies.kyverno.io"]
     schema = policy["spec"]["versions"][0]["schema"]["openAPIV3Schema"]

@@ -57,6 +57,7 @@ def test_an_expression_that_cannot_be_evaluated_is_an_error() -> None:
     ("answer", "status"),
     [
         (Answer.failed("entry `e` not found", is_missing=True), "pass"),
+        (Answer.absent(), "pass"),
         (Answer.failed("the call failed"), "error"),
         (Answer.found({"x": 1}), "fail"),
     ],
@@ -111,6 +112,19 @@ def test_the_namespace_of_the_object_can_be_read() -> None:
 
     assert statuses(policy, config_map(), answers=answers) == ["pass"]
     assert decide(policy, config_map()).missing == [ObjectLookup("v1", "Namespace", "", "dev")]
+
+
+def test_a_namespace_that_nobody_knows_is_null_and_one_of_known_labels_has_these() -> None:
+    policy = validating("namespaceObject == null || namespaceObject.metadata.labels.tier == 'prod'")
+    answers = {ObjectLookup("v1", "Namespace", "", "dev"): Answer.found(None)}
+
+    assert statuses(policy, config_map(), answers=answers) == ["pass"]
+    for tier, status in (("prod", "pass"), ("test", "fail")):
+        review = review_of(config_map(), namespace_labels={"tier": tier})
+        [result] = evaluate(
+            PolicySet.compile([policy], ()), review, Inputs(answers=answers)
+        ).results
+        assert result.status == status
 
 
 def test_conditions_may_read_variables() -> None:

@@ -286,6 +286,21 @@ def test_what_only_other_kinds_know_is_undeclared(kind: str, expression: str, na
 
 
 @pytest.mark.parametrize(
+    "expression",
+    [
+        "object.items.all(generator, generator.startsWith('a'))",
+        "object.items.all(i, x509, x509.startsWith('a') && i > 0)",
+        "cel.bind(jsonpatch, 'a', jsonpatch.startsWith('a'))",
+    ],
+)
+def test_a_name_that_a_macro_binds_is_no_function_of_another_kind(expression: str) -> None:
+    kind = "ImageValidatingPolicy" if "x509" in expression else "ValidatingPolicy"
+    parts = IMAGES if kind.startswith("Image") else {}
+
+    assert said(kind, **{**parts, "validations": [{"expression": expression}]}) == []
+
+
+@pytest.mark.parametrize(
     ("expression", "fault"),
     [
         ("request.roles == []", "undefined field 'roles'"),

@@ -45,6 +45,19 @@ def test_an_empty_world_leaves_everything_to_values_given_by_hand():
         assert world.answer(lookup).is_absent
 
 
+def test_an_entry_that_is_not_prepared_is_missing_and_a_projection_of_one_that_is_cannot_be_read():
+    world = MockCluster(entries={"e": [1], "nothing": None})
+
+    assert world.answer(GlobalLookup("f")).is_missing
+    assert world.answer(GlobalLookup("nothing")).value is None
+    assert not world.answer(GlobalLookup("nothing")).error
+    refused = world.answer(GlobalLookup("e.p"))
+    assert (refused.is_missing, refused.error) == (
+        False,
+        'projection "p" not found in global context entry "e"',
+    )
+
+
 def test_names_of_hosts_are_never_looked_up():
     assert MockCluster().answer(HostLookup("example.com")).error
 
