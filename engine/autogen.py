@@ -10,6 +10,7 @@ from engine.lang.lazy_regex import regex
 from engine.match import parse_kind
 from engine.parse import build_rule
 from engine.record import record
+from engine.vocabulary import AUTOGEN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -94,7 +95,7 @@ def _places(controllers: Sequence[str]) -> Iterator[tuple[Place, Sequence[str]]]
 #
 # Split from the rewriting because this is the part that people ask about: why has my rule no `autogen-` twin.
 
-ANNOTATION = "pod-policies.kyverno.io/autogen-controllers"
+ANNOTATION = AUTOGEN
 CRON_JOB = "CronJob"
 TEMPLATED = {
     "DaemonSet": "apps/v1/DaemonSet",

@@ -32,6 +32,14 @@ TICKET: Final = "kpolicy.io/ticket"
 LABELS_SOURCES: Final = "kpolicy.io/labels-clone-sources"
 """Annotation of a policy whose author may update what its rules copy, so that the sources are labelled as such."""
 
+AUTOGEN: Final = "pod-policies.kyverno.io/autogen-controllers"
+"""Annotation of a policy: for which controllers of Pods its rules are repeated."""
+TRIGGER_UID: Final = "generate.kyverno.io/trigger-uid"
+TRIGGER_KIND: Final = "generate.kyverno.io/trigger-kind"
+"""Labels of what a rule made; a clean-up policy that has them deletes the one object that it was made for."""
+DECIDING: Final = (AUTOGEN, LABELS_SOURCES, TRIGGER_UID, TRIGGER_KIND)
+"""Annotations and labels of a policy that decide what it does, beside its spec."""
+
 CLEANUP_AFTER: Final = "kpolicy.io/cleanup-after"
 CLEANUP_SKIP: Final = "kpolicy.io/cleanup-skip"
 CLEANUP_PAUSE: Final = "kpolicy.io/cleanup-pause"
@@ -43,3 +51,8 @@ USER: Final = "kpolicy.io/user"
 REQUEST_UID: Final = "kpolicy.io/request-uid"
 BLOCK: Final = "kpolicy.io/block"
 """Annotation of the Event of a denial: the id by which an exception is asked for."""
+
+
+def decides(text: str) -> bool:
+    """Tell whether a text names metadata that decides what a policy does, also as an anchor."""
+    return any(name in text for name in DECIDING)

@@ -324,9 +324,10 @@ def _resources(text: str, discovery: Discovery) -> Iterator[tuple[str, str, str,
     is_open = "{{" in text or wildcard.has_wildcard(wanted.kind)
     group = ANY if "{{" in text or wildcard.has_wildcard(wanted.group) else wanted.group
     found = () if is_open else discovery.matching(wanted.group, wanted.version, wanted.kind, preferred=True)  # fmt: skip
-    subresource = "" if wanted.subresource == ANY else wanted.subresource
+    # `*` is the object and all its parts
+    parts = ("", ANY) if wanted.subresource == ANY else (wanted.subresource,)
     for kind in found:
-        yield kind.group, kind.plural, subresource, kind.namespaced
+        yield from ((kind.group, kind.plural, part, kind.namespaced) for part in parts)
     if not found:
         yield group, ANY, "", True
 

@@ -12,7 +12,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from engine import vocabulary
-from engine.autogen import ANNOTATION as AUTOGEN
 from engine.model.kinds import CEL_GROUP, CLASSIC_GROUP
 from engine.model.result import Power
 from engine.requestinfo import ANY, RequestInfo
@@ -29,8 +28,7 @@ CLUSTER_ROLES: Final = "clusterroles"
 ROLES: Final = {"Role": "roles", "ClusterRole": CLUSTER_ROLES}
 MOST_OF_A_ROLE: Final = 64
 """Requests that a role may allow to be compared with what its giver may do; a larger one takes `bind` or `escalate`."""
-DECIDING: Final = (AUTOGEN, vocabulary.LABELS_SOURCES)
-"""Annotations of a policy that decide what it does, beside its spec."""
+_OPEN_METADATA: Final = ("annotations", "labels", "{{")
 BINDINGS: Final = ("RoleBinding", "ClusterRoleBinding")
 
 
@@ -95,7 +93,7 @@ def _requests_of_rules(rules: Iterable[Any], namespace: str) -> Iterator[Request
 def power_of(block: Block | None) -> Power:
     """Return what a mutation may write: nothing but labels, annotations and the like, or anything.
 
-    An annotation by which a policy comes to concern other kinds is as good as its spec.
+    Metadata by which a policy comes to concern other objects is as good as its spec.
     """
     said = block or {}
     patch = said.get("patchStrategicMerge")
@@ -104,11 +102,13 @@ def power_of(block: Block | None) -> Power:
 
 
 def _may_widen(patch: Json) -> bool:
-    """Tell whether a patch of metadata may write an annotation that decides what a policy does."""
+    """Tell whether a patch of metadata may write what decides what a policy does."""
     metadata = patch.get("metadata") if isinstance(patch, dict) else None
     if not isinstance(metadata, dict):
         return True
-    found = [value for key, value in metadata.items() if "annotations" in key or "{{" in key]
+    found = [
+        value for key, value in metadata.items() if any(name in key for name in _OPEN_METADATA)
+    ]
     return not all(isinstance(one, dict) for one in found) or any(
-        "{{" in key or any(name in key for name in DECIDING) for one in found for key in one
+        "{{" in key or vocabulary.decides(key) for one in found for key in one
     )

@@ -28,12 +28,12 @@ from engine.exceptions import compile_exception
 from engine.model.kinds import BY_NAME, loaded
 from engine.parse import parse_cleanup_policy, parse_exception, parse_policy
 from engine.requestinfo import RequestInfo
+from engine.vocabulary import DECIDING
 
 from . import envelope
 from .admission_rules import kinds_in
 from .author_lookups import needs_of_entry, needs_of_exception
 from .author_needs import needs_of_author, needs_of_cleanup_author
-from .author_powers import DECIDING
 from .author_rights import AuthorRights, Written
 from .configurations import condition_probe
 from .grants import check_granted, check_maker, ended
@@ -375,9 +375,10 @@ def _made(obj: Object) -> dict[str, Json]:
 
 
 def _meaning(obj: Object) -> Json:
-    """Return what decides what a policy does: its spec, and annotations as for which kinds autogen repeats it."""
-    annotations = (obj.get("metadata") or {}).get("annotations") or {}
-    return [obj.get("spec"), *map(annotations.get, DECIDING)]
+    """Return what decides what a policy does: its spec, and metadata as for which kinds autogen repeats it."""
+    metadata = obj.get("metadata") or {}
+    noted = [metadata.get(name) or {} for name in ("annotations", "labels")]
+    return [obj.get("spec"), *(one.get(name) for one in noted for name in DECIDING)]
 
 
 def _ttl_of(obj: Object) -> Json:

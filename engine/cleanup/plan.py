@@ -21,6 +21,7 @@ from engine.match import compile_any_all, parse_kind
 from engine.model import CleanupPolicy, Object, Review, review_of
 from engine.reach import Effect, out_of_reach, target_of
 from engine.record import record, replace
+from engine.vocabulary import TRIGGER_KIND, TRIGGER_UID
 
 from .holds import hold_on_object
 from .schedule import moment_after, next_after, parse_schedule
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     """Says why an object stays, nothing when it goes; raises EvaluationError, and LookupNeeded for what it lacks."""
     Bounds = Callable[[Callable[[], str]], str]
 
-TRIGGER_UID: Final = "generate.kyverno.io/trigger-uid"
-TRIGGER_KIND: Final = "generate.kyverno.io/trigger-kind"
 _TOO_DEEP: Final = "the conditions or the object are nested too deeply"
 FILTERED: Final = "left out by the resource filters of the configuration"
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from controllers.store.cel_policies import is_of_cel
 from engine.generate.labels import MANAGED_BY, MAX_LABEL, PREFIX, SOURCE_UID
+from engine.vocabulary import TRIGGER_UID
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 SELECTOR = f"{MANAGED_BY}=kyverno,{PREFIX}policy-name"
 """What selects all generated objects."""
 
-TRIGGER_UID = f"{PREFIX}trigger-uid"
 POLICY_NAMESPACE = f"{PREFIX}policy-namespace"
 RULE_NAME = f"{PREFIX}rule-name"
 CLONE_SOURCE = f"{PREFIX}clone-source"

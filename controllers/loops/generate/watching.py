@@ -22,8 +22,9 @@ from controllers.loops.rules import (
 from engine.errors import EngineError
 from engine.generate.labels import SOURCE_UID
 from engine.model import RuleType
+from engine.vocabulary import TRIGGER_UID
 
-from .origin import SELECTOR, TRIGGER_UID, Origin, is_of, origin_in
+from .origin import SELECTOR, Origin, is_of, origin_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""Whether mutations may write a label by which objects are deleted, or more than metadata, as far as their expressions say it.
+"""Whether mutations may write a label by which objects are deleted, or what decides about policies, as far as their expressions say it.
 
 Whoever may change an object but not delete it must not have it deleted by a label. What cannot be read counts as writing the label:
 the form of a patch is known only as far as it is written out, and only places below which no label can be are passed over.
@@ -13,6 +13,7 @@ from engine.cleanup.ttl import has_deleted
 from engine.errors import EngineError
 from engine.lang import cel
 from engine.lang.cel import ast
+from engine.vocabulary import decides
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -31,6 +32,7 @@ _PLACES: Final[tuple[Path, ...]] = (
     _POD,
 )
 """Where objects have labels of their own, or of the objects that will be made from them; of claims, all that is said."""
+_NOTED: Final = ("annotations", "labels")
 _OPEN: Final = "\0"
 """Stands for the rest of a path that only an evaluation decides."""
 
@@ -63,7 +65,7 @@ def _expression(block: Block) -> ast.Node | None:
 
 
 def is_about_metadata(spec: Block) -> bool:
-    """Tell whether the mutations of a policy's spec write nothing but metadata: labels, annotations and the like."""
+    """Tell whether the mutations of a policy's spec write nothing but metadata that decides nothing: labels, annotations and the like."""
     return not any(_may_leave_metadata(one) for one in spec.get("mutations") or ())
 
 
@@ -81,13 +83,39 @@ def _leaves_metadata(node: ast.Node) -> bool:
         return any(map(_leaves_metadata, _outcomes(node)))
     if not isinstance(node, ast.MessageLiteral):
         return True
-    return any(name != "metadata" for name, _ in _entries(node))
+    return any(name != "metadata" or _decides(value) for name, value in _entries(node))
 
 
 def _patch_leaves_metadata(node: ast.Node) -> bool:
     said = {name: value for name, value, _, _ in getattr(node, "entries", ())}
-    is_read = isinstance(node, ast.MessageLiteral) and "path" in said
-    return not is_read or _pointer(said["path"])[:1] != ("metadata",)
+    if not isinstance(node, ast.MessageLiteral) or "path" not in said:
+        return True
+    # what is moved is taken away from where it was
+    return any(_leads_elsewhere(_pointer(said[name])) for name in ("path", "from") if name in said)
+
+
+def _leads_elsewhere(path: Path) -> bool:
+    """Tell whether a pointer may be to more than metadata that decides nothing; all of it at once may be."""
+    match path:
+        case ("metadata", name, key, *_) if name in _NOTED:
+            return key == _OPEN or decides(key)
+        case ("metadata", name, *_):
+            return name in _NOTED or name == _OPEN
+        case _:
+            return True
+
+
+def _decides(metadata: ast.Node) -> bool:
+    """Tell whether metadata that is written may hold what decides what a policy does."""
+    if isinstance(metadata, ast.Choice):
+        return any(map(_decides, _outcomes(metadata)))
+    if not isinstance(metadata, ast.MessageLiteral | ast.MapLiteral):
+        return not isinstance(metadata, ast.Literal)
+    return any(
+        name is None
+        or (name in _NOTED and any(key is None or decides(key) for key in _keys(value)))
+        for name, value in _entries(metadata)
+    )
 
 
 def _says_label(node: ast.Node) -> bool:

@@ -248,6 +248,34 @@ def test_autogen_that_comes_to_concern_more_is_asked_about() -> None:
     assert "deployments.apps" in message(ask(after, *rights, old=before))
 
 
+@pytest.mark.parametrize("said", ["trigger-uid", "trigger-kind"])
+@pytest.mark.parametrize("after", ["", "another"])
+def test_a_clean_up_of_one_object_that_comes_to_concern_others_is_asked_about(
+    said: str, after: str
+) -> None:
+    made = policy("p")
+    labels = {"generate.kyverno.io/trigger-uid": "u", "generate.kyverno.io/trigger-kind": "Secret"}
+    match = {"any": [{"resources": {"kinds": ["Secret"], "names": ["x"]}}]}
+    made |= {
+        "apiVersion": "kyverno.io/v2",
+        "kind": "ClusterCleanupPolicy",
+        "spec": {**CLEANING, "match": match},
+    }
+    made["metadata"]["labels"] = labels
+    name = f"generate.kyverno.io/{said}"
+    kept = {key: text for key, text in labels.items() if key != name}
+    changed = {**made["metadata"], "labels": {**kept, name: after} if after else kept}
+    # an annotation of the same name is no label
+    changed["annotations"] = {**made["metadata"]["annotations"], name: labels[name]}
+
+    response = ask({**made, "metadata": changed}, path="cleanup", old=made)
+
+    assert "may not list, delete secrets" in message(response)
+    assert (
+        ask({**made, "metadata": changed}, EVERYTHING, path="cleanup", old=made)["allowed"] is True
+    )
+
+
 @pytest.mark.parametrize("way", ["generate elsewhere", "generate a clean-up"])
 def test_what_our_own_account_generates_was_asked_about_before(way: str) -> None:
     assert ask(BEYOND[way], user={"username": BACKGROUND})["allowed"] is True
@@ -456,6 +484,15 @@ def test_a_rule_that_labels_for_deletion_needs_the_right_to_delete(rule: dict[st
 
     assert "may not delete configmaps" in message(ask(written(rule, "shop"), *rights))
     assert ask(written(rule, "shop"), *ADMIN_OF_SHOP)["allowed"] is True
+
+
+@pytest.mark.parametrize("kind", ["Pod/*", "v1/Pod/*", "Pod.*"])
+def test_every_part_of_an_object_is_changed_by_who_may_write_every_part(kind: str) -> None:
+    rule = {"mutate": {"patchStrategicMerge": {"command": ["id"]}}, "match": {"any": [{"resources": {"kinds": [kind], "operations": ["CONNECT"]}}]}}  # fmt: skip
+    may_write = ("*", "get list create update", "pods")
+
+    assert "may not create pods/*" in message(ask(written(rule), may_write))
+    assert ask(written(rule), may_write, ("*", "create", "pods/*"))["allowed"] is True
 
 
 @pytest.mark.parametrize(

@@ -189,6 +189,52 @@ def test_labels_of_bindings_and_policies_give_nobody_power(made: dict[str, Any])
     assert message(ask(made, *CREATING)) == ""
 
 
+AUTOGEN = "pod-policies.kyverno.io/autogen-controllers"
+NOTING = (
+    '[JSONPatch{op: "add", path: "/metadata/annotations/%s", value: "all"}]',
+    '[JSONPatch{op: "remove", path: "/metadata/annotations/%s"}]',
+    '[JSONPatch{op: "add", path: "/metadata/annotations/" + jsonpatch.escapeKey("%s"), value: "all"}]',
+    '[JSONPatch{op: "add", path: "/metadata/annotations", value: {"%s": "all"}}]',
+    '[JSONPatch{op: "add", path: "/metadata", value: Object.metadata{annotations: {"%s": "all"}}}]',
+    'Object{metadata: Object.metadata{annotations: {"%s": "all"}}}',
+)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        *(one % AUTOGEN.replace("/", "~1") for one in NOTING[:2]),
+        *(one % AUTOGEN for one in NOTING[2:]),
+        '[JSONPatch{op: "remove", path: "/metadata/annotations"}]',
+        '[JSONPatch{op: "add", path: "/metadata/annotations", value: {"team": "all"}}]',
+        '[JSONPatch{op: "add", path: "/metadata", value: Object.metadata{name: "x"}}]',
+        '[JSONPatch{op: "remove", path: "/metadata/labels/generate.kyverno.io~1trigger-uid"}]',
+        '[JSONPatch{op: "move", from: "/spec/failurePolicy", path: "/metadata/annotations/a"}]',
+        '[JSONPatch{op: "copy", from: "/metadata/annotations/a", path: "/metadata/annotations/" + object.kind}]',
+        "Object{metadata: Object.metadata{annotations: object.metadata.labels}}",
+        "Object{metadata: object.metadata}",
+    ],
+)
+@pytest.mark.parametrize("plural", ["clusterpolicies", "clustercleanuppolicies"])
+def test_who_has_others_policies_do_otherwise_by_their_metadata_may_do_everything(
+    expression: str, plural: str
+) -> None:
+    made = mutating(expression, rules(plural, "kyverno.io"))
+    may_write = ("*", "create update delete", f"{plural}.kyverno.io")
+
+    assert "may not * all resources" in message(ask(made, may_write))
+    assert ask(made, EVERYTHING)["allowed"] is True
+
+
+@pytest.mark.parametrize("expression", [*(one % "team" for one in NOTING[:3]), NOTING[5] % "team"])
+def test_other_annotations_of_policies_are_written_by_who_may_write_policies(
+    expression: str,
+) -> None:
+    made = mutating(expression, rules("clusterpolicies", "kyverno.io"))
+
+    assert message(ask(made, *CREATING)) == ""
+
+
 def test_what_autogen_makes_of_a_mutating_policy_is_asked_about() -> None:
     adding = mutating("Object{spec: Object.spec{hostNetwork: true}}", rules("pods"))
     may_write = (("*", "create update", "pods"), ("*", "create update", "deployments.apps"))
