@@ -53,9 +53,10 @@ class Shown:
 
 
 def content_of(obj: Object) -> str:
-    """Return a digest of what people decide about an object: its spec and its annotations."""
-    annotations = (obj.get("metadata") or {}).get("annotations") or {}
-    told = compact_json([obj.get("spec"), annotations])
+    """Return a digest of what people decide about an object: its spec, annotations and labels."""
+    metadata = obj.get("metadata") or {}
+    noted = [metadata.get(name) or {} for name in ("annotations", "labels")]
+    told = compact_json([obj.get("spec"), *noted])
     return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube.accounts import Job
-from controllers.store.audit_notes import Deed
+from controllers.store.audit_notes import Deed, content_of
 from engine import vocabulary
 from engine.cleanup.ttl import due_at
 from engine.errors import EvaluationError
@@ -32,12 +32,14 @@ MARKS: Final = {
     vocabulary.CLEANUP_RUN: ("run", "resume"),
 }
 """Annotations that hold back clean-ups or tell of one by hand: what setting one is called, and taking it away."""
+_HOLDS: Final = frozenset({*MARKS, vocabulary.CLEANUP_REASON, vocabulary.CLEANUP_CHANGED_BY})
 POLICIES: Final = frozenset(one.plural for one in KINDS if one.group in (CLASSIC_GROUP, CEL_GROUP))
 """Policies of every kind, whose changes are told with the difference: who weakened what."""
 SHOWN_CHANGES: Final = frozenset({"grantpolicies", "policyexceptions"}) | POLICIES
 """Kinds of which every creation and change is told."""
 SHOWN_DELETIONS: Final = SHOWN_CHANGES | {"grants", "onetimecodes", "codeuses", "auditsegments"}
-_MOST_DIFFERENCES, _LONGEST_VALUE = 12, 60
+_MOST_DIFFERENCES, _LONGEST_DIFFERENCE = 12, 700
+_LONGEST_VALUE, _LONGEST_PATH, _LONGEST_WORDS = 60, 200, 200
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _HIDDEN: Final = frozenset({"data", "stringData"})
 """Fields below which values are not repeated: a rule may hold a whole Secret."""
@@ -62,7 +64,8 @@ def deed_of(
     if plural in SHOWN_CHANGES:
         if Job.GRANTS in jobs and _is_granted(new):
             return None
-        told = _mark(request, new, old or {}) if plural in POLICIES else None
+        is_hold = plural in POLICIES and old is not None and _held(old) == _held(new)
+        told = _mark(request, new, old or {}) if is_hold else None
         return told or _change(request, plural, new, old)
     return _mark(request, new, old or {})
 
@@ -107,19 +110,26 @@ def _change(
     if old is None:
         verb = "except" if plural == "policyexceptions" else "create"
         return Deed(verb, _about(request, new), _reason(new), _policy(new))
-    if old.get("spec") == new.get("spec") and _annotations(old) == _annotations(new):
+    if content_of(old) == content_of(new):
         return None
     reason = _reason(new)
     if plural in POLICIES or plural == "grantpolicies":
-        reason = "; ".join(filter(None, (reason, difference(old, new))))
-    return Deed("change", _about(request, new), reason, _policy(new), _version(old))
+        reason = "; ".join(filter(None, (reason[:_LONGEST_WORDS], difference(old, new))))
+    # what was asked for first may have been refused, and is not what was done then
+    state = f"{_version(old)}/{content_of(new)}"
+    return Deed("change", _about(request, new), reason, _policy(new), state)
 
 
 def difference(old: Object, new: Object) -> str:
-    """Return what a change makes of spec and annotations, as `path: before → after`; rules are named, not numbered."""
+    """Return what a change makes of what people decide, as `path: before → after`; rules are named, not numbered."""
     before, after = dict(_leaves(_decided(old))), dict(_leaves(_decided(new)))
     paths = [path for path in {**before, **after} if before.get(path) != after.get(path)]
-    told = [_differs(path, before.get(path), after.get(path)) for path in paths[:_MOST_DIFFERENCES]]
+    told: list[str] = []
+    for path in paths[:_MOST_DIFFERENCES]:
+        one = _differs(path, before.get(path), after.get(path))
+        if sum(map(len, told)) + len(one) > _LONGEST_DIFFERENCE:
+            break
+        told.append(one)
     rest = len(paths) - len(told)
     return "; ".join([*told, *([f"and {rest} more"] if rest else [])])
 
@@ -127,7 +137,14 @@ def difference(old: Object, new: Object) -> str:
 def _decided(obj: Object) -> Object:
     """Return what people decide about an object, without the copy of it that kubectl keeps."""
     annotations = {name: text for name, text in _annotations(obj).items() if name != _APPLIED}
-    return {"spec": obj.get("spec"), "annotations": annotations}
+    return {"spec": obj.get("spec"), "annotations": annotations, "labels": _noted(obj, "labels")}
+
+
+def _held(obj: Object) -> Object:
+    """Return what people decide about an object but for what holds back its clean-ups."""
+    decided = _decided(obj)
+    kept = {name: text for name, text in decided["annotations"].items() if name not in _HOLDS}
+    return {**decided, "annotations": kept}
 
 
 def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
@@ -144,16 +161,18 @@ def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
 
 
 def _differs(path: str, before: object, after: object) -> str:
-    if not _HIDDEN.isdisjoint(path.replace("[", ".").split(".")):
+    is_hidden = not _HIDDEN.isdisjoint(path.replace("[", ".").split("."))
+    path = _brief(path, _LONGEST_PATH)
+    if is_hidden:
         return f"{path}: changed"
     if before is None or after is None:
         return f"{path}: {'added' if before is None else 'removed'} {_brief(after if before is None else before)}"
     return f"{path}: {_brief(before)} → {_brief(after)}"
 
 
-def _brief(value: object) -> str:
+def _brief(value: object, most: int = _LONGEST_VALUE) -> str:
     text = compact_json(value) if not isinstance(value, str) else value
-    return "a text" if "\n" in text else text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"  # fmt: skip
+    return "a text" if "\n" in text else text if len(text) <= most else f"{text[:most]}…"
 
 
 def _mark(request: Mapping[str, Any], new: Object, old: Object) -> Deed | None:
@@ -165,7 +184,7 @@ def _mark(request: Mapping[str, Any], new: Object, old: Object) -> Deed | None:
             text = str(
                 after.get(name) or after.get(vocabulary.CLEANUP_REASON) or before.get(name) or ""
             )
-            return Deed(verb, _about(request, new), text, "", _version(old) or text)
+            return Deed(verb, _about(request, new), text, "", f"{_version(old)}/{text}")
     return None
 
 
@@ -204,6 +223,10 @@ def _version(obj: Object) -> str:
 
 
 def _annotations(obj: Object) -> Mapping[str, Any]:
+    return _noted(obj, "annotations")
+
+
+def _noted(obj: Object, name: str) -> Mapping[str, Any]:
     metadata = obj.get("metadata")
-    found = metadata.get("annotations") if isinstance(metadata, dict) else None
+    found = metadata.get(name) if isinstance(metadata, dict) else None
     return found if isinstance(found, dict) else {}

@@ -369,3 +369,43 @@ def test_many_differences_are_counted():
     [(_, _, _, reason)] = validator.told()
     assert reason.endswith("; and 28 more")
     assert len(reason) < 1024
+
+
+def test_another_change_after_one_that_was_refused_is_told_too():
+    validator = Desk()
+    validator.ask("UPDATE", cluster_policy(failurePolicy="Ignore"), cluster_policy())
+    validator.ask("UPDATE", cluster_policy("Audit"), cluster_policy())
+    told = [reason for *_, reason in validator.told()]
+    assert "spec.rules[check-team].validate.failureAction: Enforce → Audit" in told
+
+
+@pytest.mark.parametrize("old", [None, cluster_policy()])
+def test_a_hold_on_a_clean_up_hides_no_change_of_a_policy(old: Any):
+    new = cluster_policy("Audit")
+    new["metadata"]["annotations"] = {"kpolicy.io/cleanup-pause": "x"}
+    validator = Desk()
+    validator.ask("UPDATE" if old else "CREATE", new, old)
+    [(verb, _, _, reason)] = validator.told()
+    assert verb == ("change" if old else "create")
+    assert not old or "failureAction: Enforce → Audit" in reason
+
+
+def test_a_long_reason_or_a_long_path_hides_no_difference():
+    old = cluster_policy(**{"a" * 2000: 1})
+    new = cluster_policy("Audit", **{"a" * 2000: 2})
+    new["metadata"]["annotations"] = {"kpolicy.io/reason": "why not " * 200}
+    validator = Desk()
+    validator.ask("UPDATE", new, old)
+    [(_, _, _, reason)] = validator.told()
+    assert "failureAction: Enforce → Audit" in reason
+    assert len(reason) < 1024
+
+
+def test_a_label_by_which_a_policy_is_reported_on_no_more_is_told():
+    new = cluster_policy()
+    new["metadata"]["labels"] = {"reports.kyverno.io/disabled": "true"}
+    validator = Desk()
+    validator.ask("UPDATE", new, cluster_policy())
+    [(verb, _, _, reason)] = validator.told()
+    assert verb == "change"
+    assert "labels.reports.kyverno.io/disabled: added true" in reason
