@@ -6,7 +6,7 @@ For everybody who needs a Client and is not handed one: `controllers.kube.connec
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,10 +52,6 @@ class Access:
     user: str = ""
     proxy: str = ""
     impersonate: Impersonation | None = None
-
-    def acting_as(self, user: str, *groups: str, uid: str = "") -> Access:
-        """Return the same access, impersonating somebody."""
-        return replace(self, impersonate=Impersonation(user, groups, uid))
 
 
 def load_access(

@@ -103,7 +103,6 @@ DELETING_POLICIES = tuple(
 )
 """The kinds of policies written in CEL that work by a schedule, in the version that Events name them by."""
 
-VALIDATING_POLICIES, NAMESPACED_VALIDATING_POLICIES = CEL_POLICIES[:2]
 CEL_EXCEPTIONS = Kind("policies.kyverno.io", "v1", "policyexceptions", "PolicyException")
 EXCEPTIONS = {one.group: one for one in (POLICY_EXCEPTIONS, CEL_EXCEPTIONS)}
 """The kinds of exceptions, by the group of the policies that they are from."""
@@ -118,15 +117,6 @@ CODE_USES = Kind("kpolicy.io", "v1alpha1", "codeuses", "CodeUse")
 AUDIT_SEGMENTS = Kind("kpolicy.io", "v1alpha1", "auditsegments", "AuditSegment")
 CODE_CLAIMS = Kind("kpolicy.io", "v1alpha1", "codeclaims", "CodeClaim")
 AUDIT_NOTES = Kind("kpolicy.io", "v1alpha1", "auditnotes", "AuditNote")
-
-WELL_KNOWN = (
-    NAMESPACES, PODS, CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, EVENTS, LEASES, CRDS, ROLES, ROLE_BINDINGS,
-    CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS, CLUSTER_POLICIES, POLICIES,
-    POLICY_EXCEPTIONS, CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES, UPDATE_REQUESTS, GLOBAL_CONTEXT_ENTRIES,
-    POLICY_REPORTS, CLUSTER_POLICY_REPORTS, OPEN_REPORTS, CLUSTER_OPEN_REPORTS, GRANT_POLICIES, GRANTS, ONE_TIME_CODES,
-    CODE_USES, AUDIT_SEGMENTS, AUDIT_NOTES, CODE_CLAIMS,
-)  # fmt: skip
-"""Kinds that this project itself reads or writes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,8 +55,8 @@ def _refused(text: str) -> Invalid:
 
 # Label and field selectors as the API takes them: texts in queries.
 #
-# `text_of` writes a policy's LabelSelector for a query, `parse_labels` and `parse_fields` read what a query holds, for
-# servers in memory. Grammar: Kubernetes' `labels.Parse` and `fields.ParseSelector`.
+# `text_of` writes a policy's LabelSelector for a query, `parse_labels`, `label_requirements` and `field_tests`
+# read what a query holds, for servers of our own. Grammar: Kubernetes' `labels.Parse` and `fields.ParseSelector`.
 
 _SET = re.compile(r"(?P<key>[^\s!=,()]+)\s+(?P<op>in|notin)\s*\((?P<values>[^()]*)\)")
 _PAIR = re.compile(r"(?P<key>[^\s!=,()]+)\s*(?P<op>==|=|!=)\s*(?P<value>[^\s!=,()]*)")
@@ -151,12 +151,6 @@ def _requirement(part: str) -> Requirement:
     if found := _PRESENCE.fullmatch(part):
         return Requirement(found["key"], not found["absent"])
     raise Invalid(f"unable to parse requirement: `{part[:100]}`", status=400)
-
-
-def parse_fields(text: str) -> Callable[[Object], bool]:
-    """Return the test that a query's `fieldSelector` asks for; a field that is absent is empty."""
-    tests = field_tests(text)
-    return lambda obj: all(test.holds(obj) for test in tests)
 
 
 def field_tests(text: str) -> tuple[FieldTest, ...]:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     import psycopg
 
-Rows = "Sequence[tuple[Any, ...]]"
 _BUSY_SECONDS: Final = 10.0
 _CONNECT_SECONDS: Final = 5
 _LOCK: Final = 0x6B706F6C

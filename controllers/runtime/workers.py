@@ -82,11 +82,6 @@ class Workers:
         """How many workers are ready."""
         return sum(worker.is_ready for worker in self._workers.values())
 
-    @property
-    def processes(self) -> list[int]:
-        """The ids of the processes, for people who look for them."""
-        return [worker.process.pid for worker in self._workers.values()]
-
     async def wait_ready(self) -> None:
         """Return when all workers are ready."""
         while self.ready < self._count:

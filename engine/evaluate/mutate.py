@@ -8,7 +8,13 @@ from engine.errors import EngineError, EvaluationError
 from engine.lang.gotext import compact_json
 from engine.lang.variables import Document, compile_document, has_variables
 from engine.model import Block, Json, Object, Outcome, Rule, Status, Target
-from engine.mutate.handler import apply_json6902, apply_strategic, is_descending, mutated_message
+from engine.mutate.handler import (
+    NOTHING_APPLIED,
+    apply_json6902,
+    apply_strategic,
+    is_descending,
+    mutated_message,
+)
 from engine.mutate.ready import ready_json6902, ready_strategic
 from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
 from engine.record import record, replace
@@ -31,7 +37,7 @@ if TYPE_CHECKING:
     Handler = Callable[[State], Answers]
 
 
-_IDLE = RuleAnswer(Outcome(Status.SKIP, "no patches applied"))
+_IDLE = RuleAnswer(Outcome(Status.SKIP, NOTHING_APPLIED))
 
 
 class _MutationError(EvaluationError):
@@ -106,15 +112,14 @@ def _mutate(
     try:
         if loops:
             patched, count = _run_loops(loops, state, resource)
-            idle = "0 elements processed" if count == 0 else ""
         elif patch is not None:
             return _patched(resource, patch(state, resource))
         else:
             return RuleAnswer(Outcome(Status.ERROR, "empty mutate rule"))
     except EngineError as error:
         return RuleAnswer(Outcome(Status.ERROR, error.message), LOST)
-    if idle:
-        return RuleAnswer(Outcome(Status.SKIP, idle), patched=resource)
+    if not count:
+        return RuleAnswer(Outcome(Status.SKIP, "0 elements processed"), patched=resource)
     return RuleAnswer(Outcome(Status.PASS, mutated_message(patched)), patched=patched)
 
 

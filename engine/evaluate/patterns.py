@@ -1,37 +1,39 @@
-"""Pattern and anyPattern of validate rules, with variables in the pattern and in the rule's message."""
+"""Pattern and anyPattern of validate rules, with variables in the pattern and in the rule's message: outcomes and their exact texts."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engine import validate
 from engine.errors import EngineError, EvaluationError, LimitError
 from engine.lang.pattern import (
     CompiledPattern,
+    Miss,
     compile_pattern,
     compile_rendered,
     resolve_references,
 )
 from engine.lang.variables import Scope, as_text, compile_document
-from engine.model import Block, Json, Status
-from engine.validate import any_pattern_outcome, miss_outcome
+from engine.model import Block, Json, Outcome, Status
 
 from .answers import Answers, RuleAnswer, answered, errored, joined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from .quick import Passing
     from .state import State
 
     Patterns = Callable[[State], tuple[CompiledPattern, ...]]
+    OwnMessage = Callable[[], str | None]
+    """A rule's own message with its variables replaced: empty when it has none, None when one of its variables could not be
+    resolved (row P-43). It is asked for only when the rule fails."""
 
 
 def compile_patterns(block: Block, message: Message) -> tuple[Callable[[State], Answers], Passing]:
     """Compile the handler of a rule with `pattern` or `anyPattern`, and what it answers to objects that pass."""
     if block.get("pattern") is not None:
-        answers = (_passed(validate.passed(message.rule)),)
+        answers = (_passed(passed(message.rule)),)
         patterns, ready = _patterns([block["pattern"]])
         return _compile_one(patterns, answers[0], message), _passing(ready, answers)
     choices = block.get("anyPattern")
@@ -39,7 +41,7 @@ def compile_patterns(block: Block, message: Message) -> tuple[Callable[[State], 
         text = "failed to deserialize anyPattern, expected type array"
         return lambda _: answered(Status.ERROR, text), ()
     patterns, ready = _patterns(choices)
-    texts = (validate.any_passed(message.rule, index) for index in range(len(choices)))
+    texts = (any_passed(message.rule, index) for index in range(len(choices)))
     return _compile_any(patterns, message), _passing(ready, tuple(map(_passed, texts)))
 
 
@@ -85,7 +87,7 @@ def _failing(error: EngineError) -> Patterns:
 
 
 def _compile_one(
-    patterns: Patterns, passed: Answers, message: Message
+    patterns: Patterns, unmissed: Answers, message: Message
 ) -> Callable[[State], Answers]:
     def handle(state: State) -> Answers:
         try:
@@ -94,7 +96,7 @@ def _compile_one(
             return errored("variable substitution failed", error)
         miss = pattern.check(state.resource)
         if miss is None:
-            return passed
+            return unmissed
         if state.trace is not None:
             state.trace.add(
                 "pattern", miss.path or "whole", False, _value_at(state.resource, miss.path)
@@ -178,3 +180,101 @@ class Message:
         if scope.rereads:
             return str(compile_document(joined("; ", self.text, conditions)).render(scope))
         return joined("; ", as_text(self._document.render(scope)), conditions)
+
+
+def miss_outcome(rule_name: str, message: OwnMessage, miss: Miss) -> Outcome:
+    """Return the outcome of a rule whose pattern the object missed."""
+    if miss.kind == "skip":
+        return Outcome(Status.SKIP, miss.message)
+    status = Status.FAIL if miss.kind == "fail" else Status.ERROR
+    return Outcome(status, _failure(rule_name, message, miss), miss.path)
+
+
+def any_pattern_outcome(
+    rule_name: str, message: OwnMessage, compiled: Sequence[CompiledPattern], resource: Json
+) -> Outcome:
+    """Check patterns in order until one passes and return the rule's outcome.
+
+    A pattern that does not apply is left out; when none applies the rule is skipped.
+    """
+    failed: list[str] = []
+    skipped: list[str] = []
+    path = ""
+    for index, pattern in enumerate(compiled):
+        miss = pattern.check(resource)
+        if miss is None:
+            return Outcome(Status.PASS, any_passed(rule_name, index))
+        if miss.kind == "skip":
+            skipped.append(any_skipped_part(rule_name, index, miss.message))
+        else:
+            failed.append(any_failed_part(rule_name, index, miss.path, miss.message))
+            path = path or miss.path
+    if not failed:
+        return Outcome(Status.SKIP, " ".join(skipped))
+    own = message()
+    if own is None:
+        return Outcome(Status.FAIL, message_unresolved(rule_name, " ".join(failed)), path)
+    return Outcome(Status.FAIL, any_failed(own, failed), path)
+
+
+def _failure(rule_name: str, message: OwnMessage, miss: Miss) -> str:
+    own = message()
+    if own is None:
+        return message_unresolved(rule_name, miss.message)
+    if miss.kind == "error":
+        return execution_error(rule_name, own, miss.message)
+    return failed_at(rule_name, own, miss.path)
+
+
+# Texts of validate rules, to the character (rows P-40 to P-46).
+#
+# They stand apart from the rules because reports, denials and events are compared and searched by these texts.
+
+
+def passed(rule_name: str) -> str:
+    """Return the text of a rule that passed (row P-45)."""
+    return f"validation rule '{rule_name}' passed."
+
+
+def any_passed(rule_name: str, index: int) -> str:
+    """Return the text of an anyPattern rule that passed with the pattern at `index` (row P-44)."""
+    return f"validation rule '{rule_name}' anyPattern[{index}] passed."
+
+
+def failed_at(rule_name: str, message: str, path: str) -> str:
+    """Return the text of a failure at a path (rows P-40, P-41); an empty message is none."""
+    return f"validation error: {_sentence(message)}rule {rule_name} failed at path {path}"
+
+
+def execution_error(rule_name: str, message: str, error: str) -> str:
+    """Return the text of a failure that has no path (row P-42)."""
+    return f"validation error: {_sentence(message)}rule {rule_name} execution error: {error}"
+
+
+def message_unresolved(rule_name: str, error: str) -> str:
+    """Return the text when a variable of the rule's message cannot be resolved (row P-43); `error` is the mismatch."""
+    return f"validation error: variables substitution error in rule {rule_name} execution error: {error}"
+
+
+def any_failed_part(rule_name: str, index: int, path: str, error: str) -> str:
+    """Return what one failed pattern of anyPattern adds to the rule's text; without a path its error stands there."""
+    if not path:
+        return f"rule {rule_name}[{index}] execution error: {error}"
+    return f"rule {rule_name}[{index}] failed at path {path}"
+
+
+def any_skipped_part(rule_name: str, index: int, error: str) -> str:
+    """Return what one pattern of anyPattern that does not apply adds when all of them do not."""
+    return f"rule {rule_name}[{index}] skipped: {error}"
+
+
+def any_failed(message: str, parts: Sequence[str]) -> str:
+    """Return the text of an anyPattern rule of which no pattern passed (row P-44)."""
+    return f"validation error: {_sentence(message)}{' '.join(parts)}"
+
+
+def _sentence(message: str) -> str:
+    """Return the message with a period, where it has none (row O-09), and a space behind it; empty stays empty."""
+    if not message:
+        return ""
+    return f"{message} " if message.endswith(".") else f"{message}. "

@@ -1,7 +1,6 @@
-"""What a mutate rule answers for one object: status, message and the object as it is afterwards (rows A-81, A-82, A-86).
+"""What the patch of a mutate rule makes of one object (rows A-81, A-82, A-86).
 
-For the rule evaluator, which replaces variables, walks `foreach` and finds the targets of mutate-existing rules; it calls
-`mutate_outcome` for a plain rule and the `apply_…` functions for each element of a `foreach`. Messages are Kyverno's.
+For the rule evaluator, which replaces variables, walks `foreach` and finds the targets of mutate-existing rules. Messages are Kyverno's.
 """
 
 from __future__ import annotations
@@ -9,8 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from engine.errors import EvaluationError
-from engine.model import Block, Json, Object, Outcome, Status
-from engine.record import record
 
 from .conditions import resolve_anchors
 from .json6902 import apply_patch
@@ -22,44 +19,14 @@ from .values import ABSENT, Absent, same, wrong_kind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from engine.model import Block, Json, Object
+
 
 NOTHING_APPLIED: Final = "no patches applied"
 """Message of a skip: the patch leaves the object as it is."""
 
 
 _STRATEGIC: Final = "patchStrategicMerge"
-_JSON: Final = "patchesJson6902"
-
-
-@record
-class Mutated:
-    """The answer of a mutate rule, and the object afterwards: the very same one unless the status is pass."""
-
-    outcome: Outcome
-    object: Object
-
-
-def mutate_outcome(mutate: Block, obj: Object) -> Mutated:
-    """Apply the patch of a `mutate` block, free of variables, to an object; a patch that fails is an outcome, not an error.
-
-    `mutate` may as well be one entry of a `foreach`. Where both kinds of patch are present the strategic one counts.
-    """
-    try:
-        patched = apply(mutate, obj)
-    except EvaluationError as error:
-        return Mutated(Outcome(Status.ERROR, error.message), obj)
-    if patched is obj:
-        return Mutated(Outcome(Status.SKIP, NOTHING_APPLIED), obj)
-    return Mutated(Outcome(Status.PASS, mutated_message(patched)), patched)
-
-
-def apply(mutate: Block, obj: Object) -> Object:
-    """Apply whichever patch a block holds; the very same object when there is none or nothing changes."""
-    if mutate.get(_STRATEGIC) is not None:
-        return apply_strategic(mutate[_STRATEGIC], obj)
-    if mutate.get(_JSON):
-        return apply_json6902(mutate[_JSON], obj)
-    return obj
 
 
 def apply_strategic(patch: Json, obj: Object, *, is_plain: bool = False) -> Object:

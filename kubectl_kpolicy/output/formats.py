@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from .table import Table
 
-LISTS = ("table", "wide", "json", "yaml", "name", "markdown")
 OBJECTS = ("json", "yaml")
 
 
@@ -31,7 +30,7 @@ def write_list(
     heads: bool = True,
     color: bool = False,
 ) -> None:
-    """Write objects in a format of LISTS; `table` holds the same as rows, for the formats that people read."""
+    """Write objects as json, yaml, name, markdown, wide or table; `table` holds the same as rows, for the formats that people read."""
     match form:
         case "json":
             out.write(json_text(list_of(objects)))

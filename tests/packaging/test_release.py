@@ -13,9 +13,9 @@ import zipfile
 
 import pytest
 
-from controllers.manifests.deploy import DOCKERFILE, deployment
+from controllers.manifests.deploy import deployment
 from engine.lang import yaml
-from tests.packaging import archive, krew, parts, proof, wheel
+from tests.packaging import archive, image, krew, parts, proof, wheel
 
 BUDGET = 36
 """14 of them are the `kubernetes` package and what it brings, which log-ins by auth providers need."""
@@ -193,7 +193,7 @@ def test_the_manifest_for_krew_says_what_krew_asks_for(tmp_path):
 
 
 def test_the_recipe_of_the_image_pins_its_base_and_its_packages_and_leaves_no_shell():
-    text = DOCKERFILE.read_text()
+    text = image.DOCKERFILE.read_text()
     stages = re.findall(r"^FROM (\S+)", text, re.MULTILINE)
 
     assert re.fullmatch(r"\$\{BASE\}", stages[0])

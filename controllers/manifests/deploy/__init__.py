@@ -7,7 +7,6 @@ everything but the API server's calls and metrics. The image is built from the D
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from controllers.kube.accounts import ACCOUNTS, Job
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from engine.model import Object
 
 PINNED: Final = re.compile(r"[^@\s]+@sha256:[0-9a-f]{64}")
-DOCKERFILE: Final = Path(__file__).with_name("Dockerfile")
 NAME: Final = "kyverno-admission-controller"
 SERVICE: Final = "kyverno-svc"
 CONFIG_MAP: Final = "kyverno"

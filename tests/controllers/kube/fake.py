@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
+from controllers.kube import kinds as known
 from controllers.kube.client import APPLY, JSON_PATCH, MERGE, Client, Event, ListPage
 from controllers.kube.clock import Clock, ManualClock
 from controllers.kube.errors import AlreadyExists, Conflict, Gone, Invalid, KubeError, NotFound
-from controllers.kube.kinds import WELL_KNOWN, Kind
-from controllers.kube.paths import checked_path, parse_fields, parse_labels
+from controllers.kube.kinds import Kind
+from controllers.kube.paths import checked_path, field_tests, parse_labels
 
 from .memory import Memory, Table, copied, json_patched, key_of, merged
 from .served import discovery_at
@@ -24,6 +25,16 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 
     from engine.model import Json, Object
+
+
+WELL_KNOWN = tuple(
+    one
+    for one in vars(known).values()
+    if isinstance(one, Kind) and one.group not in ("authorization.k8s.io", "policies.kyverno.io")
+)
+"""Kinds that the project itself reads or writes, but for those of policies in CEL."""
+
+VALIDATING_POLICIES, NAMESPACED_VALIDATING_POLICIES = known.CEL_POLICIES[:2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,13 +372,13 @@ def _shown(obj: Object, metadata_only: bool) -> Object:
 
 
 def _selection(namespace: str, labels: str, fields: str) -> Callable[[Object], bool]:
-    fits_labels, fits_fields = parse_labels(labels), parse_fields(fields)
+    fits_labels, tests = parse_labels(labels), field_tests(fields)
 
     def fits(obj: Object) -> bool:
         metadata = obj.get("metadata") or {}
         if namespace and metadata.get("namespace") != namespace:
             return False
-        return fits_labels(metadata.get("labels") or {}) and fits_fields(obj)
+        return fits_labels(metadata.get("labels") or {}) and all(one.holds(obj) for one in tests)
 
     return fits
 

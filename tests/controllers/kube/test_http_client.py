@@ -18,6 +18,7 @@ from controllers.kube import (
     Unreachable,
     connect,
 )
+from controllers.kube.access import Impersonation
 from controllers.kube.clock import ManualClock
 from controllers.kube.credentials import Presented, TokenFile, bearer
 from controllers.kube.errors import error_of, misses_object, not_served
@@ -381,7 +382,7 @@ def test_impersonation_stands_in_the_headers():
 
     async def scenario():
         async with serving(handle) as server:
-            access = Access(server.address).acting_as("jane", "a", "b", uid="7")
+            access = Access(server.address, impersonate=Impersonation("jane", ("a", "b"), "7"))
             async with connect(access) as client:
                 await client.get(PODS, "x", "dev")
             assert server.requests[0][2]["Impersonate-User"] == "jane"

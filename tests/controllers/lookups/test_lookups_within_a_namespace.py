@@ -13,7 +13,6 @@ import pytest
 
 from controllers.kube import Discovery, Kind
 from controllers.kube.informers import Informers
-from controllers.kube.kinds import WELL_KNOWN
 from controllers.lookups.answering import Lookups
 from controllers.lookups.cluster import ClusterSource
 from controllers.lookups.egress import Gate
@@ -25,7 +24,7 @@ from engine.lint import lint_policy
 from engine.model import review_of
 from engine.parse import parse_policy
 from engine.parse.celpolicies import parse_cel_policy
-from tests.controllers.kube.fake import FakeClient
+from tests.controllers.kube.fake import WELL_KNOWN, FakeClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable

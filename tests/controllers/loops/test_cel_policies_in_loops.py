@@ -8,13 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from controllers.kube import Kind
-from controllers.kube.kinds import (
-    CEL_EXCEPTIONS,
-    CLUSTER_POLICY_REPORTS,
-    NAMESPACED_VALIDATING_POLICIES,
-    POLICY_REPORTS,
-    VALIDATING_POLICIES,
-)
+from controllers.kube.kinds import CEL_EXCEPTIONS, CLUSTER_POLICY_REPORTS, POLICY_REPORTS
 from controllers.loops.cleanup.exceptions import ExceptionSweep
 from controllers.loops.policy_status import PolicyStatus
 from controllers.loops.reports.scan import BackgroundScan
@@ -25,7 +19,11 @@ from controllers.runtime.process import Configured
 from controllers.runtime.sink import Verdict
 from controllers.store.policies import content_hash, policy_key
 from engine.model import review_of
-from tests.controllers.kube.fake import FakeClient
+from tests.controllers.kube.fake import (
+    NAMESPACED_VALIDATING_POLICIES,
+    VALIDATING_POLICIES,
+    FakeClient,
+)
 
 from .staging import (
     LISTED,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controllers.kube.kinds import CEL_POLICIES, CONFIG_MAPS, PODS, POLICY_REPORTS, WELL_KNOWN
+from controllers.kube.kinds import CEL_POLICIES, CONFIG_MAPS, PODS, POLICY_REPORTS
 from controllers.loops.generate.policies import PolicyWatch
 from controllers.loops.generate.watching import SyncWatch
 from controllers.loops.reports.judging import Judges, judge
@@ -16,6 +16,7 @@ from controllers.loops.requests.work import Worker
 from controllers.runtime.configuration import read_configuration
 from controllers.webhook.triggers import for_own_requests
 from engine.evaluate import PolicySet
+from tests.controllers.kube.fake import WELL_KNOWN
 
 from .staging import Scene, config_map, scene
 

@@ -8,12 +8,7 @@ from typing import Any
 import pytest
 
 from controllers.kube import Kind
-from controllers.kube.kinds import (
-    CEL_EXCEPTIONS,
-    CLUSTER_POLICIES,
-    POLICY_REPORTS,
-    VALIDATING_POLICIES,
-)
+from controllers.kube.kinds import CEL_EXCEPTIONS, CLUSTER_POLICIES, POLICY_REPORTS
 from controllers.loops.native import NativePolicies, NativeStates, ReportedNatives
 from controllers.loops.policy_status import PolicyStatus
 from controllers.loops.reports.scan import BackgroundScan
@@ -21,6 +16,7 @@ from controllers.loops.reports.sweeping import ReportSweep
 from controllers.runtime.process import Configured
 from controllers.store.policies import content_hash
 from engine.native import MUTATING, VALIDATING
+from tests.controllers.kube.fake import VALIDATING_POLICIES
 
 from .staging import Scene, cluster_policy, config_map, hold_lists_of, matching, scene
 

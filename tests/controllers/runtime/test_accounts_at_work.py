@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from controllers.kube import Client, Forbidden, KubeError, NotFound, connect, load_access
+from controllers.kube.access import Impersonation
 from controllers.kube.accounts import ACCOUNTS, Accounts, Job, Minted, account_user
 from controllers.kube.clock import ServerClock
 from controllers.kube.discovery import Discovery
@@ -217,7 +218,10 @@ async def work(admin: Client, access: Access) -> None:
     over = (datetime.now(UTC) - timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
     await admin.create(POLICY_EXCEPTIONS, exception(over))
     await admin.create(GRANT_POLICIES, LIMITS)
-    ada, bob = (connect(access.acting_as(name, "system:masters")) for name in ("ada", "bob"))
+    ada, bob = (
+        connect(replace(access, impersonate=Impersonation(name, ("system:masters",))))
+        for name in ("ada", "bob")
+    )
     try:
         await ada.create(GRANTS, GRANT)
         await bob.patch(GRANTS, "mine", "shop", {"spec": {"decisions": [{"by": "bob", "verdict": "approve"}]}})  # fmt: skip

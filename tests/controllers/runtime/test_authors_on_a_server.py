@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from controllers.kube import Client, KubeError, connect, load_access
+from controllers.kube.access import Impersonation
 from controllers.kube.client import APPLY, MERGE
 from controllers.kube.kinds import (
     CLUSTER_ROLE_BINDINGS,
@@ -49,7 +51,12 @@ async def mallory(folder: Path):
                 await client.create(CLUSTER_ROLES, role)
         await client.create(ROLE_BINDINGS, binding(ROLE_BINDINGS, "admin", "shop"))
         async with replica(kubeconfig):
-            person = connect(load_access(kubeconfig).acting_as("mallory", "system:authenticated"))
+            person = connect(
+                replace(
+                    load_access(kubeconfig),
+                    impersonate=Impersonation("mallory", ("system:authenticated",)),
+                )
+            )
             try:
                 await eventually(lambda: is_checked(client))
                 yield client, person

@@ -94,7 +94,7 @@ def test_a_worker_is_told_what_there_is_and_what_changes(tmp_path: Path) -> None
             assert made.ready == 2
             client.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "late"}})
             await eventually(lambda: sum(entry[3] == "late" for entry in told()) == 2)
-            first = made.processes[0]
+            first = told()[0][0]
             mine = [entry[1:] for entry in told() if entry[0] == first and entry[1] != "PING"]
             assert mine[0] == ["SETUP", None, None]
             assert mine.count(["PUT", "namespaces", "early"]) == 1
@@ -110,11 +110,9 @@ def test_a_worker_that_is_slow_to_start_is_waited_for(tmp_path: Path, monkeypatc
     monkeypatch.setattr(module, "PING", 0.05)
 
     async def go() -> None:
-        async with workers(tmp_path, "late") as (made, _, _, _, _):
-            await eventually(lambda: made.processes)
-            [first] = made.processes
+        async with workers(tmp_path, "late") as (made, _, told, _, _):
             await asyncio.wait_for(made.wait_ready(), 20)
-            assert made.processes == [first]
+            assert len({entry[0] for entry in told()}) == 1
 
     asyncio.run(go())
 
@@ -152,9 +150,9 @@ def test_a_worker_that_ends_is_replaced_and_told_everything_again(tmp_path: Path
 
 def test_no_process_is_left_behind(tmp_path: Path) -> None:
     async def go() -> None:
-        async with workers(tmp_path, "answer") as (made, _client, _told, _metrics, task):
+        async with workers(tmp_path, "answer") as (made, _client, told, _metrics, task):
             await asyncio.wait_for(made.wait_ready(), 20)
-            process = made.processes[0]
+            process = told()[0][0]
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
             with pytest.raises(ProcessLookupError):

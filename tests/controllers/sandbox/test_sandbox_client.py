@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from controllers.kube import AlreadyExists, Conflict, Forbidden, Gone, Invalid, NotFound, connect
-from controllers.kube.access import load_access
+from controllers.kube.access import Impersonation, load_access
 from controllers.kube.kinds import PODS, Kind
 from kpolicy_sandbox.call import User
 
@@ -77,7 +78,9 @@ def test_long_lists_come_in_pages_and_watches_go_on_from_there(tmp_path: Path) -
 def test_another_user_gets_that_users_rights(tmp_path: Path) -> None:
     async def test(api: Api) -> None:
         jane = connect(load_access(api.sandbox.kubeconfig_of(User("jane"))))
-        acting = connect(load_access(api.sandbox.kubeconfig).acting_as("jane"))
+        acting = connect(
+            replace(load_access(api.sandbox.kubeconfig), impersonate=Impersonation("jane"))
+        )
         try:
             for client in (jane, acting):
                 with pytest.raises(Forbidden):

@@ -10,11 +10,11 @@ import pytest
 
 from controllers.kube import Discovery, Kind, Unreachable
 from controllers.kube.accounts import ACCOUNTS, Job, account_user
-from controllers.kube.kinds import PODS, WELL_KNOWN
+from controllers.kube.kinds import PODS
 from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.metrics import Metrics
 from controllers.webhook.policy_validation import PolicyValidator
-from tests.controllers.kube.fake import FakeClient
+from tests.controllers.kube.fake import WELL_KNOWN, FakeClient
 
 from .staging import body, policy
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from controllers.kube import Discovery
-from controllers.kube.kinds import PODS, VALIDATING_POLICIES, WELL_KNOWN
+from controllers.kube.kinds import PODS
 from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.configuration import read_configuration
 from controllers.runtime.metrics import Metrics
@@ -19,7 +19,7 @@ from controllers.webhook.address import Address
 from controllers.webhook.configurations import configurations
 from controllers.webhook.policy_validation import PolicyValidator
 from engine.evaluate import CompiledPolicy
-from tests.controllers.kube.fake import FakeClient
+from tests.controllers.kube.fake import VALIDATING_POLICIES, WELL_KNOWN, FakeClient
 
 from .staging import DEPLOYMENTS, NOW, body, pod, policy, staged
 

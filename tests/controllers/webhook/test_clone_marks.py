@@ -11,13 +11,13 @@ import pytest
 
 from controllers.kube import Discovery, Unreachable
 from controllers.kube.accounts import Job, account_user
-from controllers.kube.kinds import PODS, WELL_KNOWN
+from controllers.kube.kinds import PODS
 from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.metrics import Metrics
 from controllers.webhook.author_rights import AuthorRights
 from controllers.webhook.clone_marks import CloneMarks
 from engine.vocabulary import LABELS_SOURCES
-from tests.controllers.kube.fake import FakeClient
+from tests.controllers.kube.fake import WELL_KNOWN, FakeClient
 
 from .staging import body
 from .test_author_rights import EVERYTHING, USER, Rules, ask, generate, message, written

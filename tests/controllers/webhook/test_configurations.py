@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 from controllers.kube import Discovery, Kind
-from controllers.kube.kinds import WELL_KNOWN
 from controllers.runtime.configuration import read_configuration
 from controllers.runtime.webhook_routes import build_routes
 from controllers.store.policies import read_policy
@@ -15,7 +14,7 @@ from controllers.webhook.admission_rules import unknown_kinds
 from controllers.webhook.configurations import RESOURCE_VALIDATING, configurations
 from engine import vocabulary
 from engine.evaluate import compile_policy
-from tests.controllers.kube.fake import FakeClient
+from tests.controllers.kube.fake import WELL_KNOWN, FakeClient
 
 EVERY = ["CONNECT", "CREATE", "DELETE", "UPDATE"]
 KINDS = (

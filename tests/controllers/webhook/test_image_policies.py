@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from controllers.kube import Discovery
-from controllers.kube.kinds import PODS, WELL_KNOWN
+from controllers.kube.kinds import PODS
 from controllers.runtime.configuration import read_configuration
 from controllers.runtime.policy_cache import PolicyCache
 from controllers.webhook.address import Address
@@ -16,7 +16,7 @@ from controllers.webhook.configurations import configurations
 from engine.evaluate import Answer, ImageLookup, SignatureLookup
 from engine.images import ImageData
 from engine.parse.celpolicies import parse_cel_policy
-from tests.controllers.kube.fake import FakeClient
+from tests.controllers.kube.fake import WELL_KNOWN, FakeClient
 from tests.engine.images.test_image_verification import payload_of, signed
 from tests.engine.manifests.private_sigstore import new_key, pem_of
 

@@ -10,13 +10,13 @@ import orjson
 import pytest
 
 from controllers.kube import Discovery
-from controllers.kube.kinds import PODS, WELL_KNOWN
+from controllers.kube.kinds import PODS
 from controllers.runtime.bounded_evaluation import BoundedEvaluator
 from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.metrics import Metrics
 from controllers.webhook import policy_validation as desks
 from controllers.webhook.policy_validation import PolicyValidator
-from tests.controllers.kube.fake import FakeClient
+from tests.controllers.kube.fake import WELL_KNOWN, FakeClient
 
 from .staging import body
 

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from controllers.kube import Discovery
-from controllers.kube.kinds import CONFIG_MAPS, PODS, WELL_KNOWN
+from controllers.kube.kinds import CONFIG_MAPS, PODS
 from controllers.runtime.configuration import read_configuration
 from controllers.runtime.policy_cache import PolicyCache
 from controllers.webhook.address import Address
@@ -18,7 +18,7 @@ from controllers.webhook.author_needs import needs_of_author
 from controllers.webhook.configurations import configurations
 from engine.lint import lint_cel_policy
 from engine.parse.celpolicies import parse_cel_policy
-from tests.controllers.kube.fake import FakeClient
+from tests.controllers.kube.fake import WELL_KNOWN, FakeClient
 
 from .staging import body, pod, staged
 

@@ -13,14 +13,7 @@ import pytest
 from controllers.kube import Conflict, Discovery, Invalid, ManualClock, Unreachable
 from controllers.kube.clock import settle
 from controllers.kube.informers import Informers
-from controllers.kube.kinds import (
-    CLUSTER_POLICIES,
-    MUTATING_WEBHOOKS,
-    NAMESPACED_VALIDATING_POLICIES,
-    SECRETS,
-    VALIDATING_POLICIES,
-    VALIDATING_WEBHOOKS,
-)
+from controllers.kube.kinds import CLUSTER_POLICIES, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
 from controllers.runtime.cluster_cache import WATCHED, ClusterCache
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.options import Options
@@ -48,7 +41,11 @@ from controllers.webhook.webhook_controller import (
     WebhookController,
     foreign_webhooks,
 )
-from tests.controllers.kube.fake import FakeClient
+from tests.controllers.kube.fake import (
+    NAMESPACED_VALIDATING_POLICIES,
+    VALIDATING_POLICIES,
+    FakeClient,
+)
 
 from .staging import NOW, policy
 

@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import EvaluationError
 from engine.lang import cel
-from engine.lang.cel.functions.authorizing import Authorizer, request_check
+from engine.lang.cel.functions.authorizing import Authorizer, Check
 from engine.lang.cel.lookups import AccessCheck
 
 
@@ -79,7 +79,9 @@ def test_the_check_of_the_request_is_a_binding_with_a_dotted_name() -> None:
 
     bound = {
         "authorizer": Authorizer(),
-        "authorizer.requestResource": request_check("", "pods", "n", "p"),
+        "authorizer.requestResource": Check(
+            AccessCheck("", resource="pods", namespace="n", name="p")
+        ),
     }
 
     assert program(bound, cel.CelEnv(ask=answer)) is True

@@ -14,50 +14,57 @@ from engine.mutate.handler import (
     apply_json6902,
     apply_strategic,
     is_descending,
-    mutate_outcome,
     mutated_message,
 )
 from engine.mutate.operations import parse_patch
+from tests.engine.evaluate.builders import decide, policy
 
-OBJ: dict[str, Any] = {"kind": "Thing", "metadata": {"name": "o", "namespace": "ns"}, "a": 1}
+OBJ: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Thing",
+    "metadata": {"name": "o", "namespace": "ns"},
+    "a": 1,
+}
+
+
+def mutated(obj: dict[str, Any], **mutate: Any) -> tuple[Status, str, dict[str, Any]]:
+    """Return the answer of a mutate rule and the object afterwards."""
+    match = {"any": [{"resources": {"kinds": ["Thing"]}}]}
+    evaluation = decide(policy({"name": "r", "match": match, "mutate": mutate}), obj)
+    (result,) = evaluation.results
+    return result.status, result.message, evaluation.patched
 
 
 def test_a_change_passes_and_names_the_object() -> None:
-    mutated = mutate_outcome({"patchStrategicMerge": {"a": 2}}, OBJ)
+    status, message, patched = mutated(OBJ, patchStrategicMerge={"a": 2})
 
-    assert mutated.outcome.status is Status.PASS
-    assert mutated.outcome.message == "mutated Thing/o in namespace ns"
-    assert mutated.object == {**OBJ, "a": 2}
+    assert (status, message) == (Status.PASS, "mutated Thing/o in namespace ns")
+    assert patched == {**OBJ, "a": 2}
 
 
-def test_no_change_is_a_skip_with_the_same_object() -> None:
-    for block in ({"patchStrategicMerge": {"a": 1}}, {"patchesJson6902": ""}, {}):
-        mutated = mutate_outcome(block, OBJ)
-
-        assert (mutated.outcome.status, mutated.outcome.message) == (
-            Status.SKIP,
-            "no patches applied",
-        )
-        assert mutated.object is OBJ
+@pytest.mark.parametrize(
+    "block",
+    [{"patchStrategicMerge": {"a": 1}}, {"patchesJson6902": "- {op: test, path: /a, value: 1}"}],
+)
+def test_no_change_is_a_skip_with_the_same_object(block: Any) -> None:
+    assert mutated(OBJ, **block) == (Status.SKIP, "no patches applied", OBJ)
 
 
 def test_a_patch_that_fails_is_an_error_with_the_same_object() -> None:
-    mutated = mutate_outcome({"patchesJson6902": "[{op: replace, path: /x, value: 1}]"}, OBJ)
+    status, message, patched = mutated(OBJ, patchesJson6902="[{op: replace, path: /x, value: 1}]")
 
-    assert mutated.outcome.status is Status.ERROR
-    assert mutated.outcome.message == (
+    assert status is Status.ERROR
+    assert message == (
         "failed to patch resource: replace operation does not apply: doc is missing key: /x: missing value"
     )
-    assert mutated.object is OBJ
+    assert patched == OBJ
 
 
 def test_the_strategic_patch_counts_where_both_are_present() -> None:
-    block = {
-        "patchStrategicMerge": {"a": 2},
-        "patchesJson6902": "- {op: add, path: /b, value: 1}",
-    }
+    json_patch = "- {op: add, path: /b, value: 1}"
+    _, _, patched = mutated(OBJ, patchStrategicMerge={"a": 2}, patchesJson6902=json_patch)
 
-    assert mutate_outcome(block, OBJ).object == {**OBJ, "a": 2}
+    assert patched == {**OBJ, "a": 2}
 
 
 @pytest.mark.parametrize(

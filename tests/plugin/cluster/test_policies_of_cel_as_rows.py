@@ -122,7 +122,7 @@ def test_what_may_not_be_read_is_a_problem():
 
 def test_kinds_that_a_server_has_are_watched(tmp_path, capsys, monkeypatch):
     from controllers.kube.clock import SystemClock
-    from controllers.kube.kinds import VALIDATING_POLICIES
+    from controllers.kube.kinds import CEL_POLICIES
     from kubectl_kpolicy.cluster.sources import LiveSource
     from tests.plugin.grants.staging import Stage, play
 
@@ -134,7 +134,7 @@ def test_kinds_that_a_server_has_are_watched(tmp_path, capsys, monkeypatch):
         try:
             constraints = {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]}  # fmt: skip
             await stage.admin.create(
-                VALIDATING_POLICIES, policy(spec={"matchConstraints": constraints})
+                CEL_POLICIES[0], policy(spec={"matchConstraints": constraints})
             )
             await asyncio.wait_for(there.wait(), 25)
             assert [one["metadata"]["name"] for one in source.world.objects(celkinds.POLICIES)] == ["p"]  # fmt: skip

@@ -51,22 +51,6 @@ KINDS["Check"] = (Check,)
 KINDS["Decision"] = (Decision,)
 
 
-def request_check(
-    group: str, resource: str, namespace: str = "", name: str = "", subresource: str = ""
-) -> Check:
-    """Return the check that `authorizer.requestResource` begins with."""
-    return Check(
-        lookups.AccessCheck(
-            "",
-            group=group,
-            resource=resource,
-            namespace=namespace,
-            name=name,
-            subresource=subresource,
-        )
-    )
-
-
 @LIBRARY.add("Authorizer.serviceAccount(string, string) -> Authorizer")
 def _service_account(_authorizer: Authorizer, namespace: str, name: str) -> Authorizer:
     return Authorizer(f"{namespace}/{name}")
