@@ -46,9 +46,7 @@ _CORE_KINDS: Final = (
     "endpoints",
     "limitranges",
     "namespaces",
-    "nodes",
     "persistentvolumeclaims",
-    "persistentvolumes",
     "pods",
     "replicationcontrollers",
     "resourcequotas",
@@ -64,19 +62,26 @@ def rule(group: str, resources: Iterable[str], verbs: Sequence[str], *names: str
     return {**made, "resourceNames": list(names)} if names else made
 
 
-_WORKLOADS: Final = (
+_VIEWED: Final = (
     rule("", _CORE_KINDS, READ),
     rule("apps", ("controllerrevisions", "daemonsets", "deployments", "replicasets", "statefulsets"),
          READ),
     rule("batch", ("cronjobs", "jobs"), READ),
     rule("autoscaling", ("horizontalpodautoscalers",), READ),
-    rule("networking.k8s.io", ("ingresses", "ingressclasses", "networkpolicies"), READ),
+    rule("networking.k8s.io", ("ingresses", "networkpolicies"), READ),
     rule("policy", ("poddisruptionbudgets",), READ),
+)  # fmt: skip
+"""What the role `view` of Kubernetes shows: no Secrets, no rights, nothing that is the cluster's own but namespaces."""
+
+_WORKLOADS: Final = (
+    *_VIEWED,
+    rule("", ("nodes", "persistentvolumes"), READ),
+    rule("networking.k8s.io", ("ingressclasses",), READ),
     rule("storage.k8s.io", ("storageclasses",), READ),
     rule("scheduling.k8s.io", ("priorityclasses",), READ),
     rule("rbac.authorization.k8s.io", _RBAC_KINDS, READ),
     rule("apiextensions.k8s.io", ("customresourcedefinitions",), READ),
-)  # fmt: skip
+)
 
 _POLICIES_READ: Final = (
     rule("kyverno.io", POLICIES, READ),
@@ -121,8 +126,9 @@ REPORTS: Final = (
     ),
     rule("admissionregistration.k8s.io", NATIVE_KINDS, READ),
     *_POLICIES_READ,
-    *_WORKLOADS,
+    *_VIEWED,
 )
+"""What is reported on without further rights, as upstream; each further kind is given by who may read it himself."""
 
 CLEANUP: Final = (
     *_POLICIES_READ,

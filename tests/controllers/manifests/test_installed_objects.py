@@ -211,6 +211,15 @@ def test_secrets_are_read_in_the_own_namespace_only() -> None:
     ]
 
 
+def test_reports_read_no_more_of_a_cluster_than_who_views_it() -> None:
+    read = {name for rule in rbac.rules.CLUSTER[Job.REPORTS] for name in rule["resources"]}
+    of_the_cluster = {"nodes", "persistentvolumes", "storageclasses", "ingressclasses"}
+    rights = {"roles", "rolebindings", "clusterroles", "clusterrolebindings"}
+
+    assert {"pods", "deployments", "namespaces", "clusterpolicies"} <= read
+    assert not read & (of_the_cluster | rights | {"secrets", "pods/exec"})
+
+
 @pytest.mark.parametrize(
     ("part", "labels"),
     [
