@@ -30,12 +30,21 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Known:
-    """What is known of a user: counts of all replicas as last read, and our own that are not written yet."""
+    """What is known of a user: counts of all replicas as last read, our own that are not written yet, and those on their way."""
 
     shared: throttles.Counts = field(default_factory=throttles.Counts)
     own: throttles.Counts = field(default_factory=throttles.Counts)
+    sent: throttles.Counts = field(default_factory=throttles.Counts)
     read_at: datetime | None = None
     written_at: datetime | None = None
+
+    def within_minute(self, what: str, now: datetime) -> int:
+        """Return how often it happened in the last minute."""
+        return sum(one.within_minute(what, now) for one in (self.shared, self.own, self.sent))
+
+    def within_month(self, what: str, now: datetime) -> int:
+        """Return how often it happened in the last thirty days."""
+        return sum(one.within_month(what, now) for one in (self.shared, self.own, self.sent))
 
 
 class Throttle:
@@ -53,27 +62,24 @@ class Throttle:
         """Tell whether somebody brought too many wrong codes; raises KubeError where that is not known."""
         now = self._clock.now()
         known = await self._known(user, now)
-        parts = (known.shared, known.own)
-        lately = sum(one.within_minute(throttles.WRONG, now) for one in parts)
-        in_all = sum(one.within_month(throttles.WRONG, now) for one in parts)
-        return lately >= throttles.MOST_WRONG or in_all >= throttles.MOST_WRONG_MONTHLY
+        return (
+            known.within_minute(throttles.WRONG, now) >= throttles.MOST_WRONG
+            or known.within_month(throttles.WRONG, now) >= throttles.MOST_WRONG_MONTHLY
+        )
 
     async def may_mint(self, user: str) -> bool:
         """Tell whether somebody may be offered another code; raises KubeError where that is not known."""
         now = self._clock.now()
         known = await self._known(user, now)
-        parts = (known.shared, known.own)
-        return (
-            sum(one.within_minute(throttles.MINTED, now) for one in parts) < throttles.MOST_MINTED
-        )
+        return known.within_minute(throttles.MINTED, now) < throttles.MOST_MINTED
 
     def count(self, what: str, user: str, *, writes: bool = True) -> None:
         """Note that something happened; the other replicas hear of it beside the answer, unless nothing may be written."""
         now = self._clock.now()
         known = self._users.setdefault(user, _Known())
         known.own.add(what, now)
-        lately = sum(one.within_minute(what, now) for one in (known.shared, known.own))
-        if writes and (what == throttles.WRONG or lately >= SHARED_FROM):
+        is_many = known.within_minute(what, now) >= SHARED_FROM
+        if writes and (what == throttles.WRONG or is_many):
             self._share(user)
 
     async def settled(self) -> None:
@@ -104,13 +110,16 @@ class Throttle:
         if known.written_at is not None:
             since = (self._clock.now() - known.written_at).total_seconds()
             await self._clock.sleep(max(throttles.EVERY - since, 0.0))
-        now, counted = self._clock.now(), known.own
-        known.own, known.written_at, known.read_at = throttles.Counts(), now, now
+        now = self._clock.now()
+        known.sent, known.own = known.own, throttles.Counts()
+        known.written_at = known.read_at = now
         try:
-            known.shared = await self._shared.add(user, counted, now)
+            known.shared = await self._shared.add(user, known.sent, now)
         except EngineError as error:
-            known.own.merge(counted)
+            known.own.merge(known.sent)
             _log.warning("wrong codes could not be counted: %s", error.message)
+        finally:
+            known.sent = throttles.Counts()
 
 
 # How many usable codes there are: per user and policy, and per namespace. A sixth is not made until one is used or over.

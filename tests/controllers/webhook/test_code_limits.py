@@ -13,10 +13,11 @@ import pytest
 from controllers.kube import Unreachable
 from controllers.kube.kinds import CODE_USES, LEASES, SECRETS
 from controllers.store.code_keys import SECRET_NAME, CodeKeys
-from controllers.store.throttles import Counts, counts_in, lease_name
+from controllers.store.throttles import WRONG, Counts, counts_in, lease_name
 from controllers.webhook.code_offers import TOO_MANY
 from controllers.webhook.one_time_codes import LOCKED, NOT_ACCEPTED
-from controllers.webhook.throttle import MOST_PER_NAMESPACE, MOST_PER_POLICY
+from controllers.webhook.throttle import MOST_PER_NAMESPACE, MOST_PER_POLICY, Throttle
+from tests.controllers.kube.fake import FakeClient
 
 from .code_gate import CHIP, CODE, KEY, Gate, grant_policy, message, reviewer_of, run, with_code
 from .staging import NOW, pod
@@ -44,6 +45,28 @@ def test_wrong_codes_count_on_all_replicas_together():
         assert await made.offered(replica=1)
 
     run(play)
+
+
+def test_wrong_codes_count_while_they_are_on_their_way_to_the_other_replicas():
+    async def play() -> None:
+        client, gate = FakeClient(), asyncio.Event()
+        throttle = Throttle(client, client.clock, "kyverno")
+        add = throttle._shared.add
+
+        async def slow(*args: Any) -> Counts:
+            await gate.wait()
+            return await add(*args)
+
+        throttle._shared.add = slow  # type: ignore[method-assign]
+        for _ in range(10):
+            throttle.count(WRONG, "ada")
+        await asyncio.sleep(0)
+        assert await throttle.is_locked("ada")
+        gate.set()
+        await throttle.settled()
+        assert await throttle.is_locked("ada")
+
+    asyncio.run(play())
 
 
 def test_a_flood_of_wrong_codes_costs_one_write_in_ten_seconds():

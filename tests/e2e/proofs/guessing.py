@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 from controllers.kube.kinds import CODE_USES, PODS
+from controllers.store.throttles import MOST_WRONG, TICK, TICKS
 from engine.codes import Binding, Key, mint, shown, verify
 from engine.codes.minting import ALPHABET, LENGTH
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from .stage import Poster, Say, Stage
 
 GUESSES, THROUGH_WEBHOOK, GUESSERS, TIMED, SEED = 1_000_000, 3_000, 20, 20_000, 20260801
+SHORTEST_MINUTE = TICK * (TICKS - 1)
+"""Seconds after which wrong codes may be judged again: a minute is counted in ticks, of which the first may be about to end."""
 LOCKED = "there were too many codes that are none"
 _KEY = Key(1, b"k" * 32)
 _BINDING = Binding(*("c", "p", "h"), ("r",), *("v", "", "v1", "pods", "", "CREATE", "default", "n", "web", "", "ada"))  # fmt: skip
@@ -69,11 +72,8 @@ async def _through_the_webhook(stage: Stage, chance: random.Random, say: Say) ->
         )
         told = sum(one[0] for one in seen), sum(one[1] for one in seen)
         hold(sum(told) == THROUGH_WEBHOOK, "every guess is refused", told)
-        hold(
-            told[0] <= GUESSERS * 10 * 2 * (1 + (time.monotonic() - began) // 60),
-            "guessers are slowed down",
-            told,
-        )
+        minutes = 1 + (time.monotonic() - began) // SHORTEST_MINUTE
+        hold(told[0] <= GUESSERS * MOST_WRONG * 2 * minutes, "guessers are slowed down", told)
         code = await poster.offered(0, pod("honest"), "honest")
         hold(
             (await poster.ask(1, review(pod("honest", code), "honest")))["allowed"],
