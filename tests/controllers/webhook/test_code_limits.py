@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
 import pytest
 
-from controllers.kube import Unreachable
+from controllers.kube import Client, Unreachable
 from controllers.kube.kinds import CODE_USES, LEASES, SECRETS
 from controllers.store.code_keys import SECRET_NAME, CodeKeys
-from controllers.store.throttles import WRONG, Counts, counts_in, lease_name
+from controllers.store.throttles import WRONG, Counts, SharedCounts, counts_in, lease_name
 from controllers.webhook.code_offers import TOO_MANY
 from controllers.webhook.one_time_codes import LOCKED, NOT_ACCEPTED
 from controllers.webhook.throttle import MOST_PER_NAMESPACE, MOST_PER_POLICY, Throttle
@@ -25,6 +25,18 @@ from .staging import NOW, pod
 
 async def wrong(made: Gate, number: int, replica: int = 0, **fields: Any) -> str:
     return message(await made.ask(with_code(f"{number:020d}"), replica=replica, **fields))
+
+
+class SlowCounts(SharedCounts):
+    """Counts that are written when the gate opens."""
+
+    def __init__(self, client: Client, gate: asyncio.Event) -> None:
+        super().__init__(client, "kyverno")
+        self._gate = gate
+
+    async def add(self, user: str, counts: Counts, now: datetime) -> Counts:
+        await self._gate.wait()
+        return await super().add(user, counts, now)
 
 
 async def settled(made: Gate) -> None:
@@ -51,13 +63,7 @@ def test_wrong_codes_count_while_they_are_on_their_way_to_the_other_replicas():
     async def play() -> None:
         client, gate = FakeClient(), asyncio.Event()
         throttle = Throttle(client, client.clock, "kyverno")
-        add = throttle._shared.add
-
-        async def slow(*args: Any) -> Counts:
-            await gate.wait()
-            return await add(*args)
-
-        throttle._shared.add = slow  # type: ignore[method-assign]
+        throttle._shared = SlowCounts(client, gate)
         for _ in range(10):
             throttle.count(WRONG, "ada")
         await asyncio.sleep(0)
