@@ -160,11 +160,6 @@ class Accounts:
         }
         return cls(client, others, namespace, minted)
 
-    @property
-    def is_one(self) -> bool:
-        """Whether one account does everything."""
-        return not self._others
-
     def of(self, job: Job) -> Client:
         """Return the client that a job speaks through."""
         return self._others.get(job, self._own)

@@ -63,13 +63,6 @@ class Informers:
             if shared.reflector.problem
         }
 
-    @property
-    def stores(self) -> dict[Kind, Store]:
-        """The stores that are being filled, by kind; of several selections of a kind the widest first."""
-        return {
-            kind: shared.reflector.store for (kind, _), shared in reversed(self._shared.items())
-        }
-
     def acquire(
         self,
         kind: Kind,

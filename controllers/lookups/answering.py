@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from engine.model.result import ImageFinding
 
     from .cluster import ClusterSource
-    from .egress import EgressRules, Gate
+    from .egress import Gate
     from .services import ServiceSource
 
 PARALLEL = 32
@@ -96,11 +96,6 @@ class Lookups:
 
     def __repr__(self) -> str:
         return f"<Lookups {len(self._running)} under way>"
-
-    @property
-    def rules(self) -> EgressRules | None:
-        """What may be called beyond the API server, None where nothing is."""
-        return self._gate.rules if self._gate is not None else None
 
     async def resolve(
         self, lookups: Collection[evaluate.Lookup]

@@ -77,11 +77,6 @@ class Snapshot:
         """Tell whether the API server judges by a native policy in place of this one, or of rules of it."""
         return self.judged.get(key) is not self.compiled.get(key)
 
-    @property
-    def policies(self) -> tuple[Policy, ...]:
-        """The policies that are in force, by key."""
-        return tuple(self.compiled[key].policy for key in sorted(self.compiled))
-
     @cached_property
     def by_key(self) -> Mapping[str, Policy]:
         """The policies that are in force, by what tells each from all others."""

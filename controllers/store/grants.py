@@ -150,11 +150,6 @@ class Tally:
         self._client = client
         self._counts: dict[tuple[str, str], _Count] = {}
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether everything is written."""
-        return not self._counts
-
     def add(self, granted: Granted, at: datetime, uses: int = 1) -> None:
         """Count a use."""
         count = self._counts.setdefault((granted.grant, granted.uid), _Count(0, at))

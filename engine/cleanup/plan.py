@@ -57,13 +57,12 @@ class Decision:
 class Plan:
     """What the next run of a policy does.
 
-    `run_at` is that run; in the past it is overdue, None means that there is none. `then_at` is the run after it.
+    `run_at` is that run; in the past it is overdue, None means that there is none.
     `spent` says that the policy has done all it was made for. `decisions` are the matched objects.
     """
 
     decisions: tuple[Decision, ...] = ()
     run_at: datetime | None = None
-    then_at: datetime | None = None
     propagation: str = ""
     spent: bool = False
 
@@ -104,8 +103,7 @@ def run_of(cleanup: Cleanup, now: datetime) -> Plan:
     propagation = policy.propagation if policy.propagation in PROPAGATIONS else ""
     if cleanup.only_uid and policy.last_execution_at:
         return Plan(propagation=propagation, spent=True)
-    run_at, then_at = _runs(cleanup, now)
-    return Plan((), run_at, then_at, propagation)
+    return Plan((), _due(cleanup, now), propagation)
 
 
 def plan(
@@ -150,16 +148,13 @@ def plan(
     return replace(found, decisions=tuple(decisions))
 
 
-def _runs(cleanup: Cleanup, now: datetime) -> tuple[datetime | None, datetime | None]:
-    """Return the run that is due next, counted from the last one or from creation (row C-02), and the one after it."""
+def _due(cleanup: Cleanup, now: datetime) -> datetime | None:
+    """Return the run that is due next, counted from the last one or from creation (row C-02)."""
     policy = cleanup.policy
     start = rfc3339.read(policy.last_execution_at) or rfc3339.read(policy.created_at) or now
     if cleanup.only_uid:
-        return moment_after(policy.schedule, start), None
-    run_at = next(iter(next_after(policy.schedule, start)), None)
-    if run_at is None:
-        return None, None
-    return run_at, next(iter(next_after(policy.schedule, max(run_at, now))), None)
+        return moment_after(policy.schedule, start)
+    return next(iter(next_after(policy.schedule, start)), None)
 
 
 def _selected(

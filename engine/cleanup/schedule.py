@@ -94,7 +94,7 @@ def next_after(schedule: str, instant: datetime, count: int = 1) -> tuple[dateti
     if count > MOST_INSTANTS:
         raise LimitError(f"more than {MOST_INSTANTS} instants of a schedule asked for at once")
     parsed = parse_schedule(schedule)
-    found = _every(parsed.interval, instant) if parsed.interval else _cron(parsed, instant, "next")
+    found = _every(parsed.interval, instant) if parsed.interval else _cron(parsed, instant)
     return tuple(one for _, one in zip(range(count), found, strict=False))
 
 
@@ -108,31 +108,19 @@ def moment_after(schedule: str, instant: datetime) -> datetime | None:
     first = next(iter(next_after(schedule, instant)), None)
     if parsed.interval or not all(field.isdigit() for field in parsed.fields):
         return first
-    meant = next(_cron(parsed, instant, "next", either_day=False), None)
+    meant = next(_cron(parsed, instant, either_day=False), None)
     if meant is None or meant - _naive(instant).replace(tzinfo=UTC) > _YEAR:
         return first
     return meant
 
 
-def previous(schedule: str, instant: datetime) -> datetime | None:
-    """Return the last instant of the schedule before `instant`; None when there is none.
-
-    An `@every` schedule has no instants of its own, only distances: None. Raises PolicyError.
-    """
-    parsed = parse_schedule(schedule)
-    return None if parsed.interval else next(_cron(parsed, instant, "prev"), None)
-
-
-def _cron(
-    schedule: Schedule, instant: datetime, direction: str, *, either_day: bool = True
-) -> Iterator[datetime]:
+def _cron(schedule: Schedule, instant: datetime, *, either_day: bool = True) -> Iterator[datetime]:
     from croniter import CroniterError, croniter
 
     try:
         instants: Any = croniter(" ".join(schedule.fields), _naive(instant), day_or=either_day)
-        step = instants.get_next if direction == "next" else instants.get_prev
         while True:
-            yield step(datetime).replace(tzinfo=UTC)
+            yield instants.get_next(datetime).replace(tzinfo=UTC)
     except (CroniterError, ValueError, OverflowError):
         # No further instant: a day that never comes (30 February), or the calendar's end.
         return

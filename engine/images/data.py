@@ -6,12 +6,10 @@ Whoever talks to registries fills these in; the engine only judges. A registry t
 
 from __future__ import annotations
 
-import binascii
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from engine.errors import EvaluationError
-from engine.model import Json, Object, RuleResult, RuleType, Status
+from engine.model import Object, RuleResult, RuleType, Status
 from engine.record import record
 
 if TYPE_CHECKING:
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
     from engine.model.result import ImageFinding
 
     from .notation import NotarySignature
-
-_MAX_LAYERS = 256
 
 
 @record
@@ -66,43 +62,6 @@ class ImageData:
     notations: tuple[NotarySignature, ...] = ()
     referrers: tuple[Referrer, ...] = ()
     is_confirmed: bool = False
-
-    @staticmethod
-    def from_json(doc: Json) -> ImageData:
-        """Return image data from its JSON form, for callers that keep it in files.
-
-        Bytes are base64 under `payload` and `signature`, text under `certificate`, `chain` and `bundle`. Raise
-        EvaluationError when it is not readable.
-        """
-        try:
-            return ImageData(
-                digest=str(doc.get("digest") or ""),
-                signatures=_layers(doc.get("signatures")),
-                attestations=_layers(doc.get("attestations")),
-                problem=str(doc.get("problem") or ""),
-            )
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise EvaluationError("image data is not readable") from error
-
-
-def _layers(blocks: Any) -> tuple[Layer, ...]:
-    listed = list(blocks or ())
-    if len(listed) > _MAX_LAYERS:
-        raise ValueError("more layers than any real image has")
-    return tuple(
-        Layer(
-            payload=_bytes(one["payload"]),
-            signature=_bytes(one.get("signature") or ""),
-            certificate=str(one.get("certificate") or "").encode(),
-            chain=str(one.get("chain") or "").encode(),
-            bundle=str(one.get("bundle") or "").encode(),
-        )
-        for one in listed
-    )
-
-
-def _bytes(text: str) -> bytes:
-    return binascii.a2b_base64(text.encode("ascii"), strict_mode=True)
 
 
 # What image verification writes on an object: the verdicts of `verifyImages`, for whoever reads the object (row A-90c).

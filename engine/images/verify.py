@@ -117,7 +117,7 @@ class ImageRule:
             return problem
         if data.is_confirmed:
             return self._passed(found, data, FROM_CACHE)
-        given = manifests.Circumstances(given.now, given.trust, given.secrets, needs_log=True)
+        given = manifests.Circumstances(given.now, given.trust, needs_log=True)
         for wanted in self.sets:
             question = _SignatureQuestion(self.kind, data, given, elsewhere)
             answer = manifests.ask_set(wanted, question, "image")

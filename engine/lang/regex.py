@@ -71,12 +71,6 @@ class Pattern:
                 charge(_MATCHES * _MATCH_COST)
             yield found
 
-    def groups(self, text: str) -> tuple[str, ...] | None:
-        """Return the groups of the first match, empty texts for those that took no part; None without a match."""
-        charge(len(text) * self._size)
-        found = self._compiled.search(_encodable(text))
-        return None if found is None else tuple(found.groups(default=""))
-
     def replace(self, text: str, template: str) -> str:
         """Replace every match; `$1` and `${name}` in `template` stand for groups. Raises LimitError."""
         if "$" not in template:

@@ -9,7 +9,7 @@ from .attestors import Circumstances, Signed
 from .compare import differences
 from .counting import Answer, AttestorSet, Entry, ask_set, compile_sets
 from .documents import reference_for, signed_documents, without_signatures
-from .rule import compile_manifests, is_manifests_rule, verify
+from .rule import compile_manifests
 from .trust import Trust
 
 __all__ = [
@@ -24,10 +24,8 @@ __all__ = [
     "compile_manifests",
     "compile_sets",
     "differences",
-    "is_manifests_rule",
     "read_envelope",
     "reference_for",
     "signed_documents",
-    "verify",
     "without_signatures",
 ]

@@ -19,7 +19,6 @@ from .rekor import read_bundle, verify_entry
 from .trust import NO_TRUST, Authority, LogKey, Trust, authority_of, log_key_from_pem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
 
     from cryptography.x509 import Certificate
@@ -48,13 +47,12 @@ class Signed:
 class Circumstances:
     """What the caller knows at the instant of the question.
 
-    `secrets` maps `namespace/name` to a public key's PEM; `needs_log` says whether a key signature must come with a log
+    `needs_log` says whether a key signature must come with a log
     entry unless its policy ignores the log (images: yes, manifests: no).
     """
 
     now: datetime
     trust: Trust | None = None
-    secrets: Mapping[str, str] = field(default_factory=dict)
     needs_log: bool = False
 
 
@@ -102,7 +100,7 @@ class KeyAttestor:
         On manifests a signature without a bundle passes even where `rekor` is configured: published policies rely on it. A bundle
         that is there must hold, unless the log is ignored.
         """
-        key = keys.load_public_key(self.key_text(given))
+        key = keys.load_public_key(self.key_text())
         if not keys.is_signed_by(key, signed.signature, signed.payload, self.algorithm):
             raise EvaluationError("the signature does not verify with the key")
         if signed.bundle and not self.log.ignores_log:
@@ -114,16 +112,13 @@ class KeyAttestor:
             raise EvaluationError(_NO_ENTRY)
         return Verdict()
 
-    def key_text(self, given: Circumstances) -> str:
-        """Return the key's PEM; raise EvaluationError when it cannot be had."""
+    def key_text(self) -> str:
+        """Return the key's PEM; raise EvaluationError when it cannot be had, as that of a Secret."""
         if self.unsupported:
             raise EvaluationError(self.unsupported)
-        if not self.secret:
-            return self.pem
-        found = given.secrets.get(self.secret)
-        if found is None:
+        if self.secret:
             raise EvaluationError(f"failed to load public key: secret `{self.secret}` is not known")
-        return found
+        return self.pem
 
 
 @record

@@ -1,13 +1,11 @@
 """How an object differs from what was signed: both flattened to leaves, compared, and the differences put into words.
 
-For the manifests rule and for dry-run answers. Apart from the ignore lists because this part says what *is* different,
-not what may be. Strict by default; `lax` brings back three equalities of upstream that hide real changes (zero equals
-missing, empty collections are invisible, list elements may change places).
+For the manifests rule. Apart from the ignore lists because this part says what *is* different, not what may be. Three equalities of
+upstream that hide real changes are none here: zero is not missing, empty collections are seen, list elements keep their places.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import LimitError
@@ -51,19 +49,17 @@ class Difference:
         return ".".join(self.path)
 
 
-def differences(signed: Object, actual: Object, *, lax: bool = False) -> list[Difference]:
+def differences(signed: Object, actual: Object) -> list[Difference]:
     """Return all leaves that differ, sorted by path; none when the object is what was signed.
 
     Raise LimitError for objects nested beyond any real one.
     """
-    before, after = dict(_leaves(signed, lax)), dict(_leaves(actual, lax))
+    before, after = dict(_below((), signed, 0)), dict(_below((), actual, 0))
     found = [
         Difference(path, before.get(path, MISSING), after.get(path, MISSING))
         for path in before.keys() | after.keys()
-        if not _is_equal(path, before.get(path, MISSING), after.get(path, MISSING), lax)
+        if not _is_equal(path, before.get(path, MISSING), after.get(path, MISSING))
     ]
-    if lax:
-        found = _without_moved(found)
     return sorted(found, key=lambda one: one.key)
 
 
@@ -73,49 +69,41 @@ def shown(found: Iterable[Difference]) -> str:
     return compact_json({"items": items[:_MAX_SHOWN]})
 
 
-def _leaves(value: Json, lax: bool) -> Iterator[tuple[Path, Json]]:
-    return _below((), value, lax, 0)
-
-
-def _below(path: Path, value: Json, lax: bool, depth: int) -> Iterator[tuple[Path, Json]]:
+def _below(path: Path, value: Json, depth: int) -> Iterator[tuple[Path, Json]]:
     if depth > _MAX_DEPTH:
         raise LimitError(f"an object nested deeper than {_MAX_DEPTH} levels")
     if isinstance(value, dict):
-        yield from _of_map(path, value, lax, depth)
+        yield from _of_map(path, value, depth)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _of_element((*path, str(index)), inner, lax, depth)
+            yield from _of_element((*path, str(index)), inner, depth)
     elif value is not None:
         yield path, value
 
 
-def _of_map(
-    path: Path, value: dict[str, Json], lax: bool, depth: int
-) -> Iterator[tuple[Path, Json]]:
+def _of_map(path: Path, value: dict[str, Json], depth: int) -> Iterator[tuple[Path, Json]]:
     for key, inner in value.items():
         place = (*path, str(key))
-        leaves = list(_below(place, inner, lax, depth + 1))
+        leaves = list(_below(place, inner, depth + 1))
         if leaves:
             yield from leaves
-        elif isinstance(inner, dict) and key not in _FILLED_IN and not lax:
+        elif isinstance(inner, dict) and key not in _FILLED_IN:
             # An empty selector chooses everything: it must not come or go unnoticed.
             yield place, {}
 
 
-def _of_element(place: Path, inner: Json, lax: bool, depth: int) -> Iterator[tuple[Path, Json]]:
-    leaves = list(_below(place, inner, lax, depth + 1))
-    if leaves or lax:
+def _of_element(place: Path, inner: Json, depth: int) -> Iterator[tuple[Path, Json]]:
+    leaves = list(_below(place, inner, depth + 1))
+    if leaves:
         yield from leaves
     else:
         # INVARIANT: every element of a list leaves a trace, or `ingress: []` would equal `ingress: [{}]`.
         yield place, {"element": inner}
 
 
-def _is_equal(path: Path, signed: Json, actual: Json, lax: bool) -> bool:
+def _is_equal(path: Path, signed: Json, actual: Json) -> bool:
     if _same(signed, actual):
         return True
-    if lax and MISSING in (signed, actual):
-        return _is_zero(actual if signed is MISSING else signed)
     return path[-1:] == ("image",) and _is_same_image(signed, actual)
 
 
@@ -127,35 +115,12 @@ def _same(signed: Json, actual: Json) -> bool:
     return type(signed) is type(actual) and bool(signed == actual)
 
 
-def _is_zero(value: Json) -> bool:
-    return value is False or value == "" or (not isinstance(value, bool | dict) and value == 0)
-
-
 def _is_same_image(signed: Json, actual: Json) -> bool:
     """Tell whether the object side only spells out the default registry or tag."""
     if not isinstance(signed, str) or not isinstance(actual, str):
         return False
     short = actual.removeprefix("docker.io/")
     return signed in {short, actual.removesuffix(":latest"), short.removesuffix(":latest")}
-
-
-def _without_moved(found: list[Difference]) -> list[Difference]:
-    """Leave out values that only moved to another index of their list (upstream's tolerance)."""
-    removed = Counter(_shape(one.path, one.signed) for one in found if one.actual is MISSING)
-    added = Counter(_shape(one.path, one.actual) for one in found if one.signed is MISSING)
-    moved = removed & added
-    return [one for one in found if not _is_moved(one, moved)]
-
-
-def _is_moved(one: Difference, moved: Counter[tuple[Path, str]]) -> bool:
-    if one.signed is not MISSING and one.actual is not MISSING:
-        return False
-    value = one.actual if one.signed is MISSING else one.signed
-    return _shape(one.path, value) in moved
-
-
-def _shape(path: Path, value: Json) -> tuple[Path, str]:
-    return tuple("*" if part.isdigit() else part for part in path), repr(value)
 
 
 def _values(one: Difference) -> dict[str, Json]:

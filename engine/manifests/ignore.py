@@ -2,7 +2,7 @@
 
 For the manifests rule, after the comparison. Fields are matched from the start of the path, at a path boundary: `status`
 covers `status.phase` but neither `statusFoo` nor `data.nginx-status.conf`. Upstream searches anywhere and takes dots for
-any character, which hides much more than the list says; only `lax` brings that back.
+any character, which hides much more than the list says.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ class IgnoredFields:
     """What a policy lets differ; `extra` are its own bindings of fields to objects."""
 
     extra: tuple[_Binding, ...] = ()
-    lax: bool = False
     _tests: dict[tuple[str, ...], Callable[[str], bool]] = field(default_factory=dict)
 
     def keep(self, found: Iterable[Difference], signed: Object, actual: Object) -> list[Difference]:
@@ -48,20 +47,20 @@ class IgnoredFields:
 
     def _is_default(self, one: Difference, signed: Object, actual: Object) -> bool:
         kind = str(actual.get("kind"))
-        if one.key == NAMESPACE and not self.lax:
+        if one.key == NAMESPACE:
             return one.signed is MISSING or not _is_policy_exception(signed)
         if one.signed is MISSING and one.actual == _server_value(kind, one.path):
             return True
         built_in = (*IGNORED_EVERYWHERE, *IGNORED_BY_KIND.get(kind, ()))
-        return self._test(built_in, user_written=False)(_text(one.path, self.lax))
+        return self._test(built_in, user_written=False)(_text(one.path))
 
     def _is_listed(self, path: Path, fields: tuple[str, ...]) -> bool:
-        return bool(fields) and self._test(fields, user_written=True)(_text(path, self.lax))
+        return bool(fields) and self._test(fields, user_written=True)(_text(path))
 
     def _test(self, fields: tuple[str, ...], *, user_written: bool) -> Callable[[str], bool]:
         test = self._tests.get(fields)
         if test is None:
-            test = _compile(fields, user_written=user_written, lax=self.lax)
+            test = _compile(fields, user_written=user_written)
             self._tests[fields] = test
         return test
 
@@ -77,9 +76,9 @@ class _Binding:
         return not self.objects or any(_selects(one, obj) for one in self.objects)
 
 
-def compile_ignored(blocks: Sequence[Block] | None, *, lax: bool = False) -> IgnoredFields:
+def compile_ignored(blocks: Sequence[Block] | None) -> IgnoredFields:
     """Return the test for a rule's `ignoreFields`; raise PolicyError for shapes it cannot have."""
-    return IgnoredFields(tuple(_binding(block) for block in blocks or ()), lax)
+    return IgnoredFields(tuple(_binding(block) for block in blocks or ()))
 
 
 def _binding(block: Block) -> _Binding:
@@ -133,16 +132,16 @@ def _server_value(kind: str, path: Path) -> Json:
     return values.get(".".join(part for part in path if not part.isdigit()), object())
 
 
-def _text(path: Path, lax: bool) -> str:
-    return ("." if lax else _BOUNDARY).join(part.replace(_BOUNDARY, "?") for part in path)
+def _text(path: Path) -> str:
+    return _BOUNDARY.join(part.replace(_BOUNDARY, "?") for part in path)
 
 
-def _compile(fields: tuple[str, ...], *, user_written: bool, lax: bool) -> Callable[[str], bool]:
+def _compile(fields: tuple[str, ...], *, user_written: bool) -> Callable[[str], bool]:
     anything = ".*" if user_written else r"[^\x00]*"
-    expressions = [_lax_expression(one) if lax else _expression(one, anything) for one in fields]
+    expressions = [_expression(one, anything) for one in fields]
     if not user_written:
         expressions = ["|".join(expressions)]
-    patterns = [regex.compile(one if lax else rf"(?s)^(?:{one})(?:\x00|$)") for one in expressions]
+    patterns = [regex.compile(rf"(?s)^(?:{one})(?:\x00|$)") for one in expressions]
     return lambda text: any(one.search(text) for one in patterns)
 
 
@@ -160,8 +159,3 @@ def _expression(text: str, anything: str) -> str:
         else:
             pieces.append(re.escape(character))
     return "".join(pieces)
-
-
-def _lax_expression(text: str) -> str:
-    plain = _INDEX.sub(r".\1", text).replace('"', "") + "*"
-    return ".*".join(re.escape(part).replace(r"\.", ".") for part in plain.split("*"))

@@ -1,8 +1,7 @@
 """The `validate.manifests` rule: an object passes when it is what enough trusted people signed.
 
 For the evaluation of policies and for `kubectl kpolicy verify`. Puts the parts together: annotations, comparison,
-attestors, counting, and Kyverno's texts. No API server is asked here; where a policy wants a dry run, the caller asks and
-hands the answer in.
+attestors, counting, and Kyverno's texts. No API server is asked here, so that a policy's `dryRun` excuses no difference.
 """
 
 from __future__ import annotations
@@ -16,15 +15,13 @@ from engine.record import record
 
 from . import documents
 from .annotations import DEFAULT_DOMAIN, Envelope, annotations_of, read_envelope
-from .attestors import Attestor, Circumstances, KeyAttestor, Signed, Verdict
+from .attestors import Attestor, Circumstances, Signed, Verdict
 from .compare import Difference, differences, shown
 from .counting import Answer, AttestorSet, Entry, ask_set, compile_sets
-from .defaults import NAMESPACE
-from .dryrun import DryRun, compile_dry_run
 from .ignore import IgnoredFields, compile_ignored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from datetime import datetime
 
     from .trust import Trust
@@ -34,18 +31,11 @@ _NOT_FOUND = "YAML manifest not found for this resource"
 
 @record
 class ManifestRule:
-    """A compiled manifests rule; call it with an object to get the outcome.
-
-    `dry_run` says whether and how the policy wants differences judged by a dry run of the signed manifest; the caller
-    creates `dry_run.request(...)` and passes the API server's answer as `simulated`. Without an answer a difference
-    stays a failure.
-    """
+    """A compiled manifests rule; call it with an object to get the outcome."""
 
     sets: tuple[AttestorSet, ...]
     ignored: IgnoredFields
     domain: str = DEFAULT_DOMAIN
-    dry_run: DryRun | None = None
-    secrets: tuple[str, ...] = ()
 
     def __call__(
         self,
@@ -53,17 +43,11 @@ class ManifestRule:
         trust: Trust | None,
         now: datetime,
         dry_run: bool = False,  # noqa: FBT001, FBT002, RUF100 - the fixed form of the call
-        *,
-        simulated: Object | None = None,
-        secrets: Mapping[str, str] | None = None,
     ) -> Outcome:
-        """Return the outcome for `obj`, the object of the request as received.
-
-        `dry_run` is that of the admission request itself; `secrets` maps `namespace/name` to public keys.
-        """
+        """Return the outcome for `obj`, the object of the request as received; `dry_run` is that of the request itself."""
         if dry_run:
             return Outcome(Status.PASS, "allowed because of DryRun request")
-        evidence = _Evidence(self, obj, Circumstances(now, trust, secrets or {}), simulated)
+        evidence = _Evidence(self, obj, Circumstances(now, trust))
         reasons: list[str] = []
         for wanted in self.sets:
             answer = ask_set(wanted, evidence.ask, "manifest")
@@ -77,18 +61,11 @@ class ManifestRule:
             reasons.append(answer.reason)
         return Outcome(Status.PASS, f"verified manifest signatures; {','.join(reasons)}")
 
-    def reference(self, obj: Object) -> Object | None:
-        """Return the signed document that speaks for `obj`, None when there is none; errors as `read_envelope`."""
-        envelope = read_envelope(obj, self.domain)
-        if envelope is None:
-            return None
-        return documents.reference_for(obj, documents.signed_documents(envelope.message))
-
     def changes(self, obj: Object, signed: Object) -> list[Difference]:
         """Return how `obj` differs from the signed document, without what may differ (sections 3.2 and 3.3)."""
         before = documents.without_signatures(signed, self.domain)
         after = documents.without_signatures(obj, self.domain)
-        found = differences(before, after, lax=self.ignored.lax)
+        found = differences(before, after)
         if not found:
             return found
         kept = self.ignored.keep(found, before, after)
@@ -97,34 +74,16 @@ class ManifestRule:
         return kept
 
 
-def is_manifests_rule(validate: Block) -> bool:
-    """Tell whether a `validate` block is a manifests rule: an empty attestor list is none."""
-    block = validate.get("manifests")
-    return isinstance(block, dict) and bool(block.get("attestors"))
-
-
-def compile_manifests(rule_block: Block, *, lax: bool = False) -> ManifestRule:
-    """Compile the `manifests` block of a rule (row A-77); raise PolicyError when no object could ever satisfy it.
-
-    `lax` compares as upstream does: ignored fields found anywhere in a path, zero values equal to missing ones, list
-    elements free to move, the namespace of PolicyExceptions ignored. It lets real tampering through and exists only
-    for clusters whose published manifests depend on it; signatures, chains and identities are checked the same.
-    """
+def compile_manifests(rule_block: Block) -> ManifestRule:
+    """Compile the `manifests` block of a rule (row A-77); raise PolicyError when no object could ever satisfy it."""
     sets = compile_sets(rule_block.get("attestors") or [])
     if not sets:
         raise PolicyError("`manifests.attestors` must not be empty")
     return ManifestRule(
         sets=sets,
-        ignored=compile_ignored(rule_block.get("ignoreFields"), lax=lax),
+        ignored=compile_ignored(rule_block.get("ignoreFields")),
         domain=str(rule_block.get("annotationDomain") or DEFAULT_DOMAIN),
-        dry_run=compile_dry_run(rule_block.get("dryRun")),
-        secrets=tuple(dict.fromkeys(name for one in sets for name in _secrets(one))),
     )
-
-
-def verify(rule: Block, obj: Object, trust: Trust | None, now: datetime) -> Outcome:
-    """Compile and call at once, for callers that judge a single object; errors as `compile_manifests`."""
-    return compile_manifests(rule)(obj, trust, now)
 
 
 @dataclass(slots=True)
@@ -134,7 +93,6 @@ class _Evidence:
     rule: ManifestRule
     obj: Object
     given: Circumstances
-    simulated: Object | None
     _comparison: tuple[Envelope | None, str] | None = None
 
     def ask(self, entry: Entry) -> Answer:
@@ -186,18 +144,7 @@ class _Evidence:
             missing = "no manifest for this object" if documents.has_kind(self.obj, written) else ""
             return None, f"{_NOT_FOUND}: {missing or 'message not found'}"
         found = self.rule.changes(self.obj, signed)
-        if found and self.simulated is not None and self.rule.dry_run is not None:
-            found = self._simulated_changes(found, self.rule.dry_run, self.simulated)
         return envelope, f"diff found; {shown(found)}" if found else ""
-
-    def _simulated_changes(
-        self, found: list[Difference], dry_run: DryRun, simulated: Object
-    ) -> list[Difference]:
-        """Return what differs from the API server's answer; a namespace that had to stay still has to."""
-        kept = [one for one in found if one.key == NAMESPACE]
-        live = documents.without_signatures(self.obj, self.rule.domain)
-        answer = documents.without_signatures(simulated, self.rule.domain)
-        return kept + dry_run.changes(answer, live, self.rule.ignored)
 
 
 def _best_verdict(
@@ -231,11 +178,3 @@ def _annotation_mismatch(obj: Object, wanted: Mapping[str, str]) -> str:
                 f"expected value {text} for key {key}"
             )
     return ""
-
-
-def _secrets(wanted: AttestorSet) -> Iterator[str]:
-    for entry in wanted.entries:
-        if isinstance(entry.attestor, AttestorSet):
-            yield from _secrets(entry.attestor)
-        elif isinstance(entry.attestor, KeyAttestor) and entry.attestor.secret:
-            yield entry.attestor.secret

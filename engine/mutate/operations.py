@@ -16,7 +16,7 @@ from . import pointer
 from .values import DEEPEST, same, thawed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from engine.model import Json
 
@@ -60,11 +60,6 @@ def read_operations(document: Json) -> list[Operation]:
     if len(document) > _MOST_OPERATIONS:
         raise LimitError(f"patch has more than {_MOST_OPERATIONS} operations")
     return [_read(entry) for entry in document]
-
-
-def refusal(operations: Sequence[Operation]) -> str | None:
-    """Return the first path that does not begin with a slash, None where all do; policies with such a path are refused."""
-    return next((op.path for op in operations if not op.path.startswith("/")), None)
 
 
 def _read(entry: Json) -> Operation:

@@ -19,7 +19,7 @@ from kubectl_kpolicy.output.time_format import absolute, instant
 from .cache import ClusterCache, key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from engine.model import Object
 
@@ -164,13 +164,6 @@ def weight(row: Row | None) -> tuple[float, float]:
     return severity_rank(row.cells.get("severity")), at.timestamp() // 1 if isinstance(
         at, datetime
     ) else 0.0
-
-
-def worst_first(rows: list[Row]) -> Iterator[Row]:
-    """Yield failing rows from the most severe to the least, the newest first among equals."""
-    from kubectl_kpolicy.output.rows import sort_rows
-
-    yield from sort_rows([row for row in rows if is_failure(row)], LISTING, ("severity", "-age"))
 
 
 LISTING = Listing(

@@ -40,11 +40,6 @@ class Selector:
     rule: str = "*"
     resource: str = "*"
 
-    @property
-    def is_all(self) -> bool:
-        """Whether nothing is left out."""
-        return self.policy == self.rule == self.resource == "*"
-
     def takes(self, policy: str, rule: str, resource: str) -> bool:
         """Return whether a row with these names is looked at."""
         return (

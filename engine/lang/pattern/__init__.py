@@ -3,28 +3,23 @@
 from .anchors import Anchor, parse_key
 from .compiled import (
     CompiledPattern,
-    check_anchors,
     check_depth,
-    check_references,
     compile_pattern,
     compile_rendered,
     resolve_references,
 )
 from .mismatches import Miss
 from .operand import range_ends
-from .scalar import compile_scalar, match_scalar
+from .scalar import compile_scalar
 
 __all__ = [
     "Anchor",
     "CompiledPattern",
     "Miss",
-    "check_anchors",
     "check_depth",
-    "check_references",
     "compile_pattern",
     "compile_rendered",
     "compile_scalar",
-    "match_scalar",
     "parse_key",
     "range_ends",
     "resolve_references",

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from engine.errors import EvaluationError, LimitError, PolicyError
+from engine.errors import EvaluationError, LimitError
 from engine.lang.lazy_regex import regex
 
-from .anchors import Anchor, parse_key
+from .anchors import parse_key
 from .operand import range_ends, split_operator
 from .tree import compile_element
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from engine.model import Json
 
     from .entries import Check
@@ -77,36 +75,10 @@ def check_depth(pattern: Json) -> None:
     raise LimitError(f"pattern nested more than {_DEEPEST} levels deep")
 
 
-def check_anchors(pattern: Json, *, at: str) -> None:
-    """Raise PolicyError, as Kyverno refuses at load, for `+( )` and for an existence anchor without a list.
-
-    `at` is the field of the policy, such as `spec.rules[0].validate.pattern`.
-    """
-    check_depth(pattern)
-    for path, reason in _wrong_anchors(pattern, "/"):
-        raise PolicyError(f"path: {at}.{path}.: {reason}")
-
-
 def _inside(item: Json) -> list[Json]:
     if isinstance(item, dict):
         return list(item.values())
     return item if isinstance(item, list) else []
-
-
-def _wrong_anchors(pattern: Json, path: str) -> Iterator[tuple[str, str]]:
-    if isinstance(pattern, dict):
-        for key, value in pattern.items():
-            place = f"{path}/{key}"
-            anchor, _ = parse_key(key)
-            if anchor is Anchor.ADDITION:
-                yield place, f"unsupported anchor {key}"
-            elif anchor is Anchor.EXISTENCE and not isinstance(value, list):
-                yield place, "existence anchor should have value of type list"
-            else:
-                yield from _wrong_anchors(value, place)
-    elif isinstance(pattern, list):
-        for index, item in enumerate(pattern):
-            yield from _wrong_anchors(item, f"{path}/{index}")
 
 
 # `$(path)` references: a pattern text may repeat the text of another place of the same pattern (row P-30).
@@ -131,15 +103,6 @@ def resolve_references(pattern: Json, *, at: str = "") -> Json:
     leaves: dict[str, Json] = {}
     _collect(pattern, at, leaves)
     return _replace(pattern, at, leaves)
-
-
-def check_references(pattern: Json, rule_name: str, *, at: str = "/validate/pattern") -> None:
-    """Raise PolicyError with the refusal that Kyverno gives at load for references that cannot be resolved."""
-    try:
-        resolve_references(pattern, at=at)
-    except EvaluationError as error:
-        text = f"variable substitution failed for rule {rule_name}: {error.message}"
-        raise PolicyError(f"policy contains invalid variables: {text}") from error
 
 
 def _holds_reference(value: Json) -> bool:

@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     Test = Callable[[Json], bool]
 
 
-def match_scalar(value: Json, pattern: Json) -> bool:
-    """Tell whether a value satisfies a scalar pattern; a map or list value satisfies none but a map a map."""
-    return compile_scalar(pattern)(value)
-
-
 def compile_scalar(pattern: Json) -> Test:
     """Compile a scalar pattern: text, number, boolean or null. A map pattern asks for a map, a list fits nothing."""
     if isinstance(pattern, str):

@@ -80,10 +80,6 @@ class Scope:
             self.watch(expression, value)
         return value
 
-    def load_all(self) -> None:
-        """Load every pending entry now."""
-        self._load(frozenset(name for name, _ in self._pending))
-
     def _load(self, names: frozenset[str]) -> None:
         """Load pending entries among `names` in order; while one loads, only earlier ones are reachable from it.
 

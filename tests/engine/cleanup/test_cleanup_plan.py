@@ -166,10 +166,8 @@ def test_an_object_that_is_already_going_is_left_alone() -> None:
 
 def test_the_next_run_counts_from_creation_and_then_from_the_last_run() -> None:
     assert planned(policy()).run_at == datetime(2026, 11, 21, 10, tzinfo=UTC)
-    assert planned(policy()).then_at == datetime(2026, 11, 21, 11, tzinfo=UTC)
     ran = policy(last_execution_at="2026-11-21T10:00:05Z")
     assert planned(ran).run_at == datetime(2026, 11, 21, 11, tzinfo=UTC)
-    assert planned(ran).then_at == datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def test_a_policy_in_a_file_runs_from_now() -> None:
@@ -179,7 +177,7 @@ def test_a_policy_in_a_file_runs_from_now() -> None:
 def test_a_schedule_that_never_comes_has_no_run() -> None:
     found = planned(policy(schedule="0 0 30 2 *"))
 
-    assert (found.run_at, found.then_at) == (None, None)
+    assert found.run_at is None
 
 
 def test_the_propagation_is_passed_on_where_it_is_known() -> None:
@@ -212,7 +210,6 @@ def test_a_policy_generated_for_one_object_deletes_it_four_hours_later() -> None
 
     assert names(found) == ["emergency"]
     assert found.run_at == datetime(2026, 11, 21, 14, 18, tzinfo=UTC)
-    assert found.then_at is None
 
 
 def test_a_later_namesake_is_not_deleted() -> None:
@@ -228,7 +225,7 @@ def test_a_later_namesake_is_not_deleted() -> None:
 def test_a_generated_policy_is_spent_after_its_run() -> None:
     found = planned(generated(last_execution_at="2026-11-21T14:18:01Z"), exception())
 
-    assert (found.spent, found.decisions, found.run_at, found.then_at) == (True, (), None, None)
+    assert (found.spent, found.decisions, found.run_at) == (True, (), None)
     assert not planned(generated(), exception()).spent
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.cleanup.schedule import moment_after, next_after, parse_schedule, previous
+from engine.cleanup.schedule import moment_after, next_after, parse_schedule
 from engine.errors import LimitError, PolicyError
 
 NOW = datetime(2023, 2, 6, 19, 24, 30, tzinfo=UTC)
@@ -69,15 +69,12 @@ def test_an_interval_counts_whole_seconds_from_the_instant_given() -> None:
         NOW + timedelta(seconds=180),
     )
     assert next_after("@every 1500ms", start) == (NOW + timedelta(seconds=1),)
-    assert previous("@every 1h", NOW) is None
 
 
 def test_the_instant_itself_does_not_count() -> None:
     sharp = NOW.replace(second=0)
 
     assert next_after("24 19 * * *", sharp) == (sharp + timedelta(days=1),)
-    assert previous("24 19 * * *", sharp) == sharp - timedelta(days=1)
-    assert previous("24 19 * * *", NOW) == sharp
 
 
 def test_instants_are_utc_whatever_zone_is_asked_in() -> None:
@@ -90,7 +87,6 @@ def test_instants_are_utc_whatever_zone_is_asked_in() -> None:
 @pytest.mark.parametrize("schedule", ["0 0 30 2 *", "0 0 31 4,6,9,11 *"])
 def test_a_day_that_never_comes_has_no_instants(schedule: str) -> None:
     assert next_after(schedule, NOW) == ()
-    assert previous(schedule, NOW) is None
     assert moment_after(schedule, NOW) is None
 
 
@@ -99,7 +95,6 @@ def test_the_ends_of_the_calendar_end_the_list() -> None:
 
     assert next_after("* * * * *", last, 5) == (last + timedelta(minutes=1),)
     assert next_after("@every 1h", last) == ()
-    assert previous("* * * * *", datetime(1, 1, 1, tzinfo=UTC)) is None
 
 
 @pytest.mark.parametrize(
@@ -167,5 +162,4 @@ def test_no_text_breaks_the_reading(text: str) -> None:
     except PolicyError:
         return
     next_after(text, NOW, 2)
-    previous(text, NOW)
     moment_after(text, NOW)

@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from engine.errors import EvaluationError, PolicyError
+from engine.errors import PolicyError
 from engine.images import (
     FoundImage,
     ImageData,
@@ -391,21 +391,3 @@ def test_a_digest_is_missed_where_it_is_asked_for_and_nobody_writes_it(
     options: dict[str, Any], image: str, misses: bool
 ) -> None:
     assert rule(keys(ALICE), **options).misses_digest(parse_reference(image)) is misses
-
-
-def test_image_data_can_be_read_from_json() -> None:
-    layer = signed(ALICE)
-    doc = {
-        "digest": DIGEST,
-        "signatures": [
-            {
-                "payload": base64.b64encode(layer.payload).decode(),
-                "signature": base64.b64encode(layer.signature).decode(),
-            }
-        ],
-    }
-
-    assert ImageData.from_json(doc) == data(layer)
-    for bad in (None, {"signatures": [{}]}, {"signatures": 3}, {"signatures": [{"payload": "?"}]}):
-        with pytest.raises(EvaluationError):
-            ImageData.from_json(bad)

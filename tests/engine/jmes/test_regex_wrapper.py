@@ -68,11 +68,6 @@ def test_replacing_keeps_characters_of_several_bytes_whole() -> None:
     assert regex.compile("").replace_literal("ä😀", "-") == "-ä-😀-"
 
 
-def test_groups_of_the_first_match_are_texts() -> None:
-    assert regex.compile("(a)|(b)").groups("b") == ("", "b")
-    assert regex.compile("(a)").groups("x") is None
-
-
 def test_a_replacement_that_grows_too_long_is_refused() -> None:
     with pytest.raises(LimitError):
         regex.compile("a").replace_literal("a" * 10_000, "b" * 10_000)

@@ -12,8 +12,8 @@ from engine.manifests import differences
 from engine.manifests.ignore import compile_ignored
 
 
-def changed(signed: Any, actual: Any, *, lax: bool = False) -> list[str]:
-    return [one.key for one in differences({"x": signed}, {"x": actual}, lax=lax)]
+def changed(signed: Any, actual: Any) -> list[str]:
+    return [one.key for one in differences({"x": signed}, {"x": actual})]
 
 
 @pytest.mark.parametrize(
@@ -71,16 +71,6 @@ def test_elements_of_lists_may_not_change_places() -> None:
     assert found == ["x.0.privileged", "x.1.privileged"]
 
 
-def test_the_lax_comparison_has_upstreams_equalities() -> None:
-    assert changed({}, {"runAsUser": 0}, lax=True) == []
-    assert changed({"enabled": False}, {}, lax=True) == []
-    assert changed([], [{}], lax=True) == []
-    assert changed([{"p": True}, {}], [{}, {"p": True}], lax=True) == []
-    assert changed({"a": 1}, {"a": 2}, lax=True) == ["x.a"]
-    assert changed({}, {"a": 2}, lax=True) == ["x.a"]
-    assert changed({}, {"a": True}, lax=True) == ["x.a"]
-
-
 def test_objects_nested_beyond_reason_are_refused() -> None:
     deep: Any = 1
     for _ in range(500):
@@ -94,14 +84,13 @@ def kept(
     actual: dict[str, Any],
     *fields: str,
     kind: str = "Thing",
-    lax: bool = False,
     objects: list[dict[str, str]] | None = None,
 ) -> list[str]:
     base = {"apiVersion": "g.io/v1", "kind": kind, "metadata": {"name": "n", "namespace": "ns"}}
     whole = {**base, **actual}
     blocks = [{"fields": list(fields), "objects": objects or []}] if fields else []
-    found = differences(base, whole, lax=lax)
-    return [one.key for one in compile_ignored(blocks, lax=lax).keep(found, base, whole)]
+    found = differences(base, whole)
+    return [one.key for one in compile_ignored(blocks).keep(found, base, whole)]
 
 
 def test_ignored_fields_hold_from_the_start_and_at_a_boundary() -> None:
@@ -132,11 +121,6 @@ def test_forms_of_ignored_fields() -> None:
     assert kept(spec, "spec.li*") == []
     assert kept(spec, "list") == ["spec.list.0.a.b", "spec.list.0.c"]
     assert kept(spec, "(", "[", "\\") == ["spec.list.0.a.b", "spec.list.0.c"]
-
-
-def test_lax_ignoring_is_upstreams() -> None:
-    assert kept({"data": {"nginx-status.conf": "x"}}, lax=True) == []
-    assert kept({"spec": {"typeMeta": "x"}}, kind="Service", lax=True) == []
 
 
 @pytest.mark.parametrize(

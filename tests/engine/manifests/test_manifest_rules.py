@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import DocumentError, EngineError, PolicyError
-from engine.manifests import Trust, compile_manifests, is_manifests_rule, verify
+from engine.manifests import Trust, compile_manifests
 from engine.model import Outcome, Status
 from tests.engine.manifests.private_sigstore import (
     DOMAIN,
@@ -264,17 +264,6 @@ def test_a_bad_key_is_an_error_of_the_rule(text: str, reason: str) -> None:
     assert reason in outcome.message
 
 
-def test_keys_in_secrets_come_from_the_caller() -> None:
-    by_address = {"keys": {"publicKeys": "k8s://ns/cosign"}}
-    by_name = {"keys": {"secret": {"namespace": "ns", "name": "cosign"}}}
-    rule = compile_manifests({"attestors": [{"entries": [by_address, by_name]}]})
-
-    assert rule.secrets == ("ns/cosign",)
-    obj = key_signed(OBJECT, ALICE)
-    assert rule(obj, None, NOW, secrets={"ns/cosign": pem_of(ALICE)}).status is Status.PASS
-    assert rule(obj, None, NOW, secrets={"ns/cosign": pem_of(EVE)}).status is Status.ERROR
-
-
 def test_rsa_ed25519_and_larger_curves_verify() -> None:
     message = json.dumps(OBJECT).encode()
     from cryptography.hazmat.primitives import hashes
@@ -361,14 +350,13 @@ def test_other_kinds_and_exceptions_signed_without_a_namespace_may_move() -> Non
     assert judge(moved(key_signed(OBJECT, ALICE), "prod"), keys(ALICE)).status is Status.PASS
 
 
-def test_the_policy_or_the_lax_switch_may_let_an_exception_move() -> None:
+def test_the_policy_may_let_an_exception_move() -> None:
     obj = moved(key_signed(EXCEPTION, ALICE), "prod")
     block = {"attestors": [{"entries": [keys(ALICE)]}]}
 
     ignoring = judge(obj, keys(ALICE), ignoreFields=[{"fields": ["metadata.namespace"]}])
     assert ignoring.status is Status.PASS
-    assert compile_manifests(block, lax=True)(obj, None, NOW).status is Status.PASS
-    assert verify(block, obj, None, NOW).status is Status.FAIL
+    assert compile_manifests(block)(obj, None, NOW).status is Status.FAIL
 
 
 def test_the_manifest_of_the_same_namespace_is_preferred() -> None:
@@ -565,39 +553,12 @@ def test_an_unreadable_trusted_root_is_refused(doc: Any) -> None:
         Trust.from_json(doc)
 
 
-def test_only_blocks_with_attestors_are_manifest_rules() -> None:
-    assert is_manifests_rule({"manifests": {"attestors": [{}]}})
-    assert not is_manifests_rule({"manifests": {"attestors": []}})
-    assert not is_manifests_rule({"pattern": {}})
+def test_a_dry_run_that_a_policy_asks_for_excuses_no_difference() -> None:
+    rule = compile_manifests(
+        {"attestors": [{"entries": [keys(ALICE)]}], "dryRun": {"enable": True}}
+    )
 
-
-def test_a_dry_run_answer_decides_about_differences() -> None:
-    block = {"attestors": [{"entries": [keys(ALICE)]}], "dryRun": {"enable": True}}
-    rule = compile_manifests(block)
-    live = {**key_signed(OBJECT, ALICE), "data": {"mode": "safe", "injected": "1"}}
-    assert rule.dry_run is not None
-    signed = rule.reference(live)
-    assert signed is not None
-
-    request = rule.dry_run.request(signed, live)
-
-    assert request["metadata"] == {"name": "settings-dry-run", "namespace": "kyverno-dryrun"}
-    answer = {**request, "data": {"mode": "safe", "injected": "1"}}
-    answer["metadata"] = {**request["metadata"], "uid": "u"}
-    assert rule(live, None, NOW).status is Status.FAIL
-    assert rule(live, None, NOW, simulated=request).status is Status.FAIL
-    plain = compile_manifests({"attestors": block["attestors"]})
-    assert plain(live, None, NOW, simulated=answer).status is Status.FAIL
-    assert rule(live, None, NOW, simulated=answer).status is Status.PASS
-
-
-def test_a_dry_run_answer_never_excuses_a_moved_exception() -> None:
-    block = {"attestors": [{"entries": [keys(ALICE)]}], "dryRun": {"enable": True}}
-    rule = compile_manifests(block)
-    live = moved(key_signed(EXCEPTION, ALICE), "prod")
-    answer = {**EXCEPTION, "metadata": {"name": "x-dry-run", "namespace": "kyverno-dryrun"}}
-
-    assert rule(live, None, NOW, simulated=answer).status is Status.FAIL
+    assert rule(moved(key_signed(EXCEPTION, ALICE), "prod"), None, NOW).status is Status.FAIL
 
 
 @given(

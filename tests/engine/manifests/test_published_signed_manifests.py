@@ -154,14 +154,6 @@ def test_additions_to_the_published_deployment_are_refused(pod: dict[str, Any], 
     assert f'"key":"{path}"' in outcome.message
 
 
-def test_upstreams_lax_comparison_lets_the_root_user_through() -> None:
-    policy = values(CASES / "validate/e2e/yaml-signing/policy.yaml")[0]
-    block = policy["spec"]["rules"][0]["validate"]["manifests"]
-    tampered = defaulted(signed_deployment(), securityContext={"runAsUser": 0})
-
-    assert compile_manifests(block, lax=True)(tampered, None, NOW).status is Status.PASS
-
-
 def test_the_published_exception_with_shortened_annotations_is_refused_clearly() -> None:
     folder = SHARED / "seeds/signed-exceptions"
     (obj,) = values(folder / "exception-davepolex-signed.yaml")

@@ -9,7 +9,7 @@ import pytest
 
 from engine.errors import EvaluationError, LimitError
 from engine.mutate.json6902 import apply_patch
-from engine.mutate.operations import parse_patch, read_operations, refusal
+from engine.mutate.operations import parse_patch, read_operations
 
 
 def patched(obj: dict[str, Any], *operations: dict[str, Any]) -> dict[str, Any]:
@@ -79,12 +79,6 @@ def test_an_operation_that_lacks_something_is_refused(operation: Any, reason: st
 
     text = json.dumps(operation, sort_keys=True, separators=(",", ":"))
     assert caught.value.message.startswith(f"invalid operation {text}: {reason}")
-
-
-def test_the_first_path_without_a_slash_is_named() -> None:
-    assert refusal(read_operations([add("/a", 1), remove("b")])) == "b"
-    assert refusal(read_operations([add("/a", 1), remove("")])) == ""
-    assert refusal(read_operations([add("/a", 1)])) is None
 
 
 def test_null_is_a_value() -> None:

@@ -7,7 +7,6 @@ from kubectl_kpolicy.testing.run import parse_selector
 
 
 def test_everything_is_taken_by_default():
-    assert parse_selector("").is_all
     assert parse_selector("").takes("p", "", "r")
 
 
