@@ -42,6 +42,7 @@ class Found:
         self.hour = self.minute = self.second = self.nanosecond = 0
         self.afternoon: bool | None = None
         self.offset: int | None = None
+        self.is_utc = False
         self.zone = ""
 
 
@@ -123,8 +124,13 @@ def _day(least: int, *, padded: bool) -> Callable[[str, Found], str]:
 
 
 def _year_day(value: str, found: Found) -> str:
+    found.year_day, value = _digits(value, 3, 3)
+    return value
+
+
+def _padded_year_day(value: str, found: Found) -> str:
     spaces = len(value[:2]) - len(value[:2].lstrip(" "))
-    found.year_day, value = _digits(value[spaces:], 3 - spaces, 3 - spaces)
+    found.year_day, value = _digits(value[spaces:], 1, 3)
     return value
 
 
@@ -137,7 +143,7 @@ _NUMBERS: Final[dict[str, Callable[[str, Found], str]]] = {
     "2": _day(1, padded=False),
     "_2": _day(1, padded=True),
     "002": _year_day,
-    "__2": _year_day,
+    "__2": _padded_year_day,
     "15": _reader("hour", 0, 23, 1),
     "03": _reader("hour", 0, 12, 2),
     "3": _reader("hour", 0, 12, 1),
@@ -195,7 +201,7 @@ def _half_day(field: str, value: str, found: Found) -> str:
 
 def _zone_name(value: str, found: Found) -> str:
     if value.startswith("UTC"):
-        found.offset = 0
+        found.is_utc = True
         return value[3:]
     length = _zone_length(value)
     if not length:
@@ -231,9 +237,9 @@ def _signed_hours(value: str) -> int:
 
 def _offset(field: str, value: str, found: Found) -> str:
     if field[0] == "Z" and value[:1] == "Z":
-        found.offset = 0
+        found.is_utc = True
         return value[1:]
-    shape = "[+-]([0-9]{2})" + (":" if ":" in field else "").join(
+    shape = "(?s:.)([0-9]{2})" + (":" if ":" in field else "").join(
         "([0-9]{2})" if index else "" for index in range(len(re.findall("0[70]", field)))
     )
     given = re.match(shape, value)
@@ -244,6 +250,8 @@ def _offset(field: str, value: str, found: Found) -> str:
     ranged(hours, 0, 24, "time zone offset hour")
     ranged(minutes, 0, 60, "time zone offset minute")
     ranged(seconds, 0, 60, "time zone offset second")
+    if value[0] not in "+-":
+        raise MismatchError
     size = hours * 3600 + minutes * 60 + seconds
     found.offset = -size if value[0] == "-" else size
     return rest

@@ -11,7 +11,7 @@ from typing import Final
 from engine.errors import EvaluationError
 
 from .gofields import Found, MismatchError, RangeError, next_field, ranged, read_field
-from .goquote import quote
+from .goquote import quote_bytes
 from .gotime import RFC3339, Instant, days_in_month, from_civil, is_leap
 
 MAX_LENGTH: Final = 1_000
@@ -24,11 +24,11 @@ def parse(layout: str, value: str) -> Instant:
     found = Found()
     rest = _read_fields(layout, value, found)
     if rest:
-        raise EvaluationError(f"parsing time {quote(value)}: extra text: {quote(rest)}")
+        raise EvaluationError(f"parsing time {quote_bytes(value)}: extra text: {quote_bytes(rest)}")
     try:
         return _instant(found)
     except RangeError as error:
-        raise EvaluationError(f"parsing time {quote(value)}: {error}") from None
+        raise EvaluationError(f"parsing time {quote_bytes(value)}: {error}") from None
 
 
 def parse_rfc3339(value: str) -> Instant:
@@ -53,12 +53,12 @@ def _read_fields(layout: str, value: str, found: Found) -> str:
         except MismatchError:
             raise _mismatch(layout, value, field.group(), rest) from None
         except RangeError as error:
-            raise EvaluationError(f"parsing time {quote(value)}: {error}") from None
+            raise EvaluationError(f"parsing time {quote_bytes(value)}: {error}") from None
 
 
 def _mismatch(layout: str, value: str, element: str, rest: str) -> EvaluationError:
     return EvaluationError(
-        f"parsing time {quote(value)} as {quote(layout)}: cannot parse {quote(rest)} as {quote(element)}"
+        f"parsing time {quote_bytes(value)} as {quote_bytes(layout)}: cannot parse {quote_bytes(rest)} as {quote_bytes(element)}"
     )
 
 
@@ -85,6 +85,8 @@ def _instant(found: Found) -> Instant:
     month, day = _date(found)
     date, clock = (found.year, month, day), (hour, found.minute, found.second, found.nanosecond)
     moment = from_civil(date, clock)
+    if found.is_utc:
+        return moment
     if found.offset is not None:
         return Instant(moment.ns - found.offset * 1_000_000_000, found.offset)
     if found.zone[:3] == "GMT" and len(found.zone) > 3:

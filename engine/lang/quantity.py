@@ -7,6 +7,7 @@ to read or to compare than `1`.
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal
 from enum import Enum
@@ -51,7 +52,8 @@ _BINARY_NAMES: Final = {
 _BINARY_MOST: Final = Decimal((1 << 63) - 1)
 _EXPONENT_DIGITS: Final = 20
 _CACHED_LENGTH: Final = 64
-_FAST_DIGITS: Final = 18
+_FAST_DIGITS: Final = {2: 14, 10: 18}
+"""Up to how many digits, those of a binary suffix included, the API server keeps a number as 64 bits."""
 _NANO: Final = Decimal(1).scaleb(-9)
 _WIDEST: Final = 4096
 """Digits beyond which a number is not expanded; no quantity of a real object comes near."""
@@ -93,8 +95,10 @@ class Quantity:
         return Fraction(_bounded(self.number))
 
     def approximate(self) -> float:
-        """Return the nearest 64-bit float; beyond its range infinity or zero."""
-        return float(self.number)
+        """Return a 64-bit float near the number, by the same steps as the API server; beyond its range infinity or zero."""
+        exponent = _exponent(self.number)
+        digits = float(self.number.scaleb(-exponent, context=_context(self.number))) + 0.0
+        return digits * _power_of_ten(exponent) if exponent else digits
 
     def text(self) -> str:
         """Write the canonical form: the largest suffix that leaves a whole number (`1Gi`, `1500m`)."""
@@ -144,7 +148,7 @@ def parse(text: str) -> Quantity | None:
     """Read a quantity; None when the text is none.
 
     Digits below a billionth are rounded away from zero, binary suffixes stop at the largest 64-bit number, as the API
-    server does. A text without any digit (`m`, `+`) is zero, as there.
+    server does. A text without any digit (`m`, `+`) is zero, as there, unless it would not fit 64 bits (`Pi`, `e-10`).
     """
     return _kept(text) if len(text) <= _CACHED_LENGTH else _parse(text)
 
@@ -160,10 +164,14 @@ def _parse(text: str) -> Quantity | None:
     fraction = parts[3] or ""
     digits = f"{parts[2].lstrip('0') or '0'}{fraction}"
     shift = exponent - len(fraction) if base == 10 else -len(fraction)
+    more = exponent * 3 // 10 if base == 2 else 0
+    is_wide = shift < -9 or len(digits) + more > _FAST_DIGITS[base] or (base == 2 and fraction)
+    if is_wide and not (parts[2] or fraction):
+        return None
     number = Decimal(f"{parts[1]}{digits}E{shift}")
     if base == 2:
         number = _context(number).multiply(number, Decimal(1 << exponent))
-    if shift < -9 or len(digits) > _FAST_DIGITS or (base == 2 and fraction):
+    if is_wide:
         number = _nano(number)
     if base == 2 and abs(number) > _BINARY_MOST:
         number = _BINARY_MOST.copy_sign(number)
@@ -201,6 +209,14 @@ def _scale(letters: str, digits: str) -> tuple[int, int, Format] | None:
 def _exponent(number: Decimal) -> int:
     exponent = number.as_tuple().exponent
     return exponent if isinstance(exponent, int) else 0
+
+
+def _power_of_ten(exponent: int) -> float:
+    """Return Go's `math.Pow10`, which is made of two powers and not always the nearest float."""
+    large, small = divmod(abs(exponent), 32)
+    if exponent < 0:
+        return float(f"1e-{large * 32}") / float(f"1e{small}") if exponent >= -323 else 0.0
+    return float(f"1e{large * 32}") * float(f"1e{small}") if exponent <= 308 else math.inf
 
 
 def _context(*numbers: Decimal) -> Context:

@@ -113,16 +113,17 @@ def compile(pattern: str) -> Pattern:  # noqa: A001 - named as in every module o
 def _compiled(pattern: str) -> Pattern:
     if len(pattern) > MAX_PATTERN:
         raise LimitError(f"the regular expression is longer than {MAX_PATTERN} characters")
-    if any(found.group() == "\\C" for found in _ANY_BYTE.finditer(pattern)):
-        raise EvaluationError("error parsing regexp: invalid escape sequence: `\\C`")
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _MEMORY
     charge(len(pattern) * _COMPILE_COST)
     try:
-        return Pattern(pattern, re2.compile(_encodable(pattern), options))
+        compiled = re2.compile(_encodable(pattern), options)
     except re2.error as error:
         raise EvaluationError(f"error parsing regexp: {_in_go_words(error)}") from None
+    if any(found.group() == "\\C" for found in _ANY_BYTE.finditer(pattern)):
+        raise EvaluationError("error parsing regexp: invalid escape sequence: `\\C`")
+    return Pattern(pattern, compiled)
 
 
 _cached = lru_cache(maxsize=128)(_compiled)
@@ -131,9 +132,8 @@ _cached = lru_cache(maxsize=128)(_compiled)
 def _in_go_words(error: Exception) -> str:
     raw = error.args[0] if error.args else ""
     text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
-    kind, colon, argument = text.partition(": ")
-    kind = _GO_WORDS.get(kind, kind)
-    return f"{kind}: `{argument}`" if colon else kind
+    kind, _, argument = text.partition(": ")
+    return f"{_GO_WORDS.get(kind, kind)}: `{argument}`"
 
 
 def _template(template: str, groups: int, names: dict[str, int]) -> list[str | int]:

@@ -68,10 +68,11 @@ def parse_range(text: str) -> Callable[[Version], bool]:
     """Return the test that a range such as `>=1.2.0 <2.0.0 || 3.x` makes. Raises EvaluationError."""
     if len(text) > MAX_RANGE:
         raise EvaluationError(f"the range is longer than {MAX_RANGE} characters")
-    alternatives = [
-        [_comparison(part) for piece in pieces for part in _expanded(piece)]
+    parts = [
+        [part for piece in pieces for part in _expanded(piece)]
         for pieces in _alternatives(_pieces(text))
     ]
+    alternatives = [_comparisons(one) for one in parts]
     return lambda version: any(all(test(version) for test in tests) for tests in alternatives)
 
 
@@ -139,8 +140,6 @@ def _alternatives(pieces: list[str]) -> list[list[str]]:
             continue
         if index == 0:
             raise EvaluationError("First element in range is '||'")
-        if not alternatives[-1]:
-            raise EvaluationError("nothing stands between two '||' of the range")
         alternatives.append([])
     if not alternatives[-1]:
         raise EvaluationError("Last element in range is '||'")
@@ -188,6 +187,12 @@ def _following(version: str, flat: str) -> str:
         return ""
     parts[place] = str(int(parts[place]) + 1)
     return ".".join(parts)
+
+
+def _comparisons(parts: list[str]) -> list[Callable[[Version], bool]]:
+    if not parts:
+        raise EvaluationError("nothing stands between two '||' of the range")
+    return [_comparison(part) for part in parts]
 
 
 def _comparison(piece: str) -> Callable[[Version], bool]:

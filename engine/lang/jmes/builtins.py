@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import EvaluationError
@@ -38,13 +37,6 @@ _TYPES: Final = {
     dict: "object",
     type(None): "null",
 }
-_FLOAT: Final = re.compile(
-    r"[+-]?(?:(?P<decimal>(?:[0-9]+(?:_[0-9]+)*)?\.?[0-9_]*(?:[eE][+-]?[0-9_]+)?)"
-    r"|(?P<hex>0[xX][0-9a-fA-F_]*\.?[0-9a-fA-F_]*[pP][+-]?[0-9_]+)"
-    r"|(?P<word>inf|infinity|nan))",
-    re.IGNORECASE,
-)
-_LONGEST_NUMBER: Final = 4_000
 
 
 @table.function("abs(number) number", "the number without its sign")
@@ -165,7 +157,8 @@ def to_number(_env: Env, given: Json) -> float | None:
     if is_number(given):
         result: float = given
         return result
-    return _parsed(given) if given.__class__ is str else None
+    read = gotext.parse_float(given) if isinstance(given, str) else None
+    return None if read is None else number(read)
 
 
 @table.function("to_string(any) string", "the value as JSON; a text stays as it is")
@@ -193,26 +186,3 @@ def _whole(value: float, rounded: object) -> float:
         return value
     result = math.ceil(value) if rounded is math.ceil else math.floor(value)
     return number(math.copysign(float(result), value))
-
-
-def _parsed(text: str) -> float | None:
-    """Return what Go's ParseFloat reads from a text, null for what it refuses (too large included)."""
-    found = _FLOAT.fullmatch(text) if len(text) <= _LONGEST_NUMBER else None
-    if found is None or not _underscores_fit(text):
-        return None
-    digits = text.replace("_", "")
-    try:
-        value = float.fromhex(digits) if found["hex"] else float(digits)
-    except (ValueError, OverflowError):
-        return None
-    if math.isinf(value) and not found["word"]:
-        return None
-    return number(value)
-
-
-def _underscores_fit(text: str) -> bool:
-    """Return whether underscores stand between digits only, one at a time."""
-    if "_" not in text:
-        return True
-    body = text.lstrip("+-")
-    return re.search(r"(?:^|[^0-9a-fA-FxX])_|_(?:$|[^0-9a-fA-F])", body) is None

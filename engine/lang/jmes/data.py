@@ -123,7 +123,7 @@ def _key(key: Json) -> str:
 
 _MARK: Final = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|\Z)", re.MULTILINE)
 _NO_CONTENT: Final = re.compile(r"(?:[ \t]*(?:#.*|%.*)?(?:\r?\n|\Z))*")
-_ALIAS: Final = re.compile(r"\*([^\s,\[\]{}]+)")
+_ALIAS: Final = re.compile(r"\*([\w-]+)", re.ASCII)
 _NUMBERS: Final = {"-": "-Inf", "+": "+Inf", ".": "+Inf"}
 
 
@@ -162,14 +162,13 @@ def _problem(problem: str, cause: Any, text: str) -> str:
 
 
 def _line(cause: Any) -> str:
-    """Return Go's line prefix: the context's line, else the problem's; a first line is not named at all."""
+    """Return Go's line prefix: the problem's line, else the context's; a first line is not named at all."""
     if type(cause).__name__ == "ComposerError":
         return ""
-    marks = (cause.context_mark, cause.problem_mark)
-    line = next((mark.line for mark in marks if mark is not None and mark.line), 0)
-    if not line:
-        return ""
-    return f"line {line + (type(cause).__name__ == 'ScannerError')}: "
+    if cause.problem_mark is not None and cause.problem_mark.line:
+        return f"line {cause.problem_mark.line + (type(cause).__name__ == 'ScannerError')}: "
+    line = cause.context_mark.line if cause.context_mark is not None else 0
+    return f"line {line}: " if line else ""
 
 
 def _not_finite(written: str) -> str:

@@ -122,8 +122,10 @@ def _as_int(value: float) -> int:
 
 
 def _upper(char: str) -> str:
-    mapped = char.upper()
-    return mapped if len(mapped) == 1 else char
+    for mapped in (char.upper(), char.title()):
+        if len(mapped) == 1:
+            return mapped
+    return char
 
 
 def _lower(char: str) -> str:
@@ -139,4 +141,4 @@ def _folded(char: str) -> str:
     if char == "ẞ":
         return "ß"
     folded = char.casefold()
-    return folded if len(folded) == 1 else char
+    return folded if len(folded) == 1 else _lower(char)

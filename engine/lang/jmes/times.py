@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.errors import EvaluationError
 from engine.lang import duration, gotime
-from engine.lang.goquote import quote
+from engine.lang.goquote import quote, quote_bytes
 
 from .signature import Table
 
@@ -20,7 +20,7 @@ table = Table()
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 _ANY_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
-_UNIT: Final = re.compile(r"[^0-9.]+")
+_PART: Final = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?P<unit>[^0-9.]*)")
 _LIMIT: Final = 2**63
 
 
@@ -144,23 +144,19 @@ def _duration(text: str) -> int:
 
 def _wrong_duration(text: str) -> str:
     """Return the text with which Go refuses a duration."""
-    rest = text[1:] if text[:1] in ("-", "+") else text
-    if not rest:
-        return f"time: invalid duration {quote(text)}"
-    while rest:
-        number = re.match(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+", rest)
-        if number is None:
+    body = text[1:] if text[:1] in ("-", "+") else text
+    at, shown = 0, quote_bytes(text)
+    while (part := _PART.match(body, at)) is not None:
+        at = part.end()
+        if duration.parse(f"-{part['number']}ns") is None:
             break
-        rest = rest[number.end() :]
-        unit = _UNIT.match(rest)
-        if unit is None:
-            if rest:
-                break
-            return f"time: missing unit in duration {quote(text)}"
-        if duration.parse(f"1{unit.group()}") is None:
-            return f"time: unknown unit {quote(unit.group())} in duration {quote(text)}"
-        rest = rest[unit.end() :]
-    return f"time: invalid duration {quote(text)}"
+        if not part["unit"]:
+            return f"time: missing unit in duration {shown}"
+        if duration.parse(f"1{part['unit']}") is None:
+            return f"time: unknown unit {quote_bytes(part['unit'])} in duration {shown}"
+        if duration.parse(f"-{body[:at]}") is None:
+            break
+    return f"time: invalid duration {shown}"
 
 
 def _epoch(text: str) -> int:

@@ -78,7 +78,7 @@ def test_what_is_no_url_is_an_error(url: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("1.5", 1.5), ("-1e2", -100), ("0x1p4", 16), ("1__0", None), ("_1", None), ("1_", None), ("0b1", None),
-     ("nanx", None), ("1e400", None), ("", None), (".", None), ("+.5", 0.5), ("1" * 5_000, None)],
+     ("nanx", None), ("-nan", None), ("1_e5", None), ("1e_5", None), ("1_000", 1000), ("1e400", None), ("", None), (".", None), ("+.5", 0.5), ("1" * 5_000, None)],
 )  # fmt: skip
 def test_texts_become_numbers_as_in_go(text: str, expected: float | None) -> None:
     assert value("to_number(@)", text) == expected
@@ -159,6 +159,48 @@ def test_parse_yaml_reads_the_first_document_alone() -> None:
     assert value("parse_yaml(@)", "---\n---\n1") is None
     assert value("parse_yaml(@)", "a: |\n  ---\n  x\n") == {"a": "---\nx\n"}
     assert error("parse_yaml(@)", "a: 1\nb: [\n").startswith("yaml: line ")
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("1µs٣", r'time: unknown unit "\xc2\xb5s\xd9\xa3" in duration "1\xc2\xb5s\xd9\xa3"'),
+        ("99999999999999999999us3x", 'time: invalid duration "99999999999999999999us3x"'),
+        ("1.5.5s", 'time: missing unit in duration "1.5.5s"'),
+        ("9h2562047h48m1x", 'time: invalid duration "9h2562047h48m1x"'),
+        ('"', r'time: invalid duration "\""'),
+    ],
+)
+def test_wrong_durations_are_refused_in_gos_words(expression: str, text: str) -> None:
+    assert error("time_add('2024-01-01T00:00:00Z', @)", expression) == text
+
+
+def test_what_is_no_ascii_stands_in_errors_of_times_as_bytes() -> None:
+    assert error("time_utc('é')").startswith(r'parsing time "\xc3\xa9" as ')
+    assert error("time_parse('2006 -07', '2024 599')") == (
+        'parsing time "2024 599": time zone offset hour out of range'
+    )
+
+
+def test_letters_whose_capital_is_another_letter_alone_are_mapped_as_in_go() -> None:
+    assert value("to_upper(@)", "ᾳßᾀ") == "ᾼßᾈ"
+    assert value("equal_fold('ᾳ', 'ᾼ')") is True
+    assert value("equal_fold('ß', 'ẞ')") is True
+
+
+def test_quotients_of_quantities_are_those_of_the_api_servers_floats() -> None:
+    assert value("divide('2.3', '1')") == 2.3000000000000003
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x: 1\na: [1, 2\nb: 1", "yaml: line 2: did not find expected ',' or ']'"),
+        ("*a: 1", "yaml: unknown anchor 'a' referenced"),
+    ],
+)
+def test_errors_of_yaml_name_gos_line_and_anchor(text: str, expected: str) -> None:
+    assert error("parse_yaml(@)", text) == expected
 
 
 def test_the_certificate_functions_refuse_what_is_none() -> None:

@@ -19,6 +19,8 @@ from engine.lang import regex
         ("a{1001}", "invalid repeat count: `{1001}`"),
         (r"\8", r"invalid escape sequence: `\8`"),
         (r"a\C", r"invalid escape sequence: `\C`"),
+        (r"\K\C", r"invalid escape sequence: `\K`"),
+        ("a\\", "trailing backslash at end of expression: ``"),
         ("[z-a]", "invalid character class range: `z-a`"),
     ],
 )

@@ -74,5 +74,12 @@ def test_wrong_ranges_are_errors(wanted: str) -> None:
         semver.parse_range(wanted)
 
 
+def test_wildcards_are_rewritten_before_versions_are_read() -> None:
+    with pytest.raises(EvaluationError) as raised:
+        semver.parse_range(">1.1 ^x")
+
+    assert str(raised.value) == 'Could not get version from string: "^x"'
+
+
 def test_build_metadata_has_no_order() -> None:
     assert semver.parse_range("=1.0.0+a")(semver.parse("1.0.0+b"))

@@ -52,7 +52,7 @@ def test_a_quantity_is_read_exactly(text: str, value: Fraction) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", " 1", "1 ", "1K", "1ki", "1kk", "1e", "1e3m", "1.1.1", "--1", "1x", "0x10", "1_000", "1Mib", "1e3.5", "٣", "1٣", "1e٣",
-     "1mi", "1e99999999999999999999", "1u5", "1Ki5", "\n1", "1\n"],
+     "1mi", "1e99999999999999999999", "1u5", "1Ki5", "\n1", "1\n", "Pi", "-.Ei", "e-10"],
 )  # fmt: skip
 def test_other_text_is_no_quantity(text: str) -> None:
     assert parse(text) is None
@@ -130,8 +130,12 @@ def test_products_are_exact_and_quotients_round_toward_zero() -> None:
         _read("1").divide(_read("0"))
 
 
-def test_the_nearest_float_is_given() -> None:
+def test_a_float_near_it_is_given_by_the_api_servers_steps() -> None:
     assert _read("1500m").approximate() == 1.5
+    assert _read("2.3").approximate() == 2.3000000000000003
+    assert _read("3e99").approximate() == 3e99
+    assert _read("6090056385588Ki").approximate() == 6236217738842113
+    assert str(_read("-0").approximate()) == "0.0"
     assert _read("1e1000000").approximate() == float("inf")
 
 
