@@ -53,7 +53,8 @@ _SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _PORT: Final = re.compile(r"(?::[0-9]*)?")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
-_NOT_IN_HOSTS: Final = re.compile(r"[\x00-\x20\"<>\\^`{|}%#/?]")
+_NOT_IN_HOSTS: Final = re.compile(r"[\x00-\x20\\^`{|}%]")
+_USER: Final = re.compile(r"[A-Za-z0-9._:~!$&'()*+,;=%@-]*")
 _PRIVATE: Final = tuple(
     ipaddress.ip_network(block)
     for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
@@ -80,24 +81,32 @@ def _host(url: str) -> str:
     """Return the host of a URL without its port; empty where the URL has none."""
     if len(url) > _LONGEST:
         raise EvaluationError("the url is too long")
-    rest = url.partition("#")[0]
-    if _CONTROL.search(rest):
-        raise _refused(url, "net/url: invalid control character in URL")
-    if rest.startswith(":"):
-        raise _refused(url, "missing protocol scheme")
-    scheme = _SCHEME.match(rest)
-    rest = (rest[scheme.end() :] if scheme else rest).partition("?")[0]
-    if not rest.startswith("//"):
-        if not scheme and ":" in rest.partition("/")[0]:
-            raise _refused(url, "first path segment in URL cannot contain colon")
-        return ""
-    authority, _, path = rest[2:].partition("/")
-    host = _checked(url, authority.rpartition("@")[2])
-    _check_escapes(url, path)
+    shown, _, fragment = url.partition("#")
+    if _CONTROL.search(shown):
+        raise _refused(shown, "net/url: invalid control character in URL")
+    if shown.startswith(":"):
+        raise _refused(shown, "missing protocol scheme")
+    scheme = _SCHEME.match(shown)
+    rest = (shown[scheme.end() :] if scheme else shown).partition("?")[0]
+    host, path = "", rest
+    if rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+        user, _, place = authority.rpartition("@")
+        host, path = _checked(shown, place), slash + path
+        if not _USER.fullmatch(user):
+            raise _refused(shown, "net/url: invalid userinfo")
+        _check_escapes(shown, user)
+    elif not scheme and ":" in rest.partition("/")[0]:
+        raise _refused(shown, "first path segment in URL cannot contain colon")
+    if path.startswith("/") or not scheme:
+        _check_escapes(shown, path)
+    _check_escapes(url, fragment)
     return host
 
 
 def _checked(url: str, host: str) -> str:
+    if host.rfind("[") > 0:
+        raise _refused(url, "invalid IP-literal")
     if host.startswith("["):
         end = host.rfind("]")
         if end < 0:
@@ -108,7 +117,7 @@ def _checked(url: str, host: str) -> str:
         port, name = (host[colon:], host[:colon]) if colon >= 0 else ("", host)
     if not _PORT.fullmatch(port):
         raise _refused(url, f"invalid port {quote(port)} after host")
-    _check_escapes(url, name)
+    _check_escapes(url, host)
     wrong = _NOT_IN_HOSTS.search(name)
     if wrong:
         raise _refused(url, f"invalid character {quote(wrong.group())} in host name")

@@ -86,14 +86,12 @@ def sort_by(env: Env, elements: list[Json], reference: ExpRef) -> list[Json]:
     _refuse_items("sort_by", elements)
     spend(env, len(elements))
     charge(len(elements) * 1_000)
-    if not elements:
+    if len(elements) < 2:
         return elements
     first = _null_for_missing(reference.run(elements[0], env))
     wanted = _comparable(first)
     if wanted is None:
         raise EvaluationError(_NEITHER)
-    if len(elements) == 1:
-        return elements
     keys = {
         place: _key_like(wanted, element, reference, env) for place, element in enumerate(elements)
     }
@@ -123,8 +121,8 @@ def _best(
 ) -> Json:
     _refuse_items(name, elements)
     spend(env, len(elements))
-    if not elements:
-        return None
+    if len(elements) < 2:
+        return elements[0] if elements else None
     best = elements[0]
     best_key = _null_for_missing(reference.run(best, env))
     wanted = _comparable(best_key)

@@ -36,6 +36,7 @@ _SIGNATURES: Final = {
     "1.2.840.10045.4.3.4": 12,
     "1.3.101.112": 16,
 }
+_EXTENSION_REQUEST: Final = [1, 2, 840, 113549, 1, 9, 14]
 _PSS: Final = "1.2.840.113549.1.1.10"
 _PSS_CODES: Final = {"sha256": 13, "sha384": 14, "sha512": 15}
 _RSA: Final = 1
@@ -95,6 +96,7 @@ def _certificate(certificate: x509.Certificate) -> dict[str, Any]:
 
 
 def _request(request: x509.CertificateSigningRequest) -> dict[str, Any]:
+    extensions = extension_fields(request.extensions)["Extensions"]
     return {
         "Raw": _base64(request.public_bytes(Encoding.DER)),
         "RawTBSCertificateRequest": _base64(request.tbs_certrequest_bytes),
@@ -106,11 +108,19 @@ def _request(request: x509.CertificateSigningRequest) -> dict[str, Any]:
         "PublicKeyAlgorithm": _RSA,
         "PublicKey": _key(request),
         "Subject": _name(request.subject),
-        "Attributes": None,
-        "Extensions": extension_fields(request.extensions)["Extensions"],
+        "Attributes": _attributes(extensions),
+        "Extensions": extensions,
         "ExtraExtensions": None,
         **alternative_names(request.extensions),
     }
+
+
+def _attributes(extensions: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
+    """Return the one attribute that Go reads, which asks for extensions; of a critical one it reads the mark as value."""
+    if not extensions:
+        return None
+    asked = [{"Type": one["Id"], "Value": one["Critical"] or one["Value"]} for one in extensions]
+    return [{"Type": _EXTENSION_REQUEST, "Value": [asked]}]
 
 
 def _read(load: Any, what: str) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
+from ipaddress import IPv4Network, IPv6Network
 from typing import Any, Final
 
 from cryptography import x509
@@ -38,6 +40,8 @@ _HANDLED: Final = frozenset(
     ("2.5.29.14", "2.5.29.15", "2.5.29.17", "2.5.29.19", "2.5.29.30", "2.5.29.31", "2.5.29.32",
      "2.5.29.35", "2.5.29.36", "2.5.29.37", "2.5.29.54", "1.3.6.1.5.5.7.1.1")
 )  # fmt: skip
+_ESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
+_NOT_IN_PATHS: Final = re.compile(rb"[^A-Za-z0-9._~$&+,/:;=@-]")
 _OCSP: Final = "1.3.6.1.5.5.7.48.1"
 _ISSUERS: Final = "1.3.6.1.5.5.7.48.2"
 _NULLS: Final = (
@@ -128,9 +132,21 @@ def _identifiers_of(value: Any) -> dict[str, Any]:
         ]
         return {"CRLDistributionPoints": points or None}
     if isinstance(value, x509.CertificatePolicies):
-        policies = [_oid(policy.policy_identifier) for policy in value]
-        return {"PolicyIdentifiers": policies}
+        policies = [policy.policy_identifier for policy in value]
+        texts = [policy.dotted_string for policy in policies]
+        return {"PolicyIdentifiers": [_oid(policy) for policy in policies], "Policies": texts}
+    if isinstance(value, x509.PolicyConstraints):
+        explicit = _limit("RequireExplicitPolicy", value.require_explicit_policy)
+        return {**explicit, **_limit("InhibitPolicyMapping", value.inhibit_policy_mapping)}
+    if isinstance(value, x509.InhibitAnyPolicy):
+        return _limit("InhibitAnyPolicy", value.skip_certs)
     return {}
+
+
+def _limit(name: str, certificates: int | None) -> dict[str, Any]:
+    if certificates is None:
+        return {}
+    return {name: certificates, f"{name}Zero": certificates == 0}
 
 
 def _names(value: x509.SubjectAlternativeName) -> dict[str, Any]:
@@ -166,6 +182,15 @@ def _constraints(value: x509.NameConstraints, *, critical: bool) -> dict[str, An
     ):
         names = subtrees or []
         fields[f"{prefix}DNSDomains"] = _of(names, x509.DNSName)
+        fields[f"{prefix}IPRanges"] = [
+            {
+                "IP": str(name.value.network_address),
+                "Mask": b64encode(name.value.netmask.packed).decode(),
+            }
+            for name in names
+            if isinstance(name, x509.IPAddress)
+            and isinstance(name.value, IPv4Network | IPv6Network)
+        ] or None
         fields[f"{prefix}EmailAddresses"] = _of(names, x509.RFC822Name)
         fields[f"{prefix}URIDomains"] = _of(names, x509.UniformResourceIdentifier)
     return fields
@@ -185,22 +210,38 @@ def _access(value: x509.AuthorityInformationAccess, method: str) -> list[str] | 
 
 
 def _url(uri: str) -> dict[str, Any]:
-    """Return Go's url.URL of a simple absolute URI."""
-    scheme, _, rest = uri.partition("://")
-    host, slash, path = rest.partition("/")
+    """Return Go's url.URL of an absolute URI."""
+    rest, _, fragment = uri.partition("#")
+    scheme, _, rest = rest.partition(":")
+    rest, mark, query = rest.partition("?")
+    opaque = "" if rest.startswith("/") else rest
+    authority, slash, path = ("", "", rest)
+    if rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+    _, at, host = authority.rpartition("@")
+    path = "" if opaque else slash + path
     return {
-        "Scheme": scheme,
-        "Opaque": "",
-        "User": None,
+        "Scheme": scheme.lower(),
+        "Opaque": opaque,
+        "User": {} if at else None,
         "Host": host,
-        "Path": slash + path,
-        "RawPath": "",
-        "OmitHost": False,
-        "ForceQuery": False,
-        "RawQuery": "",
-        "Fragment": "",
+        "Path": _unescaped(path),
+        "RawPath": "" if _escaped(_unescaped(path)) == path else path,
+        "OmitHost": path.startswith("/") and not rest.startswith("//"),
+        "ForceQuery": bool(mark) and not query,
+        "RawQuery": query,
+        "Fragment": _unescaped(fragment),
         "RawFragment": "",
     }
+
+
+def _unescaped(text: str) -> str:
+    found = _ESCAPE.sub(lambda part: bytes.fromhex(part[1].decode()), text.encode())
+    return found.decode("utf-8", "replace")
+
+
+def _escaped(path: str) -> str:
+    return _NOT_IN_PATHS.sub(lambda part: b"%%%02X" % part[0][0], path.encode()).decode()
 
 
 def _oid(oid: x509.ObjectIdentifier) -> list[int]:

@@ -33,12 +33,14 @@ EXTENSIONS: list[tuple[x509.ExtensionType, bool]] = [
                 x509.DNSName("a.example"),
                 x509.IPAddress(ipaddress.ip_address("10.1.2.3")),
                 x509.RFC822Name("me@example.org"),
-                x509.UniformResourceIdentifier("spiffe://td/ns/x"),
+                x509.UniformResourceIdentifier("spiffe://td/ns/%78?y=1#z"),
             ]
         ),
         False,
     ),
-    (x509.NameConstraints([x509.DNSName("ok.example")], [x509.DNSName("no.example")]), True),
+    (x509.PolicyConstraints(0, None), True),
+    (x509.InhibitAnyPolicy(2), True),
+    (x509.NameConstraints([x509.DNSName("ok.example"), x509.IPAddress(ipaddress.ip_network("10.0.0.0/8"))], [x509.DNSName("no.example")]), True),
     (x509.CertificatePolicies([x509.PolicyInformation(x509.ObjectIdentifier("1.2.3"), None)]), False),
     (
         x509.CRLDistributionPoints(
@@ -88,6 +90,12 @@ def fields() -> dict[str, Any]:
         ("PermittedDNSDomainsCritical", True),
         ("ExcludedDNSDomains", ["no.example"]),
         ("PolicyIdentifiers", [[1, 2, 3]]),
+        ("Policies", ["1.2.3"]),
+        ("RequireExplicitPolicy", 0),
+        ("RequireExplicitPolicyZero", True),
+        ("InhibitPolicyMappingZero", False),
+        ("InhibitAnyPolicy", 2),
+        ("PermittedIPRanges", [{"IP": "10.0.0.0", "Mask": "/wAAAA=="}]),
         ("CRLDistributionPoints", ["http://crl/"]),
         ("UnhandledCriticalExtensions", [[1, 2, 3, 5]]),
         ("SignatureAlgorithm", 5),
@@ -107,7 +115,27 @@ def test_names_become_gos_fields(fields: dict[str, Any]) -> None:
     assert subject["Organization"] == ["one", "two"]
     assert subject["SerialNumber"] == "7"
     assert subject["Names"][0] == {"Type": [2, 5, 4, 3], "Value": "leaf"}
-    assert fields["URIs"][0]["Host"] == "td"
+
+
+def test_addresses_become_gos_parts(fields: dict[str, Any]) -> None:
+    [address] = fields["URIs"]
+
+    parts = ("Host", "Path", "RawPath", "RawQuery", "Fragment")
+    assert [address[part] for part in parts] == ["td", "/ns/x", "/ns/%78", "y=1", "z"]
+
+
+def test_the_extensions_that_a_request_asks_for_are_its_attribute() -> None:
+    key = rsa.generate_private_key(65_537, 2_048)
+    names = x509.SubjectAlternativeName([x509.DNSName("a.example")])
+    request = x509.CertificateSigningRequestBuilder().subject_name(NAME)
+    pem = (
+        request.add_extension(names, critical=False).sign(key, SHA384()).public_bytes(Encoding.PEM)
+    )
+
+    [attribute] = value("x509_decode(@)", pem.decode())["Attributes"]
+    [[asked]] = attribute["Value"]
+    assert attribute["Type"] == [1, 2, 840, 113549, 1, 9, 14]
+    assert asked == {"Type": [2, 5, 29, 17], "Value": "MAuCCWEuZXhhbXBsZQ=="}
 
 
 def test_other_keys_than_rsa_are_refused() -> None:

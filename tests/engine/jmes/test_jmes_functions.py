@@ -70,6 +70,21 @@ def test_private_and_loopback_addresses_are_not_external(url: str) -> None:
     assert value("is_external_url(@)", url) is False
 
 
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        ("%zz", 'parse "%zz": invalid URL escape "%zz"'),
+        ("//u%@8.8.8.8#f", 'parse "//u%@8.8.8.8": invalid URL escape "%"'),
+        ("//u<@8.8.8.8", 'parse "//u<@8.8.8.8": net/url: invalid userinfo'),
+        ("//8.8.8.8#%zz", 'parse "//8.8.8.8#%zz": invalid URL escape "%zz"'),
+        ("//a[::1]", 'parse "//a[::1]": invalid IP-literal'),
+        ("x:%zz", "lookup : no such host"),
+    ],
+)
+def test_wrong_urls_are_refused_in_gos_words(url: str, text: str) -> None:
+    assert error("is_external_url(@)", url) == text
+
+
 @pytest.mark.parametrize("url", ["http://a b/", "http://x\x00/", ":x", "a:b:c//d", "http://h:1x/"])
 def test_what_is_no_url_is_an_error(url: str) -> None:
     assert error("is_external_url(@)", url, is_external_host=lambda host: not host)[:1]
@@ -113,6 +128,13 @@ def test_extremes_take_the_first_of_equals() -> None:
 
     assert value("max_by(@, &k).n", data) == "a"
     assert value("min_by(@, &k).n", data) == "c"
+
+
+def test_a_lone_element_is_first_and_last_whatever_its_key() -> None:
+    for lone in ([{"a": 1}], [None], [[2]]):
+        assert value("sort_by(@, &nokey)", lone) == lone
+        assert value("max_by(@, &nokey)", lone) == value("min_by(@, &nokey)", lone) == lone[0]
+    assert error("sort_by(@, &nokey)", [{"a": 1}, {"a": 2}])
 
 
 def test_labels_match_by_equality() -> None:

@@ -22,7 +22,9 @@ LIBRARY: Final = Library("kyverno", cost=20)
 _REPOSITORY: Final = re.compile(r"[a-z0-9_\-./]{2,255}")
 _TAG: Final = re.compile(r"[A-Za-z0-9_\-.]{1,128}")
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
-_REGISTRY: Final = re.compile(r"[A-Za-z0-9.\-_\[\]:]+(?::[0-9]+)?")
+_REGISTRY: Final = re.compile(
+    r"(?:\[[0-9A-Fa-f:.]+\]|[^\x00-\x20\x7f/?#%@\[\]\\^`{|}:]*)(?::[0-9]*)?"
+)
 _DEFAULT: Final = "index.docker.io"
 _LONGEST: Final = 1000
 
@@ -47,7 +49,7 @@ def parse(text: str) -> Image | None:
         return None
     base, at, digest = text.partition("@")
     base, tag = _split_tag(base)
-    if (at and not _DIGEST.fullmatch(digest)) or (tag and not _TAG.fullmatch(tag)):
+    if (at and not _DIGEST.fullmatch(digest)) or not (tag is None or _TAG.fullmatch(tag)):
         return None
     registry, repository = _split_registry(base)
     if not _REPOSITORY.fullmatch(repository) or not _REGISTRY.fullmatch(registry):
@@ -58,9 +60,9 @@ def parse(text: str) -> Image | None:
     return Image(registry, repository, "" if at else tag or "latest", digest)
 
 
-def _split_tag(base: str) -> tuple[str, str]:
+def _split_tag(base: str) -> tuple[str, str | None]:
     name, colon, tag = base.rpartition(":")
-    return (name, tag) if colon and "/" not in tag else (base, "")
+    return (name, tag) if colon and "/" not in tag else (base, None)
 
 
 def _split_registry(base: str) -> tuple[str, str]:
