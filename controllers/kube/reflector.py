@@ -28,6 +28,8 @@ _LONG_PAUSE = 60.0
 _HEALTHY_AFTER = 120.0
 _TOO_SHORT = 1.0
 _TRIES_IN_PAGES = 3
+_FIRST_PAGE = 50
+"""Objects asked for at first for people who look: a screenful is there soon, and a long page's rest is not waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +109,10 @@ class Reflector:
     async def _list(self) -> None:
         items: list[Object] = []
         resume = ""
-        # A server that compacts faster than we turn pages would never let us finish: then everything at once.
-        limit = PAGE if self._stale_lists < _TRIES_IN_PAGES else 0
+        limit = _FIRST_PAGE if self._by_page else PAGE
+        if self._stale_lists >= _TRIES_IN_PAGES:
+            # A server that compacts faster than we turn pages would never let us finish: then everything at once.
+            limit = 0
         while True:
             page = await self._client.list(
                 self.kind,
@@ -126,6 +130,7 @@ class Reflector:
             is_enough = self._enough is not None and self._enough(items)
             if not resume or is_enough:
                 break
+            limit = PAGE
         self.store.is_cut = bool(resume)
         self.store.replace(items, page.resource_version)
         self._version = page.resource_version

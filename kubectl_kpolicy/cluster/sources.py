@@ -19,7 +19,7 @@ from .resources import RESOURCES, Resource, problem_of
 from .violations import SOURCES, weight
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Sequence
+    from collections.abc import Container, Coroutine, Iterable, Sequence
     from datetime import datetime
 
     from controllers.kube import Client
@@ -36,6 +36,9 @@ BEAT_SECONDS = 10.0
 MOST_RESULTS = 60_000
 """Results of policies that a console reads at most; what they take of memory is far below 400 MiB."""
 _WORST = 500
+
+_HEAD_START = 1.0
+"""Seconds that the resources of the first screen are read alone, at most."""
 
 
 def _is_enough(reports: Sequence[Object]) -> bool:
@@ -71,7 +74,10 @@ class Source(Protocol):
 
 
 class LiveSource:
-    """A cluster by watches; a resource's problem shows within the first try and clears with the next success."""
+    """A cluster by watches; a resource's problem shows within the first try and clears with the next success.
+
+    `first` are asked for before the others, since each of those needs a connection of its own.
+    """
 
     def __init__(
         self,
@@ -80,6 +86,7 @@ class LiveSource:
         scope: Scope | None = None,
         resources: Iterable[str] = (),
         name: str = "",
+        first: Sequence[str] = (),
     ) -> None:
         self.world = ClusterCache()
         self.name = name
@@ -90,6 +97,7 @@ class LiveSource:
         self._wanted = [RESOURCES[one] for one in asked or RESOURCES if one in RESOURCES]
         self._of_cel = [one for one in celkinds.NAMES if one in asked or not asked]
         self._informers = Informers(client, clock=clock, on_problem=self._troubled, by_page=True)
+        self._first = first
         self._tasks: set[asyncio.Task[None]] = set()
         self._polled = asyncio.Lock()
         self._silent: dict[str, Problem] = {}
@@ -108,9 +116,15 @@ class LiveSource:
         return self._clock.skew if isinstance(self._clock, ServerClock) else 0.0
 
     async def start(self) -> None:
-        """Open a watch for each resource, and begin to poll for the rest."""
-        for resource in self._wanted:
+        """Open a watch for each resource, the first ones ahead of the others, and begin to poll for the rest."""
+        ahead = [resource for resource in self._wanted if resource.name in self._first]
+        for resource in ahead:
             self._follow(resource)
+        if ahead:
+            await self._heard_of({resource.name for resource in ahead})
+        for resource in self._wanted:
+            if resource not in ahead:
+                self._follow(resource)
         for name in self._of_cel:
             self._spawn(self._follow_cel(name))
         self._spawn(self._poll())
@@ -132,6 +146,18 @@ class LiveSource:
             with suppress(asyncio.CancelledError):
                 await task
         await self._informers.close()
+
+    async def _heard_of(self, names: Container[str]) -> None:
+        """Return when something of one of these resources came, or is in the way, or nothing happens for too long."""
+        heard = asyncio.Event()
+        self.world.on_change(lambda change: heard.set() if change.resource in names else None)
+
+        async def give_up() -> None:
+            await self._clock.sleep(_HEAD_START)
+            heard.set()
+
+        self._spawn(give_up())
+        await heard.wait()
 
     def _follow(self, resource: Resource) -> None:
         namespace = self._scope.namespace if resource.kind.namespaced else ""

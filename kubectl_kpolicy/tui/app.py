@@ -6,6 +6,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
+from textual import work
 from textual.app import App, ComposeResult
 from textual.containers import Container, Horizontal
 from textual.events import Key
@@ -83,8 +84,7 @@ class Console(App[str]):
         self.clusters = clusters or {"": one}
         self.contexts: Callable[[], Sequence[str]] = tuple
         self.past: Sequence[charts.Sample] = settings.past
-        self.read_only = settings.read_only
-        self.history = History()
+        self.read_only, self.history = settings.read_only, History()
         self.command_log: list[str] = []
         self.lines = CommandHistory()
         self.explained: Row | None = None
@@ -95,7 +95,7 @@ class Console(App[str]):
         self._detail_timer: Timer | None = None
         self._flushing: Timer
         self._pace = Pace()
-        self._began, self._dirty, self._ticks = False, True, 0
+        self._dirty, self._ticks = True, 0
         for theme in THEMES:
             self.register_theme(theme)
         if settings.ascii:
@@ -106,13 +106,15 @@ class Console(App[str]):
     # Frame.
 
     def compose(self) -> ComposeResult:
-        """Make the frame; lists are made when they are first looked at."""
+        """Make the frame with the first screen; other lists are made when they are first looked at."""
         yield Header(id="header", markup=False)
         yield Crumbs(id="crumbs", markup=False)
         with Horizontal(id="body"):
             with Container(id="views"):
                 yield PulseView(marks="ascii" if self.settings.ascii else "glyph")
                 yield ExplainView()
+                if self.current in LISTINGS:
+                    yield self._made(self.current)
             yield Detail(self.settings.detail)
         yield Static(id="message", markup=False)
         marks = "ascii" if self.settings.ascii else "glyph"
@@ -125,15 +127,10 @@ class Console(App[str]):
         self._flushing = self.set_interval(_FLUSH, self._flush_changes)
         self.source.world.on_change(lambda _change: self._changed())
         self.go(self.current, self.settings.where)
+        self.call_after_refresh(self._read)
         self.set_interval(_TICK, self._tick)
         for clash in self.registry.clashes()[:1]:
             self.call_after_refresh(self.say, f"keymap: {clash}", "yellow")
-
-    def _begin(self) -> None:
-        """Let the source begin, and find out beside it who looks."""
-        self.run_worker(self._read())
-        if self.identify is not None:
-            self.run_worker(self.identify(), exit_on_error=False)
 
     def looks_as(self, me: Identity, at: OneCluster) -> None:
         """Take over who looks at a cluster; what rows say may depend on it."""
@@ -142,9 +139,12 @@ class Console(App[str]):
             view.state.outdate()
         self._changed()
 
+    @work
     async def _read(self) -> None:
+        """Let the source begin; who looks is found out when it has."""
         await self.source.start()
-        self._flush_changes()
+        if self.identify is not None:
+            self.run_worker(self.identify(), exit_on_error=False)
 
     async def on_unmount(self) -> None:
         """Let the source stop."""
@@ -186,10 +186,7 @@ class Console(App[str]):
         """Open a screen, with a filter where one is given."""
         places = self.query_one("#views", Container)
         if screen in LISTINGS and screen not in self.views:
-            made = list_view(screen, self.settings, self.source.world, self.source.now())
-            made.table.flashes.is_on = self.settings.motion and self.animation_level != "none"
-            self.views[screen] = made
-            places.mount(self.views[screen])
+            places.mount(self._made(screen))
         self.current = screen
         for place in places.children:
             place.display = place.id == screen
@@ -199,8 +196,15 @@ class Console(App[str]):
         if remember:
             self.history.visit(Place(screen, view.state.filter.text if view is not None else ""))
         self.said = ("", "")
-        self.call_after_refresh(self.draw)
+        self.draw()
         self.call_after_refresh(self._focus)
+
+    def _made(self, screen: str) -> ListView:
+        """Return a list that was not looked at before."""
+        world, now = self.source.world, self.source.now()
+        made = self.views[screen] = list_view(screen, self.settings, world, now)
+        made.table.flashes.is_on = self.settings.motion and self.animation_level != "none"
+        return made
 
     def _focus(self) -> None:
         # A dialog may have come meanwhile, and has its own.
@@ -226,9 +230,6 @@ class Console(App[str]):
             self.query_one(PulseView).put(chrome.board(self, now))
         self._dirty = False
         self.draw_frame()
-        if not self._began:
-            self._began = True
-            self.call_after_refresh(self._begin)
 
     def draw_frame(self) -> None:
         """Draw header, crumbs, details and footer."""
@@ -240,9 +241,10 @@ class Console(App[str]):
         """Draw the details of the row, and ask what may be done with it."""
         self._detail_timer = None
         if self._is_up and self.row is not None:
-            self.run_worker(self._learn_rights(self.row.text("namespace")), exit_on_error=False)
+            self._learn_rights(self.row.text("namespace"))
             chrome.draw_detail(self, self.row)
 
+    @work(exit_on_error=False)
     async def _learn_rights(self, place: str) -> None:
         if await self.here.rights.learn(place):
             chrome.draw_line(self)
@@ -258,8 +260,10 @@ class Console(App[str]):
         return self._dirty
 
     def _changed(self) -> None:
-        self._dirty = True
-        self._flushing.resume()
+        if not self._dirty:
+            self._dirty = True
+            self._flushing.resume()
+            self.call_later(self._flush_changes)
 
     def _flush_changes(self) -> None:
         """Draw what has changed, as often as that is cheap; nobody looks again before more has."""
@@ -380,12 +384,10 @@ class Console(App[str]):
         self.draw()
 
     async def on_policy_table_chosen(self) -> None:
-        """Open the row."""
+        """Open the row, or go through the door that was clicked."""
         await perform_named(self, "open")
 
-    async def on_pulse_view_pressed(self) -> None:
-        """Go through the door that was clicked."""
-        await self.on_policy_table_chosen()
+    on_pulse_view_pressed = on_policy_table_chosen
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter while somebody types."""

@@ -16,6 +16,7 @@ from engine.errors import EngineError
 from engine.record import record, replace
 from kubectl_kpolicy.actions.catalog import ALL
 from kubectl_kpolicy.actions.executor import ActionExecutor
+from kubectl_kpolicy.actions.screens import LISTINGS
 from kubectl_kpolicy.cluster.beside import AbsentSource, BesideSource
 from kubectl_kpolicy.cluster.charts import load_samples, save_samples
 from kubectl_kpolicy.cluster.fetching import Scope
@@ -36,7 +37,7 @@ from .serving import end_with_server, is_served
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from controllers.kube import Client
     from controllers.kube.http import HttpClient
@@ -61,10 +62,24 @@ class Late:
     def __repr__(self) -> str:
         return f"<Late {self._made!r}>"
 
-    def __getattr__(self, name: str) -> Any:
+    def make(self) -> None:
+        """Make the value."""
         if self._made is None:
             self._made = self._make()
+
+    def __getattr__(self, name: str) -> Any:
+        self.make()
         return getattr(self._made, name)
+
+
+class ConnectingSource(LiveSource):
+    """A cluster to which a connection is made when it is begun with; keys are heard meanwhile."""
+
+    async def start(self) -> None:
+        """Connect, and begin."""
+        if isinstance(self.client, Late):
+            await asyncio.to_thread(self.client.make)
+        await super().start()
 
 
 @record
@@ -138,7 +153,8 @@ async def _run(flags: ConsoleRequest, settings: Settings) -> tuple[str, str] | N
         end_well(console)
         await console.run_async()
         return None
-    clusters = _clusters(flags, settings.context)
+    first = LISTINGS[settings.screen].needs if settings.screen in LISTINGS else ()
+    clusters = _clusters(flags, settings.context, first)
     beside = len(clusters) > 1
     source: Source = (
         BesideSource({name: one.source for name, one in clusters.items()})
@@ -169,21 +185,25 @@ async def _run(flags: ConsoleRequest, settings: Settings) -> tuple[str, str] | N
     return (chosen, console.current) if chosen else None
 
 
-def _clusters(flags: ConsoleRequest, context: str) -> dict[str, OneCluster]:
+def _clusters(
+    flags: ConsoleRequest, context: str, first: Sequence[str] = ()
+) -> dict[str, OneCluster]:
     """Return the clusters that are meant, by context; one alone has no name. Raises EngineError where the one cannot be asked."""
     names = contexts_of(flags)
     if not names:
-        return {"": _opened(flags.connection, context)}
+        return {"": _opened(flags.connection, context, first)}
     found = {}
     for name in names:
         try:
-            found[name] = _opened(replace(flags.connection, context=name), name, name)
+            found[name] = _opened(replace(flags.connection, context=name), name, first, name)
         except EngineError as error:
             found[name] = OneCluster(AbsentSource(name, error, ServerClock().now), name=name)
     return found
 
 
-def _opened(connection: ClusterFlags, context: str, name: str = "") -> OneCluster:
+def _opened(
+    connection: ClusterFlags, context: str, first: Sequence[str], name: str = ""
+) -> OneCluster:
     """Return a cluster, to which the first request connects; raises EngineError."""
     from controllers.kube import connect
     from kubectl_kpolicy.session.config import load_config
@@ -192,7 +212,7 @@ def _opened(connection: ClusterFlags, context: str, name: str = "") -> OneCluste
     clock = ServerClock()
     client = cast("HttpClient", Late(partial(connect, access, clock=clock)))
     journal = connection.journal or load_config().context(context, "journal")
-    source = LiveSource(client, clock, Scope(journal=journal), name=context)
+    source = ConnectingSource(client, clock, Scope(journal=journal), name=context, first=first)
     doer = ActionExecutor(client, source.now, world=source.world)
     return OneCluster(source, doer, name=name)
 

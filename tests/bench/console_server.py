@@ -8,11 +8,15 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 import orjson
 
-PAGE, IN_A_REPORT, _READ = 500, 5, 60_000
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+IN_A_REPORT, _READ = 5, 63_000
 _SEVERITIES = ("critical", "high", "medium", "low", "info")
 
 
@@ -38,18 +42,17 @@ def report(index: int) -> bytes:
     return orjson.dumps({"metadata": {**metadata, **place}, "scope": scope, "results": results})
 
 
-def page(start: int, rows: int) -> bytes:
-    """Return the body of a list from an offset on."""
-    end = rows // IN_A_REPORT
-    left = end - start - PAGE
-    more = {"continue": str(start + PAGE), "remainingItemCount": left} if left > 0 else {}
+def page(reports: Sequence[bytes], start: int, size: int, rows: int) -> bytes:
+    """Return the body of a list of so many reports from an offset on, of those that are made beforehand."""
+    end = start + size
+    left = rows // IN_A_REPORT - end
+    more = {"continue": str(end), "remainingItemCount": left} if left > 0 else {}
     head = {
         "kind": "PolicyReportList",
         "apiVersion": "wgpolicyk8s.io/v1alpha2",
         "metadata": {"resourceVersion": "9", **more},
     }
-    items = b",".join(report(index) for index in range(start, min(start + PAGE, end)))
-    return orjson.dumps(head)[:-1] + b',"items":[' + items + b"]}"
+    return orjson.dumps(head)[:-1] + b',"items":[' + b",".join(reports[start:end]) + b"]}"
 
 
 class Server:
@@ -58,10 +61,7 @@ class Server:
     def __init__(self, rows: int) -> None:
         self._rows = rows
         # a console reads no more of a longer list
-        self._pages = {
-            start: page(start, rows)
-            for start in range(0, max(min(rows, _READ) // IN_A_REPORT, 1), PAGE)
-        }
+        self._reports = [report(index) for index in range(min(rows, _READ) // IN_A_REPORT)]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer until the other side leaves."""
@@ -90,8 +90,8 @@ class Server:
         if method == "POST":
             body = b'{"status":{"allowed":true,"userInfo":{"username":"alice"}}}'
         elif path.endswith("/wgpolicyk8s.io/v1alpha2/policyreports"):
-            start = int(words.get("continue") or 0)
-            body = self._pages.get(start) or page(start, self._rows)
+            start, size = int(words.get("continue") or 0), int(words.get("limit") or self._rows)
+            body = page(self._reports, start, size, self._rows)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)  # fmt: skip
         return True
 

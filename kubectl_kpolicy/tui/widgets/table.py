@@ -6,6 +6,7 @@ nothing that an object holds can steer the terminal.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len, set_cell_size
@@ -24,7 +25,7 @@ from .flashes import SIGN, Flashes
 from .widths import GAP, LONGEST, columns_for, shared
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from textual import events
@@ -176,14 +177,17 @@ class PolicyTable(ScrollView, can_focus=True):
 
     @property
     def columns(self) -> list[Column]:
-        """The columns that are shown: all, those that somebody chose, or those that there is room for."""
+        """The columns that are shown."""
+        return [column for column, _ in self._widths]
+
+    def _chosen_columns(self, natural: Callable[[Column], int]) -> list[Column]:
+        """Return all columns, those that somebody chose, or those that there is room for."""
         columns = self.state.listing.columns
         if self.state.columns and not self.state.wide:
             return [one for one in columns if one.id in self.state.columns]
         if self.state.wide:
             return list(columns)
-        rows = self._sample()
-        return columns_for(columns, self._room, lambda one: self._natural(one, rows))
+        return columns_for(columns, self._room, natural)
 
     @property
     def _room(self) -> int:
@@ -194,8 +198,11 @@ class PolicyTable(ScrollView, can_focus=True):
         return [one for one in self.lines[:_SAMPLE] if not isinstance(one, Heading)]
 
     def _measured(self) -> list[tuple[Column, int]]:
+        if not self.size.width:
+            return []
         rows = self._sample()
-        found = [(column, self._natural(column, rows)) for column in self.columns]
+        natural = cache(lambda column: self._natural(column, rows))
+        found = [(column, natural(column)) for column in self._chosen_columns(natural)]
         needed = sum(width + GAP for _, width in found)
         return shared(found, max(self._room, needed) if self.state.wide else self._room)
 

@@ -154,7 +154,7 @@ def test_of_more_reports_than_a_console_holds_the_first_and_the_worst_are_read(m
         source = LiveSource(client, client.clock, resources=["reports"])
         await source.start()
         await _until(lambda: source.world.is_synced("reports"))
-        assert len(source.world.objects("reports")) == 501
+        assert len(source.world.objects("reports")) == 551
         found = known(source.world, LISTINGS["violations"])
         assert found.sight is Sight.PARTLY
         assert "there are more results than are read" in found.said(NOW)
@@ -162,10 +162,55 @@ def test_of_more_reports_than_a_console_holds_the_first_and_the_worst_are_read(m
         client.put(report("Pod", "new", "a", result("p", "r", "fail", "low", "no")))
         client.put({**many(1)[0], "results": []})
         await _until(lambda: not violations.rows_of_report(source.world.objects("reports")[0]))
-        assert len(source.world.objects("reports")) == 501, "what is cut does not grow"
+        assert len(source.world.objects("reports")) == 551, "what is cut does not grow"
         worst.clear()
         await source.refresh()
-        assert len(source.world.objects("reports")) == 500
+        assert len(source.world.objects("reports")) == 550
+        await source.close()
+
+    asyncio.run(look())
+
+
+def test_the_first_screen_is_read_ahead_of_the_others_and_its_first_page_is_short() -> None:
+    async def look() -> None:
+        client = FakeClient(*many(120), clock=ManualClock(NOW))
+        listing, asked = client.list, []
+
+        async def noting(kind, *words, limit=0, **more):
+            asked.append((kind.plural, limit))
+            return await listing(kind, *words, limit=limit, **more)
+
+        client.list = noting
+        source = LiveSource(client, client.clock, resources=["grants", "reports"], first=["reports"])  # fmt: skip
+        await source.start()
+        assert [one for one, _ in asked] == ["policyreports"] * len(asked), "others were asked for"
+        assert asked[0][1] < 100
+        assert len(source.world.objects("reports")) >= asked[0][1]
+        await _until(lambda: source.world.is_synced("reports") and source.world.is_synced("grants"))
+        assert len(source.world.objects("reports")) == 120
+        await source.close()
+
+    asyncio.run(look())
+
+
+def test_the_other_resources_do_not_wait_for_a_first_one_that_does_not_come() -> None:
+    async def look() -> None:
+        client = server()
+        listing = client.list
+
+        async def silent(kind, *words, **more):
+            if kind.plural == "policyreports":
+                await asyncio.Event().wait()
+            return await listing(kind, *words, **more)
+
+        client.list = silent
+        source = LiveSource(client, client.clock, resources=["exceptions", "reports"], first=["reports"])  # fmt: skip
+        starting = asyncio.create_task(source.start())
+        await _until(lambda: client.clock.sleeping)
+        assert not starting.done()
+        await client.clock.advance(1)
+        await _until(lambda: source.world.is_synced("exceptions"))
+        assert not source.world.is_synced("reports")
         await source.close()
 
     asyncio.run(look())
