@@ -56,10 +56,7 @@ class BesideCache(ClusterCache):
     def is_synced(self, resource: str) -> bool:
         """Tell whether everything of a resource was read of all clusters that can be asked, and of one at least."""
         synced = [one.is_synced(resource) for one in self.members.values()]
-        waits = [
-            not one.is_synced(resource) and not one.problem(resource)
-            for one in self.members.values()
-        ]
+        waits = [one.is_awaited(resource) for one in self.members.values()]
         return any(synced) and not any(waits)
 
     def problem(self, resource: str) -> Problem | None:

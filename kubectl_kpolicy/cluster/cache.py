@@ -89,6 +89,10 @@ class ClusterCache:
         """Tell whether everything of a resource was read once."""
         return resource in self._synced
 
+    def is_awaited(self, resource: str) -> bool:
+        """Tell whether a resource is neither whole nor known to be hindered."""
+        return not self.is_synced(resource) and not self.problem(resource)
+
     def problem(self, resource: str) -> Problem | None:
         """Return what keeps a resource from being read now."""
         return self._problems.get(resource)

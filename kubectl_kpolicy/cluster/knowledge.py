@@ -12,7 +12,7 @@ from engine.record import record
 from kubectl_kpolicy.output import time_format
 
 from .cache import ClusterCache, Problem, Trouble
-from .resources import called
+from .resources import RESOURCES, called
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -99,5 +99,11 @@ def known(world: ClusterCache, listing: Listing) -> Knowledge:
                 Trouble.CUT, message, "`kubectl kpolicy violations -A --where FILTER` reads all"
             ),
         )
-    pending = next((name for name in listing.needs if not world.is_synced(name)), "")
-    return Knowledge(Sight.PARTLY if pending else Sight.WHOLE, pending)
+    pending = awaited(world, listing)
+    return Knowledge(Sight.PARTLY if pending else Sight.WHOLE, *pending[:1])
+
+
+def awaited(world: ClusterCache, listing: Listing) -> list[str]:
+    """Return the resources of a listing that are being read, what it only wants after what it needs."""
+    wants = [name for name in listing.wants if name in RESOURCES and world.is_awaited(name)]
+    return [name for name in listing.needs if not world.is_synced(name)] or wants

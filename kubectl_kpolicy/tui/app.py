@@ -94,8 +94,7 @@ class Console(App[str]):
         self.identify: Callable[[], Coroutine[None, None, None]] | None = None
         self._detail_timer: Timer | None = None
         self._flushing: Timer
-        self._pace = Pace()
-        self._dirty, self._ticks = True, 0
+        self._pace, self._dirty, self._ticks = Pace(), True, 0
         for theme in THEMES:
             self.register_theme(theme)
         if settings.ascii:
@@ -127,6 +126,7 @@ class Console(App[str]):
         self._flushing = self.set_interval(_FLUSH, self._flush_changes)
         self.source.world.on_change(lambda _change: self._changed())
         self.go(self.current, self.settings.where)
+        self.draw()
         self.call_after_refresh(self._read)
         self.set_interval(_TICK, self._tick)
         for clash in self.registry.clashes()[:1]:
@@ -196,7 +196,7 @@ class Console(App[str]):
         if remember:
             self.history.visit(Place(screen, view.state.filter.text if view is not None else ""))
         self.said = ("", "")
-        self.draw()
+        self.call_after_refresh(self.draw)
         self.call_after_refresh(self._focus)
 
     def _made(self, screen: str) -> ListView:

@@ -10,7 +10,8 @@ from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any
 
 from engine.record import record
-from kubectl_kpolicy.cluster.beside import BesideCache, unknown
+from kubectl_kpolicy.cluster.beside import BesideCache, each, unknown
+from kubectl_kpolicy.cluster.knowledge import Sight, known
 from kubectl_kpolicy.filter import Filter, compile_filter
 from kubectl_kpolicy.output.rows import CLUSTER, Listing, Row, sort_key, sort_rows
 
@@ -36,7 +37,7 @@ class Heading:
 class Shown:
     """What is on the screen: lines in order, how many rows there are at all, and how many fit.
 
-    `of` says of which clusters, where there are several, `is_cut` that there are more than were read.
+    `of` says of which clusters, where there are several, `is_cut` that there may be more than were read.
     """
 
     lines: Sequence[Row | Heading]
@@ -119,7 +120,9 @@ class ListState:
         ordered = self._sieve.sift(rows, asked, self.order, lambda row: self._keeps(row, now))
         new = 0 if self.known is None else sum(row.key not in self.known for row in ordered)
         lines = self._grouped(ordered) if self.group else ordered
-        is_cut = not world.left_out.keys().isdisjoint((*self.listing.needs, *self.listing.wants))
+        sights = {known(one, self.listing).sight for one in each(world).values()}
+        # checks of health are there whatever is known
+        is_cut = self.listing.noun != "health" and bool(sights & {Sight.LOADING, Sight.PARTLY})
         if not isinstance(world, BesideCache):
             return Shown(lines, len(rows), len(ordered), new, is_cut=is_cut)
         # INVARIANT: a cluster that cannot be asked is told of whatever is filtered; else it would look as if it had nothing.

@@ -12,7 +12,7 @@ from textual.widgets import Static
 from engine.record import record
 from kubectl_kpolicy.actions.screens import LISTINGS
 from kubectl_kpolicy.cluster.beside import BesideCache, beside
-from kubectl_kpolicy.cluster.knowledge import Sight, known
+from kubectl_kpolicy.cluster.knowledge import Sight, awaited, known
 from kubectl_kpolicy.cluster.lanes import has_lanes
 from kubectl_kpolicy.cluster.resources import called
 from kubectl_kpolicy.output.cells import plain
@@ -224,8 +224,7 @@ def standing(state: ListState, shown: Shown, world: ClusterCache, now: datetime)
 
 
 def _awaited(listing: Listing, world: ClusterCache) -> str:
-    names = [name for name in listing.needs if not world.is_synced(name)]
-    return ", ".join(map(called, names))
+    return ", ".join(dict.fromkeys(map(called, awaited(world, listing))))
 
 
 def _limits(state: ListState) -> str:

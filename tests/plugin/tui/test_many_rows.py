@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from kubectl_kpolicy.cluster import violations
 from kubectl_kpolicy.cluster.cache import ClusterCache
 from kubectl_kpolicy.cluster.violations import LISTING, all_rows, rows_of_report, weight
 from kubectl_kpolicy.output.rows import Row, sort_rows
@@ -93,11 +94,37 @@ def test_rows_show_before_all_of_them_came() -> None:
 
     async def look(app, _pilot) -> None:
         assert "Pod/first" in text_of(app)
+        assert "Violations (1+, failures)" in text_of(app)
         assert "more is on its way: results of policies in namespaces" in text_of(app)
-        there.synced("reports", NOW)
+        for name in violations.SOURCES:
+            there.synced(name, NOW)
         app.draw()
         await settled(app)
+        assert "Violations (1, failures)" in text_of(app)
         assert "on its way" not in text_of(app)
+
+
+def test_nobody_says_that_nothing_fails_before_all_results_were_read() -> None:
+    there = ClusterCache()
+    there.synced("reports", NOW)
+
+    async def look(app, _pilot) -> None:
+        assert violations.LISTING.empty not in text_of(app)
+        assert "waiting for the API server: results for cluster-wide objects" in text_of(app)
+
+    on_stage(look, console(source=Stage(there)))
+
+
+def test_changes_are_drawn_at_once_where_drawing_is_quick() -> None:
+    there = ClusterCache()
+
+    async def look(app, _pilot) -> None:
+        app._flushing.stop()
+        there.put("reports", report("Pod", "first", "a", result("p", "r", "fail", "high", "no")))
+        await settled(app)
+        assert "Pod/first" in text_of(app)
+
+    on_stage(look, console(source=Stage(there)))
 
     on_stage(look, console(source=Stage(there)))
 
