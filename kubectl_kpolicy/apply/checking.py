@@ -13,7 +13,7 @@ from kubectl_kpolicy.session import cluster
 from kubectl_kpolicy.session.collector import collector_off
 
 from .baseline import identity_of, read_baseline
-from .inputs import ApplyInputs, ApplyRequest, load_inputs
+from .inputs import ApplyInputs, ApplyRequest, check_named, load_inputs
 from .names import metadata_of, namespace_of, reference
 from .processor import Processor
 from .rows import Row as Result
@@ -68,8 +68,9 @@ def check(flags: CheckRequest) -> Checked:
     """Judge the files that a request names; raises EngineError."""
     if not flags.filename:
         raise Misuse("say which files to check", help="-f FILE, -f FOLDER or -f - for standard input")  # fmt: skip
+    known = frozenset(read_baseline(flags.baseline)) if flags.baseline else frozenset()
     with collector_off(), _connection(flags) as live:
-        return _check(flags, live)
+        return _check(flags, live, known)
 
 
 def _connection(flags: CheckRequest) -> AbstractContextManager[Live | None]:
@@ -77,11 +78,12 @@ def _connection(flags: CheckRequest) -> AbstractContextManager[Live | None]:
         return nullcontext()
     from .incluster import opened
 
+    check_named(_as_apply(flags))
+    _instant(flags.as_of)
     return opened(flags.connection, registry=flags.registry)
 
 
-def _check(flags: CheckRequest, live: Live | None) -> Checked:
-    known = frozenset(read_baseline(flags.baseline)) if flags.baseline else frozenset()
+def _check(flags: CheckRequest, live: Live | None, known: frozenset[Any]) -> Checked:
     inputs = _inputs(flags, live)
     processor = _processor(flags, inputs)
     for problem in processor.problems:

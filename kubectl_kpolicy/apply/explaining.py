@@ -14,7 +14,7 @@ from kubectl_kpolicy.output.explanation import lines, rules_explained
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session.collector import collector_off
 
-from .inputs import ApplyInputs, ApplyRequest, load_inputs
+from .inputs import ApplyInputs, ApplyRequest, check_named, load_inputs
 from .names import name_of, resource_path
 from .processor import PolicyAnswer, Processor
 
@@ -59,6 +59,8 @@ def _connection(flags: ExplainRequest) -> AbstractContextManager[Live | None]:
         raise Misuse("say which object to explain", help="write KIND/NAME for one of the cluster, or name files with -f")  # fmt: skip
     from .incluster import opened
 
+    check_named(flags.inputs)
+    instant_of(flags.as_of)
     return opened(flags.connection)
 
 

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from engine.errors import DocumentError, Location
 from engine.model import NOBODY, Object, UserInfo
 from engine.record import record, replace
-from kubectl_kpolicy.session.sources import ADDRESSES, first_document, placed, read_paths
+from kubectl_kpolicy.session.sources import (
+    ADDRESSES,
+    check_there,
+    first_document,
+    placed,
+    read_paths,
+)
 
 from .documents import Loaded, expanded, objects_of, sort_documents, without_strays
 from .inventory import Inventory
@@ -177,6 +183,12 @@ def _places(flags: ApplyRequest, paths: Iterable[str]) -> list[str]:
     from .remote import localised
 
     return localised(listed, flags.git_branch)
+
+
+def check_named(flags: ApplyRequest) -> None:
+    """Raise DocumentError for what the flags name and is not there, before a cluster is asked for the rest."""
+    names = _names(flags) if flags.cluster else ()
+    check_there(path for path in split(flags.named) if path not in names)
 
 
 def _names(flags: ApplyRequest) -> list[str]:

@@ -12,7 +12,7 @@ from kubectl_kpolicy.output.color import wanted
 from kubectl_kpolicy.output.diagnostics import report
 from kubectl_kpolicy.output.structured import json_text
 
-from .inputs import ApplyInputs, ApplyRequest, load_inputs
+from .inputs import ApplyInputs, ApplyRequest, check_named, load_inputs
 from .names import reference, resource_path
 from .narration import Differences, Narrator, changed_objects, header, invalid_policies
 from .processor import PolicyAnswer, Processor
@@ -40,6 +40,7 @@ def asking(flags: ApplyRequest) -> Iterator[Outside | None]:
     if not (flags.cluster or flags.registry):
         yield None
         return
+    check_named(flags)
     from controllers.kube.access import load_access
 
     from .outside import Outside

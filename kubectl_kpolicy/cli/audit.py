@@ -73,6 +73,7 @@ def _verify(args: argparse.Namespace) -> int:
 
     from .lists import check_needs, listing_of, read_world
 
+    kept = _checkpoints(args.checkpoint)
     if args.filename:
         if args.seals:
             raise Misuse("an export holds no seals", help="leave out --seals, or -f to check the cluster")  # fmt: skip
@@ -84,7 +85,7 @@ def _verify(args: argparse.Namespace) -> int:
             return code
         segments = [segment_of(obj) for obj in world.objects("auditsegments")]
     key = _seal_key(args) if args.seals else None
-    found = verify(segments, _checkpoints(args.checkpoint), key)
+    found = verify(segments, kept, key)
     findings = [one for one in found if one.seq >= args.least]
     checked = _extent(args)
     claimed = sum(is_unproven(record) for one in segments for record in one.records)

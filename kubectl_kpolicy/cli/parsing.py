@@ -83,6 +83,17 @@ class Parser(argparse.ArgumentParser):
             for name in action.choices
         }
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a word that is none of an action's choices, with the nearest of them."""
+        if action.choices is None or value in action.choices:
+            return
+        from difflib import get_close_matches
+
+        choices = [str(one) for one in action.choices]
+        near = get_close_matches(str(value), choices, 1)
+        meant = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(choices)}"
+        raise argparse.ArgumentError(action, f"there is no `{value}`; {meant}")
+
     def error(self, message: str) -> NoReturn:
         """Print what is wrong and where help is, and exit with 2."""
         self.exit(2, f"error: {message}\nhelp: see `{self.prog} --help`\n")

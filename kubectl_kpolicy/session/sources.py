@@ -136,6 +136,16 @@ def read_file(path: str | Path) -> tuple[Document, ...]:
     return found
 
 
+def check_there(paths: Iterable[str]) -> None:
+    """Raise DocumentError for the first of these files and folders that is not there; addresses and standard input always are."""
+    for path in paths:
+        try:
+            if path != "-" and not path.startswith(ADDRESSES):
+                os.stat(path)
+        except OSError as error:
+            raise _unreadable(path, error) from error
+
+
 def _content(file: str | Path) -> bytes:
     try:
         with open(file, "rb") as opened:

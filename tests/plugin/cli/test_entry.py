@@ -255,3 +255,35 @@ def test_words_that_kubectl_s_users_write_are_read_as_they_mean_them(command) ->
     assert entry.main(["probe", "--v=2", "--sort-by", "age"]) == 0
     assert [(one.verbose, one.sort_by) for one in seen] == [(True, "-age"), (True, "age")]
     assert entry.main(["probe", "--sort-by", "--verbose"]) == ExitCode.USAGE
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("explain -f {gone}", "`{gone}`: no such file"),
+        ("explain Pod/web -p {gone}", "`{gone}`: no such file"),
+        ("explain Pod/web --as-of nope", "`nope` as an instant"),
+        ("check -f {gone}", "`{gone}`: no such file"),
+        ("check -f {here} --baseline {gone}", "`{gone}`: No such file"),
+        ("check -f {here} --as-of nope", "`nope` as an instant"),
+        ("apply {gone} --cluster", "`{gone}`: no such file"),
+        ("apply {here} --cluster --values-file {gone}", "`{gone}`: no such file"),
+        ("audit verify --checkpoint nope", "`nope` as a checkpoint"),
+        ("report violations --format htm", "there is no `htm`; did you mean `html`?"),
+        ("tui --theme dakr", "there is no `dakr`; did you mean `dark`?"),
+        ("completion cmd", "there is no `cmd`; there are bash, zsh, fish, powershell, install"),
+        ("violations -o jsn", "there is no format `jsn`"),
+    ],
+)
+def test_what_was_typed_wrong_is_told_before_a_cluster_is_needed(
+    words: str, named: str, tmp_path, monkeypatch, capsys
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "no-kubeconfig"))
+    here, gone = tmp_path / "here.yaml", tmp_path / "gone.yaml"
+    here.write_text("{apiVersion: v1, kind: Pod, metadata: {name: web}}")
+
+    assert entry.main(words.format(here=here, gone=gone).split()) != 0
+
+    told = capsys.readouterr().err
+    assert named.format(gone=gone) in told
+    assert "kubeconfig" not in told
