@@ -100,7 +100,7 @@ def known(world: ClusterCache, listing: Listing) -> Knowledge:
             ),
         )
     pending = awaited(world, listing)
-    return Knowledge(Sight.PARTLY if pending else Sight.WHOLE, *pending[:1])
+    return Knowledge(Sight.PARTLY, pending[0]) if pending else Knowledge(Sight.WHOLE)
 
 
 def awaited(world: ClusterCache, listing: Listing) -> list[str]:
