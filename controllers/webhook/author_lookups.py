@@ -5,6 +5,7 @@ Pure: documents and the kinds a server has in, requests out. What only an evalua
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -84,6 +85,59 @@ def lookups_in(raw: Json, at: str, within: str, discovery: Discovery) -> Iterato
             yield from _of_credentials(value.get("secrets"), place, within)
         elif key != "data":
             yield from lookups_in(value, place, within, discovery)
+
+
+# Whether a rule or policy looks into the objects that it matches, so that what it finds stands in messages, Events and reports, be
+# it by one verdict after the other. Names, namespaces and labels are told of every object anyway.
+
+_MATCHING: Final = frozenset({"match", "exclude", "matchConstraints"})
+_LOOKING: Final = frozenset({"assert", "context", "foreach", "imageExtractors", "manifests", "podSecurity"})  # fmt: skip
+_TREES: Final = frozenset({"anyPattern", "pattern", "patchStrategicMerge"})
+_SHOWN: Final = frozenset({"apiVersion", "kind", "metadata"})
+_SHOWN_METADATA: Final = frozenset({"generateName", "labels", "name", "namespace"})
+_ANCHOR: Final = re.compile(r"[=^<+X]?\((.*)\)")
+_OF_REQUEST: Final = r"request\.(?:operation|name|namespace|kind|userInfo)"
+_OF_OBJECT: Final = r"(?:kind|apiVersion|\??metadata\.\??(?:generateName|labels|name|namespace))\b"
+_SHOWN_VARIABLE: Final = re.compile(
+    rf"""\{{\{{\s*(?:{_OF_REQUEST}|request\.(?:object|oldObject)\.{_OF_OBJECT})(?:\.(?:\w+|"[\w./-]+"))*\s*(?:\|\|\s*'[^'{{}}]*'\s*)?\}}\}}"""
+)
+_SHOWN_NAMES: Final = re.compile(rf"\b(?:(?:request\.)?(?:object|oldObject)\.{_OF_OBJECT}|{_OF_REQUEST}\b)")  # fmt: skip
+_OBJECT: Final = re.compile(r"\b(?:object|oldObject|request)\b")
+
+
+def looks_into(raw: Json) -> bool:
+    """Tell whether a rule, or the spec of a policy written in CEL, asks more of what it matches than names, namespace and labels."""
+    if isinstance(raw, list):
+        return any(map(looks_into, raw))
+    if isinstance(raw, str):
+        return "{{" in _SHOWN_VARIABLE.sub("", raw)
+    return isinstance(raw, dict) and any(
+        key not in _MATCHING and (looks_into(key) or _looks_by(key, value))
+        for key, value in raw.items()
+    )
+
+
+def _looks_by(key: str, value: Json) -> bool:
+    if key in _EXPRESSIONS and isinstance(value, str):
+        return bool(_OBJECT.search(_SHOWN_NAMES.sub("", value)))
+    is_tree = key in _TREES and any(map(_is_deep, value if isinstance(value, list) else [value]))
+    return (key in _LOOKING and bool(value)) or is_tree or looks_into(value)
+
+
+def _is_deep(tree: Json) -> bool:
+    """Tell whether a pattern is about more than what is told of every object anyway."""
+    shown = _named(tree)
+    metadata = [value for name, value in shown if name == "metadata"]
+    return not _SHOWN.issuperset(name for name, _ in shown) or any(
+        not _SHOWN_METADATA.issuperset(name for name, _ in _named(one)) for one in metadata
+    )
+
+
+def _named(tree: Json) -> list[tuple[str, Json]]:
+    """Return the fields of a pattern without their anchors; one without a name stands for what is not known."""
+    if not isinstance(tree, dict):
+        return [("", tree)]
+    return [(_ANCHOR.sub(r"\1", key), value) for key, value in tree.items()]
 
 
 def _of_credentials(names: Json, at: str, within: str) -> Iterator[Need]:

@@ -27,7 +27,7 @@ from engine.reach import ADMISSION_GROUP
 from engine.requestinfo import ANY, RequestInfo
 
 from .admission_rules import resource_blocks
-from .author_lookups import EVERYTHING, Need, fixed, lookups_in, needs_of_entry, unique
+from .author_lookups import EVERYTHING, Need, fixed, looks_into, lookups_in, needs_of_entry, unique
 from .author_powers import BINDINGS, RBAC_GROUP, ROLES, binding, escalating, power_of, power_over
 
 if TYPE_CHECKING:
@@ -86,7 +86,11 @@ def needs_of_cleanup_author(policy: CleanupPolicy, discovery: Discovery) -> list
 
 
 def _of_effects(policy: Policy, discovery: Discovery, depth: int) -> Iterator[Need]:
-    """Yield the rights to do what a policy written in CEL does to objects."""
+    """Yield the rights to do what a policy written in CEL does to objects, and to read the Secrets that it looks into."""
+    spec = policy.raw.get("spec") or {}
+    for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
+        if looks_into(spec) and _concerns_secrets(rule):
+            yield Need("spec.matchConstraints", RequestInfo("get", "", "secrets", "", policy.namespace))  # fmt: skip
     reference = BY_NAME[policy.kind].family.effects
     for effect in loaded(reference)(policy) if reference else ():
         if effect.made is not None:
@@ -114,6 +118,11 @@ def _ruled(rule: Block, within: str, discovery: Discovery) -> Iterator[RequestIn
                 yield RequestInfo("", str(group), plural, subresource, namespace, str(name))
 
 
+def _concerns_secrets(rule: Block) -> bool:
+    groups, resources = (rule.get(name) or (ANY,) for name in ("apiGroups", "resources"))
+    return not ({"", ANY}.isdisjoint(groups) or {"secrets", ANY, "*/*"}.isdisjoint(resources))
+
+
 def _kept_to(within: str, needs: Iterable[Need]) -> Iterator[Need]:
     """Yield needs, of those for everything only what there is in a policy's namespace: it reaches nothing else."""
     for need in needs:
@@ -137,6 +146,8 @@ class _OfPolicy:
         for index, rule in enumerate(self._policy.rules):
             at = f"spec.rules[{index}]"
             yield from lookups_in(rule.raw, at, self._within, self._discovery)
+            if looks_into(rule.raw):
+                yield from self._of_secrets(rule, at)
             if rule.mutate is not None and rule.mutate.get("targets"):
                 yield from self._of_triggers(rule, at, "mutateExistingOnPolicyUpdate", rule.mutate)
                 yield from self._of_targets(rule.mutate, f"{at}.mutate")
@@ -150,6 +161,16 @@ class _OfPolicy:
                 # an extractor may name any place of an object, labels too
                 power = Power.OF_ALL if rule.image_extractors else Power.NONE
                 yield from self._of_changes(rule, power, labels=bool(rule.image_extractors))
+
+    def _of_secrets(self, rule: Rule, at: str) -> Iterator[Need]:
+        """Yield the right to read the Secrets that a rule matches and looks into."""
+        for block in resource_blocks(rule.match):
+            kinds = block.get("kinds") or (ANY,)
+            if any(parse_kind(str(one)).matches("", "v1", "Secret") for one in kinds):
+                for place in _matched(
+                    {**block, "kinds": ["v1/Secret"]}, self._within, self._discovery
+                ):
+                    yield Need(f"{at}.match", replace(place, verb="get"))
 
     def of_made(self, block: Block, at: str, verbs: tuple[str, ...]) -> Iterator[Need]:
         """Yield what is needed to make objects as a block of a generate rule says it; a copy may name its resource."""

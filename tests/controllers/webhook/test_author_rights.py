@@ -486,6 +486,47 @@ def test_a_rule_that_labels_for_deletion_needs_the_right_to_delete(rule: dict[st
     assert ask(written(rule, "shop"), *ADMIN_OF_SHOP)["allowed"] is True
 
 
+SAYING = {"message": "m {{ request.object.data.password }}", "deny": {}}
+LOOKING: dict[str, dict[str, Any]] = {
+    "a message": {"validate": SAYING},
+    "a pattern": {"validate": {"message": "m", "pattern": {"data": {"password": "a*"}}}},
+    "a pattern with an anchor": {"validate": {"message": "m", "pattern": {"=(data)": {"password": "a*"}}}},
+    "one of several patterns": {"validate": {"message": "m", "anyPattern": [{"stringData": {"password": "a*"}}]}},
+    "an annotation": {"validate": {"message": "m", "pattern": {"metadata": {"annotations": {"a": "b"}}}}},
+    "a key": {"validate": {"message": "m", "pattern": {"metadata": {"labels": {"{{ request.object.data.password }}": "?*"}}}}},
+    "an operator": {"validate": {"message": "{{ request.name.x && request.object.data.password }}", "deny": {}}},
+    "a condition": {"validate": {"message": "m", "deny": {"conditions": {"any": [{"key": "{{ @ }}", "operator": "Equals", "value": "b"}]}}}},
+    "a precondition": {"validate": {"message": "m", "deny": {}}, "preconditions": {"all": [{"key": "{{ request.oldObject.data.password || '' }}", "operator": "Equals", "value": "b"}]}},
+    "a variable after a name": {"validate": {"message": "{{ request.object.metadata.name || request.object.data.password }}", "deny": {}}},
+    "a context": {"context": [{"name": "seen", "variable": {"jmesPath": "request.object.data"}}], "validate": {"message": "{{ seen }}", "deny": {}}},
+    "an expression": {"validate": {"message": "m", "cel": {"expressions": [{"expression": "object.data.password == 'a'"}]}}},
+    "what an expression says": {"validate": {"message": "m", "cel": {"expressions": [{"expression": "false", "messageExpression": "string(request)"}]}}},
+}  # fmt: skip
+NAMES = {
+    "message": "{{ request.operation }} of {{request.object.metadata.name}} by {{ request.userInfo.username }}: {{ request.object.metadata.labels.team || 'no' }} team",
+    "pattern": {"metadata": {"labels": {"team": "?*"}, "=(namespace)": "?*"}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kinds", [["Secret"], ["v1/Secret"], ["Sec*"], ["Pod", "*/Secret"]])
+@pytest.mark.parametrize("way", LOOKING)
+def test_who_looks_into_secrets_may_read_them_himself(way: str, kinds: list[str]) -> None:
+    match = {"any": [{"resources": {"kinds": kinds, "namespaces": ["shop"]}}]}
+    made = written({**LOOKING[way], "match": match})
+
+    assert "may not get secrets in namespace shop" in message(ask(made))
+    assert message(ask(made, ("shop", "get", "secrets"))) == ""
+    match["any"][0]["resources"]["kinds"] = ["ConfigMap"]
+    assert message(ask(made)) == ""
+
+
+@pytest.mark.parametrize("kind", ["Secret", "*"])
+def test_who_looks_at_names_and_labels_of_secrets_need_not_read_them(kind: str) -> None:
+    match = {"any": [{"resources": {"kinds": [kind]}}]}
+
+    assert message(ask(written({"validate": NAMES, "match": match}))) == ""
+
+
 @pytest.mark.parametrize("kind", ["Pod/*", "v1/Pod/*", "Pod.*"])
 def test_every_part_of_an_object_is_changed_by_who_may_write_every_part(kind: str) -> None:
     rule = {"mutate": {"patchStrategicMerge": {"command": ["id"]}}, "match": {"any": [{"resources": {"kinds": [kind], "operations": ["CONNECT"]}}]}}  # fmt: skip

@@ -235,6 +235,43 @@ def test_other_annotations_of_policies_are_written_by_who_may_write_policies(
     assert message(ask(made, *CREATING)) == ""
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"validations": [{"expression": "object.data.password != 'a'"}]},
+        {"validations": [{"expression": "false", "messageExpression": "string(oldObject.data)"}]},
+        {"validations": [{"expression": "[object].exists(o, o.data.password == 'a')"}]},
+        {"validations": [{"expression": "request.object.data.size() == 1"}]},
+        {"validations": [{"expression": "variables.a == 'a'"}], "variables": [{"name": "a", "expression": "object.data.password"}]},
+        {"validations": [{"expression": "true"}], "matchConditions": [{"name": "c", "expression": "object['data'].size() == 1"}]},
+        {"validations": [{"expression": "true"}], "auditAnnotations": [{"key": "k", "valueExpression": "string(object)"}]},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("plural", ["secrets", "*"])
+def test_an_expression_looks_into_secrets_of_who_may_read_them(
+    said: dict[str, Any], plural: str
+) -> None:
+    for namespace in ("", "shop"):
+        kind = "NamespacedValidatingPolicy" if namespace else "ValidatingPolicy"
+        made = policy(kind, namespace, matchConstraints=rules(plural), **said)
+
+        assert "may not get secrets" in message(ask(made))
+        assert message(ask(made, (namespace or "*", "get", "secrets"))) == ""
+        made["spec"]["matchConstraints"] = rules("configmaps")
+        assert message(ask(made)) == ""
+
+
+def test_an_expression_about_names_and_labels_of_secrets_need_not_read_them() -> None:
+    expression = "object.metadata.?labels.team.hasValue() || oldObject.metadata.name == request.name || request.operation == 'DELETE'"
+    made = policy(
+        "ValidatingPolicy",
+        matchConstraints=rules("secrets"),
+        validations=[{"expression": expression}],
+    )
+
+    assert message(ask(made)) == ""
+
+
 def test_what_autogen_makes_of_a_mutating_policy_is_asked_about() -> None:
     adding = mutating("Object{spec: Object.spec{hostNetwork: true}}", rules("pods"))
     may_write = (("*", "create update", "pods"), ("*", "create update", "deployments.apps"))
