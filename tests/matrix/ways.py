@@ -363,6 +363,31 @@ class LookUp(Way):
         return CANARY + cell.name in self._said.get(cell.name, "")
 
 
+class SayMatched(LookUp):
+    """A rule says in a denial what is in a Secret that it matches, which stands in Events, too; other kinds are what `view` shows."""
+
+    word = "say what is matched"
+
+    def cannot(self, effect: Effect) -> str:
+        return "" if effect.plural == "secrets" else "what is no Secret is judged for everybody"
+
+    def rule(self, at: Place, cell: Cell) -> dict[str, Any]:
+        kind = at.resource(cell.effect).kind
+        match = {"any": [{"resources": {"kinds": [kind], "names": [cell.name]}}]}
+        said = {"message": "{{ request.object.metadata.annotations.canary }}", "deny": {}}
+        return {"name": "r", "match": match, "validate": {"failureAction": "Enforce", **said}}
+
+    def prepare(self, at: Place, cell: Cell) -> None:
+        """Have nothing there: what was there and broke the rule before is forgiven."""
+
+    async def set_off(self, at: Place, cells: Sequence[Cell]) -> None:
+        for cell in cells:
+            if not cell.refusal:
+                path = at.path(cell.effect, cell.namespace) + "?dryRun=All"
+                made = at.object_of(cell.effect, cell.namespace, cell.name)
+                _, self._said[cell.name] = await at.ask(CONTROL, "POST", path, made)
+
+
 def _policy_of(cell: Cell) -> str:
     return f"by-{cell.name}"
 
@@ -383,5 +408,6 @@ KINDS_OF_WAY: Final = (
     Delete,
     TtlLabel,
     LookUp,
+    SayMatched,
 )
 WAYS: Final = tuple(made(form) for made in KINDS_OF_WAY for form in made.forms)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.vocabulary import AUTOGEN
 from tests.matrix.actors import CONTROL, OWN
 from tests.matrix.effects import MARK, NO_PATCH, Effect
 from tests.matrix.ways import Way
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
     from tests.matrix.place import Place
 
 _GROUP = "policies.kyverno.io"
+_GENERATING: Final = {
+    "name": "r",
+    "match": {"any": [{"resources": {"kinds": ["Pod"], "names": ["nothing"]}}]},
+    "generate": {"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": OWN, "data": {}},
+}
 
 
 class _ByExpression(Way):
@@ -142,6 +148,43 @@ class RetargetByExpression(MutateExistingByExpression):
         return {"expression": call}
 
 
+class WidenByExpression(MutateByExpression):
+    """A mutating policy changes by an annotation of somebody else's policy which objects that one concerns."""
+
+    word = "widen by expression"
+    forms = ("MutatingPolicy",)
+
+    def cannot(self, effect: Effect) -> str:
+        is_repeated = effect.group == "kyverno.io" and effect.plural in (
+            "clusterpolicies",
+            "policies",
+        )
+        return "" if is_repeated else "nothing of its metadata has it concern other objects"
+
+    def prepare(self, at: Place, cell: Cell) -> None:
+        """Have a policy there that does more than the actor may."""
+        super().prepare(at, cell)
+        path = (at.resource(cell.effect).storage, cell.namespace, cell.name)
+        at.store.put(path[0], {**at.store.get(*path), "spec": {"rules": [_GENERATING]}})
+
+    def mutation(self) -> dict[str, Any]:
+        patch = f'[JSONPatch{{op: "add", path: "/metadata/annotations/{AUTOGEN.replace("/", "~1")}", value: "Deployment"}}]'
+        return {"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}
+
+    def happened(self, at: Place, cell: Cell) -> bool:
+        found = at.seen(cell.effect, cell.namespace, cell.name) or {"metadata": {}}
+        return AUTOGEN in (found["metadata"].get("annotations") or {})
+
+    async def may(self, at: Place, cell: Cell) -> bool:
+        """Ask whether the actor may change the annotation himself."""
+        self.prepare(at, cell)
+        path = at.path(cell.effect, cell.namespace, cell.name) + "?dryRun=All"
+        status, _ = await at.patch(
+            cell.actor, path, {"metadata": {"annotations": {AUTOGEN: "Deployment"}}}
+        )
+        return status < 300
+
+
 class GenerateNative(Way):
     """A policy has the API server judge by a native policy, which our account writes for it."""
 
@@ -225,6 +268,7 @@ KINDS_OF_WAY: Final = (
     MutateByExpression,
     MutateExistingByExpression,
     RetargetByExpression,
+    WidenByExpression,
     GenerateNative,
 )
 WAYS_OF_CEL: Final = tuple(made(form) for made in KINDS_OF_WAY for form in made.forms)
