@@ -7,7 +7,6 @@ do is needed as well.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.autogen import expand
 from engine.cleanup.ttl import has_deleted
 from engine.errors import EngineError
+from engine.evaluate import patch_texts
 from engine.generate.labels import labels_sources
 from engine.lang import wildcard
 from engine.match import parse_kind
@@ -45,8 +45,6 @@ _USUAL: Final = ("CREATE", "UPDATE")
 _DEEPEST: Final = 3
 _WHOLE: Final = frozenset({"data", "labels", "metadata", "patchStrategicMerge"})
 """Parts in which a variable in place of the whole may bring any label."""
-_OPEN_PATCH: Final = re.compile(r"""/labels|/metadata["'\s,}]""")
-"""In a JSON patch with variables: what may come to be a change of labels."""
 
 
 def needs_of_author(policy: Policy, discovery: Discovery, depth: int = 0) -> list[Need]:
@@ -360,13 +358,17 @@ def _may_label(value: Json) -> bool:
             has_deleted(key)
             or "{{" in key
             or (key in _WHOLE and isinstance(inner, str))
-            or _may_label(inner)
+            or _part_may_label(key, inner)
             for key, inner in value.items()
         )
     if isinstance(value, list):
         return any(map(_may_label, value))
-    text = value if isinstance(value, str) else ""
-    return has_deleted(text) or ("{{" in text and bool(_OPEN_PATCH.search(text)))
+    return isinstance(value, str) and has_deleted(value)
+
+
+def _part_may_label(key: str, value: Json) -> bool:
+    is_patch = key == "patchesJson6902" and isinstance(value, str)
+    return patch_texts.may_label(value) if is_patch else _may_label(value)
 
 
 def _has_open_keys(value: Json) -> bool:

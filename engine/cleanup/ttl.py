@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 TTL_LABEL: Final = "cleanup.kyverno.io/ttl"
 _DELETING: Final = ("cleanup.kyverno.io", "generate.kyverno.io")
 """Groups of labels by which we delete objects: at a time, or with the rule that is said to have made them."""
+_POD: Final = ("template", "metadata", "labels")
+LABELLED: Final[tuple[tuple[str, ...], ...]] = (
+    ("metadata", "labels"),
+    ("spec", *_POD),
+    ("spec", "jobTemplate", "spec", *_POD),
+    ("spec", "jobTemplate", "metadata", "labels"),
+    ("spec", "volumeClaimTemplates"),
+    _POD,
+)
+"""Where objects have labels of their own, or of the objects that will be made from them; of claims, all that is said."""
 PROPAGATION_ANNOTATION: Final = "cleanup.kyverno.io/propagation-policy"
 PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
 

@@ -7,14 +7,17 @@ operations of its own. Here values that YAML could read as more than a word fill
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from engine.cleanup.ttl import LABELLED, has_deleted
 from engine.errors import DocumentError, EvaluationError
 from engine.lang.variables import Expression, Scope, Template, as_text, parts_of
+from engine.lang.variables.braces import VARIABLE
 from engine.lang.yaml import load
+from engine.mutate.pointer import split
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from engine.model import Json
 
@@ -113,3 +116,54 @@ def _plain(value: Json) -> Json:
 def _text(text: str, values: Mapping[str, Json]) -> str:
     # all at once: a value that looks like the mark of another one is no mark
     return re.sub("|".join(values), lambda found: as_text(values[found[0]]), text)
+
+
+# Whether a patch may write a label by which objects are deleted: read as it will be, with every variable open.
+
+_OPEN: Final = "variable-of-a-patch"
+"""Stands for what a variable comes to."""
+
+
+def may_label(text: str) -> bool:
+    """Tell whether a JSON patch may write such a label; one that only a value makes readable may."""
+    opened = text
+    while (
+        once := VARIABLE.sub(lambda found: found[0].removesuffix(found[1]) + _OPEN, opened)
+    ) != opened:
+        opened = once
+    try:
+        operations = load(opened)
+    except DocumentError:
+        return True
+    return not isinstance(operations, list) or any(map(_may_label, operations))
+
+
+def _may_label(operation: Json) -> bool:
+    if not isinstance(operation, dict) or any(_OPEN in key for key in operation):
+        return True
+    kind, words = operation.get("op"), list(_words(operation))
+    if kind in ("remove", "test"):
+        return False
+    is_open = kind not in ("add", "replace") or any(_OPEN in one for one in words)
+    return any(map(has_deleted, words)) or (
+        is_open and _holds_labels(split(str(operation.get("path"))))
+    )
+
+
+def _holds_labels(path: list[str]) -> bool:
+    """Tell whether labels lie at a path or below it; one label with a name is no other."""
+    is_above = any(list(place[: len(path)]) == path for place in LABELLED)
+    return is_above or path[-1:] in (["labels"], ["metadata"]) or _OPEN in "".join(path)
+
+
+def _words(value: Json) -> Iterator[str]:
+    """Yield every text in a value, keys too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _words(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _words(item)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from engine.cleanup.ttl import has_deleted
+from engine.cleanup.ttl import LABELLED, has_deleted
 from engine.errors import EngineError
 from engine.lang import cel
 from engine.lang.cel import ast
@@ -22,16 +22,6 @@ if TYPE_CHECKING:
 
     Path = tuple[str, ...]
 
-_POD: Final = ("template", "metadata", "labels")
-_PLACES: Final[tuple[Path, ...]] = (
-    ("metadata", "labels"),
-    ("spec", *_POD),
-    ("spec", "jobTemplate", "spec", *_POD),
-    ("spec", "jobTemplate", "metadata", "labels"),
-    ("spec", "volumeClaimTemplates"),
-    _POD,
-)
-"""Where objects have labels of their own, or of the objects that will be made from them; of claims, all that is said."""
 _NOTED: Final = ("annotations", "labels")
 _OPEN: Final = "\0"
 """Stands for the rest of a path that only an evaluation decides."""
@@ -133,9 +123,9 @@ def _says_label(node: ast.Node) -> bool:
 
 def _writes_label(node: ast.Node, path: Path) -> bool:
     """Tell whether a value that stands at a path of the object may hold the label."""
-    if path in _PLACES:
+    if path in LABELLED:
         return not all(key is not None and not has_deleted(key) for key in _keys(node))
-    if not any(place[: len(path)] == path for place in _PLACES):
+    if not any(place[: len(path)] == path for place in LABELLED):
         return False
     match node:
         case ast.MessageLiteral() | ast.MapLiteral():
@@ -215,7 +205,7 @@ def _patch_writes_label(node: ast.Node) -> bool:
         return False
     path = _pointer(said["path"]) if "path" in said else (_OPEN,)
     known = path[:-1] if path and path[-1] == _OPEN else path
-    for place in _PLACES:
+    for place in LABELLED:
         if known[: len(place)] == place:
             if len(path) == len(place):
                 continue
@@ -224,7 +214,7 @@ def _patch_writes_label(node: ast.Node) -> bool:
             return True
         if place[: len(known)] == known and known != path:
             return True
-    if not any(place[: len(path)] == path for place in _PLACES):
+    if not any(place[: len(path)] == path for place in LABELLED):
         return False
     return "value" not in said or _writes_label(said["value"], path)
 

@@ -477,6 +477,13 @@ def test_only_who_may_delete_an_object_has_a_label_delete_it() -> None:
         targets(target("v1", "ConfigMap", name="x", namespace="shop"), patchStrategicMerge={"metadata": {"labels": {"+(cleanup.kyverno.io/ttl)": "1s"}}}),
         {"mutate": {"patchStrategicMerge": {"metadata": {"labels": {"+(generate.kyverno.io/trigger-uid)": "u"}}}}},
         {"mutate": {"patchesJson6902": "- {op: add, path: /metadata/labels/generate.kyverno.io~1policy-name, value: p}"}},
+        {"mutate": {"patchesJson6902": '- {op: add, path: "/metadata/labels/cle\\u0061nup.kyverno.io~1ttl", value: 1s}'}},
+        {"mutate": {"patchesJson6902": '[{"op": "add", "path": "/metadata/labels", "value": {"cle\\u0061nup.kyverno.io/ttl": "1s"}}]'}},
+        {"mutate": {"patchesJson6902": "- {op: copy, from: /metadata/annotations, path: /metadata/labels}"}},
+        {"mutate": {"patchesJson6902": '- {op: "c\\u006fpy", from: /data, path: /metadata}'}},
+        {"mutate": {"patchesJson6902": "{{ request.object.data.patch }}"}},
+        {"mutate": {"foreach": [{"list": "request.object.data", "patchesJson6902": "{{ element }}"}]}},
+        targets(target("v1", "ConfigMap", name="x", namespace="shop"), patchStrategicMerge=None, patchesJson6902="- {op: move, from: /data, path: /metadata/labels}"),
     ],
 )  # fmt: skip
 def test_a_rule_that_labels_for_deletion_needs_the_right_to_delete(rule: dict[str, Any]) -> None:
