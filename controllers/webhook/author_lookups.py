@@ -13,6 +13,7 @@ from engine.errors import EngineError
 from engine.generate.placeholders import sources_of
 from engine.lang import cel
 from engine.lang.cel.ast import Call, Ident, Literal, Node, walk
+from engine.lang.pattern.anchors import parse_key
 from engine.requestinfo import ANY, RequestInfo, request_info_of_template
 
 if TYPE_CHECKING:
@@ -95,7 +96,6 @@ _LOOKING: Final = frozenset({"assert", "context", "foreach", "imageExtractors", 
 _TREES: Final = frozenset({"anyPattern", "pattern", "patchStrategicMerge"})
 _SHOWN: Final = frozenset({"apiVersion", "kind", "metadata"})
 _SHOWN_METADATA: Final = frozenset({"generateName", "labels", "name", "namespace"})
-_ANCHOR: Final = re.compile(r"[=^<+X]?\((.*)\)")
 _OF_REQUEST: Final = r"request\.(?:operation|name|namespace|kind|userInfo)"
 _OF_OBJECT: Final = r"(?:kind|apiVersion|\??metadata\.\??(?:generateName|labels|name|namespace))\b"
 _SHOWN_VARIABLE: Final = re.compile(
@@ -137,7 +137,7 @@ def _named(tree: Json) -> list[tuple[str, Json]]:
     """Return the fields of a pattern without their anchors; one without a name stands for what is not known."""
     if not isinstance(tree, dict):
         return [("", tree)]
-    return [(_ANCHOR.sub(r"\1", key), value) for key, value in tree.items()]
+    return [(parse_key(key)[1], value) for key, value in tree.items()]
 
 
 def _of_credentials(names: Json, at: str, within: str) -> Iterator[Need]:

@@ -17,6 +17,7 @@ from engine.errors import EngineError
 from engine.evaluate import patch_texts
 from engine.generate.labels import labels_sources
 from engine.lang import wildcard
+from engine.lang.pattern.anchors import parse_key
 from engine.match import parse_kind
 from engine.model import Block, CleanupPolicy, Json, Policy, Rule
 from engine.model.kinds import BY_NAME, CLASSIC_GROUP, KINDS, loaded
@@ -357,7 +358,7 @@ def _may_label(value: Json) -> bool:
         return any(
             has_deleted(key)
             or "{{" in key
-            or (key in _WHOLE and isinstance(inner, str))
+            or (parse_key(key)[1] in _WHOLE and isinstance(inner, str))
             or _part_may_label(key, inner)
             for key, inner in value.items()
         )

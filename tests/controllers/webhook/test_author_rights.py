@@ -482,6 +482,7 @@ def test_only_who_may_delete_an_object_has_a_label_delete_it() -> None:
         {"mutate": {"patchesJson6902": "- {op: copy, from: /metadata/annotations, path: /metadata/labels}"}},
         {"mutate": {"patchesJson6902": '- {op: "c\\u006fpy", from: /data, path: /metadata}'}},
         {"mutate": {"patchesJson6902": "{{ request.object.data.patch }}"}},
+        {"mutate": {"patchStrategicMerge": {"metadata": {"+(labels)": "{{ request.object.metadata.annotations }}"}}}},
         {"mutate": {"foreach": [{"list": "request.object.data", "patchesJson6902": "{{ element }}"}]}},
         targets(target("v1", "ConfigMap", name="x", namespace="shop"), patchStrategicMerge=None, patchesJson6902="- {op: move, from: /data, path: /metadata/labels}"),
     ],
