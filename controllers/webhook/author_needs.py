@@ -164,8 +164,8 @@ class _OfPolicy:
     def _of_secrets(self, rule: Rule, at: str) -> Iterator[Need]:
         """Yield the right to read the Secrets that a rule matches and looks into."""
         for block in resource_blocks(rule.match):
-            kinds = block.get("kinds") or (ANY,)
-            if any(parse_kind(str(one)).matches("", "v1", "Secret") for one in kinds):
+            kinds = [str(one) for one in block.get("kinds") or (ANY,)]
+            if any("{{" in one or parse_kind(one).matches("", "v1", "Secret") for one in kinds):
                 for place in _matched(
                     {**block, "kinds": ["v1/Secret"]}, self._within, self._discovery
                 ):
@@ -288,13 +288,13 @@ class _OfPolicy:
     def _of_policy(
         self, block: Block, kind: str, version: str, at: str, data: Mapping[str, Any] | None
     ) -> Iterator[Need]:
-        if data is None or self._depth >= _DEEPEST or _has_open_keys(data):
+        metadata = (data or {}).get("metadata") or {}
+        is_open = not isinstance(metadata, dict) or _has_open_keys(data)
+        if data is None or self._depth >= _DEEPEST or is_open:
             yield Need(at, EVERYTHING)
             return
         named = {"name": block.get("name") or "x", "namespace": block.get("namespace") or ""}
-        metadata = data.get("metadata")
-        kept = metadata if isinstance(metadata, dict) else {}
-        document = {**data, "apiVersion": version, "kind": kind, "metadata": {**kept, **named}}
+        document = {**data, "apiVersion": version, "kind": kind, "metadata": {**metadata, **named}}
         try:
             needs = _of_document(document, self._discovery, self._depth + 1)
         except EngineError:

@@ -494,6 +494,26 @@ def test_a_rule_that_labels_for_deletion_needs_the_right_to_delete(rule: dict[st
     assert ask(written(rule, "shop"), *ADMIN_OF_SHOP)["allowed"] is True
 
 
+LOOKING_ANYWHERE = written({"match": {"any": [{"resources": {"kinds": ["{{ request.object.data.k }}"]}}]}, "validate": {"message": "{{ request.object.data }}", "deny": {}}})["spec"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("data", "missing"),
+    [
+        ({"spec": LOOKING_ANYWHERE}, "get secrets"),
+        ({"spec": policy()["spec"], "metadata": "{{ request.object.data }}"}, "* all resources"),
+    ],
+)
+def test_what_a_variable_decides_about_a_generated_policy_is_asked_for_all(
+    data: dict[str, Any], missing: str
+) -> None:
+    made = written(generate("kyverno.io/v1", "ClusterPolicy", data=data))
+    rights = (("*", "get create delete", "clusterpolicies.kyverno.io"), ("*", "get", "configmaps"))
+
+    assert f"may not {missing}" in message(ask(made, *rights))
+    assert ask(made, EVERYTHING)["allowed"] is True
+
+
 SAYING = {"message": "m {{ request.object.data.password }}", "deny": {}}
 LOOKING: dict[str, dict[str, Any]] = {
     "a message": {"validate": SAYING},
