@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine import vocabulary
 from engine.model.kinds import CEL_GROUP, CLASSIC_GROUP
 from engine.model.result import Power
+from engine.mutate.lists import DIRECTIVE
 from engine.requestinfo import ANY, RequestInfo
 
 from .author_lookups import EVERYTHING, Need, RoleName, fixed
@@ -28,7 +29,7 @@ CLUSTER_ROLES: Final = "clusterroles"
 ROLES: Final = {"Role": "roles", "ClusterRole": CLUSTER_ROLES}
 MOST_OF_A_ROLE: Final = 64
 """Requests that a role may allow to be compared with what its giver may do; a larger one takes `bind` or `escalate`."""
-_OPEN_METADATA: Final = ("annotations", "labels", "{{")
+_OPEN_METADATA: Final = ("annotations", "labels", "{{", DIRECTIVE)
 BINDINGS: Final = ("RoleBinding", "ClusterRoleBinding")
 
 
@@ -110,5 +111,5 @@ def _may_widen(patch: Json) -> bool:
         value for key, value in metadata.items() if any(name in key for name in _OPEN_METADATA)
     ]
     return not all(isinstance(one, dict) for one in found) or any(
-        "{{" in key or vocabulary.decides(key) for one in found for key in one
+        "{{" in key or key == DIRECTIVE or vocabulary.decides(key) for one in found for key in one
     )

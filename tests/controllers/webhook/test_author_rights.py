@@ -565,12 +565,22 @@ def test_every_part_of_an_object_is_changed_by_who_may_write_every_part(kind: st
 
 
 @pytest.mark.parametrize(
-    "key", ["pod-policies.kyverno.io/autogen-controllers", "{{ request.object.data.key }}"]
+    "metadata",
+    [
+        {"annotations": {"pod-policies.kyverno.io/autogen-controllers": "all"}},
+        {"annotations": {"{{ request.object.data.key }}": "all"}},
+        {"annotations": {"$patch": "delete"}},
+        {"annotations": {"$patch": "replace", "team": "blue"}},
+        {"annotations": None, "labels": {"team": "blue"}},
+        {"$patch": "replace", "labels": {"team": "blue"}},
+        {"labels": {"$patch": "delete"}},
+        {"+(annotations)": "{{ request.object.metadata.labels }}"},
+    ],
 )
 def test_a_rule_that_may_have_policies_concern_more_kinds_needs_all_that_they_could_do(
-    key: str,
+    metadata: dict[str, Any],
 ) -> None:
-    noted = {"metadata": {"annotations": {key: "all"}}}
+    noted = {"metadata": metadata}
     rules = (
         targets(target("kyverno.io/v1", "ClusterPolicy", name="x"), patchStrategicMerge=noted),
         {
@@ -585,7 +595,7 @@ def test_a_rule_that_may_have_policies_concern_more_kinds_needs_all_that_they_co
     for rule in rules:
         assert "may not * all resources" in message(ask(written(rule), *rights))
         assert ask(written(rule), EVERYTHING)["allowed"] is True
-    noted["metadata"]["annotations"] = {"team": "blue"}
+    noted["metadata"] = {"annotations": {"team": "blue"}}
     for rule in rules:
         assert ask(written(rule), *rights)["allowed"] is True
 
