@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.reach import EXCEPTION_KIND, OWN_GROUP, POLICY_GROUPS, is_granted
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -21,7 +23,7 @@ OWN_GROUPS = frozenset({"reports.kyverno.io", "wgpolicyk8s.io", "openreports.io"
 def is_filtered(cache: ClusterCache, review: Review, request: Mapping[str, Json]) -> bool:
     """Tell whether a request is allowed without asking any policy."""
     configuration = cache.configuration
-    if configuration.excludes_user(review) or _is_bookkeeping(review):
+    if configuration.excludes_user(review) or _is_bookkeeping(review) or _carries_out(review):
         return True
     namespace = str(request.get("namespace") or "")
     name = str(request.get("name") or "") or review.name
@@ -35,3 +37,14 @@ def _is_bookkeeping(review: Review) -> bool:
     return review.group in OWN_GROUPS or (
         review.kind == "UpdateRequest" and review.group == "kyverno.io"
     )
+
+
+def _carries_out(review: Review) -> bool:
+    """Tell whether a request does what people decided: a policy that refused it would keep alive what somebody revoked.
+
+    Who says what became of grants and codes is pinned by the API server's own policies.
+    """
+    if review.group == OWN_GROUP:
+        return review.subresource == "status"
+    is_exception = review.group in POLICY_GROUPS and review.kind == EXCEPTION_KIND
+    return is_exception and review.operation == "DELETE" and is_granted(review.old_object or {})
