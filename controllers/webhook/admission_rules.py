@@ -6,16 +6,17 @@ less; whatever is brought in vain costs a lookup, whatever is not brought is not
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from controllers.runtime.resources import ANY, NAMESPACED, Place, resources_of
 from controllers.store.cel_policies import is_of_cel, webhook_rules
+from engine import vocabulary
 from engine.match import parse_kind
 from engine.model import Block, RuleType
-from engine.reach import GUARDED_GROUPS, OWN_GROUP
+from engine.reach import GUARDED_GROUPS, OWN_GROUP, POLICY_GROUPS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from controllers.kube import Discovery
     from engine.evaluate.rules import CompiledRule
@@ -156,3 +157,49 @@ def _covers(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 def _includes(one: list[str], other: list[str]) -> bool:
     return ANY in one or set(other) <= set(one)
+
+
+# Conditions by which the API server does not ask us about what rules would bring all the same.
+
+_GROUPS: Final = ", ".join(f'"{group}"' for group in sorted(POLICY_GROUPS))
+_IS_EXCEPTION: Final = f'request.resource.group in [{_GROUPS}] && request.resource.resource == "policyexceptions"'  # fmt: skip
+_GRANTED: Final = (
+    f"({{0}} != null && {{0}}.metadata.?annotations[?'{vocabulary.GRANT}'].hasValue())"
+)
+"""Whether a state of an exception carries a grant, in CEL."""
+
+
+def reachable(rules: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """Keep from mutating webhooks what no policy may change, where rules would bring it."""
+    found = []
+    if any(ANY in rule["apiGroups"] for rule in rules):
+        expression = f'request.resource.group != "{OWN_GROUP}"'
+        found.append({"name": "kpolicy-own-kinds", "expression": expression})
+    if any(_brings_exceptions(rule) for rule in rules):
+        granted = " || ".join(_GRANTED.format(state) for state in ("object", "oldObject"))
+        expression = f"!({_IS_EXCEPTION} && ({granted}))"
+        found.append({"name": "kpolicy-granted-exceptions", "expression": expression})
+    return found
+
+
+def undecided(
+    rules: list[dict[str, Any]], conditions: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """Return a policy's own conditions, with one by which they are not tested where decisions about exceptions are carried out.
+
+    The API server refuses a request of which a condition cannot be evaluated, unless another one does not hold.
+    """
+    is_about = any({ANY, OWN_GROUP} & set(rule["apiGroups"]) or _brings_exceptions(rule) for rule in rules)  # fmt: skip
+    if not (conditions and is_about):
+        return list(conditions)
+    state = f'request.resource.group == "{OWN_GROUP}" && request.subResource == "status"'
+    end = f'{_IS_EXCEPTION} && request.operation == "DELETE" && {_GRANTED.format("oldObject")}'
+    expression = f"!(({state}) || ({end}))"
+    return [*conditions, {"name": "kpolicy-decided", "expression": expression}]
+
+
+def _brings_exceptions(rule: dict[str, Any]) -> bool:
+    return bool(
+        {ANY, *POLICY_GROUPS} & set(rule["apiGroups"])
+        and {ANY, "policyexceptions"} & set(rule["resources"])
+    )

@@ -16,10 +16,9 @@ from controllers.runtime.webhook_routes import FAIL, IGNORE, WebhookRoute, Webho
 from controllers.store.policies import match_conditions, timeout_of
 from engine import vocabulary
 from engine.model.kinds import CEL_GROUP, CEL_KINDS, CLASSIC_GROUP, KINDS
-from engine.reach import OWN_GROUP, POLICY_GROUPS
 
 from .address import Address
-from .admission_rules import admission_rules
+from .admission_rules import admission_rules, reachable, undecided
 from .audit_events import SHOWN_CHANGES, SHOWN_DELETIONS
 from .cel_webhooks import CelWebhook, cel_webhooks, selector_within
 
@@ -57,12 +56,6 @@ _BOOTSTRAP: Final = (
     ("SelfSubjectAccessReview", "authorization.k8s.io", "selfsubjectaccessreviews"),
 )
 """What a cluster needs to come up with. Where settings filter these kinds out, the API server need not ask us at all."""
-
-
-_GRANTED: Final = (
-    f"({{0}} != null && {{0}}.metadata.?annotations[?'{vocabulary.GRANT}'].hasValue())"
-)
-"""Whether a state of an exception carries a grant, in CEL."""
 
 
 def configurations(
@@ -126,7 +119,8 @@ def _of_cel(
     rules = admission_rules(hook.rules, discovery, mutating=is_mutating)
     if not rules:
         return []
-    conditions = [*settings.match_conditions, *hook.conditions, *_bootstrap(rules, settings)]
+    own = undecided(rules, hook.conditions)
+    conditions = [*settings.match_conditions, *own, *_bootstrap(rules, settings)]
     made: Object = {
         **_head(hook.name, hook.failure_policy),
         "matchPolicy": hook.match_policy,
@@ -136,7 +130,7 @@ def _of_cel(
         **hook.selectors,
     }
     if is_mutating:
-        conditions += _reachable(rules)
+        conditions += reachable(rules)
         made["reinvocationPolicy"] = "IfNeeded" if hook.is_reinvoked else "Never"
     return [(hook.path, {**made, "matchConditions": conditions} if conditions else made)]
 
@@ -168,7 +162,7 @@ def _mutating(
         rules = admission_rules(_rules((route.mutate,)), discovery, mutating=True)
         if rules:
             webhook = _webhook("mutate", path, (route.mutate,), rules, settings, address)
-            kept = [*webhook.get("matchConditions", ()), *_reachable(rules)]
+            kept = [*webhook.get("matchConditions", ()), *reachable(rules)]
             conditions = {"matchConditions": kept} if kept else {}
             made.append((path, {**webhook, **conditions, "reinvocationPolicy": "IfNeeded"}))
     return made
@@ -208,7 +202,7 @@ def _webhook(
         else dict(settings.namespace_selector or {}),
         "objectSelector": dict(settings.object_selector or {}),
     }
-    conditions = [*settings.match_conditions, *own, *_bootstrap(rules, settings)]
+    conditions = [*settings.match_conditions, *undecided(rules, own), *_bootstrap(rules, settings)]
     return {**made, "matchConditions": conditions} if conditions else made
 
 
@@ -265,28 +259,6 @@ def _bootstrap(rules: list[dict[str, Any]], settings: Configuration) -> list[dic
     if not dropped:
         return []
     return [{"name": "kpolicy-bootstrap", "expression": f"!({' || '.join(dropped)})"}]
-
-
-def _reachable(rules: list[dict[str, Any]]) -> list[dict[str, str]]:
-    """Keep from mutating webhooks what no policy may change, where rules would bring it."""
-    found = []
-    if any(ANY in rule["apiGroups"] for rule in rules):
-        expression = f'request.resource.group != "{OWN_GROUP}"'
-        found.append({"name": "kpolicy-own-kinds", "expression": expression})
-    if any(_brings_exceptions(rule) for rule in rules):
-        groups = ", ".join(f'"{group}"' for group in sorted(POLICY_GROUPS))
-        is_exception = f'request.resource.group in [{groups}] && request.resource.resource == "policyexceptions"'
-        granted = " || ".join(_GRANTED.format(state) for state in ("object", "oldObject"))
-        expression = f"!({is_exception} && ({granted}))"
-        found.append({"name": "kpolicy-granted-exceptions", "expression": expression})
-    return found
-
-
-def _brings_exceptions(rule: dict[str, Any]) -> bool:
-    return bool(
-        {ANY, *POLICY_GROUPS} & set(rule["apiGroups"])
-        and {ANY, "policyexceptions"} & set(rule["resources"])
-    )
 
 
 def _fixed(address: Address, settings: Configuration) -> list[Object]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
+
 from controllers.kube import Discovery, Kind
 from controllers.runtime.configuration import read_configuration
 from controllers.runtime.webhook_routes import build_routes
@@ -307,6 +309,16 @@ def test_policies_of_the_cluster_validate_what_no_policy_may_change() -> None:
     found = made(policy("kpolicy.io/*/Grant", "PolicyException"), settings={})
     assert groups_of(found, "validating") == {"kpolicy.io", "kyverno.io"}
     assert conditions_of(found, "validating") == []
+
+
+@pytest.mark.parametrize("kind", ["PolicyException", "kpolicy.io/*/Grant", "*"])
+def test_conditions_of_a_policy_are_not_tested_where_a_decision_is_carried_out(kind: str) -> None:
+    own = {"matchConditions": [{"name": "c", "expression": "object.metadata.labels.x == ''"}]}
+    found = made(policy(kind, webhookConfiguration=own), settings={})
+    assert conditions_of(found, "validating") == ["c", "kpolicy-decided"]
+
+    found = made(policy("Pod", webhookConfiguration=own), settings={})
+    assert conditions_of(found, "validating") == ["c"]
 
 
 def test_webhooks_are_not_called_for_policies_of_namespaces_about_what_decides_about_policies() -> None:  # fmt: skip
