@@ -162,7 +162,9 @@ def _includes(one: list[str], other: list[str]) -> bool:
 # Conditions by which the API server does not ask us about what rules would bring all the same.
 
 _GROUPS: Final = ", ".join(f'"{group}"' for group in sorted(POLICY_GROUPS))
-_IS_EXCEPTION: Final = f'request.resource.group in [{_GROUPS}] && request.resource.resource == "policyexceptions"'  # fmt: skip
+_IS_EXCEPTION: Final = (
+    f'request.resource.group in [{_GROUPS}] && request.resource.resource == "policyexceptions"'
+)
 _GRANTED: Final = (
     f"({{0}} != null && {{0}}.metadata.?annotations[?'{vocabulary.GRANT}'].hasValue())"
 )
@@ -189,7 +191,9 @@ def undecided(
 
     The API server refuses a request of which a condition cannot be evaluated, unless another one does not hold.
     """
-    is_about = any({ANY, OWN_GROUP} & set(rule["apiGroups"]) or _brings_exceptions(rule) for rule in rules)  # fmt: skip
+    is_about = any(
+        {ANY, OWN_GROUP} & set(rule["apiGroups"]) or _brings_exceptions(rule) for rule in rules
+    )
     if not (conditions and is_about):
         return list(conditions)
     state = f'request.resource.group == "{OWN_GROUP}" && request.subResource == "status"'

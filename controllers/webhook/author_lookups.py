@@ -92,7 +92,9 @@ def lookups_in(raw: Json, at: str, within: str, discovery: Discovery) -> Iterato
 # it by one verdict after the other. Names, namespaces and labels are told of every object anyway.
 
 _MATCHING: Final = frozenset({"match", "exclude", "matchConstraints"})
-_LOOKING: Final = frozenset({"assert", "context", "foreach", "imageExtractors", "manifests", "podSecurity"})  # fmt: skip
+_LOOKING: Final = frozenset(
+    {"assert", "context", "foreach", "imageExtractors", "manifests", "podSecurity"}
+)
 _TREES: Final = frozenset({"anyPattern", "pattern", "patchStrategicMerge"})
 _SHOWN: Final = frozenset({"apiVersion", "kind", "metadata"})
 _SHOWN_METADATA: Final = frozenset({"generateName", "labels", "name", "namespace"})
@@ -101,7 +103,9 @@ _OF_OBJECT: Final = r"(?:kind|apiVersion|\??metadata\.\??(?:generateName|labels|
 _SHOWN_VARIABLE: Final = re.compile(
     rf"""\{{\{{\s*(?:{_OF_REQUEST}|request\.(?:object|oldObject)\.{_OF_OBJECT})(?:\.(?:\w+|"[\w./-]+"))*\s*(?:\|\|\s*'[^'{{}}]*'\s*)?\}}\}}"""
 )
-_SHOWN_NAMES: Final = re.compile(rf"\b(?:(?:request\.)?(?:object|oldObject)\.{_OF_OBJECT}|{_OF_REQUEST}\b)")  # fmt: skip
+_SHOWN_NAMES: Final = re.compile(
+    rf"\b(?:(?:request\.)?(?:object|oldObject)\.{_OF_OBJECT}|{_OF_REQUEST}\b)"
+)
 _OBJECT: Final = re.compile(r"\b(?:object|oldObject|request)\b")
 
 

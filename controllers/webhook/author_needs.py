@@ -89,7 +89,9 @@ def _of_effects(policy: Policy, discovery: Discovery, depth: int) -> Iterator[Ne
     spec = policy.raw.get("spec") or {}
     for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
         if looks_into(spec) and _concerns_secrets(rule):
-            yield Need("spec.matchConstraints", RequestInfo("get", "", "secrets", "", policy.namespace))  # fmt: skip
+            yield Need(
+                "spec.matchConstraints", RequestInfo("get", "", "secrets", "", policy.namespace)
+            )
     reference = BY_NAME[policy.kind].family.effects
     for effect in loaded(reference)(policy) if reference else ():
         if effect.made is not None:

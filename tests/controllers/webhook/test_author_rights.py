@@ -494,7 +494,12 @@ def test_a_rule_that_labels_for_deletion_needs_the_right_to_delete(rule: dict[st
     assert ask(written(rule, "shop"), *ADMIN_OF_SHOP)["allowed"] is True
 
 
-LOOKING_ANYWHERE = written({"match": {"any": [{"resources": {"kinds": ["{{ request.object.data.k }}"]}}]}, "validate": {"message": "{{ request.object.data }}", "deny": {}}})["spec"]  # fmt: skip
+LOOKING_ANYWHERE = written(
+    {
+        "match": {"any": [{"resources": {"kinds": ["{{ request.object.data.k }}"]}}]},
+        "validate": {"message": "{{ request.object.data }}", "deny": {}},
+    }
+)["spec"]
 
 
 @pytest.mark.parametrize(
@@ -518,22 +523,73 @@ SAYING = {"message": "m {{ request.object.data.password }}", "deny": {}}
 LOOKING: dict[str, dict[str, Any]] = {
     "a message": {"validate": SAYING},
     "a pattern": {"validate": {"message": "m", "pattern": {"data": {"password": "a*"}}}},
-    "a pattern with an anchor": {"validate": {"message": "m", "pattern": {"=(data)": {"password": "a*"}}}},
-    "one of several patterns": {"validate": {"message": "m", "anyPattern": [{"stringData": {"password": "a*"}}]}},
-    "an annotation": {"validate": {"message": "m", "pattern": {"metadata": {"annotations": {"a": "b"}}}}},
-    "a key": {"validate": {"message": "m", "pattern": {"metadata": {"labels": {"{{ request.object.data.password }}": "?*"}}}}},
-    "an operator": {"validate": {"message": "{{ request.name.x && request.object.data.password }}", "deny": {}}},
-    "a condition": {"validate": {"message": "m", "deny": {"conditions": {"any": [{"key": "{{ @ }}", "operator": "Equals", "value": "b"}]}}}},
-    "a precondition": {"validate": {"message": "m", "deny": {}}, "preconditions": {"all": [{"key": "{{ request.oldObject.data.password || '' }}", "operator": "Equals", "value": "b"}]}},
-    "a variable after a name": {"validate": {"message": "{{ request.object.metadata.name || request.object.data.password }}", "deny": {}}},
-    "a context": {"context": [{"name": "seen", "variable": {"jmesPath": "request.object.data"}}], "validate": {"message": "{{ seen }}", "deny": {}}},
-    "an expression": {"validate": {"message": "m", "cel": {"expressions": [{"expression": "object.data.password == 'a'"}]}}},
-    "what an expression says": {"validate": {"message": "m", "cel": {"expressions": [{"expression": "false", "messageExpression": "string(request)"}]}}},
-}  # fmt: skip
+    "a pattern with an anchor": {
+        "validate": {"message": "m", "pattern": {"=(data)": {"password": "a*"}}}
+    },
+    "one of several patterns": {
+        "validate": {"message": "m", "anyPattern": [{"stringData": {"password": "a*"}}]}
+    },
+    "an annotation": {
+        "validate": {"message": "m", "pattern": {"metadata": {"annotations": {"a": "b"}}}}
+    },
+    "a key": {
+        "validate": {
+            "message": "m",
+            "pattern": {"metadata": {"labels": {"{{ request.object.data.password }}": "?*"}}},
+        }
+    },
+    "an operator": {
+        "validate": {"message": "{{ request.name.x && request.object.data.password }}", "deny": {}}
+    },
+    "a condition": {
+        "validate": {
+            "message": "m",
+            "deny": {
+                "conditions": {"any": [{"key": "{{ @ }}", "operator": "Equals", "value": "b"}]}
+            },
+        }
+    },
+    "a precondition": {
+        "validate": {"message": "m", "deny": {}},
+        "preconditions": {
+            "all": [
+                {
+                    "key": "{{ request.oldObject.data.password || '' }}",
+                    "operator": "Equals",
+                    "value": "b",
+                }
+            ]
+        },
+    },
+    "a variable after a name": {
+        "validate": {
+            "message": "{{ request.object.metadata.name || request.object.data.password }}",
+            "deny": {},
+        }
+    },
+    "a context": {
+        "context": [{"name": "seen", "variable": {"jmesPath": "request.object.data"}}],
+        "validate": {"message": "{{ seen }}", "deny": {}},
+    },
+    "an expression": {
+        "validate": {
+            "message": "m",
+            "cel": {"expressions": [{"expression": "object.data.password == 'a'"}]},
+        }
+    },
+    "what an expression says": {
+        "validate": {
+            "message": "m",
+            "cel": {
+                "expressions": [{"expression": "false", "messageExpression": "string(request)"}]
+            },
+        }
+    },
+}
 NAMES = {
     "message": "{{ request.operation }} of {{request.object.metadata.name}} by {{ request.userInfo.username }}: {{ request.object.metadata.labels.team || 'no' }} team",
     "pattern": {"metadata": {"labels": {"team": "?*"}, "=(namespace)": "?*"}},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kinds", [["Secret"], ["v1/Secret"], ["Sec*"], ["Pod", "*/Secret"]])

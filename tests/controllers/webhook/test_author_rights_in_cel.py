@@ -242,11 +242,20 @@ def test_other_annotations_of_policies_are_written_by_who_may_write_policies(
         {"validations": [{"expression": "false", "messageExpression": "string(oldObject.data)"}]},
         {"validations": [{"expression": "[object].exists(o, o.data.password == 'a')"}]},
         {"validations": [{"expression": "request.object.data.size() == 1"}]},
-        {"validations": [{"expression": "variables.a == 'a'"}], "variables": [{"name": "a", "expression": "object.data.password"}]},
-        {"validations": [{"expression": "true"}], "matchConditions": [{"name": "c", "expression": "object['data'].size() == 1"}]},
-        {"validations": [{"expression": "true"}], "auditAnnotations": [{"key": "k", "valueExpression": "string(object)"}]},
+        {
+            "validations": [{"expression": "variables.a == 'a'"}],
+            "variables": [{"name": "a", "expression": "object.data.password"}],
+        },
+        {
+            "validations": [{"expression": "true"}],
+            "matchConditions": [{"name": "c", "expression": "object['data'].size() == 1"}],
+        },
+        {
+            "validations": [{"expression": "true"}],
+            "auditAnnotations": [{"key": "k", "valueExpression": "string(object)"}],
+        },
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("plural", ["secrets", "*"])
 def test_an_expression_looks_into_secrets_of_who_may_read_them(
     said: dict[str, Any], plural: str

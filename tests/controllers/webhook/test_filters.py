@@ -13,7 +13,9 @@ from controllers.webhook.filters import is_filtered
 from engine.model import Review
 from tests.controllers.kube.fake import FakeClient
 
-GRANTED = {"metadata": {"name": "e", "namespace": "shop", "annotations": {"kpolicy.io/grant": "shop/g"}}}  # fmt: skip
+GRANTED = {
+    "metadata": {"name": "e", "namespace": "shop", "annotations": {"kpolicy.io/grant": "shop/g"}}
+}
 PLAIN = {"metadata": {"name": "e", "namespace": "shop"}}
 
 
