@@ -102,9 +102,13 @@ class Api:
     async def _list(self, call: Call, target: _Target) -> Answer:
         asked = page_asked(call.query, _space(target))
         page = await self._storage.page(asked)
-        resume = token(page.version, page.last) if page.last is not None else ""
-        order = SEVERITY if asked.is_worst_first else ""
-        return Answer(200, self._rendering(target).many(page.bodies, page.version, resume, order))
+        said = {
+            "continue": token(page.version, page.last) if page.last is not None else "",
+            "remainingItemCount": page.remaining,
+            "sortedBy": SEVERITY if asked.is_worst_first else "",
+        }
+        metadata = {"resourceVersion": str(page.version), **{k: v for k, v in said.items() if v}}
+        return Answer(200, self._rendering(target).many(page.bodies, metadata))
 
     def _watch(self, call: Call, target: _Target, selector: Selector, action: Action) -> Answer:
         requester = call.requester

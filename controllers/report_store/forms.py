@@ -77,12 +77,8 @@ class Rendering:
             )
         return self._partial(body) if self._form.name else self._served.document(body)
 
-    def many(
-        self, bodies: Sequence[bytes], version: int, resume: str = "", sorted_by: str = ""
-    ) -> bytes:
-        """Return a list; one that was asked for in an order says which."""
-        said = {"continue": resume, "sortedBy": sorted_by}
-        metadata = {"resourceVersion": str(version), **{k: v for k, v in said.items() if v}}
+    def many(self, bodies: Sequence[bytes], metadata: Object) -> bytes:
+        """Return a list with what is said of it."""
         if self._form.is_table:
             return self._table(bodies, metadata)
         kind = self._served.kind

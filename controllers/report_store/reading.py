@@ -49,11 +49,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Reports in the order of their places, as they are kept; `last` is where the next page goes on, None at the end."""
+    """Reports in the order of their places, as they are kept; `last` is where the next page goes on, None at the end.
+
+    `remaining` is how many come after, counted for the first page of everything: 0 where it is not known.
+    """
 
     bodies: Sequence[bytes]
     version: int
     last: Place | None = None
+    remaining: int = 0
 
 
 def bounds(session: Session) -> tuple[int, int]:
@@ -84,8 +88,17 @@ def page_of(session: Session, asked: Asked) -> Page:
         rows = sorted([*rows, *_as_they_were(session, asked, version, end)])
     if asked.limit and len(rows) > asked.limit:
         kept = rows[: asked.limit]
-        return Page([body for _, body in kept], version, kept[-1][0])
+        last = kept[-1][0]
+        is_counted = asked.selector.is_all and asked.after is None and version == newest
+        remaining = _count(session, replace(asked, after=last)) if is_counted else 0
+        return Page([body for _, body in kept], version, last, remaining)
     return Page([body for _, body in rows], version)
+
+
+def _count(session: Session, asked: Asked) -> int:
+    sql, values = _within(asked, "reports")
+    text = f"SELECT COUNT(*) FROM reports WHERE {' AND '.join(sql)}"  # noqa: S608 - only words of ours
+    return int(session.rows(text, values)[0][0])
 
 
 def expired(version: int, forgotten: int) -> Gone:

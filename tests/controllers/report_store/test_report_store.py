@@ -177,6 +177,26 @@ def test_later_pages_are_as_of_the_first_whatever_is_written_meanwhile(tmp_path:
     asyncio.run(play())
 
 
+def test_the_first_page_of_everything_says_how_many_come_after(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with staged(tmp_path) as store:
+            for place, names_there in (("shop", "abc"), ("teller", "de")):
+                for name in names_there:
+                    await store.create(place, report(name, ("ask", "fail")))
+
+            async def left(path: str, **query: str) -> int | None:
+                return (await store.ask("GET", path, **query))[1]["metadata"].get(
+                    "remainingItemCount"
+                )
+
+            assert await left(ALL, limit="1") == 4
+            assert await left(SHOP, limit="1") == 2
+            assert await left(SHOP, limit="3") is None
+            assert await left(ALL, limit="1", fieldSelector="results.result=fail") is None
+
+    asyncio.run(play())
+
+
 def test_versions_that_are_forgotten_or_yet_to_come_are_refused(tmp_path: Path) -> None:
     async def play() -> None:
         async with staged(tmp_path) as store:
