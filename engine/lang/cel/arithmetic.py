@@ -57,7 +57,7 @@ def duration(ns: int) -> Duration:
     """Return a span. Raises CelError when it does not fit 64 bits."""
     if MIN_INT <= ns <= MAX_INT:
         return Duration(ns)
-    raise CelError("duration overflow")
+    raise CelError("integer overflow")
 
 
 def compile_unary(compiler: Compiler, node: Unary) -> Closure:

@@ -95,7 +95,8 @@ def _refused(overload: Overload, node: Call, values: list[Any]) -> CelError:
     if overload.name in _UNNAMED:
         return no_overload("", node.at)
     shown = ", ".join(type_name(value) for value in values)
-    return no_overload(f"{node.name}({shown})", node.at)
+    name = node.name if overload.is_method else overload.name
+    return no_overload(f"{name}({shown})", node.at)
 
 
 def failed(error: EvaluationError, at: int) -> CelError:

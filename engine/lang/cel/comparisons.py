@@ -53,7 +53,7 @@ def contains(collection: Any, value: Any, env: CelEnv) -> bool:
     """Return `value in collection` for a list or the keys of a map. Raises CelError for other types."""
     if isinstance(collection, dict):
         if type(value) in (list, dict, type(None)) or isinstance(value, list | dict):
-            raise no_overload("")
+            return False
         return as_key(value) in collection
     if isinstance(collection, list):
         env.charge(len(collection))

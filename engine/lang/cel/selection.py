@@ -363,10 +363,7 @@ def _within_optional(value: Optional, wanted: Any, node: Index) -> Optional:
 
 
 def at_index(value: Any, wanted: Any, node: Index) -> Any:
-    """Return an element or a map's value; MISSING when there is none. Raises CelError for wrong types.
-
-    What has no parts has none that may be absent, either.
-    """
+    """Return an element or a map's value; MISSING when there is none. Raises CelError for wrong types of keys."""
     if isinstance(value, dict):
         if type(wanted) not in _KEYS:
             raise CelError(f"unsupported key type: {type_name(wanted)}", node.at)
@@ -375,9 +372,7 @@ def at_index(value: Any, wanted: Any, node: Index) -> Any:
     if isinstance(value, list):
         number = _position(wanted, node)
         return value[number] if 0 <= number < len(value) else MISSING
-    if node.optional:
-        return MISSING
-    raise CelError(f"no such overload: {type_name(value)}[{type_name(wanted)}]", node.at)
+    return MISSING
 
 
 def _position(wanted: Any, node: Index) -> int:

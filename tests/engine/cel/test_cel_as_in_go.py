@@ -37,6 +37,22 @@ def test_errors_say_what_the_go_implementation_says(expression, value, text):
     assert caught.value.message == text
 
 
+@pytest.mark.parametrize(
+    ("expression", "result"),
+    [
+        ("int(duration('-1.5s'))", -1_500_000_000),
+        ("duration('-1.5s').getMilliseconds()", -1500),
+        ("'tacocat'.indexOf('t', 70)", -1),
+        ("'tacocat'.lastIndexOf('t', 7)", -1),
+        ("timestamp(0).getMinutes('-1:5')", 55),
+        ("null in x", False),
+        ("[1] in x", False),
+    ],
+)
+def test_values_are_those_of_the_go_implementation_where_others_differ(expression, result):
+    assert cel.compile(expression)({"x": {"a": 1}}, cel.CelEnv()) == result
+
+
 @pytest.mark.parametrize("value", ["a", 1, None, True])
 def test_an_optional_element_of_what_has_none_is_absent(value):
     assert cel.compile("x[?'a'].hasValue()")({"x": value}, cel.CelEnv()) is False

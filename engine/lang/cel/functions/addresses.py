@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from engine.lang.cel.errors import CelError
+from engine.lang.cel.errors import CelError, no_overload
 from engine.lang.cel.values import Message
 from engine.lang.goquote import quote
 
@@ -214,7 +214,11 @@ def _contains_ip(network: Network, address: Address) -> bool:
 
 @LIBRARY.add("CIDR.containsIP(string) -> bool")
 def _contains_ip_text(network: Network, text: str) -> bool:
-    return _contains_ip(network, _ip(text))
+    try:
+        return _contains_ip(network, _ip(text))
+    except CelError:
+        # the API server's library loses the reason here, and only here
+        raise no_overload("") from None
 
 
 @LIBRARY.add("CIDR.containsCIDR(CIDR) -> bool")

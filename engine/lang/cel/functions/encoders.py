@@ -22,6 +22,7 @@ def _encode(value: bytes) -> str:
 
 @LIBRARY.add("base64.decode(string) -> bytes")
 def _decode(text: str) -> bytes:
+    text = text.replace("\n", "").replace("\r", "")
     padded = text if text.endswith("=") else text + "=" * (-len(text) % 4)
     try:
         return b64decode(padded.encode("ascii"), validate=True)

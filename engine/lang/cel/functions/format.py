@@ -163,7 +163,7 @@ def _scientific(_env: CelEnv, value: Any, _places: int) -> str:
         return _INFINITE[str(number)]
     mantissa, _, power = f"{number:.{_PRECISION}e}".partition("e")
     raised = power.removeprefix("+").translate(_RAISED)
-    return f"{mantissa}\u202f\u00d7\u202f10{raised}"
+    return f"{mantissa}\u00d710{raised}"
 
 
 def _binary(_env: CelEnv, value: Any, _places: int) -> str:

@@ -79,7 +79,7 @@ def _label_value(text: str) -> list[str]:
 
 
 def _uri(text: str) -> list[str]:
-    return [] if urls.parse(text) is not None else ["invalid URI"]
+    return [] if isinstance(urls.parse(text), urls.Url) else ["invalid URI"]
 
 
 def _uuid(text: str) -> list[str]:

@@ -22,14 +22,14 @@ _GROUP: Final = re.compile(r"\\(\\|[0-9]|.?)", re.DOTALL)
 
 
 def _matches(
-    pattern: str, text: str, lead: str = "given regex is invalid"
+    pattern: str, text: str, lead: str = "given regex is invalid: "
 ) -> Iterator[re.Match[str]]:
     """Return all matches with their positions. Raises EvaluationError for what is no expression."""
     safe = text if text.isascii() else text.encode("utf-8", "replace").decode()
     try:
         return regex.compile(pattern).matches(safe)
     except EvaluationError as error:
-        raise error.reworded(f"{lead}: {error.message}") from error
+        raise error.reworded(f"{lead}{error.message}") from error
 
 
 @LIBRARY.add("string.find(string) -> string", env=True)
@@ -51,7 +51,7 @@ def _find_some(env: CelEnv, text: str, pattern: str, count: int) -> list[str]:
 def _spans(env: CelEnv, text: str, pattern: str, count: int) -> list[str]:
     env.charge(len(text) // 8)
     found: list[str] = []
-    for match in _matches(pattern, text, "Illegal regex"):
+    for match in _matches(pattern, text, "Illegal regex: "):
         if count >= 0 and len(found) >= count:
             break
         env.charge(1)
@@ -66,10 +66,12 @@ def _replace(env: CelEnv, text: str, pattern: str, template: str) -> str:
 
 @LIBRARY.add("regex.replace(string, string, string, int) -> string", env=True)
 def _replace_some(env: CelEnv, text: str, pattern: str, template: str, count: int) -> str:
+    if count == 0:
+        return text
     built: list[str] = []
     last = 0
-    for used, match in enumerate(_matches(pattern, text)):
-        if 0 <= count <= used:
+    for used, match in enumerate(_matches(pattern, text, "")):
+        if 0 < count <= used:
             break
         built += (text[last : match.start()], _filled(template, match))
         env.charge(1 + len(built[-1]) // 8)

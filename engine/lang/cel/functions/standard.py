@@ -106,6 +106,11 @@ def _int_of_time(moment: Timestamp) -> int:
     return moment.ns // SECOND
 
 
+@LIBRARY.add("int(duration) -> int")
+def _int_of_span(span: Duration) -> int:
+    return span.ns
+
+
 @LIBRARY.add("uint(uint) -> uint", "uint(int) -> uint", "uint(double) -> uint")
 def _uint(value: Any) -> Uint:
     if isinstance(value, float):

@@ -43,7 +43,7 @@ def _index_of(text: str, part: str) -> int:
 def _index_of_from(text: str, part: str, start: int) -> int:
     if part == "":
         return start
-    if not 0 <= start <= len(text):
+    if start < 0:
         raise CelError(f"index out of range: {start}")
     return text.find(part, start)
 
@@ -57,9 +57,9 @@ def _last_index_of(text: str, part: str) -> int:
 def _last_index_of_until(text: str, part: str, last: int) -> int:
     if part == "":
         return last
-    if not 0 <= last <= len(text):
+    if last < 0:
         raise CelError(f"index out of range: {last}")
-    return text.rfind(part, 0, last + len(part))
+    return text.rfind(part, 0, last + len(part)) if last < len(text) else -1
 
 
 @LIBRARY.add("string.lowerAscii() -> string")

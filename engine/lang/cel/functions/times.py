@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LIBRARY: Final = Library("standard", cost=30)
-_FIXED: Final = re.compile(r"([+-]?)([0-9]{2}):([0-9]{2})", re.ASCII)
+_FIXED: Final = re.compile(r"([+-]?)([0-9]{1,9}):([0-9]{1,9})", re.ASCII)
 _ZONE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SAFE_DAYS: Final = (timedelta(days=-719_160), timedelta(days=2_932_895))
@@ -106,11 +106,11 @@ def _declare_span(name: str, unit: int) -> None:
     LIBRARY.add(f"duration.{name}() -> int")(part)
 
 
-for _name, _unit in (("getHours", 3600), ("getMinutes", 60), ("getSeconds", 1)):
-    _declare_span(_name, _unit * SECOND)
-
-
-@LIBRARY.add("duration.getMilliseconds() -> int")
-def _span_milliseconds(span: Duration) -> int:
-    rest = abs(span.ns) % SECOND // 1_000_000
-    return -rest if span.ns < 0 else rest
+_SPANS: Final = {
+    "getHours": 3600 * SECOND,
+    "getMinutes": 60 * SECOND,
+    "getSeconds": SECOND,
+    "getMilliseconds": 1_000_000,
+}
+for _name, _unit in _SPANS.items():
+    _declare_span(_name, _unit)

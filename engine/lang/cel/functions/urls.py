@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 LIBRARY: Final = Library("url", cost=30)
 _LONGEST_SHOWN: Final = 100
 _ABSOLUTE: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
-_HOST: Final = re.compile(
-    r"(\[[0-9A-Fa-f:.]+(?:%25[^\]]+)?\]|[^\[\]:/?#\\ <>\"^`{|}%]*)(?::([0-9]*))?"
-)
+_HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+(?:%25[^\]]+)?\]|[^\[\]:/?#\\ ^`{|}%]*)(?::([0-9]*))?")
+_NOT_IN_HOSTS: Final = re.compile(r"[#\\ ^`{|}%]")
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _ESCAPES: Final = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
@@ -60,43 +59,53 @@ def _escaped(path: str) -> str:
     )
 
 
-def parse(text: str) -> Url | None:
-    """Read a URL; None when it is none."""
-    if not text or _CONTROL.search(text):
-        return None
-    rest, _, query = text.partition("?")
+def parse(text: str) -> Url | str:
+    """Read a URL; for what is none return why, in Go's words."""
+    if not text:
+        return "empty url"
+    if _CONTROL.search(text):
+        return "net/url: invalid control character in URL"
+    rest, _, query = text.partition("#")[0].partition("?")
     found = _ABSOLUTE.fullmatch(rest)
     scheme = ""
     if found is not None:
         scheme, rest = found[1].lower(), found[2]
     if not rest.startswith("/"):
-        return None
+        return Url(scheme, "", "", "", "", query) if scheme else "invalid URI for request"
     authority, path = "", rest
-    if scheme and rest.startswith("//"):
+    if rest.startswith("//"):
         authority, slash, path = rest[2:].partition("/")
         path = slash + path
-    if _BAD_ESCAPE.search(path):
-        return None
     user, _, host = authority.rpartition("@")
     place = _HOST.fullmatch(host)
     if place is None:
-        return None
+        return _refused(host)
+    if wrong := _BAD_ESCAPE.search(path):
+        return f"invalid URL escape {quote(path[wrong.start() : wrong.start() + 3])}"
     return Url(scheme, user, place[1].strip("[]"), place[2] or "", _escaped(path), query)
+
+
+def _refused(host: str) -> str:
+    """Return why a host is none."""
+    name, colon, port = host.rpartition(":")
+    if colon and _HOST.fullmatch(name):
+        return f"invalid port {quote(colon + port)} after host"
+    wrong = _NOT_IN_HOSTS.search(host)
+    return f"invalid character {quote(wrong[0])} in host name" if wrong else "invalid host"
 
 
 @LIBRARY.add("url(string) -> URL")
 def _url(text: str) -> Url:
     found = parse(text)
-    if found is None:
+    if isinstance(found, str):
         shown = quote(text[:_LONGEST_SHOWN])
-        why = "invalid URI for request" if text else "empty url"
-        raise CelError(f"URL parse error during conversion from string: parse {shown}: {why}")
+        raise CelError(f"URL parse error during conversion from string: parse {shown}: {found}")
     return found
 
 
 @LIBRARY.add("isURL(string) -> bool")
 def _is_url(text: str) -> bool:
-    return parse(text) is not None
+    return isinstance(parse(text), Url)
 
 
 @LIBRARY.add("URL.getQuery() -> map")
