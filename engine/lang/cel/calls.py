@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.errors import EvaluationError
 
 from .arithmetic import located
-from .ast import Call, Ident, Node, Select
+from .ast import Call, Ident, Literal, Node, Select
 from .errors import CelError, no_operator, no_overload
 from .functions.registry import KINDS, Overload
 from .selection import optional_chain, path_of
@@ -85,11 +85,15 @@ def _types(overload: Overload, index: int) -> tuple[type, ...]:
 
 
 _BY_FIRST: Final = frozenset(("size", "matches"))
+_READ_BEFORE: Final = frozenset(("matches", "find", "findAll"))
+"""Functions whose expressions are read when the call is compiled, and which then say nothing of what they do not take."""
 _UNNAMED: Final = frozenset(("startsWith", "endsWith", "contains"))
 """Functions that check the types of their arguments themselves, and do not say their name where these are wrong."""
 
 
 def _refused(overload: Overload, node: Call, values: list[Any]) -> CelError:
+    if overload.name in _READ_BEFORE and isinstance(node.arguments[0], Literal):
+        return no_overload("", node.at)
     if overload.name in _BY_FIRST:
         return no_operator(overload.name, values[0], node.at)
     if overload.name in _UNNAMED:

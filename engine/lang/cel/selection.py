@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .ast import Ident, Index, Literal, Node, Select
 from .errors import CelError, shown
-from .values import NONE, TYPES, Optional, Uint, as_key, type_name
+from .values import GO_TYPES, NONE, TYPES, Optional, Uint, as_key, type_name
 
 if TYPE_CHECKING:
     from .compiler import Compiler
@@ -364,6 +364,8 @@ def _within_optional(value: Optional, wanted: Any, node: Index) -> Optional:
 
 def at_index(value: Any, wanted: Any, node: Index) -> Any:
     """Return an element or a map's value; MISSING when there is none. Raises CelError for wrong types of keys."""
+    if type(wanted) in GO_TYPES:
+        raise CelError(f"invalid qualifier type: {GO_TYPES[type(wanted)]}", node.at)
     if isinstance(value, dict):
         if type(wanted) not in _KEYS:
             raise CelError(f"unsupported key type: {type_name(wanted)}", node.at)

@@ -122,6 +122,14 @@ TYPES: Final = {
 _GO_NAMES: Final = {"str": "String", "float": "Double"}
 
 
+GO_TYPES: Final[dict[type, str]] = {
+    type(None): "<nil>",
+    list: "[]interface {}",
+    dict: "map[string]interface {}",
+}
+"""How Go's own types are called that nothing is looked up by."""
+
+
 def type_name(value: Any) -> str:
     """Return the name of a value's type."""
     known = TYPE_NAMES.get(type(value))

@@ -28,7 +28,7 @@ KINDS = {
     "undeclared": "undeclared reference|found no matching overload",
     "overflow": "overflow|range error|must be between",
     "division": "division by zero|modulus by zero",
-    "overload": "no such overload|expected iterable type|unsupported|non-optional|can only be used|can be formatted"
+    "overload": "no such overload|invalid qualifier|expected iterable type|unsupported|non-optional|can only be used|can be formatted"
     "|join: invalid|must be comparable|have the same type",
     "key": "no such key|no such attribute",
     "repeated": "repeated key|already exists",

@@ -38,7 +38,7 @@ REFUSED = [
     ("x.min()", [], "min called on empty list"),
     ("math.greatest(x)", [], "math.@max(list) argument must not be empty"),
     ("math.least(x)", [], "math.@min(list) argument must not be empty"),
-    ("math.greatest(x, 1)", "a", "no such overload: math.@max"),
+    ("math.greatest(x, 1)", "a", "no such overload: math.@max(string, int)"),
     ("math.least(x)", ["a"], "no such overload: math.@min"),
     ("math.bitShiftLeft(x, -1)", 1, "math.bitShiftLeft() negative offset: -1"),
     ("x.join()", [1], "join: invalid input: 1"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.lang.cel.arithmetic import whole
 from engine.lang.cel.comparisons import NUMBERS
 from engine.lang.cel.errors import CelError, no_overload
-from engine.lang.cel.values import MAX_UINT, Uint
+from engine.lang.cel.values import MAX_UINT, Uint, type_name
 
 from .registry import Library
 
@@ -20,11 +20,13 @@ _BITS: Final = 64
 
 
 def _numbers(values: tuple[Any, ...], name: str) -> list[Any]:
-    items = list(values[0]) if len(values) == 1 and isinstance(values[0], list) else list(values)
+    is_list = len(values) == 1 and isinstance(values[0], list)
+    items = list(values[0] if is_list else values)
     if not items:
         raise CelError(f"math.@{name}(list) argument must not be empty")
     if not all(type(item) in NUMBERS for item in items):
-        raise no_overload(f"math.@{name}")
+        shown = "" if is_list else f"({', '.join(map(type_name, values))})"
+        raise no_overload(f"math.@{name}{shown}")
     return items
 
 
