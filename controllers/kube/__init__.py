@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from .access import Access, load_access
 from .client import APPLY, JSON_PATCH, Client
-from .clock import Clock, ManualClock, SystemClock
+from .clock import Clock, SystemClock
 from .discovery import Discovery
 from .errors import (
     AccessError,
@@ -51,7 +51,6 @@ __all__ = [
     "Invalid",
     "Kind",
     "KubeError",
-    "ManualClock",
     "NotFound",
     "SystemClock",
     "TooManyRequests",

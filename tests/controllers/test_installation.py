@@ -9,7 +9,6 @@ import pytest
 
 from controllers import installation
 from controllers.kube import KubeError
-from controllers.kube.clock import ManualClock
 from controllers.kube.kinds import (  # fmt: skip
     CLUSTER_ROLE_BINDINGS,
     CRDS,
@@ -23,6 +22,7 @@ from controllers.manifests.bundle import WRITER
 from controllers.manifests.crds import definitions
 from controllers.manifests.deploy import NAME, SELECTOR
 from controllers.manifests.written import LEASE, secrets
+from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 
 DEPLOYMENTS = Kind("apps", "v1", "deployments", "Deployment")

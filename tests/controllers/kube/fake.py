@@ -13,10 +13,10 @@ from urllib.parse import parse_qs, urlsplit
 
 from controllers.kube import kinds as known
 from controllers.kube.client import APPLY, JSON_PATCH, MERGE, Client, Event, ListPage
-from controllers.kube.clock import Clock, ManualClock
 from controllers.kube.errors import AlreadyExists, Conflict, Gone, Invalid, KubeError, NotFound
 from controllers.kube.kinds import Kind
 from controllers.kube.paths import checked_path, field_tests, parse_labels
+from tests.clock import ManualClock
 
 from .memory import Memory, Table, copied, json_patched, key_of, merged
 from .served import discovery_at
@@ -24,6 +24,7 @@ from .served import discovery_at
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 
+    from controllers.kube.clock import Clock
     from engine.model import Json, Object
 
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from controllers.kube import AccessError, Forbidden, ManualClock, connect, load_access
+from controllers.kube import AccessError, Forbidden, connect, load_access
 from controllers.kube.access import Access, Impersonation
 from controllers.kube.accounts import ACCOUNTS, ALL, LIFE, Accounts, Job, Minted, account_user
 from controllers.kube.credentials import Fixed, Presented
 from controllers.kube.kinds import CONFIG_MAPS, Kind
+from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 from tests.controllers.sandbox.serving import Api, run
 

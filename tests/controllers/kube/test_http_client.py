@@ -19,11 +19,11 @@ from controllers.kube import (
     connect,
 )
 from controllers.kube.access import Impersonation
-from controllers.kube.clock import ManualClock
 from controllers.kube.credentials import Presented, TokenFile, bearer
 from controllers.kube.errors import error_of, misses_object, not_served
 from controllers.kube.http import HttpClient
 from controllers.kube.kinds import GRANTS, PODS, Kind, segment
+from tests.clock import ManualClock
 
 from .apiserver import answering, run, serving
 

@@ -9,9 +9,10 @@ import pytest
 
 from controllers.kube import Access, AccessError, Unreachable, connect, load_access
 from controllers.kube.access import Impersonation, Tls
-from controllers.kube.clock import ManualClock, SystemClock
+from controllers.kube.clock import SystemClock
 from controllers.kube.credentials import Fixed, Plugin, Presented
 from controllers.kube.kinds import PODS
+from tests.clock import ManualClock
 
 from .apiserver import answering, run, serving
 

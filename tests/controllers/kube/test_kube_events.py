@@ -2,9 +2,9 @@ import asyncio
 from dataclasses import replace
 
 from controllers.kube import Forbidden, Unreachable
-from controllers.kube.clock import ManualClock, settle
 from controllers.kube.events import Note, Recorder, reference
 from controllers.kube.kinds import EVENTS
+from tests.clock import ManualClock, settle
 from tests.controllers.kube.fake import FakeClient
 
 from .apiserver import run

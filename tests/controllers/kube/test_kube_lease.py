@@ -3,9 +3,9 @@ import asyncio
 import pytest
 
 from controllers.kube import Unreachable
-from controllers.kube.clock import ManualClock, settle
 from controllers.kube.kinds import LEASES
 from controllers.kube.lease import Election, LeadershipLost
+from tests.clock import ManualClock, settle
 from tests.controllers.kube.fake import FakeClient
 
 from .apiserver import run

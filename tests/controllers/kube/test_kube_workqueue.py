@@ -3,8 +3,8 @@ import asyncio
 import pytest
 
 from controllers.kube import KubeError
-from controllers.kube.clock import ManualClock, settle
 from controllers.kube.workqueue import WorkQueue
+from tests.clock import ManualClock, settle
 
 from .apiserver import run
 

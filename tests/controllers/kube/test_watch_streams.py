@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from controllers.kube.clock import ManualClock
 from controllers.kube.http import QUICK, REST, documents, unhurried
+from tests.clock import ManualClock
 
 
 async def reading(waits: list[float]) -> list[tuple[int, float]]:

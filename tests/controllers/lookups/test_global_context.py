@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 import pytest
 
 from controllers.kube import Discovery, KubeError
-from controllers.kube.clock import settle
 from controllers.kube.informers import Informers
 from controllers.lookups.cluster import ClusterSource
 from controllers.lookups.egress import Gate
@@ -15,6 +14,7 @@ from controllers.lookups.entries import Entries
 from controllers.lookups.errors import EgressError, MissingError, OutsideError
 from controllers.lookups.services import ServiceSource
 from engine.evaluate import GlobalLookup
+from tests.clock import settle
 from tests.controllers.kube.apiserver import run
 from tests.controllers.kube.fake import FakeClient
 

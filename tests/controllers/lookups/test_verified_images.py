@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from controllers.kube.clock import ManualClock
 from controllers.lookups.registry.images import VerifiedImages
 from engine.evaluate import SignatureLookup
 from engine.model.result import ImageFinding
+from tests.clock import ManualClock
 from tests.controllers.kube.apiserver import run
 
 from .fake_registry import FakeRegistry, registry

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from controllers.kube import Discovery, Kind, KubeError, ManualClock, NotFound
-from controllers.kube.clock import settle
+from controllers.kube import Discovery, Kind, KubeError, NotFound
 from controllers.kube.events import Recorder
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import (
@@ -38,6 +37,7 @@ from engine.evaluate import Answer, ApiCallLookup, ConfigMapLookup, ListLookup, 
 from engine.lang import wildcard
 from engine.model import Review, UserInfo
 from engine.requestinfo import request_info
+from tests.clock import ManualClock, settle
 from tests.controllers.kube.fake import FakeClient
 
 if TYPE_CHECKING:

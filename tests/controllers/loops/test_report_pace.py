@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from controllers.kube.clock import ManualClock, settle
 from controllers.kube.kinds import POLICY_REPORTS
 from controllers.kube.workqueue import Gathering
 from controllers.loops.reports import pace
 from controllers.loops.reports.pace import Pace
 from controllers.loops.reports.scan import BackgroundScan
+from tests.clock import ManualClock, settle
 
 from .staging import Scene, cluster_policy, config_map, matching, scene
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from controllers.kube.clock import ManualClock
 from controllers.report_store.api import Api, Call
 from controllers.report_store.database import Sqlite
 from controllers.report_store.feed import Feed
 from controllers.report_store.requester import Requester
 from controllers.report_store.rights import Rights
 from controllers.report_store.storage import Storage
+from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 
 if TYPE_CHECKING:

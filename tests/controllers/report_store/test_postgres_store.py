@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from controllers.kube import KubeError
-from controllers.kube.clock import ManualClock
 from controllers.report_store.database import Postgres
 from controllers.report_store.storage import Storage
+from tests.clock import ManualClock
 from tests.controllers.report_store.postgres import PROGRAMS, running
 from tests.controllers.report_store.stage import REPORTS, report, staged, taken
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from controllers.kube import Discovery, ManualClock
-from controllers.kube.clock import settle
+from controllers.kube import Discovery
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import CEL_EXCEPTIONS, Kind
 from controllers.runtime.cluster_cache import WATCHED, ClusterCache
 from controllers.runtime.feed import everything, take_over
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.watching import Watches
+from tests.clock import ManualClock, settle
 from tests.controllers.kube.fake import VALIDATING_POLICIES, WELL_KNOWN, FakeClient
 
 OLDER = Kind("policies.kyverno.io", "v1beta1", "validatingpolicies", "ValidatingPolicy", False)

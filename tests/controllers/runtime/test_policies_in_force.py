@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from controllers.kube import Discovery, Kind, ManualClock
-from controllers.kube.clock import settle
+from controllers.kube import Discovery, Kind
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import (
     CLUSTER_POLICIES,
@@ -22,6 +21,7 @@ from controllers.runtime.metrics import Metrics
 from controllers.runtime.policy_cache import PolicyCache
 from controllers.runtime.watching import KindsInStep, Watches
 from controllers.store.exceptions import ExceptionRules
+from tests.clock import ManualClock, settle
 from tests.controllers.kube.fake import FakeClient
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from controllers.kube import ManualClock
 from controllers.kube.informers import Informers
 from controllers.lookups.answering import Lookups
 from controllers.lookups.egress import DEFAULT_RULES, EgressRules
@@ -19,6 +18,7 @@ from controllers.runtime.options import Options, read_options
 from controllers.runtime.outside import Outside
 from controllers.starting import make_runtime
 from engine.model import Review, UserInfo
+from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 
 

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from controllers.kube import Discovery
-from controllers.kube.clock import ManualClock
 from controllers.runtime.cluster_cache import WATCHED, ClusterCache
 from controllers.runtime.feed import Channel
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.workers import HANG
 from controllers.worker import Worker
+from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 
 

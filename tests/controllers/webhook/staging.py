@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from controllers.kube import Discovery, Kind, ManualClock
+from controllers.kube import Discovery, Kind
 from controllers.kube.kinds import (
     CLUSTER_POLICIES,
     CONFIG_MAPS,
@@ -30,6 +30,7 @@ from controllers.webhook.reviewing import Limits, Reviewer
 from controllers.webhook.server import Routes, WebhookServer
 from controllers.webhook.tls import ServerTls
 from engine.evaluate import Answer
+from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 
 NOW = datetime(2026, 11, 21, 10, 18, tzinfo=UTC)

@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 import orjson
 import pytest
 
-from controllers.kube.clock import settle
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.queues import BackgroundQueue
 from controllers.webhook.bodies import SMALL_BODY, BodyLimits, decoded_size
@@ -17,6 +16,7 @@ from controllers.webhook.caller import Callers
 from controllers.webhook.secret_path import Shared
 from controllers.webhook.server import Routes, WebhookServer
 from controllers.webhook.tls import ServerTls
+from tests.clock import settle
 
 from .staging import NOW, made_certificates
 

@@ -11,11 +11,11 @@ import aiohttp
 import orjson
 import pytest
 
-from controllers.kube import ManualClock
 from controllers.webhook.caller import Caller, Callers, current_caller
 from controllers.webhook.secret_path import Shared
 from controllers.webhook.server import Routes, WebhookServer
 from controllers.webhook.tls import ServerTls
+from tests.clock import ManualClock
 from tests.e2e.server.keys import Authority
 
 from .staging import NOW, made_certificates

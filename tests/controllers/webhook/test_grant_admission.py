@@ -10,13 +10,14 @@ from typing import Any
 import orjson
 import pytest
 
-from controllers.kube import Discovery, Forbidden, ManualClock
+from controllers.kube import Discovery, Forbidden
 from controllers.kube.kinds import PODS, Kind
 from controllers.webhook.caller import Caller, current_caller
 from controllers.webhook.grants import GrantValidator
 from engine.codes.requests import CodeRequest, approval_of, request_id, request_key
 from engine.grants.blocks import Block, block_id, block_key
 from engine.record import replace
+from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 
 from .staging import NOW, body

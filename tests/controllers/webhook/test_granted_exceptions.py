@@ -8,12 +8,13 @@ from typing import Any
 import orjson
 import pytest
 
-from controllers.kube import ManualClock, Unreachable
+from controllers.kube import Unreachable
 from controllers.kube.accounts import ALL, Job
 from controllers.kube.kinds import GRANTS
 from controllers.webhook.policy_validation import PolicyValidator
 from engine.grants import exception_of, parse_grant
 from engine.lang import rfc3339
+from tests.clock import ManualClock
 
 from .staging import NOW, body, staged
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from controllers.kube import ManualClock
-from controllers.kube.clock import settle
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import SECRETS
 from controllers.manifests.written import CALLERS
@@ -22,6 +20,7 @@ from controllers.webhook.path_controller import (
 )
 from controllers.webhook.secret_path import OVERLAP
 from engine.errors import EngineError
+from tests.clock import ManualClock, settle
 from tests.controllers.kube.fake import FakeClient
 from tests.e2e.server.keys import Authority
 

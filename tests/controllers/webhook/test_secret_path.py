@@ -10,12 +10,12 @@ import aiohttp
 import orjson
 import pytest
 
-from controllers.kube import ManualClock
 from controllers.webhook.address import Address
 from controllers.webhook.caller import Caller, Callers, current_caller
 from controllers.webhook.grants import GrantValidator
 from controllers.webhook.secret_path import OVERLAP, PLACES, Paths, Shared, unpacked
 from controllers.webhook.server import Routes, WebhookServer
+from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 
 from .staging import NOW, body

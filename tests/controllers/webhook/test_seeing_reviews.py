@@ -12,13 +12,13 @@ import aiohttp
 import orjson
 import pytest
 
-from controllers.kube import ManualClock
 from controllers.lookups.errors import OutsideError
 from controllers.runtime import logs
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.options import read_options
 from controllers.runtime.tracing import MOST, Tracer, collector_url
 from controllers.webhook.server import Routes, WebhookServer
+from tests.clock import ManualClock
 
 from .staging import NOW, UID, body, pod, policy, staged
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from controllers.kube import Conflict, Discovery, Invalid, ManualClock, Unreachable
-from controllers.kube.clock import settle
+from controllers.kube import Conflict, Discovery, Invalid, Unreachable
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import CLUSTER_POLICIES, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
 from controllers.runtime.cluster_cache import WATCHED, ClusterCache
@@ -41,6 +40,7 @@ from controllers.webhook.webhook_controller import (
     WebhookController,
     foreign_webhooks,
 )
+from tests.clock import ManualClock, settle
 from tests.controllers.kube.fake import (
     NAMESPACED_VALIDATING_POLICIES,
     VALIDATING_POLICIES,

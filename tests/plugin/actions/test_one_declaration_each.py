@@ -8,7 +8,6 @@ import types
 
 import pytest
 
-from controllers.kube.clock import ManualClock
 from kubectl_kpolicy import cli, entry
 from kubectl_kpolicy.actions.catalog import ALL
 from kubectl_kpolicy.actions.executor import ActionExecutor
@@ -22,6 +21,7 @@ from kubectl_kpolicy.output.rows import Column, Listing, Row
 from kubectl_kpolicy.session.identity import Right
 from kubectl_kpolicy.tui.commands import line_of
 from kubectl_kpolicy.tui.palette import Everything
+from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW
 from tests.plugin.tui.stage import console, on_stage, press, text_of

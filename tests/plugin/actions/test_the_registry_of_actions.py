@@ -7,7 +7,6 @@ import shlex
 
 import pytest
 
-from controllers.kube.clock import ManualClock
 from controllers.kube.errors import Conflict, Forbidden
 from controllers.kube.kinds import CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES, POLICY_EXCEPTIONS
 from engine import vocabulary
@@ -20,6 +19,7 @@ from kubectl_kpolicy.cluster import cleanup, exceptions
 from kubectl_kpolicy.output.rows import Row
 from kubectl_kpolicy.session.identity import Identity
 from kubectl_kpolicy.tui.handlers import function_of
+from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW, objects, world
 

@@ -9,7 +9,6 @@ from datetime import timedelta
 
 import pytest
 
-from controllers.kube.clock import ManualClock
 from controllers.kube.errors import Forbidden, NotFound, Unauthorized, Unreachable
 from controllers.kube.kinds import CONFIG_MAPS, POLICY_EXCEPTIONS, POLICY_REPORTS
 from engine.errors import DocumentError
@@ -21,6 +20,7 @@ from kubectl_kpolicy.cluster.knowledge import Sight, known
 from kubectl_kpolicy.cluster.recording import Recorder, ReplaySource, read_recording
 from kubectl_kpolicy.cluster.sources import LiveSource
 from kubectl_kpolicy.output.time_format import length_of, span
+from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW, exception, objects, report, result, ttl_object, world
 

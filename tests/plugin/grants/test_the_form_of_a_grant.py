@@ -7,7 +7,6 @@ import shlex
 
 import pytest
 
-from controllers.kube.clock import ManualClock
 from engine.errors import EngineError
 from engine.grants.blocks import Block, block_id
 from engine.record import replace
@@ -21,6 +20,7 @@ from kubectl_kpolicy.output.rows import Row
 from kubectl_kpolicy.session.errors import Refused
 from kubectl_kpolicy.session.identity import Identity
 from kubectl_kpolicy.session.targets import Target, read_rule
+from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW, ago, objects, world
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from controllers.kube.clock import ManualClock
 from controllers.kube.errors import Forbidden
 from controllers.kube.kinds import CEL_POLICIES, GRANTS
 from kubectl_kpolicy.actions.grants import hand_in
@@ -17,6 +16,7 @@ from kubectl_kpolicy.grants.arguments import missing, resolved
 from kubectl_kpolicy.grants.commands import GrantRequest, _asked
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session.errors import Refused
+from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW, meta
 

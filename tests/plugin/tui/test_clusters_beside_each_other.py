@@ -7,7 +7,6 @@ from functools import partial
 
 import pytest
 
-from controllers.kube.clock import ManualClock
 from controllers.kube.kinds import POLICY_EXCEPTIONS
 from engine.errors import EngineError
 from kubectl_kpolicy.actions.executor import ActionExecutor
@@ -19,6 +18,7 @@ from kubectl_kpolicy.tui import start
 from kubectl_kpolicy.tui.modals.danger import Danger
 from kubectl_kpolicy.tui.start import ConsoleRequest, contexts_of, elsewhere, resolved
 from kubectl_kpolicy.tui.state import Heading
+from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW, hindered, objects, report, result, world
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from controllers.kube.clock import ManualClock
 from engine.errors import EngineError
 from kubectl_kpolicy.cluster.sources import LiveSource
 from kubectl_kpolicy.cluster.subject import subject_of
+from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW, meta, policy, world
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube.clock import ManualClock
 from kubectl_kpolicy.cluster.sources import LiveSource
+from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW, meta, report, result, world
 

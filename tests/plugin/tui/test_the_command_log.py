@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from controllers.kube.clock import ManualClock
 from controllers.kube.kinds import GRANTS, POLICY_EXCEPTIONS
 from engine.record import replace
 from kubectl_kpolicy.actions.catalog import ALL
@@ -18,6 +17,7 @@ from kubectl_kpolicy.cli import COMMANDS, parser_of
 from kubectl_kpolicy.grants.form import Draft, command
 from kubectl_kpolicy.session.identity import Identity
 from kubectl_kpolicy.tui.commands import is_told, line_of
+from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW, objects
 

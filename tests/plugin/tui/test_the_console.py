@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from controllers.kube.clock import ManualClock
 from controllers.kube.kinds import POLICY_EXCEPTIONS
 from kubectl_kpolicy.actions.catalog import registry
 from kubectl_kpolicy.actions.executor import ActionExecutor
@@ -14,6 +13,7 @@ from kubectl_kpolicy.grants.form import GrantForm, draft_of
 from kubectl_kpolicy.tui.modals.danger import Danger
 from kubectl_kpolicy.tui.modals.reveal import Reveal
 from kubectl_kpolicy.tui.modals.wizard import GrantWizard
+from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW, hindered, objects, report, result, world
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube.clock import ManualClock
 from kubectl_kpolicy.cluster.marking import marked, objections, shown_object, trees
 from kubectl_kpolicy.cluster.sources import LiveSource
+from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW, meta, policy, report, result, world
 
