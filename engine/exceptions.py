@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from engine import vocabulary
 from engine.errors import EngineError, EvaluationError
+from engine.fields import part
 from engine.lang import rfc3339, wildcard
 from engine.match import compile_any_all
 from engine.record import record
@@ -117,8 +118,7 @@ def _by_annotation(exc: PolicyException | CelException) -> datetime | None:
 
 
 def _by_deletion(exc: PolicyException | CelException) -> datetime | None:
-    metadata = exc.raw.get("metadata")
-    text = metadata.get("deletionTimestamp") if isinstance(metadata, dict) else None
+    text = part(exc.raw, "metadata").get("deletionTimestamp")
     return (rfc3339.read(str(text)) or NEVER_VALID) if text else None
 
 

@@ -19,11 +19,12 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from engine import vocabulary
+from engine.fields import part
 from engine.model.resources import CLUSTER_SCOPED
 from engine.record import record
 
 if TYPE_CHECKING:
-    from engine.model import Json, Object
+    from engine.model import Object
 
 
 OWN_GROUP: Final = "kpolicy.io"
@@ -70,7 +71,7 @@ class Target:
 def target_of(*states: Object, is_namespaced: bool | None = None) -> Target:
     """Return the target that an object is, of which the last state says where it lies."""
     obj = states[-1]
-    metadata = _map(obj.get("metadata"))
+    metadata = part(obj, "metadata")
     return Target(
         group=str(obj.get("apiVersion") or "").rpartition("/")[0],
         kind=str(obj.get("kind") or ""),
@@ -96,9 +97,9 @@ def out_of_reach(effect: Effect, target: Target, within: str = "") -> str | None
 
 def is_granted(obj: Object) -> bool:
     """Tell whether an exception, of either group, carries a grant."""
-    metadata = _map(obj.get("metadata"))
-    return vocabulary.GRANT in _map(metadata.get("annotations")) or any(
-        str(_map(owner).get("apiVersion") or "").startswith(f"{OWN_GROUP}/")
+    metadata = part(obj, "metadata")
+    return vocabulary.GRANT in part(metadata, "annotations") or any(
+        str(part(owner).get("apiVersion") or "").startswith(f"{OWN_GROUP}/")
         for owner in metadata.get("ownerReferences") or ()
     )
 
@@ -128,7 +129,7 @@ def _is_our_configuration(target: Target) -> bool:
 
 
 def _is_marked_ours(obj: Object) -> bool:
-    return vocabulary.OWNER in _map(_map(obj.get("metadata")).get("annotations"))
+    return vocabulary.OWNER in part(obj, "metadata", "annotations")
 
 
 def _outside(effect: Effect, target: Target, within: str) -> str | None:
@@ -151,7 +152,3 @@ def _is_cluster_scoped(target: Target) -> bool:
     if target.is_namespaced is not None:
         return not target.is_namespaced
     return target.kind in CLUSTER_SCOPED and target.group in (None, CLUSTER_SCOPED[target.kind])
-
-
-def _map(value: Json) -> Object:
-    return value if isinstance(value, dict) else {}

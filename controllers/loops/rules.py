@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from controllers.runtime.webhook_routes import is_mutate_existing, is_trigger
 from controllers.store.cel_policies import is_of_cel, webhook_rules
 from engine.evaluate import CompiledPolicy, PolicySet
+from engine.fields import part
 from engine.match import KindFilter, parse_kind
 from engine.model.kinds import NATIVE
 
@@ -239,5 +240,4 @@ def _is_on(rule: CompiledRule, name: str) -> bool:
 
 
 def _spec(rule: CompiledRule) -> Block:
-    found = rule.policy.raw.get("spec")
-    return found if isinstance(found, dict) else {}
+    return part(rule.policy.raw, "spec")

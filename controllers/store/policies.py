@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from engine.autogen import generated_rules
+from engine.fields import part
 from engine.model.kinds import CEL_GROUP, NAMESPACED, identity, kind_of
 from engine.model.policy import CEL_KEY
 from engine.native import NATIVE_KINDS
@@ -87,13 +88,14 @@ def fine_grained(policy: Policy) -> bool:
 
 def match_conditions(policy: Policy) -> Sequence[Mapping[str, Json]]:
     """Return the conditions that the API server tests before it asks us (row A-21)."""
-    return tuple(_webhook(policy).get("matchConditions") or ())
+    return tuple(part(policy.raw, "spec", "webhookConfiguration").get("matchConditions") or ())
 
 
 def timeout_of(policy: Policy) -> int | None:
     """Return the webhook time-out a policy asks for, in seconds (rows A-20, A-21)."""
-    spec = policy.raw.get("spec") or {}
-    value = _webhook(policy).get("timeoutSeconds") or spec.get("webhookTimeoutSeconds")
+    spec = part(policy.raw, "spec")
+    configured = part(spec, "webhookConfiguration").get("timeoutSeconds")
+    value = configured or spec.get("webhookTimeoutSeconds")
     return int(value) if isinstance(value, int | float) else None
 
 
@@ -168,8 +170,3 @@ def _rule_counts(policy: Policy) -> dict[str, int]:
 
 def _stored(rule: Mapping[str, Json]) -> dict[str, Json]:
     return {key: value for key, value in rule.items() if value is not None}
-
-
-def _webhook(policy: Policy) -> Mapping[str, Json]:
-    found = (policy.raw.get("spec") or {}).get("webhookConfiguration")
-    return found if isinstance(found, dict) else {}

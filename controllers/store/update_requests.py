@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from engine import vocabulary
+from engine.fields import part
 from engine.lang import rfc3339
 from engine.model import NOBODY, Json, Object, Review, UserInfo
 from engine.model.kinds import identity
@@ -187,19 +188,19 @@ def _bounded(request: Mapping[str, Json]) -> Object:
 
 def read_update_request(obj: Object) -> UpdateRequest:
     """Return what a stored UpdateRequest asks for; parts that are not as we write them count as absent."""
-    metadata, spec = _map(obj.get("metadata")), _map(obj.get("spec"))
-    context, status = _map(spec.get("context")), _map(obj.get("status"))
-    info, marks = _map(context.get("admissionRequestInfo")), _map(metadata.get("annotations"))
+    metadata, spec = part(obj, "metadata"), part(obj, "spec")
+    context, status = part(spec, "context"), part(obj, "status")
+    info, marks = part(context, "admissionRequestInfo"), part(metadata, "annotations")
     is_proven = _UNPROVEN not in marks
-    request = _map(info.get("admissionRequest")) if is_proven else {}
-    whole, is_cel = _map(spec.get("resource")), spec.get("requestType") == CEL_GENERATE
+    request = part(info, "admissionRequest") if is_proven else {}
+    whole, is_cel = part(spec, "resource"), spec.get("requestType") == CEL_GENERATE
     rules = spec.get("ruleContext") or [{"rule": spec.get("rule"), "deleteDownstream": spec.get("deleteDownstream")}]  # fmt: skip
     return UpdateRequest(
         type=str(spec.get("requestType") or ""),
         policy=_policy(spec),
-        work=tuple(_work(_map(one), whole, is_cel=is_cel) for one in rules),
+        work=tuple(_work(part(one), whole, is_cel=is_cel) for one in rules),
         request=request,
-        user=_user(_map(context.get("userInfo"))) if is_proven else NOBODY,
+        user=_user(part(context, "userInfo")) if is_proven else NOBODY,
         name=str(metadata.get("name") or ""),
         uid=str(metadata.get("uid") or ""),
         state=str(status.get("state") or ""),
@@ -223,12 +224,12 @@ def _policy(spec: Mapping[str, Json]) -> str:
 
 def _changed(block: Json) -> dict[str, tuple[str, ...]]:
     return {
-        key: tuple(map(str, uids)) for key, uids in _map(block).items() if isinstance(uids, list)
+        key: tuple(map(str, uids)) for key, uids in part(block).items() if isinstance(uids, list)
     }
 
 
 def _work(block: Mapping[str, Json], whole: Mapping[str, Json], *, is_cel: bool) -> RuleWork:
-    trigger = _map(block.get("trigger")) or whole
+    trigger = part(block, "trigger") or whole
     named = {key: str(trigger[key]) for key in _IDENTITY if trigger.get(key)}
     # policies written in CEL are one rule, which requests call as the policy with its namespace
     rule = str(block.get("rule") or "")
@@ -237,12 +238,12 @@ def _work(block: Mapping[str, Json], whole: Mapping[str, Json], *, is_cel: bool)
 
 
 def _user(block: Mapping[str, Json]) -> UserInfo:
-    info = _map(block.get("userInfo"))
+    info = part(block, "userInfo")
     return UserInfo(
         username=str(info.get("username") or ""),
         uid=str(info.get("uid") or ""),
         groups=tuple(map(str, info.get("groups") or ())),
-        extra=_map(info.get("extra")),
+        extra=part(info, "extra"),
         roles=tuple(map(str, block.get("roles") or ())),
         cluster_roles=tuple(map(str, block.get("clusterRoles") or ())),
     )
@@ -258,7 +259,7 @@ def review_of_update(
     """
     request = update.request
     subresource = str(request.get("subResource") or "")
-    kind = _map(None if subresource else request.get("kind")) or _kind_of(update.trigger)
+    kind = part(None if subresource else request.get("kind")) or _kind_of(update.trigger)
     if subresource and trigger is None:
         trigger = {"apiVersion": "", "kind": ""}
     held = request.get("object") or request.get("oldObject")
@@ -285,7 +286,7 @@ def _placed(obj: Json, request: Mapping[str, Json]) -> Object | None:
     """Return an object that states its namespace, as rules expect it."""
     if not isinstance(obj, dict):
         return None
-    metadata, namespace = _map(obj.get("metadata")), request.get("namespace")
+    metadata, namespace = part(obj, "metadata"), request.get("namespace")
     if metadata.get("namespace") or not namespace or obj.get("kind") == "Namespace":
         return obj
     return {**obj, "metadata": {**metadata, "namespace": namespace}}
@@ -306,7 +307,3 @@ def status(
         if kept:
             found.setdefault("changedTargets", {})[key] = kept
     return found
-
-
-def _map(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, dict) else {}

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from engine import vocabulary
+from engine.fields import part
 from engine.lang import rfc3339
 from engine.record import record
 
@@ -100,6 +101,4 @@ def _instant(value: str) -> datetime | None:
 
 
 def _annotations(obj: Object) -> Mapping[str, str]:
-    metadata = obj.get("metadata")
-    found = metadata.get("annotations") if isinstance(metadata, dict) else None
-    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
+    return {str(k): str(v) for k, v in part(obj, "metadata", "annotations").items()}

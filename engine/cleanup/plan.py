@@ -14,6 +14,7 @@ from engine.errors import EngineError, LimitError
 from engine.evaluate.asking import Answers, Asking, Said, until_answered
 from engine.evaluate.conditions import compile_conditions
 from engine.evaluate.context import compile_context, load_context
+from engine.fields import part
 from engine.lang import rfc3339, wildcard
 from engine.lang.jmes.errors import Env
 from engine.lang.variables import Scope
@@ -167,7 +168,7 @@ def _selected(
     within = cleanup.policy.namespace
     request = {"resource": {"resource": resource}} if resource else {}
     for obj in objects:
-        namespace = str(_metadata(obj).get("namespace") or "")
+        namespace = str(part(obj, "metadata").get("namespace") or "")
         if within and namespace != within:
             continue
         labels = namespace_labels.get(namespace, {})
@@ -181,7 +182,7 @@ def _kept(
 ) -> str:
     """Return why a matched object stays whatever the conditions say, empty when they decide."""
     obj = review.target
-    metadata = _metadata(obj)
+    metadata = part(obj, "metadata")
     if not cleanup.selects(review):
         return "excluded by the policy"
     if reason := out_of_reach(Effect.CLEAN_UP, target_of(obj), cleanup.policy.namespace):
@@ -200,11 +201,6 @@ def _why(cleanup: Cleanup) -> str:
     policy = cleanup.policy
     conditions = ", and its conditions hold" if policy.conditions else ""
     return f"matched by {policy.kind} `{policy.key}`{conditions}"
-
-
-def _metadata(obj: Object) -> Mapping[str, Any]:
-    found = obj.get("metadata")
-    return found if isinstance(found, dict) else {}
 
 
 def _trigger_uid(policy: CleanupPolicy) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from engine.errors import EvaluationError
+from engine.fields import part
 from engine.lang import duration, rfc3339
 
 if TYPE_CHECKING:
@@ -82,8 +83,8 @@ def due_at(obj: Object, *, created: datetime | None = None) -> datetime | None:
     `created` stands for a missing `metadata.creationTimestamp`; without either, a length of time has no end and the answer
     is None. Raises EvaluationError with upstream's warning when the value cannot be read.
     """
-    metadata = _map(obj.get("metadata"))
-    value = _map(metadata.get("labels")).get(TTL_LABEL)
+    metadata = part(obj, "metadata")
+    value = part(metadata, "labels").get(TTL_LABEL)
     if value is None:
         return None
     length, instant = parse(str(value))
@@ -110,7 +111,7 @@ def parse(value: str) -> tuple[int, datetime | None]:
 
 def warning(obj: Object) -> str | None:
     """Return what upstream's webhook warns of at admission, None when label and object are in order (row C-07)."""
-    value = _map(_map(obj.get("metadata")).get("labels")).get(TTL_LABEL)
+    value = part(obj, "metadata", "labels").get(TTL_LABEL)
     if value is None:
         return None
     try:
@@ -130,7 +131,7 @@ def warning_text(value: str) -> str:
 
 def propagation(obj: Object) -> str:
     """Return what happens to dependents: the annotation's value, empty when there is none or it is unknown."""
-    annotations = _map(_map(obj.get("metadata")).get("annotations"))
+    annotations = part(obj, "metadata", "annotations")
     value = annotations.get(PROPAGATION_ANNOTATION)
     return value if value in PROPAGATIONS else ""
 
@@ -141,10 +142,6 @@ def later(start: datetime, nanoseconds: int) -> datetime:
         return start + timedelta(microseconds=nanoseconds // 1000)
     except OverflowError:
         return _LAST if nanoseconds > 0 else _FIRST
-
-
-def _map(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _length(value: str) -> int | None:

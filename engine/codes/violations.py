@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import LimitError
+from engine.fields import part
 from engine.lang.gotext import check_depth, compact_json
 
 from .binding import fingerprint
@@ -29,7 +30,7 @@ _TOKEN: Final = "kube-api-access-"  # noqa: S105 - the beginning of a volume's n
 
 def carried_codes(obj: Object | None) -> tuple[str, ...]:
     """Return the texts that an object carries as codes, at most eight."""
-    annotations = _part(_part(obj or {}, "metadata"), "annotations")
+    annotations = part(obj, "metadata", "annotations")
     given = annotations.get(CODE_ANNOTATION)
     texts = given.split(",") if isinstance(given, str) else []
     return tuple(text.strip() for text in texts[:MOST_CODES] if text.strip())
@@ -49,12 +50,12 @@ def body_digest(obj: Object) -> str:
 def violation_of(obj: Object, misses: Iterable[tuple[str, str]]) -> str:
     """Return the fingerprint of what is wrong with an object, from (rule, path) of each miss; raises LimitError as `body_digest`."""
     listed: list[tuple[str, str, Json]] = [("", "body", body_digest(obj))]
-    metadata = _part(obj, "metadata")
+    metadata = part(obj, "metadata")
     shown = {
         "labels": metadata.get("labels"),
         "annotations": {
             key: value
-            for key, value in _part(metadata, "annotations").items()
+            for key, value in part(metadata, "annotations").items()
             if key not in (CODE_ANNOTATION, _APPLIED)
         },
     }
@@ -87,11 +88,6 @@ def _at(obj: Object, path: str) -> Any:
         else:
             return None
     return found
-
-
-def _part(obj: Any, key: str) -> dict[str, Any]:
-    found = obj.get(key) if isinstance(obj, dict) else None
-    return found if isinstance(found, dict) else {}
 
 
 # Whether an update leaves a violation as it was: what may be forgiven where the rule's exceptions are to be asked for.

@@ -7,10 +7,11 @@ that an object which got past one of them is worth nothing.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from engine.codes.requests import APPROVED
 from engine.errors import PolicyError
+from engine.fields import part
 from engine.lang import rfc3339, wildcard
 from engine.record import record
 
@@ -55,9 +56,9 @@ class IssuedCode:
 
 def parse_issued(obj: Object, now: datetime) -> IssuedCode:
     """Read a OneTimeCode, from `now` on where it was not created yet; raises PolicyError for an end that is none."""
-    spec, metadata = _part(obj, "spec"), _part(obj, "metadata")
-    binding = _part(spec, "binding")
-    target = _part(binding, "object")
+    spec, metadata = part(obj, "spec"), part(obj, "metadata")
+    binding = part(spec, "binding")
+    target = part(binding, "object")
     ends = rfc3339.read(str(spec.get("expiresAt") or ""))
     if ends is None:
         raise PolicyError(
@@ -163,8 +164,3 @@ def _end(code: IssuedCode, policy: GrantPolicy) -> Iterator[Refusal]:
             f"the code ends later than {text} from now, the maximum of grantpolicy/{policy.name}",
             f"try --ttl {text}",
         )
-
-
-def _part(block: Any, key: str) -> dict[str, Any]:
-    found = block.get(key) if isinstance(block, dict) else None
-    return found if isinstance(found, dict) else {}

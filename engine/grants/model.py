@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import PolicyError
+from engine.fields import part
 from engine.lang import duration, rfc3339
 from engine.record import field, record
 
@@ -107,9 +108,9 @@ class Grant:
 
 def parse_grant_policy(obj: Object) -> GrantPolicy:
     """Read a GrantPolicy; raises PolicyError for values that cannot be meant."""
-    name = str(_part(obj, "metadata").get("name", ""))
-    spec = _part(obj, "spec")
-    who, limits = _part(spec, "requesters"), _part(spec, "limits")
+    name = str(part(obj, "metadata").get("name", ""))
+    spec = part(obj, "spec")
+    who, limits = part(spec, "requesters"), part(spec, "limits")
     what = _Reader(f"grantpolicy/{name}")
     emergency = spec.get("emergency")
     given: dict[str, Any] = {
@@ -121,26 +122,26 @@ def parse_grant_policy(obj: Object) -> GrantPolicy:
         "levels": tuple(_approvers(one, what) for one in spec.get("approvers") or ()),
         "max_for": what.length(spec, "maxDuration"),
         "approval_for": what.length(spec, "approvalTimeout"),
-        "min_reason": what.count(_part(spec, "reason"), "minLength"),
-        "ticket": _part(spec, "ticket").get("pattern"),
+        "min_reason": what.count(part(spec, "reason"), "minLength"),
+        "ticket": part(spec, "ticket").get("pattern"),
         "wildcards": spec.get("wildcards"),
         "max_open": what.count(limits, "openPerUser"),
         "max_uses": what.count(limits, "uses"),
         "max_objects": what.count(limits, "objects"),
         "cool_down_for": what.length(limits, "coolDown"),
         "emergency_for": what.length(emergency, "maxDuration") or HOUR if emergency else None,
-        "codes": _part(spec, "codes").get("mode"),
-        "code_for": what.length(_part(spec, "codes"), "duration"),
-        "issued_for": what.length(_part(spec, "codes"), "maxDuration"),
-        "strict_codes": _part(spec, "codes").get("strict") is True,
+        "codes": part(spec, "codes").get("mode"),
+        "code_for": what.length(part(spec, "codes"), "duration"),
+        "issued_for": what.length(part(spec, "codes"), "maxDuration"),
+        "strict_codes": part(spec, "codes").get("strict") is True,
     }
     return GrantPolicy(name, **{key: value for key, value in given.items() if value is not None})
 
 
 def parse_grant(obj: Object) -> Grant:
     """Read a Grant; raises PolicyError where a length, an instant or a count cannot be read."""
-    metadata, spec = _part(obj, "metadata"), _part(obj, "spec")
-    target = _part(spec, "target")
+    metadata, spec = part(obj, "metadata"), part(obj, "spec")
+    target = part(spec, "target")
     name = str(metadata.get("name", ""))
     what = _Reader(f"grant/{name}")
     wanted = what.length(spec, "duration")
@@ -167,7 +168,7 @@ def parse_grant(obj: Object) -> Grant:
         extends=str(spec.get("extends", "")),
         created_at=what.instant(metadata, "creationTimestamp"),
         decisions=tuple(_decision(one) for one in spec.get("decisions") or ()),
-        status=_part(obj, "status"),
+        status=part(obj, "status"),
     )
 
 
@@ -222,11 +223,6 @@ def _decision(block: Block) -> Decision:
         comment=str(block.get("comment", "")),
         groups=frozenset(_texts(block.get("groups"))),
     )
-
-
-def _part(block: Any, key: str) -> Block:
-    found = block.get(key) if isinstance(block, dict) else None
-    return found if isinstance(found, dict) else {}
 
 
 def _texts(value: Any) -> tuple[str, ...]:

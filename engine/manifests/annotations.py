@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError, LimitError
+from engine.fields import part
 from engine.record import record
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def read_envelope(obj: Object, domain: str = DEFAULT_DOMAIN) -> Envelope | None:
 
     Raise EvaluationError when the message cannot be decoded, LimitError when it expands beyond the cap.
     """
-    annotations = annotations_of(obj)
+    annotations = part(obj, "metadata", "annotations")
     encoded = annotations.get(f"{domain}/message")
     if not isinstance(encoded, str):
         return None
@@ -69,13 +70,6 @@ def read_envelope(obj: Object, domain: str = DEFAULT_DOMAIN) -> Envelope | None:
             break
         sets.append(_read_set(annotations, domain, suffix))
     return Envelope(message, tuple(sets))
-
-
-def annotations_of(obj: Object) -> dict[str, Json]:
-    """Return the annotation map of an object, empty where it is missing or no map."""
-    metadata = obj.get("metadata")
-    found = metadata.get("annotations") if isinstance(metadata, dict) else None
-    return found if isinstance(found, dict) else {}
 
 
 def is_signature_annotation(key: str, domain: str = DEFAULT_DOMAIN) -> bool:

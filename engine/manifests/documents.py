@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError, LimitError
+from engine.fields import part
 
-from .annotations import annotations_of, gunzip, is_signature_annotation
+from .annotations import gunzip, is_signature_annotation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -55,7 +56,7 @@ def without_signatures(obj: Object, domain: str) -> Object:
 
     An annotation map that becomes empty goes too.
     """
-    annotations = annotations_of(obj)
+    annotations = part(obj, "metadata", "annotations")
     kept = {
         key: value for key, value in annotations.items() if not is_signature_annotation(key, domain)
     }

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError, PolicyError
+from engine.fields import part
 from engine.model import Block, Object, Outcome, Status
 from engine.record import record
 
 from . import documents
-from .annotations import DEFAULT_DOMAIN, Envelope, annotations_of, read_envelope
+from .annotations import DEFAULT_DOMAIN, Envelope, read_envelope
 from .attestors import Attestor, Circumstances, Signed, Verdict
 from .compare import Difference, differences, shown
 from .counting import Answer, AttestorSet, Entry, ask_set, compile_sets
@@ -170,7 +171,7 @@ def _best_verdict(
 
 
 def _annotation_mismatch(obj: Object, wanted: Mapping[str, str]) -> str:
-    actual = annotations_of(obj)
+    actual = part(obj, "metadata", "annotations")
     for key, text in wanted.items():
         if actual.get(key) != text:
             return (

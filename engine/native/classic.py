@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.fields import part
 from engine.lang import wildcard
 
 from .objects import VALIDATING, Documents, NotNative, constraints, documents, given, skipped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from engine.exceptions import CompiledException
@@ -41,7 +42,10 @@ def translated_classic(
     excluded = _Excluded(resolve)
     for block in left_out:
         excluded.add(block)
-    conditions = [*_webhook(policy).get("matchConditions", ()), *rule.cel_preconditions]
+    conditions = [
+        *part(policy.raw, "spec", "webhookConfiguration").get("matchConditions", ()),
+        *rule.cel_preconditions,
+    ]
     spec = {
         "failurePolicy": policy.failure_policy,
         "matchConstraints": constraints(
@@ -84,11 +88,6 @@ def _only_rule(policy: Policy) -> Rule:
 def _actions(policy: Policy, rule: Rule) -> list[str]:
     action = str((rule.validate or {}).get("failureAction") or policy.failure_action)
     return ["Deny"] if action.lower() == "enforce" else ["Audit", "Warn"]
-
-
-def _webhook(policy: Policy) -> Mapping[str, Any]:
-    found = (policy.raw.get("spec") or {}).get("webhookConfiguration")
-    return found if isinstance(found, dict) else {}
 
 
 def _counting(

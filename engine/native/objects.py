@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EngineError
+from engine.fields import part
 from engine.model.kinds import BY_NAME, CEL_GROUP
 from engine.record import record
 
@@ -72,16 +73,16 @@ def asks_for_native(policy: Policy) -> bool:
     if not kind:
         return False
     if not BY_NAME[policy.kind].is_cel:
-        block = _map((policy.rules[0].validate or {}).get("cel")) if policy.rules else {}
+        block = part((policy.rules[0].validate or {}).get("cel")) if policy.rules else {}
         return len(policy.rules) == 1 and block.get("generate") is True
-    autogen = _map(_map(policy.raw.get("spec")).get("autogen"))
-    return _map(autogen.get(_SWITCHES[kind])).get("enabled") is True
+    autogen = part(policy.raw, "spec", "autogen")
+    return part(autogen.get(_SWITCHES[kind])).get("enabled") is True
 
 
 def is_made_from(obj: Object, policy: Policy) -> bool:
     """Tell whether a native object was made for a policy, and not by somebody under that name."""
-    metadata = _map(obj.get("metadata"))
-    return _map(metadata.get("labels")).items() >= LABELS.items() and any(
+    metadata = part(obj, "metadata")
+    return part(metadata, "labels").items() >= LABELS.items() and any(
         (owner.get("kind"), owner.get("name")) == (policy.kind, policy.name)
         for owner in metadata.get("ownerReferences") or ()
     )
@@ -115,9 +116,9 @@ def constraints(block: Block) -> dict[str, Any]:
         "objectSelector": {},
         **{key: value for key, value in block.items() if value is not None},
     }
-    for part in ("resourceRules", "excludeResourceRules"):
-        if rules := made.pop(part, None):
-            made[part] = [{"scope": "*", **rule} for rule in rules]
+    for name in ("resourceRules", "excludeResourceRules"):
+        if rules := made.pop(name, None):
+            made[name] = [{"scope": "*", **rule} for rule in rules]
     return made
 
 
@@ -127,7 +128,7 @@ def given(block: Block, names: Iterable[str]) -> dict[str, Json]:
 
 
 def _owner(policy: Policy) -> dict[str, Json]:
-    metadata = _map(policy.raw.get("metadata"))
+    metadata = part(policy.raw, "metadata")
     version = _CEL_VERSION if BY_NAME[policy.kind].is_cel else "kyverno.io/v1"
     return {
         "apiVersion": version,
@@ -135,7 +136,3 @@ def _owner(policy: Policy) -> dict[str, Json]:
         "name": policy.name,
         "uid": metadata.get("uid"),
     }
-
-
-def _map(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -10,8 +10,8 @@ from controllers.kube.discovery import Discovery
 from controllers.kube.errors import KubeError
 from engine import vocabulary
 from engine.cleanup.holds import HoldState
+from engine.fields import word
 from kubectl_kpolicy.cluster.celkinds import is_cel
-from kubectl_kpolicy.output.fields import word
 from kubectl_kpolicy.output.time_format import absolute, length_of
 
 if TYPE_CHECKING:

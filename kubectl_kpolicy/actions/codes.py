@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from engine.codes import canonical, issued_code, shown
 from engine.errors import EngineError
+from engine.fields import word
 from engine.grants import parse_issued
 from engine.grants.issuing import own_refusals
 from engine.grants.subjects import subject_text
 from kubectl_kpolicy.codes import bringing, issuing
-from kubectl_kpolicy.output.fields import word
 from kubectl_kpolicy.session.targets import Target, with_kinds
 
 if TYPE_CHECKING:

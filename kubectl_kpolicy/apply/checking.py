@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from engine.fields import part
 from engine.record import record, replace
 from kubectl_kpolicy.cluster.violations import is_failure, rows_of_report
 from kubectl_kpolicy.output.diagnostics import report
@@ -14,7 +15,7 @@ from kubectl_kpolicy.session.collector import collector_off
 
 from .baseline import identity_of, read_baseline
 from .inputs import ApplyInputs, ApplyRequest, check_named, load_inputs
-from .names import metadata_of, namespace_of, reference
+from .names import namespace_of, reference
 from .processor import Processor
 from .rows import Row as Result
 from .rows import rows_of
@@ -141,7 +142,7 @@ def _instant(text: str) -> Any:
 def _placed(objects: Sequence[Object], namespace: str) -> list[Object]:
     """Return objects in the namespace that was asked for where the file itself left it open."""
     return [
-        {**obj, "metadata": {**metadata_of(obj), "namespace": namespace}} if namespace_of(obj) == "default" else obj
+        {**obj, "metadata": {**part(obj, "metadata"), "namespace": namespace}} if namespace_of(obj) == "default" else obj
         for obj in objects
     ]  # fmt: skip
 

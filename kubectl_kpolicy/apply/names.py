@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engine.fields import part
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -12,24 +14,16 @@ if TYPE_CHECKING:
 Identity = tuple[str, str, str, str]
 """API version, kind, namespace, name."""
 
-_NOTHING: dict[str, Any] = {}
-
-
-def metadata_of(obj: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an object's metadata, empty where it is missing or not a map."""
-    found = obj.get("metadata")
-    return found if isinstance(found, dict) else _NOTHING
-
 
 def name_of(obj: Mapping[str, Any]) -> str:
     """Return an object's name; its generateName while it has no name (row A-34)."""
-    metadata = metadata_of(obj)
+    metadata = part(obj, "metadata")
     return _text(metadata.get("name")) or _text(metadata.get("generateName"))
 
 
 def namespace_of(obj: Mapping[str, Any]) -> str:
     """Return an object's namespace, empty where it has none."""
-    return _text(metadata_of(obj).get("namespace"))
+    return _text(part(obj, "metadata").get("namespace"))
 
 
 def _text(value: Any) -> str:
@@ -38,8 +32,7 @@ def _text(value: Any) -> str:
 
 def labels_of(obj: Mapping[str, Any]) -> Mapping[str, str]:
     """Return an object's labels, empty where they are missing or not a map."""
-    found = metadata_of(obj).get("labels")
-    return found if isinstance(found, dict) else _NOTHING
+    return part(obj, "metadata", "labels")
 
 
 def identity(obj: Object) -> Identity:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.fields import part
 from engine.model.kinds import KINDS
 
-from .names import labels_of, metadata_of, name_of, namespace_of
+from .names import labels_of, name_of, namespace_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -80,7 +81,7 @@ class Scopes:
             return obj
         if not self.is_namespaced(str(obj.get("apiVersion", "")), str(obj.get("kind", ""))):
             return obj
-        return {**obj, "metadata": {**metadata_of(obj), "namespace": DEFAULT}}
+        return {**obj, "metadata": {**part(obj, "metadata"), "namespace": DEFAULT}}
 
 
 # Namespaces and their labels, learnt from the Namespace objects that came with the input.

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from engine import vocabulary
-from kubectl_kpolicy.output.fields import items, part, word
+from engine.fields import items, part, word
 from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant, minute
 

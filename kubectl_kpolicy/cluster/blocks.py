@@ -10,8 +10,8 @@ import re
 from typing import TYPE_CHECKING
 
 from engine import vocabulary
+from engine.fields import word
 from engine.model.kinds import NAMESPACED
-from kubectl_kpolicy.output.fields import word
 from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant
 

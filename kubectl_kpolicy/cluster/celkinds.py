@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from controllers.kube.errors import NotFound
 from controllers.kube.kinds import Kind
+from engine.fields import items, part, word
 from engine.grants.conditions import EITHER
 from engine.grants.subjects import identity_of as exceptions_from
 from engine.model.kinds import CEL_GROUP, CEL_KINDS, identity
-from kubectl_kpolicy.output.fields import items, part, word
 
 if TYPE_CHECKING:
     from datetime import datetime

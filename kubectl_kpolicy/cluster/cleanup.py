@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from engine.cleanup.holds import Hold, hold_on_object, hold_on_run, takes_place
 from engine.cleanup.ttl import PROPAGATION_ANNOTATION, TTL_LABEL
 from engine.errors import EngineError
-from kubectl_kpolicy.output.fields import items, part, word
+from engine.fields import items, part, word
 from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.fields import items, part, word
 from engine.record import record
 from kubectl_kpolicy.cluster import celkinds
 from kubectl_kpolicy.cluster.exception_audit import every_exception
@@ -12,7 +13,6 @@ from kubectl_kpolicy.cluster.policies import every_policy, policy_identity
 from kubectl_kpolicy.cluster.violations import all_rows, rows_by_object
 from kubectl_kpolicy.output import time_format
 from kubectl_kpolicy.output.cells import plain
-from kubectl_kpolicy.output.fields import items, part, word
 from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
 from kubectl_kpolicy.output.structured import yaml_text
 

@@ -11,9 +11,9 @@ from controllers.kube.errors import KubeError
 from controllers.kube.kinds import Kind
 from engine import vocabulary
 from engine.errors import EngineError
+from engine.fields import items, part, word
 from engine.parse import parse_policy
 from engine.requester import asks_of_request
-from kubectl_kpolicy.output.fields import items, part, word
 
 from .health import Check, engine_of
 from .protection import protection

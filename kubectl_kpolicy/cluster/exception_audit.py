@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import EngineError
+from engine.fields import items, part, word
 from engine.grants.subjects import reference_of
 from engine.model.kinds import is_of_cel
 from engine.record import record
-from kubectl_kpolicy.output.fields import items, part, word
 from kubectl_kpolicy.output.time_format import instant
 
 from . import celkinds

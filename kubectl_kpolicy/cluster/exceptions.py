@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from engine import vocabulary
 from engine.errors import EngineError
+from engine.fields import items, part, word
 from engine.grants.subjects import names_of
-from kubectl_kpolicy.output.fields import items, part, word
 from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant
 

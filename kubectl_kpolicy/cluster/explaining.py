@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
+from engine.fields import word
 from engine.model.kinds import is_of_cel
 from kubectl_kpolicy.output.explanation import (
     Reason,
@@ -18,7 +19,6 @@ from kubectl_kpolicy.output.explanation import (
     worst_first,
     worst_of,
 )
-from kubectl_kpolicy.output.fields import word
 
 from . import celkinds
 from .exception_audit import every_exception

@@ -9,10 +9,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
+from engine.fields import items, part, word
 from engine.grants import GrantPolicy, cannot_decide, parse_grant, parse_grant_policy
 from engine.grants.subjects import names_of
 from engine.model.kinds import is_of_cel
-from kubectl_kpolicy.output.fields import items, part, word
 from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant, length_of
 

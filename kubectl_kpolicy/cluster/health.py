@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine import vocabulary
+from engine.fields import items, part, word
 from engine.record import record
-from kubectl_kpolicy.output.fields import items, part, word
 from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
 
 from .cache import ClusterCache, Trouble

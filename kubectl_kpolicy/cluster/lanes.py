@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from engine.cleanup.holds import HoldState
 from engine.errors import EngineError
+from engine.fields import word
 from engine.record import record, replace
-from kubectl_kpolicy.output.fields import word
 from kubectl_kpolicy.output.rows import CLUSTER
 from kubectl_kpolicy.output.time_format import instant
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from engine.fields import items, part, word
 from engine.lang.gotext import compact_json
 from engine.lang.pattern.anchors import parse_key
 from engine.lang.yaml import load_all
 from engine.record import record
 from kubectl_kpolicy.output.cells import mark_of, plain
-from kubectl_kpolicy.output.fields import items, part, word
 from kubectl_kpolicy.output.structured import yaml_text
 
 from .details import policy_of, rule_of

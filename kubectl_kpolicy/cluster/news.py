@@ -8,9 +8,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from engine.fields import items, word
 from engine.record import record
 from kubectl_kpolicy.output import time_format
-from kubectl_kpolicy.output.fields import items, word
 
 from . import grants, violations
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from controllers.kube.discovery import Discovery
 from controllers.kube.errors import KubeError
-from kubectl_kpolicy.output.fields import items, part, word
+from engine.fields import items, part, word
 
 from .violations import LISTING, all_rows
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from engine import vocabulary
 from engine.cleanup.holds import hold_on_object
 from engine.errors import EngineError
+from engine.fields import items, word
 from engine.lang import rfc3339
 from engine.reach import Effect, out_of_reach, target_of
 from engine.record import record
-from kubectl_kpolicy.output.fields import items, word
 from kubectl_kpolicy.output.time_format import absolute
 
 from . import celkinds

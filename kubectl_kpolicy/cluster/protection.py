@@ -13,8 +13,8 @@ from controllers.kube.accounts import ACCOUNTS, SPOKEN_AS, Job, account_user
 from controllers.kube.errors import KubeError
 from controllers.kube.kinds import Kind
 from engine import vocabulary
+from engine.fields import items, part, word
 from engine.reach import is_granted
-from kubectl_kpolicy.output.fields import items, part, word
 from kubectl_kpolicy.output.time_format import instant
 
 from . import celkinds

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 import orjson
 
 from engine.errors import DocumentError, Location
+from engine.fields import word
 from engine.record import record
-from kubectl_kpolicy.output.fields import word
 from kubectl_kpolicy.output.time_format import absolute, instant
 
 from .cache import Change, ClusterCache, Problem, Trouble

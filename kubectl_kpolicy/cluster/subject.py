@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
-from kubectl_kpolicy.output.fields import word
+from engine.fields import word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

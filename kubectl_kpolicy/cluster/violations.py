@@ -12,7 +12,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from engine import vocabulary
-from kubectl_kpolicy.output.fields import items, part, word
+from engine.fields import items, part, word
 from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape, severity_rank
 from kubectl_kpolicy.output.time_format import absolute, instant
 

@@ -10,9 +10,9 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import EngineError
+from engine.fields import part
 from engine.lang import wildcard
 from engine.record import record
-from kubectl_kpolicy.output.fields import part
 from kubectl_kpolicy.output.rows import SEVERITIES, Cell, Column, Listing, Row, Shape, severity_rank
 from kubectl_kpolicy.output.time_format import instant, length_of
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final, cast
 
 from controllers.kube.errors import Gone, NotFound
 from controllers.kube.kinds import GRANTS
+from engine.fields import word
 from engine.grants import FINAL
 from engine.grants.circumstances import state_of
 from kubectl_kpolicy.output.diagnostics import visible
-from kubectl_kpolicy.output.fields import word
 from kubectl_kpolicy.session.errors import TimedOut
 
 from .requests import who_may_approve

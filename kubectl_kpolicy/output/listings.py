@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import orjson
 
-from kubectl_kpolicy.output.fields import part
+from engine.fields import part
 
 from .cells import cell_text
 from .table import Column, Table

@@ -7,7 +7,7 @@ from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from kubectl_kpolicy.output.fields import word
+from engine.fields import word
 from kubectl_kpolicy.output.time_format import absolute
 
 from .cells import cell_text, plain

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from controllers.kube.errors import KubeError
 from controllers.kube.kinds import Kind
 from engine.errors import EngineError
+from engine.fields import part, word
 from engine.record import record
-from kubectl_kpolicy.output.fields import part, word
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping

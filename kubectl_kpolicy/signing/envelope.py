@@ -11,8 +11,9 @@ import gzip
 from typing import TYPE_CHECKING
 
 from engine import manifests
+from engine.fields import part
 from engine.lang.yaml.write import write
-from engine.manifests.annotations import MAX_SIGNATURES, annotations_of
+from engine.manifests.annotations import MAX_SIGNATURES
 from engine.manifests.compare import shown
 from engine.record import record
 
@@ -95,7 +96,7 @@ def title(obj: Object) -> str:
 
 def _signed(obj: Object, message: bytes, proof: Proof, domain: str, append: bool) -> Object:
     bare = obj if append else manifests.without_signatures(obj, domain)
-    suffix = _free_suffix(annotations_of(bare), domain)
+    suffix = _free_suffix(part(bare, "metadata", "annotations"), domain)
     parts = {
         "signature": base64.b64encode(proof.signature).decode(),
         "certificate": _packed(proof.certificate),
@@ -115,7 +116,7 @@ def _free_suffix(present: Mapping[str, object], domain: str) -> str:
 
 
 def _with_annotations(obj: Object, added: Mapping[str, str]) -> Object:
-    metadata = {**obj["metadata"], "annotations": {**annotations_of(obj), **added}}
+    metadata = {**obj["metadata"], "annotations": {**part(obj, "metadata", "annotations"), **added}}
     return {**obj, "metadata": metadata}
 
 

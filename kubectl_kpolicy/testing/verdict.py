@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engine.fields import part
 from engine.model import Object, Status
 from engine.record import record
-from kubectl_kpolicy.apply.names import identity, labels_of, metadata_of, resource_path
+from kubectl_kpolicy.apply.names import identity, labels_of, resource_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -153,7 +154,7 @@ def _tidy(obj: Object) -> Any:
             for key, value in labels.items()
             if not key.startswith(_GENERATED) and (key, value) != (_MANAGED_BY, "kyverno")
         }
-        obj = {**obj, "metadata": {**metadata_of(obj), "labels": kept}}
+        obj = {**obj, "metadata": {**part(obj, "metadata"), "labels": kept}}
     return _filled(obj)
 
 

@@ -12,12 +12,12 @@ from textual.containers import Container, Horizontal
 from textual.events import Key
 from textual.widgets import Input, Static
 
+from engine.fields import word
 from kubectl_kpolicy.actions.catalog import registry
 from kubectl_kpolicy.actions.registry import Action, refusal
 from kubectl_kpolicy.actions.screens import LISTINGS, SCREENS
 from kubectl_kpolicy.cluster import charts
 from kubectl_kpolicy.output.cells import plain
-from kubectl_kpolicy.output.fields import word
 
 from . import chrome
 from .clusters import OneCluster, cluster_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from engine.fields import word
 from kubectl_kpolicy.actions.catalog import ending
 from kubectl_kpolicy.actions.registry import Action, command_line
 from kubectl_kpolicy.actions.screens import SCREENS
-from kubectl_kpolicy.output.fields import word
 
 from .clusters import cluster_of
 

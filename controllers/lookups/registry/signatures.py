@@ -16,6 +16,7 @@ import orjson
 
 from controllers.lookups.errors import StatusError
 from engine.errors import EngineError
+from engine.fields import items, part
 from engine.images import ImageData, Layer, NotarySignature, Referrer
 from engine.images.notation import MOST_ENVELOPE
 from engine.images.signers import MOST_NOTATIONS
@@ -110,7 +111,7 @@ class Signatures:
                 str(one.get("mediaType") or ""),
                 await self._registry.blob(place, str(one.get("digest")), limit=MOST_ENVELOPE),
             )
-            for one in _listed(content, "layers")[:1]
+            for one in items(content, "layers")[:1]
         ]
 
     async def _artifact(self, place: Place, descriptor: Mapping[str, Any]) -> Referrer | None:
@@ -121,7 +122,7 @@ class Signatures:
         manifest, listed = await asyncio.gather(
             self._registry.manifest(place.at(digest)), self._registry.referrers(place, digest)
         )
-        layers = _listed(manifest.content, "layers")
+        layers = items(manifest.content, "layers")
         payload = b""
         if layers and _size_of(layers[0]) <= _MOST_PAYLOAD:
             held = str(layers[0].get("digest"))
@@ -130,7 +131,7 @@ class Signatures:
         return Referrer(digest, kind, payload, await self._notations(place, listed))
 
     async def _layers(self, place: Place, manifest: Mapping[str, Any]) -> list[Found]:
-        wanted = [one for one in _listed(manifest, "layers") if _kind_of(one) is not None]
+        wanted = [one for one in items(manifest, "layers") if _kind_of(one) is not None]
         found = await asyncio.gather(*(self._layer(place, one) for one in wanted[:MOST_LAYERS]))
         return [one for one in found if one is not None]
 
@@ -167,11 +168,6 @@ def _kind_of(descriptor: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _listed(manifest: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    listed = manifest.get(key)
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-
-
 def _size_of(descriptor: Mapping[str, Any]) -> int:
     size = descriptor.get("size")
     return size if isinstance(size, int) else 0
@@ -198,7 +194,7 @@ def layer_of_bundle(bundle: Json) -> tuple[bool, Layer] | None:
     envelope = bundle.get("dsseEnvelope") if isinstance(bundle, dict) else None
     if not isinstance(envelope, dict):
         return None
-    material = _map(bundle.get("verificationMaterial"))
+    material = part(bundle, "verificationMaterial")
     certificates = _certificates(material)
     return True, Layer(
         orjson.dumps(envelope),
@@ -211,10 +207,10 @@ def layer_of_bundle(bundle: Json) -> tuple[bool, Layer] | None:
 
 def _certificates(material: Mapping[str, Any]) -> list[bytes]:
     """Return the signer's certificate and its chain, PEM."""
-    one = _map(material.get("certificate")).get("rawBytes")
-    chain = _map(material.get("x509CertificateChain")).get("certificates")
-    items = chain if isinstance(chain, list) else ()
-    listed = [one] if one else [_map(item).get("rawBytes") for item in items]
+    one = part(material, "certificate").get("rawBytes")
+    chain = part(material, "x509CertificateChain").get("certificates")
+    others = chain if isinstance(chain, list) else ()
+    listed = [one] if one else [part(item).get("rawBytes") for item in others]
     return [_pem(text) for text in listed if isinstance(text, str)]
 
 
@@ -227,12 +223,12 @@ def _pem(text: str) -> bytes:
 def _log_entry(material: Mapping[str, Any]) -> bytes:
     """Return the first log entry in the form that cosign writes beside signatures; empty where there is none."""
     entries = material.get("tlogEntries")
-    entry = _map(entries[0]) if isinstance(entries, list) and entries else {}
-    promise = _map(entry.get("inclusionPromise")).get("signedEntryTimestamp")
+    entry = part(entries[0]) if isinstance(entries, list) and entries else {}
+    promise = part(entry, "inclusionPromise").get("signedEntryTimestamp")
     if not promise:
         return b""
     try:
-        key_id = base64.b64decode(str(_map(entry.get("logId")).get("keyId"))).hex()
+        key_id = base64.b64decode(str(part(entry, "logId").get("keyId"))).hex()
         payload = {
             "body": str(entry.get("canonicalizedBody") or ""),
             "integratedTime": int(entry.get("integratedTime") or 0),
@@ -242,7 +238,3 @@ def _log_entry(material: Mapping[str, Any]) -> bytes:
         return orjson.dumps({"SignedEntryTimestamp": str(promise), "Payload": payload})
     except (binascii.Error, ValueError, TypeError):
         return b""
-
-
-def _map(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

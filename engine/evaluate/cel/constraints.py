@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.fields import part
 from engine.match import compile_selector
 from engine.match.marks import UNPLACED, either, fewest, marks_of_names, marks_of_selector
 from engine.reach import GUARDED_GROUPS
@@ -249,7 +250,7 @@ def _by_namespace(selector: Json) -> Test:
 
     def selected(review: Review) -> bool:
         if _is_namespace(review):
-            return fits(_labels(review.target))
+            return fits(part(review.target, "metadata", "labels"))
         return not review.namespace or fits(review.namespace_labels)
 
     return selected
@@ -260,12 +261,10 @@ def _by_object(selector: Json) -> Test:
     fits = compile_selector(selector)
 
     def selected(review: Review) -> bool:
-        return any(fits(_labels(obj)) for obj in (review.object, review.old_object) if obj)
+        return any(
+            fits(part(obj, "metadata", "labels"))
+            for obj in (review.object, review.old_object)
+            if obj
+        )
 
     return selected
-
-
-def _labels(obj: Json) -> Block:
-    metadata = obj.get("metadata") if isinstance(obj, dict) else None
-    found = metadata.get("labels") if isinstance(metadata, dict) else None
-    return found if isinstance(found, dict) else {}

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
+from engine.fields import word
 from kubectl_kpolicy.actions.prompt import COMMAND_WORDS
 from kubectl_kpolicy.actions.registry import Danger
 from kubectl_kpolicy.cluster import explaining, violations
@@ -15,7 +16,6 @@ from kubectl_kpolicy.cluster.policies import LISTING as POLICIES
 from kubectl_kpolicy.cluster.subject import place_in_rows
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.explanation import Reason
-from kubectl_kpolicy.output.fields import word
 from kubectl_kpolicy.output.structured import yaml_text
 from kubectl_kpolicy.output.time_format import absolute
 from kubectl_kpolicy.tui.explaining import ExplainView

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from engine.model import Object
 
 
-def part(obj: Mapping[str, object], *names: str) -> Object:
-    """Return a map inside an object; an empty one where there is none."""
-    found: object = obj
+def part(obj: object, *names: str) -> Object:
+    """Return a map inside an object, without names the object itself; an empty one where there is no map."""
+    found = obj
     for name in names:
         found = found.get(name) if isinstance(found, dict) else None
     return found if isinstance(found, dict) else {}
