@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KNOTS_OF_TYPES = {
-    "engine.evaluate.cel.existing_objects": 2,
     "engine.lang.cel.arithmetic": 6,
     "kubectl_kpolicy.tui.app": 11,
 }

@@ -12,27 +12,23 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer
 from engine.evaluate.lookups import ListLookup, ObjectLookup
 from engine.lang.cel.functions.encodings import plain
 from engine.lang.gotext import compact_json
-from engine.model import Block, Object, Outcome, Policy, Review, Status, Target
+from engine.model import Block, Object, Policy, Review
 from engine.model.resources import resource_of
-from engine.reach import Effect
 from engine.record import record, replace
 
-from .bindings import Bindings, request_of
 from .constraints import ANY, Constraints, compile_constraints
-from .expressions import Named, compile_expression, compile_named, unmet
+from .expressions import Named, compile_expression, compile_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from engine.evaluate.state import State
     from engine.lang.cel import Program
 
-    from .exceptions import CompiledCelException
-    from .mutating_policies import Compiled
+    from .bindings import Bindings
 
 _SHOWN = ("CREATE", "UPDATE")
 """The operations that an object which is there stands for."""
@@ -134,69 +130,16 @@ def whole(rule: Block) -> Block:
     }
 
 
-def mutate_existing(
-    compiled: Compiled,
-    variants: Mapping[str, Compiled],
-    targets: Targets,
-    exceptions: Sequence[CompiledCelException],
-) -> Callable[[State], Answers]:
-    """Return the handler that answers for each target; a trigger that the match conditions leave out changes nothing."""
-
-    def handle(state: State) -> Answers:
-        trigger = variants.get(state.review.resource, compiled)
-        bindings = Bindings(state.review, state.inputs, trigger.variables, trace=state.trace)
-        is_triggered = _is_triggered(state.review)
-        if is_triggered and _leaves_out(trigger, bindings):
-            return NO_ANSWER
-        # expressions about a target read the request of its trigger
-        fixed = {"request": request_of(bindings)} if is_triggered else {}
-        answers: Answers = NO_ANSWER
-        try:
-            found = list(targets.of(state, bindings))
-        except EvaluationError as error:
-            outcome = Outcome(Status.ERROR, f"failed to evaluate policy: {error.message}")
-            return (RuleAnswer(outcome, rule="evaluation"),)
-        for obj, resource, part in found:
-            review = review_of_target(state.review, obj, resource, {})
-            one = variants.get(resource, compiled) if targets.expression is None else compiled
-            made = one.answer(
-                _looking_at(state, review), exceptions, conditions=targets.conditions,
-                effect=Effect.MUTATE_EXISTING, fixed=fixed,
-            )  # fmt: skip
-            answers += tuple(_about(answer, obj, part) for answer in made)
-        return answers
-
-    return handle
-
-
 def set_off_by(constraints: Constraints) -> Constraints:
     """Return constraints that a review without any object meets, too: that a policy was written sets it off."""
     return Constraints(
-        lambda review: not _is_triggered(review) or constraints.applies(review), constraints.tests
+        lambda review: not is_triggered(review) or constraints.applies(review), constraints.tests
     )
 
 
-def _is_triggered(review: Review) -> bool:
+def is_triggered(review: Review) -> bool:
+    """Tell whether a request or an object set a policy off, and not that it was written."""
     return review.target is not None and bool(review.kind)
-
-
-def _leaves_out(trigger: Compiled, bindings: Bindings) -> bool:
-    """Tell whether match conditions keep a trigger out; one that they cannot judge sets nothing off."""
-    try:
-        return unmet(trigger.conditions, bindings, is_native=False) is not None
-    except EvaluationError:
-        return True
-
-
-def _looking_at(state: State, review: Review) -> State:
-    made = state.looking_at(review.target)
-    made.review = review
-    return made
-
-
-def _about(answer: RuleAnswer, obj: Object, part: str) -> RuleAnswer:
-    after = obj if answer.patched is None else answer.patched
-    return replace(answer, patched=None, targets=(Target(obj, after, part),))
 
 
 def review_of_target(

@@ -12,25 +12,27 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.errors import EvaluationError
 from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer, answered
 from engine.evaluate.rules import NOTHING, CompiledRule
-from engine.model import Block, Object, Outcome, Policy, Rule, RuleType, Status
+from engine.model import Block, Object, Outcome, Policy, Rule, RuleType, Status, Target
 from engine.model.result import VERBS, Power, ResourceEffect
 from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
-from engine.record import record
+from engine.record import record, replace
 
 from .autogen import variants
-from .bindings import POLICY_NAMES, Bindings
+from .bindings import POLICY_NAMES, Bindings, request_of
 from .constraints import Constraints, any_of, compile_constraints
 from .exceptions import CompiledCelException, covering, excepted, naming
+from .existing_objects import Targets, compile_targets, is_triggered, review_of_target, set_off_by
 from .expressions import Named, annotations_of, compile_named, compile_variables, unmet
 from .labelling import is_about_metadata, may_label
 from .mutations import Mutation, compile_mutations, mutated
 from .policy_rule import cel_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from engine.evaluate.state import Asked
+    from engine.evaluate.state import Asked, State
     from engine.lang.cel import Program
+    from engine.model import Review
 
 
 _OPERATOR: Final = re.compile(r"no such overload: _[^\s_]+_")
@@ -138,14 +140,66 @@ def compile_mutating_policy(
             usual=_PASSED, at_once=handle,
         )  # fmt: skip
     if _is_on(spec, "mutateExisting"):
-        from .existing_objects import compile_targets, mutate_existing, set_off_by
-
         targets = compile_targets(policy, spec, POLICY_NAMES)
         marked = Rule("", mutate={"targets": [spec]}, skip_background_requests=skips)
         yield cel_rule(
-            policy, "", set_off_by(constraints), mutate_existing(compiled, others, targets, own),
+            policy, "", set_off_by(constraints), _mutate_existing(compiled, others, targets, own),
             type=RuleType.MUTATION, enforce=False, rule=marked,
         )  # fmt: skip
+
+
+def _mutate_existing(
+    compiled: Compiled,
+    others: Mapping[str, Compiled],
+    targets: Targets,
+    exceptions: Sequence[CompiledCelException],
+) -> Callable[[State], Answers]:
+    """Return the handler that answers for each target; a trigger that the match conditions leave out changes nothing."""
+
+    def handle(state: State) -> Answers:
+        trigger = others.get(state.review.resource, compiled)
+        bindings = Bindings(state.review, state.inputs, trigger.variables, trace=state.trace)
+        triggered = is_triggered(state.review)
+        if triggered and _leaves_out(trigger, bindings):
+            return NO_ANSWER
+        # expressions about a target read the request of its trigger
+        fixed = {"request": request_of(bindings)} if triggered else {}
+        answers: Answers = NO_ANSWER
+        try:
+            found = list(targets.of(state, bindings))
+        except EvaluationError as error:
+            outcome = Outcome(Status.ERROR, f"failed to evaluate policy: {error.message}")
+            return (RuleAnswer(outcome, rule="evaluation"),)
+        for obj, resource, part in found:
+            review = review_of_target(state.review, obj, resource, {})
+            one = others.get(resource, compiled) if targets.expression is None else compiled
+            made = one.answer(
+                _looking_at(state, review), exceptions, conditions=targets.conditions,
+                effect=Effect.MUTATE_EXISTING, fixed=fixed,
+            )  # fmt: skip
+            answers += tuple(_about(answer, obj, part) for answer in made)
+        return answers
+
+    return handle
+
+
+def _leaves_out(trigger: Compiled, bindings: Bindings) -> bool:
+    """Tell whether match conditions keep a trigger out; one that they cannot judge sets nothing off."""
+    try:
+        return unmet(trigger.conditions, bindings, is_native=False) is not None
+    except EvaluationError:
+        return True
+
+
+def _looking_at(state: State, review: Review) -> State:
+    made = state.looking_at(review.target)
+    made.review = review
+    return made
+
+
+def _about(answer: RuleAnswer, obj: Object, part: str) -> RuleAnswer:
+    after = obj if answer.patched is None else answer.patched
+    return replace(answer, patched=None, targets=(Target(obj, after, part),))
 
 
 def _is_on(spec: Block, name: str) -> bool:
