@@ -27,7 +27,6 @@ from controllers.webhook.serving import Serving
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from controllers.kube import Client
     from controllers.runtime.process import Runtime
 
 METRICS_EVERY = 10
@@ -39,11 +38,8 @@ _log = logging.getLogger(__name__)
 class Worker:
     """One worker on its channel; `run` until the parent says so or is gone."""
 
-    def __init__(
-        self, channel: Channel, client: Client, runtime: Runtime, serving: Serving
-    ) -> None:
+    def __init__(self, channel: Channel, runtime: Runtime, serving: Serving) -> None:
         self._channel = channel
-        self._client = client
         self._runtime = runtime
         self._serving = serving
         self._clock = runtime.clock
@@ -161,7 +157,7 @@ async def work(fd: int) -> None:
     await serving.start()
     runtime.cache.on_listed.append(lambda _: settle_memory() if runtime.cache.is_ready else None)
     try:
-        await Worker(channel, client, runtime, serving).run()
+        await Worker(channel, runtime, serving).run()
     finally:
         await runtime.background_queue.stop()
         beside.cancel()

@@ -48,7 +48,6 @@ class Options:
     ttl_interval: float = 60.0
     kinds_interval: float = 60.0
     omitted_events: frozenset[str] = frozenset()
-    service: str = "kyverno-svc"
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,20 @@ def read_settings(
     arguments: Sequence[str], environment: Mapping[str, str] = os.environ
 ) -> Settings:
     """Return the settings of a command line; ends the process with a message for one that cannot be read."""
+    given = _parser(environment).parse_args(arguments)
+    return Settings(
+        _database(given.database, given.dsn_file, environment.get(DSN, "")),
+        given.kubeconfig,
+        given.context,
+        given.namespace,
+        given.host,
+        given.port,
+        frozenset(given.writers),
+        given.log_level,
+    )
+
+
+def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m controllers.report_store",
         description="Serve reports of wgpolicyk8s.io and openreports.io to the API server from a database of their own.",
@@ -76,17 +90,7 @@ def read_settings(
         default="info",
         help="how much is logged",
     )
-    given = parser.parse_args(arguments)
-    return Settings(
-        _database(given.database, given.dsn_file, environment.get(DSN, "")),
-        given.kubeconfig,
-        given.context,
-        given.namespace,
-        given.host,
-        given.port,
-        frozenset(given.writers),
-        given.log_level,
-    )
+    return parser
 
 
 def _database(path: Path, dsn_file: Path | None, dsn: str) -> Database:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import socket
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from controllers.store.exceptions import ExceptionRules
 from engine.lang import duration
@@ -91,43 +91,20 @@ def read_options(arguments: Sequence[str], environment: Mapping[str, str] = os.e
     roles = frozenset(part.strip() for part in given.roles.split(",") if part.strip())
     if unknown := roles - set(ROLES):
         parser.error(f"unknown roles: {', '.join(sorted(unknown))}; there are {', '.join(ROLES)}")
-    return Options(
-        kubeconfig=given.kubeconfig,
-        context=given.context,
-        namespace=given.namespace,
-        accounts=given.accounts,
-        roles=roles,
-        host=given.host,
-        port=given.port,
-        metrics_port=given.metrics_port,
-        server_url=given.server_url,
-        workers=given.workers,
-        seed=given.seed,
-        trusted_root=given.trusted_root,
-        client_ca=given.client_ca,
-        client_names=tuple(given.client_names),
-        trusts_path=given.trusts_path,
-        identity=given.identity or _identity(environment),
-        observe_only=given.observe_only,
-        force_ignore=given.force_ignore,
-        resolve_values=given.resolve_values,
-        exceptions=ExceptionRules(given.exceptions_enabled, given.exception_namespace),
-        background_scan=given.background_scan,
-        scan_interval=given.scan_interval,
-        scan_workers=given.scan_workers,
-        open_reports=given.open_reports,
-        reports=given.reports,
-        ttl_interval=given.ttl_interval,
-        omitted_events=frozenset(filter(None, given.omit_events.split(","))),
-        generated_natives=_native_kinds(given.generate_validating, given.generate_mutating),
-        reported_natives=_native_kinds(given.report_validating, given.report_mutating),
-        outside=outside_of(given),
-        drain_seconds=given.drain_seconds,
-        clock_ahead=sum(given.clock_ahead),
-        log_level=given.log_level,
-        log_format=given.log_format,
-        tracing_address=_traced(parser, given),
-    )
+    plain = {one.name: getattr(given, one.name) for one in fields(Options) if one.name in given}
+    worked_out: dict[str, Any] = {
+        "roles": roles,
+        "client_names": tuple(given.client_names),
+        "identity": given.identity or _identity(environment),
+        "exceptions": ExceptionRules(given.exceptions_enabled, given.exception_namespace),
+        "omitted_events": frozenset(filter(None, given.omit_events.split(","))),
+        "generated_natives": _native_kinds(given.generate_validating, given.generate_mutating),
+        "reported_natives": _native_kinds(given.report_validating, given.report_mutating),
+        "outside": outside_of(given),
+        "clock_ahead": sum(given.clock_ahead),
+        "tracing_address": _traced(parser, given),
+    }
+    return Options(**{**plain, **worked_out})
 
 
 def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:

@@ -51,6 +51,6 @@ def errored(during: str, error: EngineError) -> Answers:
     return answered(Status.ERROR, f"{during}: {error.message}")
 
 
-def joined(separator: str, *texts: str) -> str:
-    """Join the texts that are not empty."""
-    return separator.join(text for text in texts if text)
+def joined(*texts: str) -> str:
+    """Return the texts that are not empty as one."""
+    return "; ".join(text for text in texts if text)

@@ -44,15 +44,15 @@ def compile_conditions(source: Json) -> Conditions:
     if not isinstance(source, list):
         raise PolicyError("conditions must be a map with `any` and `all`, or a list")
     if any(isinstance(item, dict) and ("any" in item or "all" in item) for item in source):
-        return _every([_compile_block(item) for item in source], ";")
-    return _every([_compile_one(item) for item in source], ";")
+        return _every([_compile_block(item) for item in source])
+    return _every([_compile_one(item) for item in source])
 
 
 def _always(scope: Scope, trace: Trace | None) -> Verdict:  # noqa: ARG001 - the shape of all conditions
     return HOLDS
 
 
-def _every(parts: list[Conditions], separator: str) -> Conditions:
+def _every(parts: list[Conditions]) -> Conditions:
     def check(scope: Scope, trace: Trace | None) -> Verdict:
         messages = []
         for part in parts:
@@ -61,7 +61,7 @@ def _every(parts: list[Conditions], separator: str) -> Conditions:
                 return verdict
             if verdict.message:
                 messages.append(verdict.message)
-        return Verdict(True, separator.join(messages)) if messages else HOLDS
+        return Verdict(True, ";".join(messages)) if messages else HOLDS
 
     return check
 

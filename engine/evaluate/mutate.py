@@ -300,7 +300,7 @@ def _mutate_target(
     except EvaluationError as error:
         return errored("failed to evaluate preconditions", error)
     if not verdict.holds:
-        return answered(Status.SKIP, joined("; ", "preconditions not met", verdict.message))
+        return answered(Status.SKIP, joined("preconditions not met", verdict.message))
     answer = _within_reach(Effect.MUTATE_EXISTING, [target], inner, loops, patch)
     after = target if answer.patched is None or answer.patched is LOST else answer.patched
     return (replace(answer, targets=(Target(target, after),)),)

@@ -173,13 +173,13 @@ class Message:
             return conditions
         if own is NOT_A_STRING and conditions:
             return self._embedded(conditions, scope)
-        return joined("; ", own, conditions)
+        return joined(own, conditions)
 
     def _embedded(self, conditions: str, scope: Scope) -> str:
         """Return both texts as one, in which a value that is not a string stands as JSON."""
         if scope.rereads:
-            return str(compile_document(joined("; ", self.text, conditions)).render(scope))
-        return joined("; ", as_text(self._document.render(scope)), conditions)
+            return str(compile_document(joined(self.text, conditions)).render(scope))
+        return joined(as_text(self._document.render(scope)), conditions)
 
 
 def miss_outcome(rule_name: str, message: OwnMessage, miss: Miss) -> Outcome:

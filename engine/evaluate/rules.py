@@ -185,7 +185,7 @@ def _before(compiled: CompiledRule, state: State) -> Answers | None:
         return errored("failed to evaluate preconditions", error)
     if verdict.holds:
         return None
-    return answered(Status.SKIP, joined("; ", "preconditions not met", verdict.message))
+    return answered(Status.SKIP, joined("preconditions not met", verdict.message))
 
 
 def _properties(compiled: CompiledRule, scope: Scope) -> dict[str, str]:

@@ -174,7 +174,7 @@ def _check_element(loop: _Loop, state: State, *, is_last: bool) -> Answers:
         except EvaluationError as error:
             return errored("failed to evaluate preconditions", error) if is_last else NO_ANSWER
         if not verdict.holds:
-            text = joined("; ", "preconditions not met", verdict.message)
+            text = joined("preconditions not met", verdict.message)
             return answered(Status.SKIP, text)
     return loop.check(state)
 

@@ -136,18 +136,7 @@ def load_inputs(
 
     `strict` refuses unknown policy fields; `outside` is the cluster and the registries where the flags name any.
     """
-    loaded = sort_documents(read_paths(_places(flags, flags.policies)), strict=strict)
-    if not flags.exceptions_within_policies:
-        loaded.exceptions.clear()
-    documents = without_strays(_resource_documents(flags), loaded.strays)
-    given = read_paths(_places(flags, flags.exceptions))
-    if flags.exceptions_with_resources:
-        given += [found for found in documents if _is_exception(found)]
-        documents = [found for found in documents if not _is_exception(found)]
-    extra = sort_documents(given, strict=strict)
-    loaded.exceptions.extend(extra.exceptions)
-    loaded.bindings.extend(extra.bindings)
-    loaded.problems.extend(extra.problems)
+    loaded, documents = _loaded(flags, strict=strict)
     objects = objects_of(documents)
     namespaces: list[Object] = []
     if outside is not None and flags.cluster:
@@ -173,6 +162,23 @@ def load_inputs(
     if flags.output in ("sarif", "junit", "github"):
         places = {resource_path(scopes.placed(value)): Location(found.file, found.line) for found, value in expanded(documents)}  # fmt: skip
     return ApplyInputs(loaded, placed, replace(setting, world=world), _payloads(flags), places)
+
+
+def _loaded(flags: ApplyRequest, *, strict: bool) -> tuple[Loaded, list[Document]]:
+    """Return the policies and exceptions that the flags name, and the documents of objects."""
+    loaded = sort_documents(read_paths(_places(flags, flags.policies)), strict=strict)
+    if not flags.exceptions_within_policies:
+        loaded.exceptions.clear()
+    documents = without_strays(_resource_documents(flags), loaded.strays)
+    given = read_paths(_places(flags, flags.exceptions))
+    if flags.exceptions_with_resources:
+        given += [found for found in documents if _is_exception(found)]
+        documents = [found for found in documents if not _is_exception(found)]
+    extra = sort_documents(given, strict=strict)
+    loaded.exceptions.extend(extra.exceptions)
+    loaded.bindings.extend(extra.bindings)
+    loaded.problems.extend(extra.problems)
+    return loaded, documents
 
 
 def _places(flags: ApplyRequest, paths: Iterable[str]) -> list[str]:
@@ -236,14 +242,10 @@ def split(paths: Iterable[str]) -> list[str]:
 
 def _is_exception(document: Document) -> bool:
     value = document.value
-    return (
-        isinstance(value, dict)
-        and (
-            str(value.get("apiVersion", "")).rpartition("/")[0],
-            value.get("kind"),
-        )
-        == POLICY_EXCEPTION
-    )
+    if not isinstance(value, dict):
+        return False
+    group = str(value.get("apiVersion", "")).rpartition("/")[0]
+    return (group, value.get("kind")) == POLICY_EXCEPTION
 
 
 def _setting(

@@ -176,10 +176,10 @@ def rules_of(arguments: list[str]) -> EgressRules:
         options = options_in(options_message(read_options([*arguments, "--seed=1"], {})))
         runtime = await make_runtime(options, client, clock, informers)
         assert isinstance(runtime.resolver, Lookups)
-        rules = runtime.resolver.rules
-        assert rules is not None
+        gate = runtime.resolver._gate
+        assert gate is not None
         await runtime.close()
-        return rules
+        return gate.rules
 
     return asyncio.run(play())
 

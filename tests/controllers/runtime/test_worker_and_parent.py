@@ -50,7 +50,7 @@ def test_a_worker_whose_parent_hangs_knows_nothing_and_ends() -> None:
         runtime: Any = SimpleNamespace(clock=clock, cache=cache, background_queue=Queue())
         serving: Any = Ready()
         answers = parent.messages()
-        task = asyncio.create_task(Worker(channel, client, runtime, serving).run())
+        task = asyncio.create_task(Worker(channel, runtime, serving).run())
         try:
             parent.send({"t": "PING"})
             await asyncio.wait_for(anext(answers), 20)
