@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 from contextlib import AsyncExitStack, suppress
+from dataclasses import astuple
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import Client, Clock, KubeError, connect, load_access
+import orjson
+
+from controllers.kube import Client, Clock, Kind, KubeError, connect, load_access
 from controllers.kube.clock import ServerClock
+from controllers.manifests.deploy.report_store import NAME, api_service_names
+from controllers.webhook import certificates
 from controllers.webhook.tls import ServerTls, authorities_in
 from engine.errors import EngineError
 
 from .api import Api
 from .feed import Feed
 from .front import Front
-from .identity import announce, kept_certificates, names_for, trusted_bundle
 from .requester import FrontProxy, Requester, front_proxy
 from .rights import Rights
 from .storage import Storage
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
     from aiohttp import web
 
-    from controllers.webhook.certificates import Certificates
-
+    from .database import Session
     from .settings import Settings
 
 UPKEEP_SECONDS: Final = 60.0
@@ -75,7 +82,7 @@ class Store:
             self.ready.set()
             await _first([asyncio.create_task(stop.wait()), *tasks])
 
-    async def _certificates(self) -> Certificates:
+    async def _certificates(self) -> certificates.Certificates:
         """Return the certificates to show, and tell the API server to trust them as far as it can be told now."""
         trusted = b""
         with suppress(KubeError):
@@ -136,3 +143,66 @@ async def serve(settings: Settings, stop: asyncio.Event) -> None:
     finally:
         with suppress(KubeError):
             await client.close()
+
+
+# The certificate that the store shows to the API server, and the APIServices that tell the API server to trust it.
+#
+# Authority and leaf are kept in the database, so that all replicas show the same; the account of the store needs no right to any Secret.
+
+API_SERVICES: Final = Kind("apiregistration.k8s.io", "v1", "apiservices", "APIService", False)
+_READ: Final = "SELECT value FROM identity WHERE name = 'certificates'"
+_log = logging.getLogger(__name__)
+
+
+def names_for(namespace: str) -> Sequence[str]:
+    """Return the host names by which the API server may call the store."""
+    return [f"{NAME}.{namespace}.svc", NAME, f"{NAME}.{namespace}"]
+
+
+def kept_certificates(
+    session: Session, names: Sequence[str], now: datetime, trusted: bytes
+) -> certificates.Certificates:
+    """Return the certificates in the database, made or renewed where that is due; within a transaction that writes.
+
+    `trusted` is the authority that every APIService names by now.
+    """
+    found = session.rows(_READ)
+    current = _unpacked(bytes(found[0][0])) if found else None
+    if current is None or not certificates.is_usable(current, now):
+        made = certificates.first_certificates(names, now)
+    else:
+        made = certificates.renewed(current, names, now, trusted=trusted)
+    if made != current:
+        session.run_many("DELETE FROM identity WHERE name = ?", [("certificates",)])
+        session.run_many("INSERT INTO identity VALUES (?, ?)", [("certificates", _packed(made))])
+    return made
+
+
+async def trusted_bundle(client: Client) -> bytes:
+    """Return the authority that all APIServices of ours name, empty where they differ; raises KubeError."""
+    found = set()
+    for name in api_service_names():
+        spec = (await client.get(API_SERVICES, name)).get("spec") or {}
+        found.add(base64.b64decode(spec.get("caBundle") or ""))
+    return found.pop() if len(found) == 1 else b""
+
+
+async def announce(client: Client, bundle: bytes) -> None:
+    """Have the API server trust an authority; raises KubeError."""
+    if await trusted_bundle(client) == bundle:
+        return
+    change = {"spec": {"caBundle": base64.b64encode(bundle).decode()}}
+    for name in api_service_names():
+        await client.patch(API_SERVICES, name, "", change)
+    _log.info("the API server was told whom to trust")
+
+
+def _packed(shown: certificates.Certificates) -> bytes:
+    pairs = [[part.decode() for part in astuple(pair)] for pair in (shown.authority, shown.leaf)]
+    return orjson.dumps(pairs)
+
+
+def _unpacked(value: bytes) -> certificates.Certificates:
+    pairs: list[list[str]] = orjson.loads(value)
+    authority, leaf = (certificates.Pair(*(part.encode() for part in pair)) for pair in pairs)
+    return certificates.Certificates(authority, leaf)

@@ -92,7 +92,7 @@ def folder_of(args: argparse.Namespace) -> Path:
 
 def process_of(folder: Path) -> int | None:
     """Return the number of the process that runs in a folder; None when none does."""
-    from kubectl_kpolicy.session.processes import holder_of
+    from kubectl_kpolicy.session.children import holder_of
 
     return holder_of(folder / "lock")
 

@@ -48,7 +48,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 def run(args: argparse.Namespace) -> int:
     """Verify every document; return 0 when all verify, 1 when one does not, 2 for wrong use."""
     from engine.errors import EngineError
-    from kubectl_kpolicy.signing.session import VerifyRequest, verify_file
+    from kubectl_kpolicy.signing.session import VerifyRequest, print_answers, verify_file
 
     try:
         outcomes = verify_file(request_of(VerifyRequest, args))
@@ -58,6 +58,4 @@ def run(args: argparse.Namespace) -> int:
         if error.help:
             print(f"  help: {error.help}", file=sys.stderr)
         return 2
-    from kubectl_kpolicy.signing.answers import print_answers
-
     return print_answers(outcomes, args.output, sys.stdout)

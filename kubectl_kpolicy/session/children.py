@@ -1,4 +1,4 @@
-"""Processes of our own that outlive a command: how they find the packages that this process was started with.
+"""Processes of our own that outlive a command: how they find our packages, and whether one still runs.
 
 For the sandbox and the engine beside it. A release unpacked by krew is no environment of Python's; its executables know where
 packages lie, and `python -m` would not.
@@ -6,6 +6,7 @@ packages lie, and `python -m` would not.
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import os
 import sys
@@ -41,3 +42,18 @@ def sandbox_environment() -> dict[str, str]:
             help="pip install kpolicy-sandbox, or in a clone: pip install ./controllers/sandbox",
         )
     return child_environment()
+
+
+def holder_of(path: Path) -> int | None:
+    """Return the number of the process that holds the lock at `path`, as the file says it; None when nobody does."""
+    try:
+        lock = path.open("r")
+    except FileNotFoundError:
+        return None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            text = lock.read()
+            return int(text) if text.isdecimal() else None
+    return None

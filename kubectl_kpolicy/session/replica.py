@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
 
-from .children import child_environment
-from .processes import holder_of
+from .children import child_environment, holder_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from .source import functions, lines_of, modules, shown, tree
 if TYPE_CHECKING:
     from pathlib import Path
 
-MOST_IMPORTS = 7.6
+MOST_IMPORTS = 7.5
 """Percent of the lines that import something, at most: with many small modules a reader goes from file to file."""
 VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
 
