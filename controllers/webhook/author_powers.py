@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 CLUSTER_ROLES: Final = "clusterroles"
+_IDENTITIES: Final = frozenset(
+    {"authentication.k8s.io", "authorization.k8s.io", "certificates.k8s.io"}
+)
 ROLES: Final = {"Role": "roles", "ClusterRole": CLUSTER_ROLES}
 MOST_OF_A_ROLE: Final = 64
 """Requests that a role may allow to be compared with what its giver may do; a larger one takes `bind` or `escalate`."""
@@ -36,8 +39,11 @@ BINDINGS: Final = ("RoleBinding", "ClusterRoleBinding")
 def power_over(place: RequestInfo, power: Power) -> RequestInfo | None:
     """Return what is needed beside to write what gives power to somebody, None where it gives none.
 
-    Labels of a ClusterRole say whose rules it is added to; no other metadata gives any power.
+    Labels of a ClusterRole say whose rules it is added to; no other metadata gives any power. Who is told who somebody is, or what
+    they may do, goes by who asked.
     """
+    if place.group in _IDENTITIES and power is Power.OF_ALL:
+        return EVERYTHING
     if place.subresource or power is Power.NONE:
         return None
     if power is Power.OF_METADATA:

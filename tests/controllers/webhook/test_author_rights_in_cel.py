@@ -281,6 +281,23 @@ def test_an_expression_about_names_and_labels_of_secrets_need_not_read_them() ->
     assert message(ask(made)) == ""
 
 
+@pytest.mark.parametrize(
+    "resource",
+    [
+        "subjectaccessreviews.authorization.k8s.io",
+        "tokenreviews.authentication.k8s.io",
+        "certificatesigningrequests.certificates.k8s.io",
+        "certificatesigningrequests/approval.certificates.k8s.io",
+    ],
+)
+def test_who_changes_what_counts_by_who_asked_may_do_everything(resource: str) -> None:
+    plural, _, group = resource.partition(".")
+    made = mutating('[JSONPatch{op: "replace", path: "/spec", value: {}}]', rules(plural, group))
+
+    assert "may not * all resources" in message(ask(made, ("*", "create update", resource)))
+    assert ask(made, EVERYTHING)["allowed"] is True
+
+
 def test_what_autogen_makes_of_a_mutating_policy_is_asked_about() -> None:
     adding = mutating("Object{spec: Object.spec{hostNetwork: true}}", rules("pods"))
     may_write = (("*", "create update", "pods"), ("*", "create update", "deployments.apps"))
