@@ -87,11 +87,10 @@ def needs_of_cleanup_author(policy: CleanupPolicy, discovery: Discovery) -> list
 def _of_effects(policy: Policy, discovery: Discovery, depth: int) -> Iterator[Need]:
     """Yield the rights to do what a policy written in CEL does to objects, and to read the Secrets that it looks into."""
     spec = policy.raw.get("spec") or {}
-    for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
-        if looks_into(spec) and _concerns_secrets(rule):
-            yield Need(
-                "spec.matchConstraints", RequestInfo("get", "", "secrets", "", policy.namespace)
-            )
+    matched = (spec.get("matchConstraints") or {}).get("resourceRules") or ()
+    if any(map(_concerns_secrets, matched)) and looks_into(spec):
+        request = RequestInfo("get", "", "secrets", "", policy.namespace)
+        yield Need("spec.matchConstraints", request)
     reference = BY_NAME[policy.kind].family.effects
     for effect in loaded(reference)(policy) if reference else ():
         if effect.made is not None:
