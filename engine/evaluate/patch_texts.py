@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from engine.cleanup.ttl import LABELLED, has_deleted
 from engine.errors import DocumentError, EvaluationError
 from engine.lang.variables import Expression, Scope, Template, as_text, parts_of
-from engine.lang.variables.braces import VARIABLE
+from engine.lang.variables.braces import MAX_DEPTH, VARIABLE
 from engine.lang.yaml import load
 from engine.mutate.pointer import split
 
@@ -127,15 +127,13 @@ _OPEN: Final = "variable-of-a-patch"
 def may_label(text: str) -> bool:
     """Tell whether a JSON patch may write such a label; one that only a value makes readable may."""
     opened = text
-    while (
-        once := VARIABLE.sub(lambda found: found[0].removesuffix(found[1]) + _OPEN, opened)
-    ) != opened:
-        opened = once
+    for _ in range(MAX_DEPTH):
+        opened = VARIABLE.sub(lambda found: found[0].removesuffix(found[1]) + _OPEN, opened)
     try:
         operations = load(opened)
     except DocumentError:
         return True
-    return not isinstance(operations, list) or any(map(_may_label, operations))
+    return "{{" in opened or not isinstance(operations, list) or any(map(_may_label, operations))
 
 
 def _may_label(operation: Json) -> bool:
