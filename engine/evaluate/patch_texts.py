@@ -129,11 +129,13 @@ def may_label(text: str) -> bool:
     opened = text
     for _ in range(MAX_DEPTH):
         opened = VARIABLE.sub(lambda found: found[0].removesuffix(found[1]) + _OPEN, opened)
+    if "{{" in opened:
+        return True
     try:
         operations = load(opened)
     except DocumentError:
         return True
-    return "{{" in opened or not isinstance(operations, list) or any(map(_may_label, operations))
+    return not isinstance(operations, list) or any(map(_may_label, operations))
 
 
 def _may_label(operation: Json) -> bool:
