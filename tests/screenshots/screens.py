@@ -6,14 +6,21 @@ import asyncio
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.widgets import Input
 
+from controllers.kube.errors import Unreachable
+from kubectl_kpolicy.cluster.beside import AbsentSource, BesideSource
 from kubectl_kpolicy.cluster.recording import ReplaySource, read_recording
 from kubectl_kpolicy.tui.app import Console
+from kubectl_kpolicy.tui.clusters import OneCluster
 from kubectl_kpolicy.tui.modals.reveal import Reveal
 from kubectl_kpolicy.tui.settings import Settings
 from tests.plugin.tui.stage import drawn, press, settled, shown
+
+if TYPE_CHECKING:
+    from kubectl_kpolicy.cluster.sources import Source
 
 FOLDER = Path(__file__).parents[2] / "screenshots"
 RECORDING = FOLDER / "session.jsonl"
@@ -32,6 +39,7 @@ class Picture:
     keys: tuple[str, ...] = ()
     user: str = "bob"
     code: str = ""
+    is_beside: bool = False
 
 
 PICTURES = {
@@ -50,6 +58,7 @@ PICTURES = {
     "wizard": Picture("violations", ("down", "r", "ctrl+j", "ctrl+j", *"the image is rebuilt tonight"), "alice"),
     "danger": Picture("exceptions", ("ctrl+d",)),
     "reveal": Picture("codes", (), "bob", "7GQ2-K9XD-PM4T-WZ81-VN30"),
+    "clusters": Picture("violations", ("b",) * 5, is_beside=True),
 }  # fmt: skip
 
 
@@ -59,8 +68,7 @@ def drawings() -> dict[str, str]:
 
 
 async def _drawn(name: str, picture: Picture) -> str:
-    source = ReplaySource(read_recording(RECORDING))
-    app = Console(source, Settings(context=source.name, user=picture.user, screen=picture.screen))
+    app = _console(picture)
     async with shown(app, (), SIZE) as pilot:
         await _still(app, name)
         for key in picture.keys:
@@ -71,6 +79,23 @@ async def _drawn(name: str, picture: Picture) -> str:
             await settled(app)
         _settle(app)
         return await _still(app, name)
+
+
+def _console(picture: Picture) -> Console:
+    """Return a console on the recording, or on it at two instants beside a cluster that does not answer."""
+    past = read_recording(RECORDING)
+    source: Source = ReplaySource(past)
+    if picture.is_beside:
+        earlier = past.began_at + (past.ended_at - past.began_at) / 3
+        silent = Unreachable("there was no answer within 30s")
+        source = BesideSource({
+            past.name: source,
+            "prod-us": ReplaySource(past, earlier),
+            "prod-ap": AbsentSource("prod-ap", silent, source.now),
+        })  # fmt: skip
+    clusters = {name: OneCluster(one, user=picture.user, name=name) for name, one in source.members.items()} if isinstance(source, BesideSource) else None  # fmt: skip
+    settings = Settings(context=source.name, user=picture.user, screen=picture.screen)
+    return Console(source, settings, clusters=clusters)
 
 
 def _settle(app: Console) -> None:
