@@ -158,12 +158,16 @@ _FACTS = (("waits until", "approvalDeadline"), ("starts", "startsAt"), ("ends", 
           ("ended", "endedAt"), ("ended by", "endedBy"), ("said", "message"))  # fmt: skip
 
 
+_DECIDED = {"approve": "approved", "deny": "denied"}
+
+
 def _timeline(row: Row) -> Iterator[Section]:
     spec, status = part(row.object, "spec"), part(row.object, "status")
     lines = [f"{word(row.object, 'metadata', 'creationTimestamp')} requested by {word(spec, 'requester')}"]  # fmt: skip
     for one in items(row.object, "spec", "decisions"):
         comment = word(one, "comment")
-        lines.append(f"{word(one, 'verdict')} by {word(one, 'by')}" + (f": {comment}" if comment else ""))  # fmt: skip
+        done = _DECIDED.get(word(one, "verdict"), word(one, "verdict"))
+        lines.append(f"{done} by {word(one, 'by')}" + (f": {comment}" if comment else ""))
     lines += [f"{title} {word(status, name)}" for title, name in _FACTS if word(status, name)]
     yield Section("timeline", tuple(lines))
 

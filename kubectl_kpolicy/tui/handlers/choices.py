@@ -218,7 +218,7 @@ def compare(app: Console) -> None:
         for one in (marked[0], row)
     )
     title = f"{marked[0].text('name')} and {row.text('name')}".replace("[", r"\[")
-    app.push_screen(TextWindow(title, compared(left, right, min(app.size.width, 120))))
+    app.push_screen(TextWindow(title, compared(left, right, min(app.size.width * 9 // 10, 120))))
 
 
 def save(app: Console, name: str) -> None:
@@ -239,9 +239,9 @@ _LABEL, _WIDEST, _MOST_SIDE = 14, 46, 12
 
 
 def compared(one: Sequence[Section], other: Sequence[Section], width: int) -> Text:
-    """Return two sets of sections as a text of so many cells: label, left, right; `≠` before what differs."""
+    """Return two sets of sections as a text for a window of so many cells: label, left, right; `≠` before what differs."""
     left, right = _values_of(one), _values_of(other)
-    room = max(12, min(_WIDEST, (width - _LABEL - 8) // 2))
+    room = max(12, min(_WIDEST, (width - _LABEL - 12) // 2))
     text = Text(no_wrap=True, overflow="ellipsis")
     for label in dict.fromkeys([*left, *right]):
         here, there = left.get(label, ""), right.get(label, "")

@@ -284,3 +284,20 @@ def test_no_row_of_the_furnished_demo_runs_past_the_right_edge(size: tuple[int, 
             assert app.table.virtual_size.width <= app.table.size.width, screen
 
     on_stage(look, recorded("cleanup"), size=size)
+
+
+def test_two_grants_side_by_side_keep_their_columns_in_the_smallest_window() -> None:
+    async def look(app, _pilot) -> None:
+        await drawn(app)
+        lines = [line.strip("│ ") for line in window_of(app).splitlines()[1:-1]]
+        assert any(line.startswith("≠ state") and line.endswith("denied") for line in lines)
+        assert not [line for line in lines if line == "like this"], "a value went on at the left"
+
+    on_stage(look, recorded("grants"), keys=("space", "j", "space", "D"), size=(80, 24))
+
+
+def test_a_timeline_says_what_was_decided() -> None:
+    async def look(app, _pilot) -> None:
+        assert "approved by bob: as agreed with both teams" in window_of(app)
+
+    on_stage(look, recorded("grants"), keys=("enter",), size=(140, 48))
