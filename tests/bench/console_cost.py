@@ -268,7 +268,7 @@ def of_many_rows() -> tuple[Cost, float, float, float]:
 
         def look(terminal: Terminal) -> tuple[Cost, float, float]:
             first = terminal.until(r"checkout-\d")
-            terminal.until(r"\(\d\d \d\d\d\+")
+            terminal.until(r"\(6\d \d\d\d\+")  # all that is read
             key = _scrolled(terminal, "Violations", "j")
             status = Path(f"/proc/{terminal.process.pid}/status").read_text()
             most = int(status.partition("VmHWM:")[2].split()[0]) / 1024
