@@ -9,7 +9,7 @@ import pytest
 
 from controllers import installation
 from controllers.kube import KubeError
-from controllers.kube.kinds import (  # fmt: skip
+from controllers.kube.kinds import (
     CLUSTER_ROLE_BINDINGS,
     CRDS,
     LEASES,

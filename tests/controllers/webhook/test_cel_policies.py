@@ -354,7 +354,7 @@ def test_conditions_of_pod_policies_are_guarded_by_the_kinds_that_they_are_writt
         "autogen-n": "!((object.apiVersion == 'v1' && object.kind =='Pod')) || (object.spec.hostNetwork)",
         "autogen-cronjobs-n": "!((object.apiVersion == 'batch/v1' && object.kind =='CronJob')) || (object.spec.jobTemplate.spec.template.spec.hostNetwork)",
         "autogen-defaults-n": "!((object.apiVersion == 'batch/v1' && object.kind =='Job')) || (object.spec.template.spec.hostNetwork)",
-    }  # fmt: skip
+    }
     deleting = {"resourceRules": [{**RULE, "operations": ["DELETE"]}]}
     assert conditions_of(matchConditions=named, matchConstraints=deleting) == {}
 

@@ -188,7 +188,7 @@ ONE, OTHER = _kinds(2)
         ((ONE, varied(OTHER, verbs=("get", "list"))), _things(OTHER, 9), False),
         ((ONE, varied(OTHER, namespaced=False)), [*_things(ONE, 1), *_things(OTHER, 9, "")], True),
     ],
-)  # fmt: skip
+)
 def test_objects_of_all_kinds_that_a_wide_request_reaches_count_together(kinds, things, allowed):
     answer = ask(grant(target=EVERY), client=FakeClient(FEW, *things, kinds=list(kinds)))
     assert answer["allowed"] is allowed, text(answer)
