@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
+from engine.fields import word
 from engine.lang import rfc3339
 
 from .lifecycle import OPEN
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def state_of(obj: Object) -> str:
     """Return the state that a Grant object says it is in."""
-    return str((obj.get("status") or {}).get("state") or "draft")
+    return word(obj, "status", "state") or "draft"
 
 
 def readable_policies(objects: Iterable[Object]) -> tuple[list[GrantPolicy], list[str]]:

@@ -31,6 +31,7 @@ SETTLING: Final = timedelta(seconds=5)
 request passes by it in that time, since each has to take a use of its own."""
 _LAST_WARNING: Final = timedelta(minutes=5)
 OPEN: Final = frozenset({"pending", "scheduled", "active"})
+STATES: Final = frozenset({"draft", *OPEN, *FINAL})
 
 
 @record

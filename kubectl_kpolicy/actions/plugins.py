@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EngineError
 from engine.record import field, record
+from kubectl_kpolicy.output.misuse import suggestion
 
 from .catalog import ALL
 from .registry import TUI, Action, Danger
@@ -157,16 +157,15 @@ def _plugin(name: str, given: Mapping[str, Any], config: Config) -> Plugin:
         for variable in _VARIABLE.findall(word):
             if variable not in (*VARIABLES, "$"):
                 raise EngineError(
-                    f"`plugins.{name}` has no `${variable}` to give", at=at, help=_near(variable)
+                    f"`plugins.{name}` has no `${variable}` to give", at=at, help=_meant(variable)
                 )
     told = {one: given[one] for one in ("description", "confirm", "background", "dangerous")}
     return Plugin(name, given["command"], args, **told)
 
 
-def _near(variable: str) -> str:
-    near = get_close_matches(variable, VARIABLES, 1)
-    known = ", ".join(f"${one}" for one in VARIABLES)
-    return f"did you mean `${near[0]}`?" if near else f"there are {known}; $$ is a dollar sign"
+def _meant(variable: str) -> str:
+    known = [f"${one}" for one in VARIABLES]
+    return suggestion(f"${variable}", known, f"there are {', '.join(known)}; $$ is a dollar sign")
 
 
 def _plugin_action(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from engine.record import record
+from kubectl_kpolicy.output.misuse import suggestion
 
 from .screens import LISTINGS, SCREENS, listing_named
 
@@ -78,5 +78,4 @@ def _filter(rest: str) -> str:
 
 def _unknown(name: str, own: Iterable[str]) -> str:
     words = [*own, *VERBS, *_EXTRA, *SCREENS, *(alias for one in LISTINGS.values() for alias in one.aliases)]  # fmt: skip
-    near = get_close_matches(name, words, 1)
-    return f"`{name}` is no screen" + (f"; did you mean `{near[0]}`?" if near else "; ? lists them")
+    return f"`{name}` is no screen; {suggestion(name, words, '? lists them')}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import DocumentError, Location
 from engine.lang.gotext import plain
+from kubectl_kpolicy.output.misuse import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,13 +73,10 @@ class _Reading:
         return taken
 
     def _unknown(self, path: _Path, known: Sequence[str]) -> DocumentError:
-        from difflib import get_close_matches  # here: nothing is misspelt in most runs
-
-        near = get_close_matches(str(path[-1]), known, 1)
         return DocumentError(
             f"unknown field `{shown(path)}` in {self._what}",
             at=place(self._document, path),
-            help=f"did you mean `{near[0]}`?" if near else f"known fields: {', '.join(known)}",
+            help=suggestion(str(path[-1]), known, f"known fields: {', '.join(known)}"),
         )
 
     def _wrong(self, path: _Path, message: str) -> DocumentError:

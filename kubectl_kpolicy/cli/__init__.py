@@ -56,10 +56,8 @@ _ELSEWHERE = {
 
 def _refuse(name: str) -> NoReturn:
     """Exit with 2 for an unknown command, naming the nearest one."""
-    from difflib import get_close_matches
+    from kubectl_kpolicy.output.misuse import suggestion
 
-    near = get_close_matches(name, COMMANDS, 1)
-    advice = f"did you mean `{near[0]}`?" if near else f"`{PROGRAM} --help` lists them"
-    advice = _ELSEWHERE.get(name, advice)
+    advice = _ELSEWHERE.get(name) or suggestion(name, COMMANDS, f"`{PROGRAM} --help` lists them")
     print(f"error: unknown command `{name}`\nhelp: {advice}", file=sys.stderr)
     raise SystemExit(2)

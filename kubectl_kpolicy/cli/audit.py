@@ -67,7 +67,7 @@ def _everywhere(flags: ListRequest) -> ListRequest:
 @guarded
 def _verify(args: argparse.Namespace) -> int:
     from engine.audit import segment_of, verify
-    from kubectl_kpolicy.cluster.audit import is_unproven
+    from kubectl_kpolicy.cluster.audit import extent, is_unproven
     from kubectl_kpolicy.output.misuse import Misuse
     from kubectl_kpolicy.output.structured import json_text
 
@@ -95,7 +95,7 @@ def _verify(args: argparse.Namespace) -> int:
         return int(bool(findings))
     for one in findings:
         print(f"{one.kind} at record {one.seq} in {one.segment}: {one.message}")
-    print(f"{sum(len(one.records) for one in segments)} records in {len(segments)} segments: " + (f"{len(findings)} findings" if findings else "whole"))  # fmt: skip
+    print(extent(segments, len(findings)))
     if claimed:
         print(f"{claimed} of them name an actor whom nobody proved: what they tell was seen in the cluster, who did it was not")  # fmt: skip
     if not args.quiet:

@@ -182,10 +182,9 @@ def _functions(names: Sequence[str]) -> int:
             known.setdefault(name, []).append((library, signature))
     wrong = [name for name in names if name not in known]
     if wrong:
-        from difflib import get_close_matches
+        from kubectl_kpolicy.output.misuse import suggestion
 
-        near = get_close_matches(wrong[0], known, 1)
-        advice = f"did you mean `{near[0]}`?" if near else "`cel function` lists them all"
+        advice = suggestion(wrong[0], known, "`cel function` lists them all")
         return _refuse(f"unknown function `{wrong[0]}`", advice)
     for name in names or ("",):
         listed = known[name] if name else [*(("macro", text) for text in MACROS), *signatures()]

@@ -140,12 +140,14 @@ def _list(args: argparse.Namespace) -> int:
 
     from .lists import is_named, run_list
 
+    state = _state(args.state)
+
     def choice(row: Row) -> bool:
         return (
             is_named(row, args.names)
             and (not args.mine or (who is not None and row.text("requester") == who.user))
             and not row.text("refused")
-            and (not args.state or row.text("state") == args.state.lower())
+            and (not state or row.text("state") == state)
         )
 
     if args.contexts and (args.mine or args.to_approve):
@@ -153,6 +155,15 @@ def _list(args: argparse.Namespace) -> int:
     who = _who(args) if args.mine or args.to_approve else None
     listing = _to_approve(who) if who is not None and args.to_approve else None
     return run_list(list_request(args), "grants", choice, listing=listing)
+
+
+def _state(word: str) -> str:
+    from engine.grants.lifecycle import STATES
+    from kubectl_kpolicy.output.misuse import Misuse, suggestion
+
+    if word and word.lower() not in STATES:
+        raise Misuse(f"there is no state `{word}`", help=suggestion(word.lower(), sorted(STATES)))
+    return word.lower()
 
 
 def _to_approve(who: Identity) -> Listing:

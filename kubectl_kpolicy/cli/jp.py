@@ -97,10 +97,9 @@ def _functions(names: Sequence[str]) -> int:
 
     wrong = [name for name in names if name not in functions.table()]
     if wrong:
-        from difflib import get_close_matches
+        from kubectl_kpolicy.output.misuse import suggestion
 
-        near = get_close_matches(wrong[0], functions.table(), 1)
-        advice = f"did you mean `{near[0]}`?" if near else "`jp function` lists them all"
+        advice = suggestion(wrong[0], functions.table(), "`jp function` lists them all")
         return _refuse(f"unknown function `{wrong[0]}`", advice, code=1)
     for name in names or sorted(functions.table()):
         function = functions.table()[name]

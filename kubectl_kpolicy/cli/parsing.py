@@ -87,12 +87,12 @@ class Parser(argparse.ArgumentParser):
         """Refuse a word that is none of an action's choices, with the nearest of them."""
         if action.choices is None or value in action.choices:
             return
-        from difflib import get_close_matches
+        from kubectl_kpolicy.output.misuse import suggestion
 
-        choices = [str(one) for one in action.choices]
-        near = get_close_matches(str(value), choices, 1)
-        meant = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(choices)}"
-        raise argparse.ArgumentError(action, f"there is no `{value}`; {meant}")
+        choices = map(str, action.choices)
+        raise argparse.ArgumentError(
+            action, f"there is no `{value}`; {suggestion(str(value), choices)}"
+        )
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong and where help is, and exit with 2."""

@@ -13,8 +13,10 @@ from kubectl_kpolicy.output.time_format import instant, minute
 from .codes import journal_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
+    from engine.audit import Segment
     from engine.model import Block, Object
 
     from .cache import ClusterCache
@@ -43,6 +45,13 @@ def _use(entry: Row) -> Row:
         "namespace": entry.text("namespace"),
     }  # fmt: skip
     return Row(entry.key, cells, entry.object)
+
+
+def extent(segments: Sequence[Segment], findings: int) -> str:
+    """Return in words what was checked, and whether anything was found."""
+    records = sum(len(one.records) for one in segments)
+    parts = [f"{n} {what}{'s' * (n != 1)}" for n, what in ((records, "record"), (len(segments), "segment"), (findings, "finding"))]  # fmt: skip
+    return f"{parts[0]} in {parts[1]}: {parts[2] if findings else 'whole'}"
 
 
 def rows_of_segment(segment: Object) -> list[Row]:

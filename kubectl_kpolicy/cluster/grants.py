@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 from engine.fields import items, part, word
-from engine.grants import GrantPolicy, cannot_decide, parse_grant, parse_grant_policy
+from engine.grants import FINAL, GrantPolicy, cannot_decide, parse_grant, parse_grant_policy
+from engine.grants.circumstances import state_of
 from engine.grants.subjects import names_of
 from engine.model.kinds import is_of_cel
 from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.session.identity import Identity
 
     from .cache import ClusterCache
-
-FINAL = frozenset(
-    {"expired", "revoked", "dropped", "idle-expired", "exhausted", "denied", "withdrawn", "timed-out"}
-)  # fmt: skip
 
 
 def grant_rows(world: ClusterCache, _now: datetime) -> list[Row]:
@@ -67,11 +64,6 @@ def _refused(grant: Object, who: Identity | None, policies: Mapping[str, GrantPo
         return ""
     policy = policies.get(word(grant, "status", "grantPolicy"))
     return cannot_decide(who.user, frozenset(who.groups), asked, policy, "approve")
-
-
-def state_of(grant: Object) -> str:
-    """Return the state of a grant in lower case with hyphens; one that no controller saw yet is `draft`."""
-    return (word(grant, "status", "state") or "draft").lower()
 
 
 def approvers(grant: Object) -> str:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from engine.fields import items, word
+from engine.grants import FINAL
 from engine.record import record
 from kubectl_kpolicy.output import time_format
 
@@ -123,7 +124,7 @@ def _said(row: Row, before: str) -> str:
         return f"{_what(row)} is approved{by}" if before not in _GOOD else f"{_what(row)} is active"
     if state == "denied":
         return f"{_what(row)} is denied: {row.text('approver')}"
-    return f"{_what(row)} has ended: {state}" if state in grants.FINAL and before else ""
+    return f"{_what(row)} has ended: {state}" if state in FINAL and before else ""
 
 
 def _what(row: Row) -> str:

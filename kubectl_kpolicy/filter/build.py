@@ -6,13 +6,13 @@ them can hang the console.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import EngineError
 from engine.fields import part
 from engine.lang import wildcard
 from engine.record import record
+from kubectl_kpolicy.output.misuse import suggestion
 from kubectl_kpolicy.output.rows import SEVERITIES, Cell, Column, Listing, Row, Shape, severity_rank
 from kubectl_kpolicy.output.time_format import instant, length_of
 
@@ -205,7 +205,9 @@ def _requirement(text: str) -> tuple[str, str, str]:
 def _predicate(node: Predicate, listing: Listing) -> Callable[[Row, datetime], bool]:
     column = listing.column(node.name)
     if column is None:
-        raise FilterError(f"there is no column `{node.name}`", node.position, help=_near(node.name, listing))  # fmt: skip
+        names = (name for column in listing.columns for name in (column.id, *column.aliases))
+        advice = suggestion(node.name, names)
+        raise FilterError(f"there is no column `{node.name}`", node.position, help=advice)
     if node.operator in ("~", "!~"):
         fits = _regex(node.value, node.position)
         wanted = node.operator == "~"
@@ -217,12 +219,6 @@ def _predicate(node: Predicate, listing: Listing) -> Callable[[Row, datetime], b
     if column.shape is Shape.NUMBER:
         return _number(node, column)
     return _text(node, column)
-
-
-def _near(name: str, listing: Listing) -> str:
-    names = [name for column in listing.columns for name in (column.id, *column.aliases)]
-    near = get_close_matches(name, names, 1)
-    return f"did you mean `{near[0]}`?" if near else f"there are {', '.join(names)}"
 
 
 def _severity(node: Predicate, column: Column) -> Callable[[Row, datetime], bool]:

@@ -7,12 +7,12 @@ of their own, matched by wildcards, so that everything called `prod*` can be rea
 from __future__ import annotations
 
 import os
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import NOWHERE, DocumentError, EngineError, Location
 from engine.record import record
+from kubectl_kpolicy.output.misuse import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -265,7 +265,9 @@ def problems(values: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     found: list[tuple[str, str, str]] = []
     for table, content in values.items():
         if table not in SETTINGS and table not in _OPEN:
-            found.append((f"unknown table `{table}`", table, _near(table, [*SETTINGS, *_OPEN])))
+            found.append(
+                (f"unknown table `{table}`", table, suggestion(table, [*SETTINGS, *_OPEN]))
+            )
         elif not isinstance(content, dict):
             found.append((f"`{table}` is a table", table, f"write it as [{table}]"))
         elif table in NAMED:
@@ -284,7 +286,7 @@ def _in_table(content: Any, known: Mapping[str, tuple[type, Any, str]], table: s
     found: list[tuple[str, str, str]] = []
     for key, value in content.items():
         if key not in known:
-            found.append((f"unknown key `{key}` in `{table}`", key, _near(key, list(known))))
+            found.append((f"unknown key `{key}` in `{table}`", key, suggestion(key, list(known))))
         elif not isinstance(value, known[key][0]) or (isinstance(value, bool) and known[key][0] is not bool):  # fmt: skip
             found.append((f"`{key}` in `{table}` is {_article(known[key][0])}", key, known[key][2]))
         elif (table, key) == ("tui", "theme") and value not in THEMES:
@@ -296,11 +298,6 @@ def _article(kind: type) -> str:
     return {str: "a text", bool: "true or false", int: "a whole number", list: "a list of texts"}[
         kind
     ]
-
-
-def _near(word: str, words: list[str]) -> str:
-    near = get_close_matches(word, words, 1)
-    return f"did you mean `{near[0]}`?" if near else f"there are {', '.join(words)}"
 
 
 def _line_of(text: str, key: str) -> int:

@@ -321,7 +321,7 @@ class Soak:
         number = 1 + turn % (REPLICAS - 1)
         if turn % 4 < 2:
             self.told_at = time.monotonic()
-            await asyncio.to_thread(self.stage.replicas[number].stop, 60)
+            await asyncio.to_thread(self.stage.end, number)
         else:
             process = self.stage.replicas[number]
             family = process.family()

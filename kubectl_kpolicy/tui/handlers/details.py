@@ -10,6 +10,7 @@ from engine.fields import word
 from kubectl_kpolicy.actions.prompt import COMMAND_WORDS
 from kubectl_kpolicy.actions.registry import Danger
 from kubectl_kpolicy.cluster import explaining, violations
+from kubectl_kpolicy.cluster.audit import extent
 from kubectl_kpolicy.cluster.details import hint, sections
 from kubectl_kpolicy.cluster.knowledge import known
 from kubectl_kpolicy.cluster.policies import LISTING as POLICIES
@@ -263,9 +264,8 @@ def verify_audit(app: Console) -> None:
         app.say(error.message, "yellow")
         return
     findings = verify(segments)
-    count = sum(len(one.records) for one in segments)
     lines = [f"{one.kind} at record {one.seq} in {one.segment}: {one.message}" for one in findings]
-    lines.append(f"{count} records in {len(segments)} segments: " + (f"{len(findings)} findings" if findings else "whole"))  # fmt: skip
+    lines.append(extent(segments, len(findings)))
     lines.append("without a checkpoint kept elsewhere a cut tail cannot be seen: kubectl kpolicy audit verify --checkpoint SEQ:HASH")  # fmt: skip
     app.push_screen(TextWindow("Chain of records", _harmless("\n".join(lines))))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubectl_kpolicy.cluster.grants import FINAL
+from engine.grants import FINAL
 from kubectl_kpolicy.tui.state import Heading
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ def run(tier: Tier, say: Say) -> None:
     """Install everything, start nothing, and try."""
     engine.install(tier)
     furniture_of_rights(tier)
-    stage = Stage(tier, [], "")
+    stage = Stage(tier, [], [], "")
     asyncio.run(_all(stage, say))
 
 

@@ -101,10 +101,11 @@ def hold(holds: object, promise: str, seen: object = "") -> None:
 
 @dataclass(slots=True)
 class Stage:
-    """A server and the replicas that its webhooks point to."""
+    """A server and the replicas that its webhooks point to; `led_to` are the ports that new connections are led to."""
 
     tier: Tier
     ports: list[int]
+    led_to: list[int]
     address: str
     flags: tuple[str, ...] = ()
     replicas: dict[int, Process] = field(default_factory=dict)
@@ -121,6 +122,13 @@ class Stage:
             port=self.ports[number],
             address=self.address,
         )
+        if self.ports[number] not in self.led_to:
+            self.led_to.append(self.ports[number])
+
+    def end(self, number: int) -> None:
+        """Tell a replica to end and wait for it; as with a Service, new connections are led to the others from then on."""
+        self.led_to.remove(self.ports[number])
+        self.replicas[number].stop(60)
 
     def stop(self) -> None:
         """Stop every replica."""
@@ -141,8 +149,9 @@ def staged(tier: Tier, *flags: str, replicas: int = 2, roles: str = "") -> Itera
     engine.install(tier)
     with ExitStack() as stack:
         ports, metrics = free_ports(replicas), free_ports(replicas)
-        address = f"https://127.0.0.1:{stack.enter_context(balanced(ports))}"
-        stage = Stage(tier, ports, address, flags, metrics=metrics)
+        led_to = list(ports)
+        address = f"https://127.0.0.1:{stack.enter_context(balanced(led_to))}"
+        stage = Stage(tier, ports, led_to, address, flags, metrics=metrics)
         stack.callback(stage.stop)
         for number in range(replicas):
             stage.start(number, *([f"--roles={roles}"] if roles else []))

@@ -272,6 +272,7 @@ def test_words_that_kubectl_s_users_write_are_read_as_they_mean_them(command) ->
         ("report violations --format htm", "there is no `htm`; did you mean `html`?"),
         ("tui --theme dakr", "there is no `dakr`; did you mean `dark`?"),
         ("completion cmd", "there is no `cmd`; there are bash, zsh, fish, powershell, install"),
+        ("grant list --state actve", "there is no state `actve`"),
         ("violations -o jsn", "there is no format `jsn`"),
     ],
 )

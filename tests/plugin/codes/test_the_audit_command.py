@@ -76,7 +76,7 @@ def test_a_whole_trail_is_whole_with_its_seals_and_checkpoint(on_stage):
         segment = await trail(stage)
         last = segment["spec"]["records"][-1]
         said = await ask(stage, "verify", "--seals", "--checkpoint", f"{last['seq']}:{last['hash']}")  # fmt: skip
-        assert (said.code, said.out) == (0, f"{COUNT} records in 1 segments: whole\n")
+        assert (said.code, said.out) == (0, f"{COUNT} records in 1 segment: whole\n")
 
     on_stage(act)
 
