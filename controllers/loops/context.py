@@ -89,6 +89,7 @@ class LoopContext:
             trust=self.trust,
             resolve_values=self.cache.resolve_values,
             is_stored=True,
+            registry=self.cache.configuration.registry,
         )
 
     async def kind_of(self, api_version: str, kind: str) -> Kind:

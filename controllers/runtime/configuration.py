@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from engine.lang import wildcard
+from engine.lang.imagetext import DOCKER_HUB, RegistryDefaults
 from engine.match import KindFilter, parse_kind
 from engine.model import Json, Object, Review, review_of
 
@@ -124,6 +125,9 @@ class Names:
         return bool(self.excluded) and _any_matches(self.excluded, names)
 
 
+_FALSE = frozenset({"0", "f", "false"})
+
+
 @dataclass(frozen=True, slots=True)
 class Configuration:
     """What the ConfigMap says."""
@@ -133,7 +137,7 @@ class Configuration:
     groups: Names = field(default_factory=Names)
     roles: Names = field(default_factory=Names)
     cluster_roles: Names = field(default_factory=Names)
-    default_registry: str = "docker.io"
+    registry: RegistryDefaults = DOCKER_HUB
     success_events: bool = False
     success_event_actions: tuple[str, ...] = ()
     namespace_selector: Mapping[str, Json] | None = None
@@ -200,7 +204,10 @@ def read_configuration(config_map: Object | None) -> Configuration:
         groups=_names(data.get("excludeGroups", "")),
         roles=_names(data.get("excludeRoles", "")),
         cluster_roles=_names(data.get("excludeClusterRoles", "")),
-        default_registry=data.get("defaultRegistry") or "docker.io",
+        registry=RegistryDefaults(
+            data.get("defaultRegistry") or DOCKER_HUB.registry,
+            data.get("enableDefaultRegistryMutation", "").strip().lower() not in _FALSE,
+        ),
         success_events=data.get("generateSuccessEvents", "").strip().lower() == "true",
         success_event_actions=_list(data.get("successEventActions", "")),
         namespace_selector=selectors.get("namespaceSelector"),

@@ -302,6 +302,7 @@ class Reviewer:
             trust=self._trust,
             resolve_values=self._cache.resolve_values,
             is_stored=True,
+            registry=self._cache.configuration.registry,
         )
 
     async def _with_labels(self, review: Review, namespace: str, budget: float) -> Review:

@@ -239,7 +239,11 @@ def compile_target_conditions(policy: CleanupPolicy) -> Conditions | None:
     entries = compile_context(policy.context)
 
     def why_kept(review: Review, inputs: Inputs) -> str:
-        scope = Scope({"target": review.target}, Env(now=inputs.now), rereads=inputs.resolve_values)
+        scope = Scope(
+            {"target": review.target},
+            Env(now=inputs.now, registry=inputs.registry),
+            rereads=inputs.resolve_values,
+        )
         load_context(entries, scope, inputs)
         return "" if conditions(scope, None).holds else NOT_MET
 

@@ -7,7 +7,14 @@ import json
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
-from engine.images import ImageData, ImageRule, ImageVerdict, compile_image_rule, find_images
+from engine.images import (
+    DOCKER_HUB,
+    ImageData,
+    ImageRule,
+    ImageVerdict,
+    compile_image_rule,
+    find_images,
+)
 from engine.lang.jmes import Env
 from engine.lang.variables import Scope, compile_document
 from engine.manifests import Circumstances
@@ -42,7 +49,8 @@ def compile_verify_images(rule: Rule) -> Callable[[State], Answers]:
             _compiled({**entry, **document.render(state.scope)})
             for entry, document in zip(rule.verify_images, documents, strict=True)
         ]
-        images = find_images(state.resource, rule.image_extractors or None)
+        defaults = state.inputs.registry or DOCKER_HUB
+        images = find_images(state.resource, rule.image_extractors or None, defaults)
         selected = [
             (entry, image)
             for entry in entries
@@ -161,7 +169,9 @@ def _holds(conditions: Json, predicate: Json, state: State) -> tuple[bool, str]:
     """Evaluate an attestation's conditions, whose variables start from its predicate (row A-90)."""
     data = predicate if isinstance(predicate, dict) else {}
     scope = Scope(
-        {**state.scope.data, **data}, Env(now=state.inputs.now), rereads=state.scope.rereads
+        {**state.scope.data, **data},
+        Env(now=state.inputs.now, registry=state.inputs.registry),
+        rereads=state.scope.rereads,
     )
     verdict = compile_conditions(conditions)(scope, state.trace)
     return verdict.holds, verdict.message

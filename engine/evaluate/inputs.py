@@ -15,6 +15,7 @@ from . import lookups
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from engine.lang.imagetext import RegistryDefaults
     from engine.manifests import Trust
     from engine.model import Json
 
@@ -32,7 +33,7 @@ class Inputs:
     material for signatures. `within` is the namespace that questions are confined to, that of a namespaced policy.
     `resolve_values` says that values which hold `{{ … }}` are read as expressions, too, as Kyverno does. `disregarded` are
     exceptions, by their identity, that are not to count. `is_stored` says that objects come from an API server, which has seen to their
-    fields.
+    fields. `registry` is what images without one mean (None: Docker Hub).
     """
 
     now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
@@ -46,6 +47,7 @@ class Inputs:
     resolve_values: bool = False
     disregarded: frozenset[str] = frozenset()
     is_stored: bool = False
+    registry: RegistryDefaults | None = None
 
     def ask(self, lookup: lookups.Lookup) -> lookups.Answer:
         """Return the answer to `lookup`; raises LookupNeeded while there is none."""

@@ -26,6 +26,7 @@ from .state import State, Trace
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
+    from engine.lang.imagetext import RegistryDefaults
     from engine.model.result import ImageFinding
 
     from .plans import Step
@@ -185,8 +186,8 @@ class _Run:
             self._base = scope_of(self._review, self._inputs, self._chance)
         scope = self._base.child()
         if extractors := rule.rule.image_extractors:
-            target = self._review.target
-            scope.defer("images", lambda _: images_in(target, extractors))
+            target, registry = self._review.target, self._inputs.registry
+            scope.defer("images", lambda _: images_in(target, extractors, registry))
         if trace is not None:
             scope.watch = lambda text, value: trace.add("variable", text, None, value)
         return scope
@@ -210,21 +211,23 @@ def _is_lost(results: tuple[RuleResult, ...]) -> bool:
 _ACCOUNT = "system:serviceaccount:"
 
 
-def images_in(obj: Object, extractors: Json = None) -> Json:
+def images_in(
+    obj: Object, extractors: Json = None, registry: RegistryDefaults | None = None
+) -> Json:
     """Return the variable `images` of an object; what reads references is loaded with the first rule that asks."""
-    from engine.images import extract_images
+    from engine.images import DOCKER_HUB, extract_images
 
-    return extract_images(obj, extractors) if extractors else extract_images(obj)
+    return extract_images(obj, extractors or None, registry or DOCKER_HUB)
 
 
 def scope_of(review: Review, inputs: Inputs, chance: Chance) -> Scope:
     """Make the scope from which each rule evaluated on `review` gets a child of its own."""
-    env = Env(now=inputs.now, chance=chance, is_external_host=_host_asker(inputs))
+    env = Env(inputs.now, chance, _host_asker(inputs), registry=inputs.registry)
     data: dict[str, Json] = {"request": request_of(review)}
     if not review.user.is_empty:
         _add_service_account(data, review.user.username)
     scope = Scope(data, env, is_delete=review.operation == "DELETE", rereads=inputs.resolve_values)
-    scope.defer("images", lambda _: images_in(review.target))
+    scope.defer("images", lambda _: images_in(review.target, registry=inputs.registry))
     for key, value in inputs.variables.items():
         scope.set_path(dotted_path(key), value)
     if inputs.variables:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from engine.lang.imagetext import DOCKER_HUB, RegistryDefaults
+
 from .extract import FoundImage, extract_images, find_images
-from .reference import DOCKER_HUB, ImageReference, RegistryDefaults, parse_reference
+from .reference import ImageReference, parse_reference
 
 if TYPE_CHECKING:
     from .data import ImageData, Layer, Referrer

@@ -10,9 +10,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError, LimitError
+from engine.lang.imagetext import DOCKER_HUB, RegistryDefaults
 from engine.record import record
 
-from .reference import DOCKER_HUB, ImageReference, RegistryDefaults, parse_reference
+from .reference import ImageReference, parse_reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -10,21 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from engine.lang import imagetext
+from engine.lang.imagetext import DOCKER_HUB, RegistryDefaults
 from engine.record import lazy, record
-
-
-@record
-class RegistryDefaults:
-    """What an image without a registry means; the two settings of Kyverno's ConfigMap.
-
-    `registry` completes short names; `mutate` False keeps the registry of short names empty in the result.
-    """
-
-    registry: str = "docker.io"
-    mutate: bool = True
-
-
-DOCKER_HUB = RegistryDefaults()
 
 
 @record
@@ -81,4 +68,4 @@ def parse_reference(text: str, defaults: RegistryDefaults = DOCKER_HUB) -> Image
 
     Raise EvaluationError with Kyverno's text when it is none: `bad image: …: repository name must be lowercase`.
     """
-    return ImageReference(*imagetext.parse(text, defaults.registry, mutate=defaults.mutate))
+    return ImageReference(*imagetext.parse(text, defaults))

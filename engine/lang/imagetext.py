@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from engine.errors import EvaluationError
+from engine.record import record
 
 _PATH_LIMIT = 255
 _TEXT_LIMIT = 4096
@@ -27,24 +28,37 @@ _HEX_LENGTHS = {"sha256": 64, "sha384": 96, "sha512": 128}
 _LOWER_HEX = frozenset("0123456789abcdef")
 
 
-def parse(
-    text: str, registry: str = "docker.io", *, mutate: bool = True
-) -> tuple[str, str, str, str]:
-    """Return registry, path, tag and digest of an image (row V-09); `registry` stands before names that have none.
+@record
+class RegistryDefaults:
+    """What an image without a registry means; the two settings of Kyverno's ConfigMap.
 
-    Without `mutate` the registry of such names stays empty. Raises EvaluationError with Kyverno's text.
+    `registry` completes short names; `mutate` False keeps the registry of short names empty in the result.
     """
-    full = _with_registry(text, registry)
+
+    registry: str = "docker.io"
+    mutate: bool = True
+
+
+DOCKER_HUB = RegistryDefaults()
+
+
+def parse(text: str, defaults: RegistryDefaults | None = None) -> tuple[str, str, str, str]:
+    """Return registry, path, tag and digest of an image (row V-09); without `defaults` short names are of Docker Hub.
+
+    Raises EvaluationError with Kyverno's text.
+    """
+    given = defaults or DOCKER_HUB
+    full = _with_registry(text, given.registry)
     found = _REFERENCE.fullmatch(full) if len(full) <= _TEXT_LIMIT else None
     if found is None:
-        raise _bad_image(full, registry, _grammar_reason(full), mutate=mutate)
+        raise _bad_image(full, given, _grammar_reason(full))
     path, tag, digest = found["path"], found["tag"] or "", found["digest"] or ""
     reason = _digest_reason(digest) if len(path) <= _PATH_LIMIT else _TOO_LONG
     if reason:
-        raise _bad_image(full, registry, reason, mutate=mutate)
+        raise _bad_image(full, given, reason)
     if not tag and not digest:
         tag = "latest"
-    is_completed = full != text and not mutate
+    is_completed = full != text and not given.mutate
     return "" if is_completed else found["domain"] or "", path, tag, digest
 
 
@@ -76,9 +90,9 @@ def _digest_reason(digest: str) -> str:
     return "" if _LOWER_HEX.issuperset(encoded) else "invalid checksum digest format"
 
 
-def _bad_image(full: str, registry: str, reason: str, *, mutate: bool) -> EvaluationError:
+def _bad_image(full: str, defaults: RegistryDefaults, reason: str) -> EvaluationError:
     shown = full if len(full) <= _SHOWN else full[:_SHOWN] + "…"
     return EvaluationError(
-        f"bad image: {shown}, defaultRegistry: {registry}, "
-        f"enableDefaultRegistryMutation: {'true' if mutate else 'false'}: {reason}"
+        f"bad image: {shown}, defaultRegistry: {defaults.registry}, "
+        f"enableDefaultRegistryMutation: {'true' if defaults.mutate else 'false'}: {reason}"
     )

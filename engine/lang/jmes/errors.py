@@ -15,6 +15,8 @@ from engine.lang.chance import Chance
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from engine.lang.imagetext import RegistryDefaults
+
 
 class ExpressionError(EngineError):
     """Text that is not an expression, or one nested deeper than is evaluated."""
@@ -42,11 +44,11 @@ def _no_lookup(host: str) -> bool:
 class Env:
     """Inputs of one evaluation.
 
-    `now` is an aware UTC instant; `is_external_host` answers whether a host name resolves to a public address;
-    `budget` counts down one per visited node and list element, and the evaluation stops with LimitError below zero.
+    `now` is an aware UTC instant; `is_external_host` answers whether a host name resolves to a public address; `registry` is
+    what images without one mean (None: Docker Hub); `budget` counts down one per visited node and list element, and the evaluation stops with LimitError below zero.
     """
 
-    __slots__ = ("budget", "chance", "is_external_host", "now")
+    __slots__ = ("budget", "chance", "is_external_host", "now", "registry")
 
     def __init__(
         self,
@@ -54,8 +56,10 @@ class Env:
         chance: Chance | None = None,
         is_external_host: Callable[[str], bool] = _no_lookup,
         budget: int = 10_000_000,
+        registry: RegistryDefaults | None = None,
     ) -> None:
         self.now = now
         self.chance = chance or Chance()
         self.is_external_host = is_external_host
         self.budget = budget
+        self.registry = registry

@@ -24,10 +24,10 @@ table = Table()
 @table.function(
     "image_normalize(string) string", "the image with registry, and with a tag or digest"
 )
-def image_normalize(_env: Env, image: str) -> str:
+def image_normalize(env: Env, image: str) -> str:
     """Return the image reference in full. Raises EvaluationError with upstream's text."""
     try:
-        host, path, tag, digest = imagetext.parse(image)
+        host, path, tag, digest = imagetext.parse(image, env.registry)
     except EvaluationError as error:
         raise fail("image_normalize", error.message) from error
     name = f"{host}/{path}" if host else path

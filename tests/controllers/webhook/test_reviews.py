@@ -403,3 +403,31 @@ def test_a_request_with_names_that_are_no_texts_is_no_review(fields) -> None:
             await stage.ask("validate", body(pod(), **fields), route="ignore")
 
     run(test, policy())
+
+
+@pytest.mark.parametrize(
+    ("settings", "seen"),
+    [
+        ({}, "docker.io nginx docker.io/nginx:latest"),
+        ({"defaultRegistry": "mirror.corp"}, "mirror.corp nginx mirror.corp/nginx:latest"),
+        ({"enableDefaultRegistryMutation": "false"}, "none nginx nginx:latest"),
+    ],
+)
+def test_images_without_a_registry_are_of_the_one_that_the_settings_name(
+    settings: dict[str, str], seen: str
+) -> None:
+    image = "images.containers.c"
+    message = f"{{{{ {image}.registry || 'none' }}}} {{{{ {image}.name }}}} {{{{ image_normalize('nginx') }}}}"
+    told = policy(rules=[{
+        "name": "tell",
+        "match": {"any": [{"resources": {"kinds": ["Pod"]}}]},
+        "validate": {"message": message, "deny": {}},
+    }])  # fmt: skip
+    config_map = {"kind": "ConfigMap", "metadata": {"name": "kyverno", "namespace": "kyverno"}, "data": settings}  # fmt: skip
+
+    async def play() -> str:
+        async with staged(told, config_map) as stage:
+            answer = await stage.ask("validate", body(pod()))
+        return answer["status"]["message"]
+
+    assert f"tell: {seen}" in asyncio.run(play())
