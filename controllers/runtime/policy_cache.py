@@ -18,13 +18,7 @@ from controllers.store.exceptions import (
     read_cel_exception,
     read_exception,
 )
-from controllers.store.policies import (
-    content_hash,
-    has_native,
-    is_cel,
-    policy_key,
-    read_policy,
-)
+from controllers.store.policies import content_hash, has_native, is_cel, policy_key, read_policy
 from engine.errors import EngineError
 from engine.evaluate import CompiledPolicy, compile_policy
 from engine.exceptions import CompiledException, compile_exception

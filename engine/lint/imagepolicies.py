@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import celpolicies
-from .cel_expressions import (
-    check_expression,
-    check_named,
-    check_variables,
-)
+from .cel_expressions import check_expression, check_named, check_variables
 from .cel_outputs import DYNAMIC, check_output
 from .cel_scopes import NO_SCOPE, Scope, scope_of
 from .findings import Finding, error, warning

@@ -68,11 +68,7 @@ async def _break(args: argparse.Namespace, client: Client, _access: Access) -> i
 async def _in_the_way(client: Client) -> list[tuple[Kind, Object]]:
     """Return our webhooks, and before them the right to write webhooks, with which controllers would restore them."""
     from controllers.kube import NotFound
-    from controllers.kube.kinds import (
-        CLUSTER_ROLE_BINDINGS,
-        MUTATING_WEBHOOKS,
-        VALIDATING_WEBHOOKS,
-    )
+    from controllers.kube.kinds import CLUSTER_ROLE_BINDINGS, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
     from controllers.manifests.bundle import WRITER
     from kubectl_kpolicy.cluster.fetching import named
 

@@ -16,12 +16,7 @@ from kubectl_kpolicy.apply.payloads import Payload, read_payloads
 from kubectl_kpolicy.apply.scope import Scopes, namespaces_by_name
 from kubectl_kpolicy.apply.shapes import check_shape
 from kubectl_kpolicy.apply.values import NO_VALUES, ValueSet, read_user, read_values, values_of
-from kubectl_kpolicy.session.sources import (
-    files_at,
-    first_document,
-    read_file,
-    read_paths,
-)
+from kubectl_kpolicy.session.sources import files_at, first_document, read_file, read_paths
 
 from .format import TestCase, read_case
 

@@ -14,11 +14,7 @@ from controllers.kube import Kind, KubeError
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
-from controllers.loops.rules import (
-    is_unaffected,
-    synchronizes,
-    trigger_kinds,
-)
+from controllers.loops.rules import is_unaffected, synchronizes, trigger_kinds
 from engine.errors import EngineError
 from engine.generate.labels import SOURCE_UID
 from engine.model import RuleType

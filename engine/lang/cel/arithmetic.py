@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from .ast import Chain, ListLiteral, Literal, Unary
 from .comparisons import alike, comparable, contains, equal, ordering
 from .errors import CelError, no_operator
-from .values import (
-    FIRST_MOMENT,
-    LAST_MOMENT,
-    MAX_INT,
-    MAX_UINT,
-    MIN_INT,
-    Duration,
-    Timestamp,
-    Uint,
-)
+from .values import FIRST_MOMENT, LAST_MOMENT, MAX_INT, MAX_UINT, MIN_INT, Duration, Timestamp, Uint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
