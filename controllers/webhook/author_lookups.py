@@ -28,7 +28,7 @@ EVERYTHING: Final = RequestInfo(ANY, ANY, ANY)
 MOST_READ: Final = 10_000
 """Needs of one policy that are looked at: groups, resources and names of one rule multiply."""
 _EXPRESSIONS: Final = frozenset({"expression", "messageExpression", "valueExpression"})
-_CREDENTIALS: Final = frozenset({"imageRegistryCredentials", "credentials"})
+_CREDENTIALS: Final = frozenset({"imageRegistryCredentials", "credentials", "keys"})
 _WIDE: Final = frozenset({"get", "list"})
 
 
@@ -83,7 +83,7 @@ def lookups_in(raw: Json, at: str, within: str, discovery: Discovery) -> Iterato
         elif key == "paramKind" and isinstance(value, dict):
             yield from _of_params(value, raw.get("paramRef"), place, within, discovery)
         elif key in _CREDENTIALS and isinstance(value, dict):
-            yield from _of_credentials(value.get("secrets"), place, within)
+            yield from _of_credentials(value, place, within)
         elif key != "data":
             yield from lookups_in(value, place, within, discovery)
 
@@ -144,8 +144,15 @@ def _named(tree: Json) -> list[tuple[str, Json]]:
     return [(parse_key(key)[1], value) for key, value in tree.items()]
 
 
-def _of_credentials(names: Json, at: str, within: str) -> Iterator[Need]:
-    """Yield the right to read the pull secrets that registries are shown; those of the engine's own namespace are there for policies."""
+def _of_credentials(given: Mapping[str, Any], at: str, within: str) -> Iterator[Need]:
+    """Yield the rights to read the Secret that a public key is taken from, and the pull secrets that registries are shown.
+
+    Pull secrets of the engine's own namespace are there for policies.
+    """
+    if named := _named_key(given):
+        namespace, _, name = named.partition("/")
+        yield Need(at, RequestInfo("get", "", "secrets", "", fixed(namespace), fixed(name)))
+    names = given.get("secrets")
     for name in names if isinstance(names, list) else (names,) if names else ():
         place, _, secret = str(name).rpartition("/")
         if place or within or "{{" in str(name):
@@ -153,6 +160,15 @@ def _of_credentials(names: Json, at: str, within: str) -> Iterator[Need]:
             yield Need(
                 f"{at}.secrets", RequestInfo("get", "", "secrets", "", namespace, fixed(secret))
             )
+
+
+def _named_key(keys: Mapping[str, Any]) -> str:
+    """Return the Secret (`namespace/name`) that keys are taken from, empty where they stand in the policy."""
+    secret = keys.get("secret")
+    if isinstance(secret, dict):
+        return f"{secret.get('namespace') or ''}/{secret.get('name') or ''}"
+    scheme, _, name = str(keys.get("publicKeys") or "").strip().partition("://")
+    return name if scheme == "k8s" else ""
 
 
 def needs_of_entry(spec: Mapping[str, Any], at: str) -> Iterator[Need]:
@@ -203,7 +219,7 @@ def _of_context(entries: Json, at: str, within: str) -> Iterator[Need]:
         registry = entry.get("imageRegistry")
         access = registry.get("imageRegistryCredentials") if isinstance(registry, dict) else None
         if isinstance(access, dict):
-            yield from _of_credentials(access.get("secrets"), f"{place}.imageRegistry", within)
+            yield from _of_credentials(access, f"{place}.imageRegistry", within)
         call = entry.get("apiCall")
         if isinstance(call, dict) and call.get("urlPath"):
             yield from _of_call(call, f"{place}.apiCall.urlPath", within)

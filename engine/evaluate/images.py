@@ -130,7 +130,8 @@ def _verdict(
 ) -> ImageVerdict:
     """Verify one image against what the registry holds for it."""
     data = {key: _data(answer) for key, answer in answers.items()}
-    given = Circumstances(state.inputs.now, state.inputs.trust)
+    inputs = state.inputs
+    given = Circumstances(inputs.now, inputs.trust, key_of=inputs.public_key)
     return entry.rule.verify(
         found,
         data[""],

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from engine.errors import EvaluationError
+from engine.fields import part
 from engine.lang.wildcard import has_wildcard
 from engine.reach import Effect, Target, out_of_reach
 from engine.record import record, replace
@@ -67,6 +71,18 @@ class Inputs:
         if missing:
             raise lookups.LookupNeeded(*missing)
         return tuple(answers)
+
+    def public_key(self, secret: str) -> str:
+        """Return the public key that a Secret (`namespace/name`) keeps as cosign does; raises EvaluationError, LookupNeeded."""
+        namespace, _, name = secret.partition("/")
+        answer = self.ask(lookups.ObjectLookup("v1", "Secret", namespace, name))
+        kept = part(answer.value, "data").get("cosign.pub")
+        with suppress(ValueError):
+            if isinstance(kept, str):
+                return b64decode(kept, validate=True).decode()
+        lacks = "has no key `cosign.pub`" if answer.value else "is not known"
+        reason = answer.error or f"secret `{secret}` {lacks}"
+        raise EvaluationError(f"failed to load public key: {reason}")
 
 
 def dotted_path(text: str) -> list[str]:

@@ -265,7 +265,8 @@ def compile_signed(block: Block) -> Callable[[State], Answers]:
             verify = compiled or compile_manifests(
                 document.render(state.scope, "/validate/manifests")
             )
-            outcome = verify(review.target, state.inputs.trust, state.inputs.now, review.dry_run)
+            inputs, dry_run = state.inputs, review.dry_run
+            outcome = verify(review.target, inputs.trust, inputs.now, dry_run, inputs.public_key)
         except EngineError as error:
             return answered(Status.ERROR, error.message)
         return (RuleAnswer(outcome),)

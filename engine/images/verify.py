@@ -14,7 +14,7 @@ from engine.lang import wildcard
 from engine.manifests.attestors import Attestor, CertificateAttestor
 from engine.model import Block, Json, Status
 from engine.model.policy import mutates_digest
-from engine.record import record
+from engine.record import record, replace
 
 from . import signers
 from .claims import payload_of
@@ -117,7 +117,7 @@ class ImageRule:
             return problem
         if data.is_confirmed:
             return self._passed(found, data, FROM_CACHE)
-        given = manifests.Circumstances(given.now, given.trust, needs_log=True)
+        given = replace(given, needs_log=True)
         for wanted in self.sets:
             question = _SignatureQuestion(self.kind, data, given, elsewhere)
             answer = manifests.ask_set(wanted, question, "image")

@@ -19,6 +19,7 @@ from .rekor import read_bundle, verify_entry
 from .trust import NO_TRUST, Authority, LogKey, Trust, authority_of, log_key_from_pem
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from cryptography.x509 import Certificate
@@ -43,17 +44,23 @@ class Signed:
     statement: bytes = b""
 
 
+def no_key(secret: str) -> str:
+    """Raise EvaluationError: there is nobody to ask for the public key in a Secret (`namespace/name`)."""
+    raise EvaluationError(f"failed to load public key: secret `{secret}` is not known")
+
+
 @record
 class Circumstances:
     """What the caller knows at the instant of the question.
 
-    `needs_log` says whether a key signature must come with a log
-    entry unless its policy ignores the log (images: yes, manifests: no).
+    `needs_log` says whether a key signature must come with a log entry unless its policy ignores the log (images: yes,
+    manifests: no). `key_of` gives the public key in a Secret (`namespace/name`), and raises EvaluationError where it is not to be had.
     """
 
     now: datetime
     trust: Trust | None = None
     needs_log: bool = False
+    key_of: Callable[[str], str] = no_key
 
 
 @record
@@ -100,7 +107,7 @@ class KeyAttestor:
         On manifests a signature without a bundle passes even where `rekor` is configured: published policies rely on it. A bundle
         that is there must hold, unless the log is ignored.
         """
-        key = keys.load_public_key(self.key_text())
+        key = keys.load_public_key(self.key_text(given))
         if not keys.is_signed_by(key, signed.signature, signed.payload, self.algorithm):
             raise EvaluationError("the signature does not verify with the key")
         if signed.bundle and not self.log.ignores_log:
@@ -112,13 +119,11 @@ class KeyAttestor:
             raise EvaluationError(_NO_ENTRY)
         return Verdict()
 
-    def key_text(self) -> str:
-        """Return the key's PEM; raise EvaluationError when it cannot be had, as that of a Secret."""
+    def key_text(self, given: Circumstances) -> str:
+        """Return the key's PEM; raise EvaluationError when it cannot be had."""
         if self.unsupported:
             raise EvaluationError(self.unsupported)
-        if self.secret:
-            raise EvaluationError(f"failed to load public key: secret `{self.secret}` is not known")
-        return self.pem
+        return given.key_of(self.secret) if self.secret else self.pem
 
 
 @record

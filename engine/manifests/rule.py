@@ -16,13 +16,13 @@ from engine.record import record
 
 from . import documents
 from .annotations import DEFAULT_DOMAIN, Envelope, read_envelope
-from .attestors import Attestor, Circumstances, Signed, Verdict
+from .attestors import Attestor, Circumstances, Signed, Verdict, no_key
 from .compare import Difference, differences, shown
 from .counting import Answer, AttestorSet, Entry, ask_set, compile_sets
 from .ignore import IgnoredFields, compile_ignored
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from .trust import Trust
@@ -44,11 +44,15 @@ class ManifestRule:
         trust: Trust | None,
         now: datetime,
         dry_run: bool = False,  # noqa: FBT001, FBT002, RUF100 - the fixed form of the call
+        key_of: Callable[[str], str] = no_key,
     ) -> Outcome:
-        """Return the outcome for `obj`, the object of the request as received; `dry_run` is that of the request itself."""
+        """Return the outcome for `obj`, the object of the request as received; `dry_run` is that of the request itself.
+
+        `key_of` is as in `Circumstances`.
+        """
         if dry_run:
             return Outcome(Status.PASS, "allowed because of DryRun request")
-        evidence = _Evidence(self, obj, Circumstances(now, trust))
+        evidence = _Evidence(self, obj, Circumstances(now, trust, key_of=key_of))
         reasons: list[str] = []
         for wanted in self.sets:
             answer = ask_set(wanted, evidence.ask, "manifest")

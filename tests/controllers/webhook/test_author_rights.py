@@ -657,6 +657,23 @@ def test_a_rule_that_may_have_policies_concern_more_kinds_needs_all_that_they_co
 
 
 @pytest.mark.parametrize(
+    "keys", [{"publicKeys": "k8s://ops/cosign"}, {"secret": {"namespace": "ops", "name": "cosign"}}]
+)
+def test_a_public_key_is_taken_only_from_a_secret_that_the_author_may_read(keys) -> None:
+    attestors = [{"entries": [{"keys": keys}]}]
+    verifying = {
+        "match": {"any": [{"resources": {"kinds": ["Pod"]}}]},
+        "verifyImages": [{**VERIFYING, "attestors": attestors}],
+    }
+    signed = {
+        "match": {"any": [{"resources": {"kinds": ["ConfigMap"]}}]},
+        "validate": {"manifests": {"attestors": attestors}},
+    }
+    for rule in (verifying, signed):
+        assert "may not get secrets" in message(ask(written(rule), *ADMIN_OF_SHOP))
+
+
+@pytest.mark.parametrize(
     "secret", ["ops/pull", "{{ request.namespace }}/pull", "ops/{{ request.object.metadata.name }}"]
 )
 def test_a_registry_is_shown_only_credentials_that_the_author_may_read(secret: str) -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from engine.evaluate import Answer, SignatureLookup
+from base64 import b64encode
+
+import pytest
+
+from engine.evaluate import Answer, ObjectLookup, SignatureLookup
 from engine.images import ImageData
 from engine.model import Status
 from tests.engine.evaluate.builders import decide, policy
+from tests.engine.images.test_image_verification import payload_of, signed
+from tests.engine.manifests.private_sigstore import new_key, pem_of
 
 DIGEST = "sha256:" + "b" * 64
 
@@ -55,6 +61,31 @@ def test_the_registry_is_asked_about_selected_images_only() -> None:
     other = decide(_rule(), _pod("docker.io/library/nginx:1"))
     assert other.missing == []
     assert other.results[0].status is Status.SKIP
+
+
+@pytest.mark.parametrize(
+    "keys", [{"publicKeys": "k8s://ops/cosign"}, {"secret": {"namespace": "ops", "name": "cosign"}}]
+)
+def test_a_public_key_may_be_kept_in_a_secret(keys) -> None:
+    keys |= {"rekor": {"ignoreTlog": True}}
+    rule = _rule(attestors=[{"entries": [{"keys": keys}]}], mutateDigest=False, verifyDigest=False)
+    secret = ObjectLookup("v1", "Secret", "ops", "cosign")
+    private = new_key()
+    data = ImageData(DIGEST, (signed(private, payload_of(DIGEST)),))
+    image = {LOOKUP: Answer.found(data)}
+
+    def said(pem: str | None) -> tuple[Status, str]:
+        kept = {} if pem is None else {"cosign.pub": b64encode(pem.encode()).decode()}
+        answers = {**image, secret: Answer.found({"data": kept})}
+        (result,) = decide(rule, _pod(), answers=answers).results
+        return result.status, result.message
+
+    assert decide(rule, _pod(), answers=image).missing == [secret]
+    assert said(pem_of(private))[0] is Status.PASS
+    assert said(KEY)[0] is Status.FAIL
+    assert "secret `ops/cosign` has no key `cosign.pub`" in said(None)[1]
+    (result,) = decide(rule, _pod(), answers={**image, secret: Answer.absent()}).results
+    assert "secret `ops/cosign` is not known" in result.message
 
 
 def test_images_that_are_skipped_are_not_asked_about() -> None:

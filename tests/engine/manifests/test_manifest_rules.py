@@ -264,6 +264,21 @@ def test_a_bad_key_is_an_error_of_the_rule(text: str, reason: str) -> None:
     assert reason in outcome.message
 
 
+def test_keys_in_secrets_come_from_the_caller() -> None:
+    by_address = {"keys": {"publicKeys": "k8s://ns/cosign"}}
+    by_name = {"keys": {"secret": {"namespace": "ns", "name": "cosign"}}}
+    rule = compile_manifests({"attestors": [{"entries": [by_address, by_name]}]})
+    obj = key_signed(OBJECT, ALICE)
+
+    assert (
+        rule(obj, None, NOW, key_of={"ns/cosign": pem_of(ALICE)}.__getitem__).status is Status.PASS
+    )
+    assert (
+        rule(obj, None, NOW, key_of={"ns/cosign": pem_of(EVE)}.__getitem__).status is Status.ERROR
+    )
+    assert "secret `ns/cosign` is not known" in rule(obj, None, NOW).message
+
+
 def test_rsa_ed25519_and_larger_curves_verify() -> None:
     message = json.dumps(OBJECT).encode()
     from cryptography.hazmat.primitives import hashes
