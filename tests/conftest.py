@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Iterator
 
 settings.register_profile("kpolicy", deadline=None, database=None, max_examples=100)
 settings.load_profile("kpolicy")
@@ -18,6 +20,19 @@ PUBLISHED = re.compile(r"KPOLICY_(?:SHARED|CONFORMANCE)")
 
 COUNTED = "counted"
 """The property by which a test says how much it tried; `record_property` carries it from whatever process the test ran in."""
+
+
+@pytest.fixture(autouse=True)
+def _collector_as_before() -> Iterator[None]:
+    """Let no program that a test plays in this process leave its collector to the tests after it.
+
+    What one has frozen is counted by every command that they run, object by object.
+    """
+    before = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*before)
+    gc.enable()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

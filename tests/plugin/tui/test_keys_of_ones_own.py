@@ -262,7 +262,7 @@ def test_a_theme_that_there_is_not_is_refused_wherever_it_is_named(
 
     on_stage(look, size=(200, 30))
     assert entry.main(["tui", "--theme", "drak"]) == 2
-    assert "cvd-light" in capsys.readouterr().err
+    assert "there is no `drak`; did you mean `dark`?" in capsys.readouterr().err
     monkeypatch.setenv("KPOLICY_CONFIG", str(tmp_path / "kpolicy.toml"))
     monkeypatch.setenv("KPOLICY_TUI__THEME", "drak")
     assert entry.main(["config", "view"]) == 1

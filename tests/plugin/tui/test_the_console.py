@@ -619,7 +619,7 @@ def test_what_is_allowed_in_one_namespace_only_is_offered_there_and_not_elsewher
         for index in range(len(app.table.lines)):
             app.table.move_to(index)
             await drawn(app)
-            await app._learn_rights(app.row.text("namespace"))
+            await app._learn_rights(app.row.text("namespace")).wait()
             offered[app.row.text("namespace")] = app.refusal(app.registry.get("exception-revoke"))
         assert offered["payments"] == ""
         assert offered["ledger"] == "you may not delete policyexceptions.kyverno.io"
