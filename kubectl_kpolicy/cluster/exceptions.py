@@ -16,6 +16,7 @@ from kubectl_kpolicy.output.time_format import instant
 
 from . import celkinds
 from .exception_audit import Usage, concerns, every_exception, known_rules, usage_of
+from .violations import LISTING as VIOLATIONS
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -159,7 +160,14 @@ LISTING = Listing(
     ),
     rows=exception_rows,
     needs=("exceptions",),
-    wants=("clusterpolicies", "policies", "reports", "clusterreports", "uses", *celkinds.NAMES),
+    wants=(
+        "clusterpolicies",
+        "policies",
+        *VIOLATIONS.needs,
+        *VIOLATIONS.wants,
+        "uses",
+        *celkinds.NAMES,
+    ),
     sort=("left", "namespace", "name"),
     groups=("namespace", "state", "policy"),
     failures=lambda row: bool(row.cells["drift"]),

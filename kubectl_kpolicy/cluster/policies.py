@@ -156,7 +156,7 @@ LISTING = Listing(
     ),
     rows=policy_rows,
     needs=("clusterpolicies",),
-    wants=("policies", "reports", "clusterreports", "exceptions", *celkinds.NAMES),
+    wants=("policies", *VIOLATIONS.needs, *VIOLATIONS.wants, "exceptions", *celkinds.NAMES),
     sort=("-fail", "name"),
     groups=("scope", "mode", "severity"),
     failures=lambda row: bool(row.cells["fail"]) or row.cells["ready"] == "no",

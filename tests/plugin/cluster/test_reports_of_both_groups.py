@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
+
+from kubectl_kpolicy.cluster import exceptions, policies, violations
 from kubectl_kpolicy.cluster.cache import ClusterCache
 from kubectl_kpolicy.cluster.violations import all_rows
+from kubectl_kpolicy.output.rows import Listing
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -32,3 +36,8 @@ def test_a_report_that_both_groups_tell_of_is_one() -> None:
 def test_reports_of_their_own_in_each_group_are_all_there() -> None:
     assert rows([report("1")], [report("2", "b")]) == ["a", "b"]
     assert rows([report("")], [report("", "b")]) == ["a", "b"]
+
+
+@pytest.mark.parametrize("listing", [policies.LISTING, exceptions.LISTING])
+def test_whoever_counts_results_reads_all_that_they_come_from(listing: Listing) -> None:
+    assert {*violations.LISTING.needs, *violations.LISTING.wants} <= {*listing.needs, *listing.wants}  # fmt: skip
