@@ -418,12 +418,20 @@ def test_images_without_a_registry_are_of_the_one_that_the_settings_name(
 ) -> None:
     image = "images.containers.c"
     message = f"{{{{ {image}.registry || 'none' }}}} {{{{ {image}.name }}}} {{{{ image_normalize('nginx') }}}}"
-    told = policy(rules=[{
-        "name": "tell",
-        "match": {"any": [{"resources": {"kinds": ["Pod"]}}]},
-        "validate": {"message": message, "deny": {}},
-    }])  # fmt: skip
-    config_map = {"kind": "ConfigMap", "metadata": {"name": "kyverno", "namespace": "kyverno"}, "data": settings}  # fmt: skip
+    told = policy(
+        rules=[
+            {
+                "name": "tell",
+                "match": {"any": [{"resources": {"kinds": ["Pod"]}}]},
+                "validate": {"message": message, "deny": {}},
+            }
+        ]
+    )
+    config_map = {
+        "kind": "ConfigMap",
+        "metadata": {"name": "kyverno", "namespace": "kyverno"},
+        "data": settings,
+    }
 
     async def play() -> str:
         async with staged(told, config_map) as stage:
