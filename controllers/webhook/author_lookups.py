@@ -147,9 +147,12 @@ def _named(tree: Json) -> list[tuple[str, Json]]:
 def _of_credentials(given: Mapping[str, Any], at: str, within: str) -> Iterator[Need]:
     """Yield the rights to read the Secret that a public key is taken from, and the pull secrets that registries are shown.
 
-    Pull secrets of the engine's own namespace are there for policies.
+    Pull secrets of the engine's own namespace are there for policies. A variable in place of a key may name any Secret.
     """
-    if named := _named_key(given):
+    from engine.manifests.attestors import secret_of
+
+    named = secret_of(given)
+    if named or "{{" in str(given.get("publicKeys")):
         namespace, _, name = named.partition("/")
         yield Need(at, RequestInfo("get", "", "secrets", "", fixed(namespace), fixed(name)))
     names = given.get("secrets")
@@ -160,15 +163,6 @@ def _of_credentials(given: Mapping[str, Any], at: str, within: str) -> Iterator[
             yield Need(
                 f"{at}.secrets", RequestInfo("get", "", "secrets", "", namespace, fixed(secret))
             )
-
-
-def _named_key(keys: Mapping[str, Any]) -> str:
-    """Return the Secret (`namespace/name`) that keys are taken from, empty where they stand in the policy."""
-    secret = keys.get("secret")
-    if isinstance(secret, dict):
-        return f"{secret.get('namespace') or ''}/{secret.get('name') or ''}"
-    scheme, _, name = str(keys.get("publicKeys") or "").strip().partition("://")
-    return name if scheme == "k8s" else ""
 
 
 def needs_of_entry(spec: Mapping[str, Any], at: str) -> Iterator[Need]:

@@ -218,24 +218,29 @@ def compile_attestor(entry: Block, *, any_hash: bool = False) -> list[Attestor]:
     raise EvaluationError("an attestor needs one of `keys`, `certificates`, `keyless`, `attestor`")
 
 
+def secret_of(keys: Block) -> str:
+    """Return the Secret (`namespace/name`) that `keys` are taken from, empty where they stand in the policy."""
+    secret = keys.get("secret")
+    if isinstance(secret, dict):
+        return f"{secret.get('namespace') or ''}/{secret.get('name') or ''}"
+    scheme, _, name = str(keys.get("publicKeys") or "").strip().partition("://")
+    return name if scheme == "k8s" else ""
+
+
 def _key_attestors(block: Block, entry: Block, any_hash: bool) -> list[Attestor]:
     text = str(block.get("publicKeys") or "").strip()
     stated = block.get("signatureAlgorithm") or entry.get("signatureAlgorithm") or "sha256"
     algorithm = str(stated) if any_hash else "sha256"
     unsupported = "" if algorithm in keys.HASHES else f"invalid signature algorithm {algorithm}"
     log = _log_rules(block)
-    secret = block.get("secret")
-    if isinstance(secret, dict):
-        name = f"{secret.get('namespace', '')}/{secret.get('name', '')}"
-        return [KeyAttestor("", name, unsupported, algorithm, log)]
+    if secret := secret_of(block):
+        return [KeyAttestor("", secret, unsupported, algorithm, log)]
     if block.get("kms"):
         return [KeyAttestor("", "", "keys of a KMS are not supported", algorithm, log)]
     blocks = [pem for _, pem in keys.pem_blocks(text)]
     if blocks:
         return [KeyAttestor(pem, "", unsupported, algorithm, log) for pem in blocks]
-    scheme, separator, name = text.partition("://")
-    if separator and scheme == "k8s":
-        return [KeyAttestor("", name, unsupported, algorithm, log)]
+    scheme, separator, _ = text.partition("://")
     if separator:
         unsupported = f"keys of `{scheme}` are not supported"
     return [KeyAttestor(text, "", unsupported, algorithm, log)]

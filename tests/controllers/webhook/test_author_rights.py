@@ -657,7 +657,12 @@ def test_a_rule_that_may_have_policies_concern_more_kinds_needs_all_that_they_co
 
 
 @pytest.mark.parametrize(
-    "keys", [{"publicKeys": "k8s://ops/cosign"}, {"secret": {"namespace": "ops", "name": "cosign"}}]
+    "keys",
+    [
+        {"publicKeys": "k8s://ops/cosign"},
+        {"publicKeys": "{{ request.object.metadata.annotations.key }}"},
+        {"secret": {"namespace": "ops", "name": "cosign"}},
+    ],
 )
 def test_a_public_key_is_taken_only_from_a_secret_that_the_author_may_read(keys) -> None:
     attestors = [{"entries": [{"keys": keys}]}]
