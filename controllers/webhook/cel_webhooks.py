@@ -17,6 +17,7 @@ from controllers.runtime.webhook_routes import (
     IGNORE,
     cel_path,
     changes_object,
+    is_mutate_existing,
     is_trigger,
     is_verdict,
 )
@@ -98,9 +99,10 @@ class _OfKind:
         return bool(self._rules(compiled))
 
     def _rules(self, compiled: CompiledPolicy) -> tuple[CompiledRule, ...]:
-        every = (*compiled.rules, *compiled.for_requests)
         if self._stage == "mutate":
-            return tuple(filter(changes_object, every))
+            # upstream asks here about what only has other objects changed; we have it done once nothing can refuse the request
+            every = (*compiled.rules, *compiled.for_requests)
+            return tuple(rule for rule in every if changes_object(rule) or is_mutate_existing(rule))
         return tuple(rule for rule in compiled.rules if is_verdict(rule) or is_trigger(rule))
 
     def _of_one(self, compiled: CompiledPolicy) -> CelWebhook:

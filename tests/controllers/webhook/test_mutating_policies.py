@@ -107,6 +107,13 @@ def test_each_kind_has_a_webhook_of_its_own_under_upstreams_name() -> None:
     assert found["Mutati", "mpol.validate.kyverno.svc-fail"]["rules"] == [{**RULE, "scope": "*"}]
 
 
+def test_a_policy_that_names_targets_has_the_webhook_of_its_kind_too() -> None:
+    existing = {"mutateExisting": {"enabled": True}}
+    found = webhooks(mpol(evaluation=existing, targetMatchConstraints={"resourceRules": [TARGET]}))
+
+    assert found["Mutati", "mpol.validate.kyverno.svc-fail"]["rules"] == [{**RULE, "scope": "*"}]
+
+
 def said(policy: dict[str, Any]) -> list[str]:
     found = lint_cel_policy(parse_cel_policy(policy))
     return [str(one) for one in found if one.severity == "error"]
