@@ -1,8 +1,9 @@
-"""`python -m tests.e2e.chainsaw [--area AREA…] [--sample N] [--out FILE] [TEST…]`: upstream's end-to-end tests on the real tier.
+"""`python -m tests.e2e.chainsaw [--area AREA…] [--sample N] [--shards N] [--out FILE] [TEST…]`: upstream's end-to-end tests on the real tier.
 
 Reads the published tests from `KPOLICY_CHAINSAW` or ../shared/chainsaw and needs the program `chainsaw` (see its README): from the
 path, `KPOLICY_TEST_CHAINSAW`, or the cache. Prints a line per test and a score per area; `--out` keeps them with their causes.
-Every run has an API server of its own, so that runs go on beside each other. Tests that need a node run only where they are named.
+Every shard has an API server of its own and what its tests ask of it; shards take from the same tests until none is left. Tests that
+need a node run only where they are named.
 """
 
 from __future__ import annotations
@@ -15,31 +16,26 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections import Counter
+from collections import Counter, deque
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
-from controllers.kube.accounts import ACCOUNTS, Job
 from engine.model.kinds import KINDS
 
 from . import engine, tiers
+from .chainsaw_setups import Setup, furnish, home, needed
 from .server import binaries
 
-AREAS = (
-    "cleanup",
-    "ttl",
-    "exceptions",
-    "filter",
-    "autogen",
-    "rangeoperators",
-    "deferred",
-    "policy-validation",
-)
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 _LEFT_BEHIND = (
     *(f"{kind.plural}.{kind.group}" for kind in KINDS),
     "policyexceptions.kyverno.io",
@@ -52,60 +48,8 @@ _LEFT_BEHIND = (
     "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
 )
 _LONGEST = 240
-_HOST = "127.0.0.43"
-_SELECTED = {
-    "namespaceSelector": {
-        "matchExpressions": [
-            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [name]}
-            for name in ("kube-system", "kyverno")
-        ]
-    }
-}
-"""What upstream's installation for these tests keeps away from webhooks."""
-
-
-def _role(part: str, resources: list[str], verbs: list[str], group: str = "") -> dict[str, Any]:
-    """Return a ClusterRole that a part's own role collects, as people of a cluster add rights."""
-    return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {
-            "name": f"tests:{part}:{resources[0]}",
-            "labels": {f"rbac.kyverno.io/aggregate-to-{part}": "true"},
-        },
-        "rules": [{"apiGroups": [group], "resources": resources, "verbs": verbs}],
-    }
-
-
-_ROLES = (
-    _role("cleanup-controller", ["pods"], ["list", "watch", "delete"]),
-    _role(
-        "background-controller",
-        ["namespaces", "pods", "secrets"],
-        ["get", "list", "watch", "create", "update", "patch", "delete"],
-    ),
-    _role(
-        "background-controller",
-        ["clusterrolebindings"],
-        ["get", "list", "watch", "update"],
-        "rbac.authorization.k8s.io",
-    ),
-    {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": "tests:view"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
-        "subjects": [
-            {
-                "kind": "ServiceAccount",
-                "name": ACCOUNTS[Job.BACKGROUND],
-                "namespace": engine.NAMESPACE,
-            }
-        ],
-    },
-)
-"""Tests of TTL labels, generation and mutation of these kinds give no rights of their own: upstream's installation for them has
-these, `view` for who generates bindings to it among them."""
+Test = dict[str, Any]
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +63,6 @@ class Outcome:
     cause: str = ""
 
 
-def home() -> Path:
-    """Return the folder with the tests."""
-    shared = Path(__file__).parents[3] / "shared"
-    return Path(os.environ.get("KPOLICY_CHAINSAW", shared / "chainsaw"))
-
-
 def program() -> Path:
     """Return the runner; exits with a message when there is none."""
     built = Path.home() / ".cache" / "kpolicy" / "bin" / "chainsaw"
@@ -135,122 +73,123 @@ def program() -> Path:
 
 
 def main() -> int:
-    """Run the tests and print scores; returns 1 when the tests or their runner are not here."""
+    """Run the tests and print scores; exits with a message when the tests or their runner are not here."""
     args = _arguments()
     if not (home() / "index.json").exists():
         sys.exit(f"error: {home()} is not here; set KPOLICY_CHAINSAW to the folder that holds it")
     tests = _chosen(args)
-    runner = program()
-    folder = Path(tempfile.mkdtemp(prefix="kpolicy-chainsaw-"))
-    # some tests write files beside themselves
-    upstream = Path(shutil.copytree(home(), folder / "upstream"))
-    print(f"{len(tests)} tests, logs in {folder}", flush=True)
-    outcomes = []
-    with tiers.real_tier(folder, binaries.ready(), args.runtime_config) as tier:
-        library = any(test["file"].startswith("policies/") for test in tests)
-        _furnish(tier, library=library, as_service=args.as_service)
-        reached: dict[str, Any] = (
-            {"port": 443, "address": "", "host": _HOST} if args.as_service else {}
-        )
-        process = engine.start(tier, "engine", *args.flag, **reached)
+    began = time.monotonic()
+    run = Run(program(), Path(tempfile.mkdtemp(prefix="kpolicy-chainsaw-")), args.out)
+    print(f"{len(tests)} tests, logs in {run.folder}", flush=True)
+    groups: dict[Setup, deque[Test]] = {}
+    for test in tests:
+        groups.setdefault(needed(test), deque()).append(test)
+    # the small ones first, and each as often as there are shards to share it
+    jobs = deque(sorted(groups.items(), key=lambda job: len(job[1])) * args.shards)
+    with ThreadPoolExecutor(args.shards) as pool:
+        shards = [pool.submit(run.shard, number, jobs) for number in range(args.shards)]
         try:
-            for test in tests:
-                if not process.is_running:
-                    print("the engine ended; it is started again", flush=True)
-                    process = engine.start(tier, "engine", *args.flag, **reached)
-                outcome = play(runner, tier, upstream, test)
-                outcomes.append(outcome)
-                print(line(outcome), flush=True)
-                write(args.out, outcomes)
+            for shard in shards:
+                shard.result()
         finally:
-            process.stop()
-    summarize(outcomes)
+            jobs.clear()
+            for left in groups.values():
+                left.clear()
+    summarize(run.outcomes)
+    print(f"{args.shards} shards, {time.monotonic() - began:.0f} s")
     return 0
+
+
+@dataclass(slots=True)
+class Run:
+    """A run of all shards: where its logs are, and what came of the tests, kept in `out`."""
+
+    runner: Path
+    folder: Path
+    out: Path | None
+    outcomes: list[Outcome] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def shard(self, number: int, jobs: deque[tuple[Setup, deque[Test]]]) -> None:
+        """Play the tests of job after job, each on a cluster of its own, until there are none."""
+        # some tests write files beside themselves
+        upstream = Path(shutil.copytree(home(), self.folder / f"{number}" / "upstream"))
+        for setup, tests in _taken(jobs):
+            if tests:
+                where = self.folder / f"{number}" / setup.name
+                self._play(number, upstream, setup, tests, where)
+
+    def _play(
+        self,
+        number: int,
+        upstream: Path,
+        setup: Setup,
+        tests: deque[Test],
+        folder: Path,
+    ) -> None:
+        began = time.monotonic()
+        with tiers.real_tier(folder, binaries.ready(), setup.runtime_config) as tier:
+            host = f"127.0.0.{43 + number}"
+            reached: dict[str, Any] = (
+                {"port": 443, "address": "", "host": host} if setup.as_service else {}
+            )
+            furnish(tier, setup, host)
+            process = engine.start(tier, "engine", *setup.flags, **reached)
+            self._tell(f"shard {number}: {setup.name} after {time.monotonic() - began:.0f} s")
+            try:
+                for test in _taken(tests):
+                    if not process.is_running:
+                        self._tell("the engine ended; it is started again")
+                        process = engine.start(tier, "engine", *setup.flags, **reached)
+                    self._tell("", play(self.runner, tier, upstream, test))
+            finally:
+                process.stop()
+        self._tell(f"shard {number}: {setup.name} took {time.monotonic() - began:.0f} s")
+
+    def _tell(self, words: str, outcome: Outcome | None = None) -> None:
+        with self._lock:
+            if outcome:
+                self.outcomes.append(outcome)
+                write(self.out, self.outcomes)
+                words = line(outcome)
+            print(words, flush=True)
+
+
+def _taken(queue: deque[_T]) -> Iterator[_T]:
+    """Yield what is left in a queue that other shards take from, too."""
+    with suppress(IndexError):
+        while True:
+            yield queue.popleft()
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.chainsaw", description=__doc__)
-    parser.add_argument("--area", action="append", default=[])
+    parser.add_argument("--area", action="append", help="all areas, where none is named")
     parser.add_argument("--sample", type=int, default=0, help="so many of each area, by chance")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--flag", action="append", default=[], help="flag for the controllers")
-    parser.add_argument(
-        "--runtime-config",
-        default="",
-        metavar="API=true,…",
-        help="APIs that the server serves besides its own choice, such as admissionregistration.k8s.io/v1beta1=true",
-    )
-    parser.add_argument(
-        "--as-service",
-        action="store_true",
-        help=f"be reached by the Service, at {_HOST}:443, with the chart's selectors; for tests that compare webhooks",
-    )
+    parser.add_argument("--shards", type=int, default=1, help="so many clusters beside each other")
     parser.add_argument("tests", nargs="*", metavar="TEST", help="parts of file names")
     return parser.parse_args()
 
 
-def _chosen(args: argparse.Namespace) -> list[dict[str, Any]]:
+def _chosen(args: argparse.Namespace) -> list[Test]:
     tests = json.loads((home() / "index.json").read_text())
     if args.tests:
         return [test for test in tests if any(part in test["file"] for part in args.tests)]
     chance = random.Random(args.seed)
     chosen = []
-    for area in args.area or AREAS:
+    for area in args.area or dict.fromkeys(test["area"] for test in tests):
         found = [one for one in tests if one["area"] == area and not one["tier"].startswith("2")]
         chosen += chance.sample(found, min(args.sample, len(found))) if args.sample else found
     return chosen
-
-
-def _furnish(tier: tiers.Tier, *, library: bool, as_service: bool) -> None:
-    """Install what the tests expect of a cluster: our parts, a Node of the usual name, the library's kinds."""
-    node: dict[str, Any] = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {
-            "name": "kind-control-plane",
-            "labels": {"kubernetes.io/hostname": "kind-control-plane"},
-        },
-    }
-    tier.kubectl("apply", "-f", "-", given=json.dumps(node))
-    status = {"status": {"capacity": {"cpu": "8", "memory": "16Gi", "pods": "110"}}}
-    tier.kubectl(
-        "patch", "node", "kind-control-plane", "--subresource=status", "-p", json.dumps(status)
-    )
-    give_rights(tier)
-    engine.install(tier, settings={"webhooks": json.dumps(_SELECTED)} if as_service else None)
-    if as_service:
-        tier.kubectl("delete", "service", "kyverno-svc", "-n", "kyverno", "--ignore-not-found")
-        tier.kubectl(
-            "create",
-            "service",
-            "externalname",
-            "kyverno-svc",
-            "-n",
-            "kyverno",
-            f"--external-name={_HOST}",
-        )
-    if library:
-        install_library_kinds(tier)
-
-
-def give_rights(tier: tiers.Tier) -> None:
-    """Add the rights that the tests take for granted to those that are shipped."""
-    for role in _ROLES:
-        tier.kubectl("apply", "-f", "-", given=json.dumps(role))
-
-
-def install_library_kinds(tier: tiers.Tier) -> None:
-    """Install the kinds of the library's tests: last, because after each the server describes itself anew, and whoever applies waits."""
-    crds = str(home() / "policies" / ".chainsaw" / "crds")
-    tier.kubectl("apply", "--server-side", "--validate=false", "-f", crds)
 
 
 def play(
     runner: Path,
     tier: tiers.Tier,
     upstream: Path,
-    test: dict[str, Any],
+    test: Test,
     programs: Path | None = None,
 ) -> Outcome:
     """Run one test of the copy in `upstream`, with more programs on its path; clears away what it left."""

@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.e2e import chainsaw
+from tests.e2e import chainsaw, chainsaw_setups
 from tests.e2e.server import binaries
 from tests.e2e.server.registry import registry
 from tests.e2e.tiers import ROOT
@@ -86,7 +86,7 @@ def main() -> int:
 
 def _inside(args: argparse.Namespace) -> int:
     tests = _chosen(args.tests)
-    upstream = Path(shutil.copytree(chainsaw.home(), args.inside / "upstream"))
+    upstream = Path(shutil.copytree(chainsaw_setups.home(), args.inside / "upstream"))
     image = packaging.read(args.image, f"{packaging.NAME}:v{packaging.version()}")
     outcomes = []
     with registry(args.inside) as there:
@@ -98,8 +98,8 @@ def _inside(args: argparse.Namespace) -> int:
         ) as tier:
             cluster.tag(args.inside, image.name, image.pinned)
             print(f"installed by {walk.install(tier, image.pinned)}", flush=True)
-            chainsaw.give_rights(tier)
-            chainsaw.install_library_kinds(tier)
+            chainsaw_setups.give_rights(tier)
+            chainsaw_setups.install_library_kinds(tier)
             for test in tests:
                 outcome = chainsaw.play(
                     chainsaw.program(), tier, upstream, test, _programs(args.inside)
@@ -112,7 +112,7 @@ def _inside(args: argparse.Namespace) -> int:
 
 
 def _chosen(named: list[str]) -> list[dict[str, Any]]:
-    tests = json.loads((chainsaw.home() / "index.json").read_text())
+    tests = json.loads((chainsaw_setups.home() / "index.json").read_text())
     if named:
         return [test for test in tests if any(part in test["file"] for part in named)]
     return [test for test in tests if test["tier"].startswith("2")]
@@ -121,7 +121,7 @@ def _chosen(named: list[str]) -> list[dict[str, Any]]:
 def _images(tests: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
     """Yield repository and tag of each image that the tests' files name; a registry's name goes, because it is replaced by ours."""
     for test in tests:
-        folder = chainsaw.home() / Path(test["file"]).parent
+        folder = chainsaw_setups.home() / Path(test["file"]).parent
         for path in folder.iterdir():
             for name in _IMAGE.findall(path.read_text()) if path.is_file() else ():
                 first, slash, rest = name.partition("/")
