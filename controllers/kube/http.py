@@ -138,6 +138,8 @@ class HttpClient(Client):
         response = await self._transport.open(
             "GET", kind.path(namespace), query, None, accept, limits
         )
+        # watches end every few minutes, and what they have read has made their connections' buffers large
+        transport.use_up(response)
         try:
             async for document in documents(unhurried(response.content.iter_any(), self._clock)):
                 yield _event(document, kind)

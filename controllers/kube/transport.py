@@ -25,6 +25,9 @@ from .errors import AccessError, Invalid, KubeError, Unauthorized, Unreachable, 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
+    from aiohttp.client_proto import ResponseHandler
+    from aiohttp.client_reqrep import ConnectionKey
+
     from engine.model import Json
 
     from .access import Access, Tls
@@ -39,6 +42,21 @@ _PARALLEL = 64
 _LARGEST_ERROR = 64 * 1024
 _TRANSIENT = frozenset({429, 500, 502, 503, 504})
 _SAFE_TO_REPEAT = frozenset({502, 503, 504})
+
+
+class _LastUsedFirst(aiohttp.TCPConnector):
+    """Goes on with the connection that was used last, so that those which only a rush needed come to rest and are closed.
+
+    By turns, as is aiohttp's way, all of them stay, and each keeps buffers as large as the largest that it ever carried.
+    """
+
+    def _release(
+        self, key: ConnectionKey, protocol: ResponseHandler, *, should_close: bool = False
+    ) -> None:
+        super()._release(key, protocol, should_close=should_close)
+        kept = self._conns.get(key)
+        if kept and kept[-1][0] is protocol:
+            kept.rotate()
 
 
 class Transport:
@@ -177,7 +195,7 @@ class Transport:
     def _connection(self, presented: Presented) -> aiohttp.ClientSession:
         """Return the session, with TLS for the client certificate that is valid now."""
         if self._session is None:
-            connector = aiohttp.TCPConnector(limit=0, ttl_dns_cache=60)
+            connector = _LastUsedFirst(limit=0, ttl_dns_cache=60)
             self._session = aiohttp.ClientSession(
                 connector=connector, auto_decompress=True, cookie_jar=aiohttp.DummyCookieJar()
             )
@@ -223,6 +241,12 @@ def hang_up(response: aiohttp.ClientResponse) -> None:
     if connection is not None and connection.transport is not None:
         connection.transport.abort()
     response.close()
+
+
+def use_up(response: aiohttp.ClientResponse) -> None:
+    """Have the connection of an answer closed at its end, and not kept for others."""
+    if response.connection is not None and response.connection.protocol is not None:
+        response.connection.protocol.force_close()
 
 
 def unreachable(server: str, error: BaseException) -> KubeError:

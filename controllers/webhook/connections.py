@@ -26,8 +26,11 @@ NEW_SECONDS: Final = 1.0
 """How long a server that ends waits for the first request of a connection: a caller that sent it into its end has no answer."""
 _LOOK_SECONDS: Final = 0.01
 _COLLECT_SECONDS: Final = 1.0
-_TLS_BUFFER: Final = 32 * 1024
-"""Bytes that TLS reads at once, two records; asyncio takes 256 KiB for each connection from its beginning on."""
+_TLS_BUFFER: Final = 16 * 1024
+"""Bytes that TLS reads at once, a record; asyncio takes 256 KiB for each connection from its beginning on.
+
+OpenSSL keeps a third more beside it for as long as the connection lasts, once that much came at once.
+"""
 
 
 class Connection(RequestHandler):

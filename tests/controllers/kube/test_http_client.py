@@ -516,3 +516,49 @@ def test_a_refusal_is_freed_as_soon_as_it_was_dealt_with(code):
         assert [one() for one in seen] == [None, None, None]
     finally:
         gc.enable()
+
+
+def test_connections_that_a_rush_needed_come_to_rest_after_it():
+    ports: list[int] = []
+    all_here = asyncio.Event()
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        ports.append(request.transport.get_extra_info("peername")[1])
+        if len(ports) == 5:
+            all_here.set()
+        await all_here.wait()
+        return web.json_response(POD)
+
+    async def scenario():
+        async with serving(handle) as server, connect(Access(server.address)) as client:
+            await asyncio.gather(*(client.get(PODS, "web", "dev") for _ in range(5)))
+            for _ in range(5):
+                await client.get(PODS, "web", "dev")
+            assert len(set(ports[:5])) == 5
+            assert len(set(ports[5:])) == 1
+
+    run(scenario())
+
+
+def test_the_connection_of_a_watch_is_not_used_again():
+    ports: list[int] = []
+    is_read = asyncio.Event()
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        ports.append(request.transport.get_extra_info("peername")[1])
+        if "watch" not in request.query:
+            return web.json_response(POD)
+        stream = web.StreamResponse()
+        await stream.prepare(request)
+        await stream.write(json.dumps({"type": "ADDED", "object": POD}).encode() + b"\n")
+        await is_read.wait()
+        return stream
+
+    async def scenario():
+        async with serving(handle) as server, connect(Access(server.address)) as client:
+            async for _ in client.watch(PODS, "1"):
+                is_read.set()
+            await client.get(PODS, "web", "dev")
+            assert len(set(ports)) == 2
+
+    run(scenario())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import ssl
+from asyncio import sslproto
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -77,6 +79,20 @@ def test_the_deadline_is_taken_from_the_query() -> None:
             assert [(rest, round(budget, 1)) for rest, budget in seen] == [
                 ("fail", 2.5), ("fail", 9.5), ("fail", 9.5), ("fail", 29.5)
             ]  # fmt: skip
+
+    asyncio.run(go())
+
+
+def test_a_connection_reads_no_more_than_a_record_at_once() -> None:
+    async def go() -> None:
+        async with (
+            staged() as stage,
+            serving(routes_of(stage), made_certificates()) as (_, _, session),
+        ):
+            await session.get("/health/readiness")
+            gc.collect()
+            alive = [one for one in gc.get_objects() if isinstance(one, sslproto.SSLProtocol)]
+            assert {len(one.get_buffer(-1)) for one in alive} == {16 * 1024}
 
     asyncio.run(go())
 
