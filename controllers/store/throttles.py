@@ -58,9 +58,12 @@ class Counts:
     days: Counter[str] = field(default_factory=Counter)
 
     def add(self, what: str, now: datetime) -> None:
-        """Count one."""
+        """Count one; ticks that count no more are forgotten with the first of a new one."""
         at = int(now.timestamp())
-        self.ticks[f"{what}/{at // TICK}"] += 1
+        tick = f"{what}/{at // TICK}"
+        if tick not in self.ticks:
+            self.ticks = self.recent(now).ticks
+        self.ticks[tick] += 1
         if what == WRONG:
             self.days[f"{what}/{at // DAY}"] += 1
 

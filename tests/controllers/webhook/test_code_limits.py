@@ -297,6 +297,15 @@ def test_counts_of_replicas_add_up():
     assert orjson.dumps(dict(first.ticks))
 
 
+def test_what_counts_no_more_is_not_kept_of_somebody_who_comes_again_and_again():
+    counts = Counts()
+    for minutes in range(100):
+        counts.add("minted", NOW + timedelta(minutes=minutes))
+    counts.add("minted", NOW + timedelta(minutes=99, seconds=10))
+    assert len(counts.ticks) == 2
+    assert counts.within_minute("minted", NOW + timedelta(minutes=99, seconds=10)) == 2
+
+
 def test_replicas_that_write_at_the_same_time_lose_no_count():
     async def play(made: Gate) -> None:
         from controllers.store.throttles import SharedCounts
