@@ -6,6 +6,7 @@ Nothing here waits. Listeners are told of every change at once and in order; the
 from __future__ import annotations
 
 import asyncio
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,9 +37,9 @@ async def wait_synced(*stores: Store) -> None:
 
 
 def key_of(obj: Object) -> Key:
-    """Return the key of an object."""
+    """Return the key of an object; namespaces are few, and each is one text for all keys."""
     metadata = obj.get("metadata") or {}
-    return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+    return sys.intern(str(metadata.get("namespace") or "")), str(metadata.get("name") or "")
 
 
 def trimmed(obj: Object) -> Object:
@@ -74,7 +75,8 @@ def by_owner(obj: Object) -> Iterable[str]:
 
 def by_uid(obj: Object) -> Iterable[str]:
     """Index objects by their own uid."""
-    return (str((obj.get("metadata") or {}).get("uid") or ""),)
+    uid = (obj.get("metadata") or {}).get("uid")
+    return () if uid is None else (str(uid),)
 
 
 class Store:

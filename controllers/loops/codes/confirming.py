@@ -48,6 +48,7 @@ _SOON: Final = timedelta(seconds=3)
 _ORDER: Final = {"": 0, "issued": 1, "used": 2, "void": 3}
 """States of a code; it only ever goes on."""
 FINAL: Final = frozenset({CONFIRMED, NOT_PERSISTED, UNREADABLE, SUPERSEDED})
+_TOLD: Final[dict[str, Object]] = {state: {"status": {"state": state}} for state in FINAL}
 _DEEDS: Final = {
     "CodeIssued": "gave out a one-time code for",
     "CodeUsed": "used a one-time code for",
@@ -57,21 +58,21 @@ _log = logging.getLogger(__name__)
 
 
 def remembered(use: Object) -> Object:
-    """Return what loops keep of a use: of one whose outcome is written, what it is and what it counts for.
+    """Return what loops keep of a use: of one whose outcome is written, that it is, and of a grant's what it counts for.
 
     Uses stay in the cluster for weeks, so that most of them are of this kind.
     """
-    if _state(use) not in FINAL:
+    state = _state(use)
+    if state not in FINAL:
         return trimmed(use)
     metadata, spec = use["metadata"], use.get("spec") or {}
     counted_for = (metadata.get("labels") or {}).get(GRANT_UID)
+    if not counted_for:
+        return _TOLD[state]
     return {
-        "metadata": {
-            **{key: metadata[key] for key in ("name", "namespace", "uid") if key in metadata},
-            **({"labels": {GRANT_UID: counted_for}} if counted_for else {}),
-        },
+        "metadata": {"name": metadata["name"], "labels": {GRANT_UID: counted_for}},
         "spec": {key: spec[key] for key in ("grant", "usedAt", UNPROVEN) if key in spec},
-        "status": {"state": _state(use)},
+        **_TOLD[state],
     }
 
 
@@ -110,7 +111,7 @@ class CodeLoop:
     def _noting(self, plural: str) -> Any:
         def changed(change: Change) -> None:
             if change.new is not None:
-                self.queue.add((plural, str(change.new["metadata"]["name"])))
+                self.queue.add((plural, change.key[1]))
 
         return changed
 

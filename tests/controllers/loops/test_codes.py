@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 from typing import Any
 
+import orjson
 import pytest
 
 from controllers.kube import Forbidden
+from controllers.kube.client import Event
 from controllers.kube.kinds import AUDIT_SEGMENTS, CODE_USES, ONE_TIME_CODES, PODS
+from controllers.kube.store import Store, by_owner, by_uid
 from controllers.loops.codes import CodeLoop
 from controllers.loops.codes.confirming import remembered
 from controllers.store.audit import AuditTrail
@@ -110,10 +114,31 @@ def test_of_a_use_whose_outcome_is_known_only_that_is_remembered_that_it_counts(
 
     assert remembered(made) == made
     assert remembered({**made, "status": {"state": "Confirmed", "confirmedAt": "now"}}) == {
-        "metadata": {**metadata, "labels": {GRANT_UID: "g"}},
+        "metadata": {"name": "use-a", "labels": {GRANT_UID: "g"}},
         "spec": counted,
         "status": {"state": "Confirmed"},
     }
+
+
+def test_a_use_of_a_code_whose_outcome_is_known_takes_a_few_hundred_bytes():
+    def stored(number: int) -> dict[str, Any]:
+        made = use(user="ada", fingerprint="f" * 64)
+        made["metadata"] |= {"name": f"use-{number:032}", "uid": f"{number:036}"}
+        found: dict[str, Any] = orjson.loads(orjson.dumps({**made, "status": {"state": "Confirmed"}}))  # fmt: skip
+        return found
+
+    store = Store(indexes={"owner": by_owner, "uid": by_uid}, reduce=remembered)
+    tracemalloc.start()
+    try:
+        for number in range(1000):
+            store.apply(Event("ADDED", stored(number)))
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+    assert len(store) == 1000
+    assert taken / 1000 < 450
+    assert {one["status"]["state"] for one in store} == {"Confirmed"}
 
 
 def test_what_is_not_seen_is_waited_for_until_the_request_is_over():
