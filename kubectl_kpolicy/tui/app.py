@@ -10,6 +10,7 @@ from textual import work
 from textual.app import App, ComposeResult
 from textual.containers import Container, Horizontal
 from textual.events import Key
+from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from engine.fields import word
@@ -93,7 +94,6 @@ class Console(App[str]):
         self.views: dict[str, ListView] = {}
         self.identify: Callable[[], Coroutine[None, None, None]] | None = None
         self._detail_timer: Timer | None = None
-        self._flushing: Timer
         self._pace, self._dirty, self._ticks = Pace(), True, 0
         for theme in THEMES:
             self.register_theme(theme)
@@ -129,6 +129,8 @@ class Console(App[str]):
         self.draw()
         self.call_after_refresh(self._read)
         self.set_interval(_TICK, self._tick)
+        # A dialog that comes lays out what is below it, whose own turn that takes away from whatever waits for it.
+        self.screen.screen_layout_refresh_signal.subscribe(self, Screen.check_idle, immediate=True)
         for clash in self.registry.clashes()[:1]:
             self.call_after_refresh(self.say, f"keymap: {clash}", "yellow")
 
@@ -342,14 +344,12 @@ class Console(App[str]):
         on_heading = action.id == "open" and self.table is not None and self.table.line is not None
         has_row = self.row is not None or on_heading or self.current in ("pulse", "explain")
         kind = word(self.row.object, "kind") if self.row is not None else ""
-        place = self.row.text("namespace") if self.row is not None else ""
-        rights = self.here.rights.at(place)
+        rights = self.here.rights.at(self.row.text("namespace") if self.row is not None else "")
         return refusal(action, read_only=self.read_only, rights=rights, has_row=has_row, kind=kind)
 
     async def perform(self, action: Action) -> None:
         """Do an action, or say why not; what it does as a command line goes into the log."""
-        refused = self.refusal(action)
-        if refused:
+        if refused := self.refusal(action):
             self.say(refused, "yellow")
             return
         told = is_told(self, action)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from textual.color import Color
+from textual.events import Resize
 
 from engine.errors import DocumentError, EngineError
 from kubectl_kpolicy.actions.prompt import understand
@@ -250,6 +251,21 @@ def test_namespaces_are_offered_with_their_rows() -> None:
         assert app.view.state.namespace == ""
 
     on_stage(look, console(favourites=("empty-one",)))
+
+
+def test_a_layout_whose_turn_a_dialog_takes_away_comes_although_no_time_passes(monkeypatch) -> None:
+    monkeypatch.setattr("kubectl_kpolicy.tui.app._TICK", 3600)
+
+    async def look(app, pilot) -> None:
+        await press(pilot, "ctrl+n")
+        below = app.screen_stack[0]
+        # As it is when a key has changed what is below, and the dialog comes before the next drawing.
+        below._layout_required = True
+        app.screen.post_message(Resize(app.size, app.size))
+        await settled(app)
+        assert not below._layout_required
+
+    on_stage(look)
 
 
 @pytest.mark.parametrize("word", ["ns", "ctx", "at", "save", "view", "theme", "write", "readonly", "explain"])  # fmt: skip
