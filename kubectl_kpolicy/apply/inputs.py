@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from os.path import exists
+from os.path import exists, isdir, isfile
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -192,9 +192,12 @@ def _places(flags: ApplyRequest, paths: Iterable[str]) -> list[str]:
 
 
 def check_named(flags: ApplyRequest) -> None:
-    """Raise DocumentError for what the flags name and is not there, before a cluster is asked for the rest."""
+    """Raise DocumentError for what the flags name and cannot be read, before a cluster is asked for the rest."""
     names = _names(flags) if flags.cluster else ()
-    check_there(path for path in split(flags.named) if path not in names)
+    paths = [path for path in split(flags.named) if path not in names]
+    check_there(paths)
+    # What is read is kept; a pipe could be read only once.
+    read_paths(path for path in paths if isfile(path) or isdir(path))
 
 
 def _names(flags: ApplyRequest) -> list[str]:

@@ -23,6 +23,8 @@ vars(argparse)["_"] = str
 _HELPS = ("-h", "--help")
 _WORDS = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+""")
 """The words of a command, with what is quoted in them."""
+_QUOTED = re.compile(r"'([^']*)'$")
+"""A value at the end of a message of argparse's."""
 _GO_SWITCHES = (
     "--add_dir_header",
     "--alsologtostderr",
@@ -75,12 +77,27 @@ class Parser(argparse.ArgumentParser):
                 made.append(word)
         return made
 
-    def _verbs(self) -> set[str]:
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse words; one that is left over is refused, a flag with the nearest of those there are."""
+        found, left = self.parse_known_args(args, namespace)
+        for word in left[:1]:
+            self.error(self._too_many(word))
+        return found
+
+    def _too_many(self, word: str) -> str:
+        from kubectl_kpolicy.output.misuse import suggestion
+
+        if not word.startswith("-"):
+            return f"`{word}` is a word too many"
+        flags = [flag for parser in (self, *self._verbs().values()) for action in parser._actions for flag in action.option_strings]  # noqa: SLF001 - as below  # fmt: skip
+        return f"there is no flag `{word}`; {suggestion(word, flags, 'help has them all')}"
+
+    def _verbs(self) -> dict[str, argparse.ArgumentParser]:
         return {
-            name
+            name: parser
             for action in self._actions
             if isinstance(action, argparse._SubParsersAction)  # noqa: SLF001 - argparse names it nowhere else
-            for name in action.choices
+            for name, parser in action.choices.items()
         }
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -96,6 +113,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong and where help is, and exit with 2."""
+        message = _QUOTED.sub(r"`\1`", message)
         self.exit(2, f"error: {message}\nhelp: see `{self.prog} --help`\n")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 from engine.errors import EngineError
 from engine.record import record
@@ -45,9 +46,12 @@ def hand_over(way: Way, text: str) -> None:
 
 
 def probe(way: Way) -> None:
-    """Refuse a file that exists already, before a code is made for it; raises EngineError."""
+    """Refuse a file that exists already or cannot, before a code is made for it; raises EngineError."""
     if way.file and os.path.lexists(way.file):
         raise EngineError(f"`{way.file}` exists", help="name a new file")
+    folder = Path(way.file).parent
+    if not folder.is_dir():
+        raise EngineError(f"there is no folder `{folder}`", help="make it, or name another file")
 
 
 def read_code(*, may_ask: bool = True) -> str:

@@ -274,17 +274,27 @@ def test_words_that_kubectl_s_users_write_are_read_as_they_mean_them(command) ->
         ("completion cmd", "there is no `cmd`; there are bash, zsh, fish, powershell, install"),
         ("grant list --state actve", "there is no state `actve`"),
         ("violations -o jsn", "there is no format `jsn`"),
+        ("violations --limt 3", "there is no flag `--limt`; did you mean `--limit`?"),
+        ("apply {here} --warn-exit-code many", "invalid int value: `many`"),
+        ("grant list --stat active", "there is no flag `--stat`; did you mean `--state`?"),
+        ("status now", "`now` is a word too many"),
+        ("apply {broken} --cluster", "{broken}:"),
+        ("apply {here} --cluster --values-file {broken}", "{broken}:"),
+        ("explain -f {broken}", "{broken}:"),
+        ("check -f {broken}", "{broken}:"),
+        ("otp issue web --out-file {gone}/code", "there is no folder `{gone}`"),
     ],
 )
 def test_what_was_typed_wrong_is_told_before_a_cluster_is_needed(
     words: str, named: str, tmp_path, monkeypatch, capsys
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "no-kubeconfig"))
-    here, gone = tmp_path / "here.yaml", tmp_path / "gone.yaml"
-    here.write_text("{apiVersion: v1, kind: Pod, metadata: {name: web}}")
+    places = {name: tmp_path / f"{name}.yaml" for name in ("here", "gone", "broken")}
+    places["here"].write_text("{apiVersion: v1, kind: Pod, metadata: {name: web}}")
+    places["broken"].write_text("kind: [")
 
-    assert entry.main(words.format(here=here, gone=gone).split()) != 0
+    assert entry.main(words.format(**places).split()) != 0
 
     told = capsys.readouterr().err
-    assert named.format(gone=gone) in told
+    assert named.format(**places) in told
     assert "kubeconfig" not in told
