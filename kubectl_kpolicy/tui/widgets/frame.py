@@ -118,7 +118,7 @@ class Crumbs(Static):
         if said:
             text.append("   ")
             text.append(plain(said), role)
-        self.update(text, layout=False)
+        self.update(text)
 
 
 class Footer(Static):
@@ -136,7 +136,7 @@ class Footer(Static):
         text = _keys(kept, marked)
         text.append(" " * max(room - text.cell_len, 0))
         text.append_text(end)
-        self.update(text, layout=False)
+        self.update(text)
 
 
 def _keys(keys: Sequence[tuple[str, str]], marked: int) -> Text:
