@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parents[2] / "screenshots"
 RECORDING = FOLDER / "session.jsonl"
 SIZE = (120, 32)
+SIZES = ((80, 24), (140, 40), (200, 50))
+"""Of windows as people have them, the smallest first."""
 _PATIENCE, _STILL, _PAUSE = 60.0, 4, 0.05
 _FONT = re.compile(r"@font-face \{[^}]*\}\s*")
 _UNIQUE = re.compile(r"terminal-\d+")
@@ -40,6 +42,7 @@ class Picture:
     user: str = "bob"
     code: str = ""
     is_beside: bool = False
+    size: tuple[int, int] = SIZE
 
 
 PICTURES = {
@@ -59,6 +62,7 @@ PICTURES = {
     "danger": Picture("exceptions", ("ctrl+d",)),
     "reveal": Picture("codes", (), "bob", "7GQ2-K9XD-PM4T-WZ81-VN30"),
     "clusters": Picture("violations", ("b",) * 5, is_beside=True),
+    **{f"{screen}-{size[0]}x{size[1]}": Picture(screen, size=size) for screen in ("pulse", "violations", "grants") for size in SIZES},
 }  # fmt: skip
 
 
@@ -69,7 +73,7 @@ def drawings() -> dict[str, str]:
 
 async def _drawn(name: str, picture: Picture) -> str:
     app = _console(picture)
-    async with shown(app, (), SIZE) as pilot:
+    async with shown(app, (), picture.size) as pilot:
         await _still(app, name)
         for key in picture.keys:
             await press(pilot, key)
