@@ -5,9 +5,10 @@ Every request to a resource passes `Rights` first; what stands in a path, a quer
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -15,8 +16,17 @@ from controllers.kube import Clock, Invalid, KubeError, NotFound
 from controllers.manifests.crds import definition
 
 from .batch import Write
-from .changing import creating, deleting, read_report, updating
-from .forms import Form, Rendering, form_of, status_of
+from .changing import (
+    checked,
+    creating,
+    deleting,
+    listed,
+    namespace_of,
+    read_body,
+    updating,
+    version_of,
+)
+from .forms import SUCCESS, Form, Rendering, form_of, status_of
 from .queries import SEVERITY, page_asked, token
 from .rights import Action, Rights
 from .selecting import Selector, selector_of
@@ -24,7 +34,7 @@ from .served import GROUPS, SERVED, Served, served_at
 from .watching import Watch, Watched, watched_from
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from engine.model import Object
 
@@ -133,7 +143,12 @@ class Api:
         if target.verb == "delete":
             apply = deleting(name, _preconditions(call.body))
         else:
-            report = read_report(call.body, served, namespace, name)
+            given = read_body(call.body)
+            if target.verb == "create" and given.get("kind") == f"{served.kind.kind}List":
+                return await self._write_together(call, target, listed(given), is_tried_only)
+            if served.kind.namespaced and not namespace:
+                raise _not_allowed()
+            report = checked(given, served, namespace, name)
             name = report["metadata"]["name"]
             apply = (
                 updating(report) if target.verb == "update" else creating(report, self._clock.now())
@@ -141,6 +156,33 @@ class Api:
         body = await self._storage.write(Write((namespace, name), apply, is_tried_only))
         status = 201 if target.verb == "create" else 200
         return Answer(status, self._rendering(target).one(body))
+
+    async def _write_together(
+        self, call: Call, target: _Target, items: Sequence[Any], is_tried_only: bool
+    ) -> Answer:
+        """Create or, where they name the version that they replace, update some reports; answers with a Status for each."""
+        served = target.served
+        assert call.requester is not None
+        if any(map(version_of, items)):
+            await self._rights.check(call.requester, Action("update", served, target.namespace))
+        now = self._clock.now()
+
+        async def written(item: Any) -> bytes:
+            try:
+                namespace = target.namespace
+                if served.kind.namespaced and not namespace:
+                    namespace = namespace_of(item)
+                report = checked(item, served, namespace)
+                apply = updating(report) if version_of(item) else creating(report, now)
+                place = (namespace, report["metadata"]["name"])
+                await self._storage.write(Write(place, apply, is_tried_only))
+            except KubeError as error:
+                return status_of(error)
+            return SUCCESS
+
+        answers = await asyncio.gather(*map(written, items))
+        head = b'{"kind":"List","apiVersion":"v1","metadata":{},"items":['
+        return Answer(200, head + b",".join(answers) + b"]}")
 
     def _rendering(self, target: _Target) -> Rendering:
         return Rendering(target.served, target.form, self._clock.now())
@@ -167,15 +209,15 @@ def _target(call: Call) -> _Target:
     verb = (_OBJECT if name else _COLLECTION).get(call.method)
     if verb == "list" and call.query.get("watch") in ("true", "1"):
         verb = "watch"
-    needs_namespace = bool(name) or verb == "create"
-    if verb is None or (needs_namespace and served.kind.namespaced and not namespace):
-        raise KubeError(
-            "the server does not allow this method on the requested resource",
-            status=405,
-            reason="MethodNotAllowed",
-        )
+    if verb is None or (name and served.kind.namespaced and not namespace):
+        raise _not_allowed()
     form = form_of(call.accept, call.query.get("includeObject", ""))
     return _Target(served, namespace, name, verb, form)
+
+
+def _not_allowed() -> KubeError:
+    text = "the server does not allow this method on the requested resource"
+    return KubeError(text, status=405, reason="MethodNotAllowed")
 
 
 def _nothing() -> NotFound:

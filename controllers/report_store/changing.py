@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from .served import Served
 
 LARGEST: Final = 1536 * 1024
-"""Bytes of a report: what etcd takes of any object."""
+"""Bytes of a report, or of some that come together: what etcd takes of any object."""
+MOST_LISTED: Final = 500
+"""Reports of a list that is written at once."""
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _LONGEST_NAME: Final = 253
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _GIVEN: Final = ("name", "namespace", "labels", "annotations", "ownerReferences")
@@ -41,11 +44,11 @@ _FIELDS: Final = (
 _RESULTS: Final = frozenset({"pass", "fail", "warn", "error", "skip"})
 
 
-def read_report(body: bytes, served: Served, namespace: str, name: str = "") -> Object:
-    """Return the report in a request as it is to be kept; raises Invalid for what is none, or is another's."""
+def read_body(body: bytes) -> Object:
+    """Return the object in a request, of which nothing is known yet; raises Invalid for what is none."""
     if len(body) > LARGEST:
         raise Invalid(
-            f"a report may have {LARGEST} bytes", status=413, reason="RequestEntityTooLarge"
+            f"a request may have {LARGEST} bytes", status=413, reason="RequestEntityTooLarge"
         )
     try:
         given = orjson.loads(body)
@@ -53,6 +56,38 @@ def read_report(body: bytes, served: Served, namespace: str, name: str = "") -> 
         raise refused(f"the body is not JSON: {error}") from error
     if not isinstance(given, dict):
         raise refused("the body is no object")
+    return given
+
+
+def listed(given: Object) -> list[Any]:
+    """Return the items of a list of reports that are written at once; raises Invalid for what is none."""
+    items = given.get("items")
+    if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
+        raise refused("items is not a list of objects")
+    if len(items) > MOST_LISTED:
+        raise Invalid(
+            f"a list may have {MOST_LISTED} reports", status=413, reason="RequestEntityTooLarge"
+        )
+    return items
+
+
+def version_of(item: Mapping[str, Any]) -> Any:
+    """Return the version that a report of a list replaces, nothing where it is to be created."""
+    metadata = item.get("metadata")
+    return metadata.get("resourceVersion") if isinstance(metadata, dict) else None
+
+
+def namespace_of(item: Mapping[str, Any]) -> str:
+    """Return the namespace that a report of a list names; raises Invalid where it names none."""
+    metadata = item.get("metadata")
+    namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
+    if not isinstance(namespace, str) or not _LABEL.fullmatch(namespace):
+        raise refused("a report of the list names no namespace")
+    return namespace
+
+
+def checked(given: Object, served: Served, namespace: str, name: str = "") -> Object:
+    """Return a report as it is to be kept; raises Invalid for what is none, or is another's."""
     for key, wanted in (("apiVersion", served.kind.api_version), ("kind", served.kind.kind)):
         if given.get(key, wanted) != wanted:
             raise refused(f"the {key} in the body is not `{wanted}`")

@@ -168,6 +168,9 @@ def _cell(column: Column, now: datetime) -> Callable[[Object], Any]:
     return cell
 
 
+SUCCESS: Final = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}'
+
+
 def status_of(error: KubeError) -> bytes:
     """Return an error as a Status."""
     code = error.status or 500

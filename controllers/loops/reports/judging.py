@@ -6,6 +6,7 @@ as it is says nothing; what it reported earlier stays true.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from controllers.loops.announcing import announce
@@ -25,7 +26,7 @@ from engine.model.kinds import BY_NAME
 from engine.native import MUTATING
 from engine.record import replace
 
-from .writer import InForce, write_rows
+from .writer import InForce, ReportWrites, write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,6 +51,16 @@ class Judges:
         self.has_conditions = any(map(_conditions, self.policies.values()))
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What some policies say of an object, and the rows of its report that say so."""
+
+    judges: Judges
+    review: Review
+    results: Sequence[RuleResult]
+    rows: Sequence[Row]
+
+
 def changed_between(
     before: Mapping[str, CompiledPolicy], now: Mapping[str, CompiledPolicy]
 ) -> list[CompiledPolicy]:
@@ -70,13 +81,8 @@ def _shares_evidence(compiled: CompiledPolicy) -> bool:
     return kind is not None and kind.family.shares_evidence
 
 
-async def judge(
-    context: LoopContext, obj: Object, judges: Judges, known: InForce, *, is_new: bool = False
-) -> None:
-    """Judge an object by some policies and bring its report up to date; raises EngineError.
-
-    `known` are the rules that reports may speak of. Of an object that `is_new` there is no report to read first.
-    """
+async def judge(context: LoopContext, obj: Object, judges: Judges) -> Judgement:
+    """Return what some policies say of an object; raises EngineError."""
     review = await context.review(obj)
     inputs = context.inputs(f"scan/{obj['metadata'].get('uid')}")
     results: list[RuleResult] = []
@@ -85,17 +91,25 @@ async def judge(
         found = await evaluate_with(context.resolver, asked, review, inputs, types=types)
         results += [_as_stored(one, obj) for one in found.results if not _is_passed_over(one)]
     count_scanned(context.metrics, review, results)
-    rows = rows_of(results, judges.policies, inputs.now)
-    new = await write_rows(
-        context.client,
-        context.options.report_kinds,
-        obj,
-        rows,
-        judged=judges.rules - _unchanged(results),
-        known=known,
-        is_new=is_new,
-    )
-    announce(context, _notes(context, review, results, judges.policies, new))
+    return Judgement(judges, review, results, rows_of(results, judges.policies, inputs.now))
+
+
+async def tell(
+    context: LoopContext,
+    obj: Object,
+    said: Judgement,
+    known: InForce,
+    reports: ReportWrites,
+    *,
+    is_new: bool = False,
+) -> None:
+    """Bring the report of an object up to date, and tell of what is new in it; raises EngineError.
+
+    `known` are the rules that reports may speak of. Of an object that `is_new` there is no report to read first.
+    """
+    judged = said.judges.rules - _unchanged(said.results)
+    new = await write_rows(reports, obj, said.rows, judged=judged, known=known, is_new=is_new)
+    announce(context, _notes(context, said.review, said.results, said.judges.policies, new))
 
 
 def _asked(judges: Judges, review: Review, inputs: Inputs) -> PolicySet:

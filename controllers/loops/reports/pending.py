@@ -15,7 +15,7 @@ from controllers.store.reports import Row, pair_of
 from engine.lang import rfc3339
 
 from .pace import Pace
-from .writer import KnownPairs, write_rows
+from .writer import KnownPairs, reports_of, write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,6 +38,7 @@ class PendingReports:
         self._waiting: dict[Place, _Waiting] = {}
         self._pace = Pace(context.clock)
         self._known = KnownPairs()
+        self._reports = reports_of(context)
         self.queue: WorkQueue[Place] = WorkQueue(clock=context.clock, least=0.5, most=60.0)
 
     def add(self, about: Mapping[str, str], rows: Sequence[Row], at: datetime) -> None:
@@ -90,8 +91,7 @@ class PendingReports:
         rows = [row for row, uid, at in taken.values() if _is_about(obj, uid, at)]
         if rows:
             known = self._known.of(context.snapshot)
-            kinds = context.options.report_kinds
-            await write_rows(context.client, kinds, obj, rows, known=known)
+            await write_rows(self._reports, obj, rows, known=known)
         self._forget(place, taken)
 
     def _forget(self, place: Place, written: _Waiting) -> None:

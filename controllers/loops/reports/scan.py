@@ -26,11 +26,11 @@ from engine.errors import EngineError
 from engine.evaluate import CompiledPolicy
 from engine.model.kinds import CEL_GROUP
 
-from .judging import Judges, changed_between, is_all_scanned, judge
+from .judging import Judges, changed_between, is_all_scanned, judge, tell
 from .pace import Pace
 from .resuming import MOST_LEFT, Judged, ScanMemory, digest_of, digest_of_object, version_of
 from .resuming import NAME as MEMORY
-from .writer import KnownPairs
+from .writer import AT_ONCE, KnownPairs, reports_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -92,6 +92,8 @@ class BackgroundScan:
         self._judges: dict[Kind, Judges] = {}
         self._changed: dict[tuple[int, int], tuple[_Policies, _Policies, Judges | None]] = {}
         self._known = KnownPairs()
+        self._reports = reports_of(context)
+        self._evaluating = asyncio.Semaphore(context.options.scan_workers)
         self._pace = Pace(context.clock)
         self._gathering: Gathering[_Place] = Gathering(
             context.clock, context.options.scan_delay, self.queue.add
@@ -123,7 +125,9 @@ class BackgroundScan:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._changes.run(self._look, on_error=_failed))
                 group.create_task(self._gathering.run())
-                workers = self._context.options.scan_workers
+                options = self._context.options
+                # some wait for their reports while others are judged, where reports go together
+                workers = AT_ONCE if options.chooses_reports else options.scan_workers
                 group.create_task(self.queue.run(scan, workers=workers, on_error=_failed))
                 group.create_task(self._again())
                 group.create_task(self._find_kinds())
@@ -268,7 +272,9 @@ class BackgroundScan:
             self._memory.is_first and uid not in self._seen
         )
         known = self._known.of(self._context.snapshot, self._natives.compiled)
-        await judge(self._context, shown, due.judges, known, is_new=is_first)
+        async with self._evaluating:
+            said = await judge(self._context, shown, due.judges)
+        await tell(self._context, shown, said, known, self._reports, is_new=is_first)
         self._seen[uid] = due.seen
 
     def _stored(self, place: _Place) -> Object | None:

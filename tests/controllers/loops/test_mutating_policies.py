@@ -10,7 +10,8 @@ import pytest
 from controllers.kube.kinds import CEL_POLICIES, CONFIG_MAPS, PODS, POLICY_REPORTS
 from controllers.loops.generate.policies import PolicyWatch
 from controllers.loops.generate.watching import SyncWatch
-from controllers.loops.reports.judging import Judges, judge
+from controllers.loops.reports.judging import Judges, judge, tell
+from controllers.loops.reports.writer import reports_of
 from controllers.loops.requests.consumer import Consumer
 from controllers.loops.requests.work import Worker
 from controllers.runtime.configuration import read_configuration
@@ -186,7 +187,9 @@ def test_targets_that_are_changed_skipped_and_broken_are_seen_in_their_reports()
 def test_a_scan_tells_of_what_was_not_changed_and_says_upstreams_words():
     async def story(made):
         policy = made.context.snapshot.compiled["mpol:seen"]
-        await judge(made.context, made.stored(CONFIG_MAPS, "a", "shop"), Judges((policy,)), {})
+        obj = made.stored(CONFIG_MAPS, "a", "shop")
+        said = await judge(made.context, obj, Judges((policy,)))
+        await tell(made.context, obj, said, {}, reports_of(made.context))
         [report] = made.stored(POLICY_REPORTS)
         [row] = report["results"]
         assert (row["source"], row["result"], row["message"]) == (

@@ -6,7 +6,9 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from controllers.kube import Forbidden
+import pytest
+
+from controllers.kube import AlreadyExists, Forbidden, Kind, KubeError
 from controllers.kube.kinds import (
     CLUSTER_OPEN_REPORTS,
     CLUSTER_POLICY_REPORTS,
@@ -21,6 +23,7 @@ from controllers.runtime.configuration import read_configuration
 from controllers.runtime.evaluating import evaluate_with
 from controllers.runtime.sink import Verdict
 from engine.model import RuleResult, RuleType, Status, UserInfo, review_of
+from tests.clock import settle
 
 from .staging import Scene, cluster_policy, config_map, matching, namespace, request_of, scene
 
@@ -60,6 +63,103 @@ async def admitted(
     verdict = Verdict(allowed, "validate", "Fail", made.clock.now(), "", request, is_proven=True)
     if made.sink.follows(found):
         await made.sink.results(review, found, verdict)
+
+
+class ListsTaken:
+    """Has a client write lists of reports as a report store does; `refusing` is what it says to every list instead."""
+
+    def __init__(self, made: Scene, refusing: KubeError | None = None) -> None:
+        self._create, self._update = made.client.create, made.client.update
+        self.sizes: list[int] = []
+        self._refusing = refusing
+        made.client.create = self.create  # type: ignore[method-assign]
+
+    async def create(self, kind: Kind, obj: dict[str, Any], **options: Any) -> dict[str, Any]:
+        if obj["kind"] != f"{kind.kind}List":
+            return await self._create(kind, obj, **options)
+        self.sizes.append(len(obj["items"]))
+        # longer than others take to have something to write
+        await settle(20)
+        if self._refusing is not None:
+            raise self._refusing
+        return {"items": [await self._written(kind, one) for one in obj["items"]]}
+
+    async def _written(self, kind: Kind, report: dict[str, Any]) -> dict[str, Any]:
+        write = self._update if report["metadata"].get("resourceVersion") else self._create
+        try:
+            await write(kind, report)
+        except KubeError as error:
+            return {"status": "Failure", "reason": error.reason, "code": error.status}
+        return {"status": "Success"}
+
+
+def many(count: int) -> list[dict[str, Any]]:
+    return [config_map(f"c{number:02}") for number in range(count)]
+
+
+def test_reports_go_together_to_a_store_and_each_once():
+    async def play():
+        async with scene(needs("team"), *many(50), chooses_reports=True) as made:
+            lists = ListsTaken(made)
+            scanning(made)
+            await made.rest(5)
+            assert len(made.stored(POLICY_REPORTS)) == 50
+            # the first goes with whatever had something to write by then, all others with the second
+            assert sum(lists.sizes) <= 50
+            assert len(lists.sizes) <= 2
+            lists.sizes.clear()
+            made.put(needs("owner"))
+            await made.rest(5)
+            assert {len(one["results"]) for one in made.stored(POLICY_REPORTS)} == {2}
+            assert lists.sizes
+
+    asyncio.run(play())
+
+
+def test_a_report_that_a_store_refuses_in_a_list_is_read_and_written_again():
+    async def play():
+        async with scene(needs("team"), *many(3), chooses_reports=True) as made:
+            lists = ListsTaken(made)
+            there = AlreadyExists("there is one", status=409, reason="AlreadyExists")
+            made.client.fail("create", there, resource="policyreports")
+            scanning(made)
+            await made.rest(5)
+            assert len(made.stored(POLICY_REPORTS)) == 3
+            assert lists.sizes[0] > 1
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("status", [405, 413])
+def test_a_store_that_takes_no_lists_gets_its_reports_one_by_one(status: int):
+    async def play():
+        async with scene(needs("team"), *many(20), chooses_reports=True) as made:
+            lists = ListsTaken(made, KubeError("no", status=status))
+            scanning(made)
+            await made.rest(5)
+            assert len(made.stored(POLICY_REPORTS)) == 20
+            assert len(lists.sizes) == 1
+            made.put(needs("owner"))
+            await made.rest(5)
+            assert {len(one["results"]) for one in made.stored(POLICY_REPORTS)} == {2}
+            assert (len(lists.sizes) == 1) is (status == 405)
+
+    asyncio.run(play())
+
+
+def test_reports_that_could_not_be_written_together_are_tried_again():
+    async def play():
+        async with scene(needs("team"), *many(5), chooses_reports=True) as made:
+            lists = ListsTaken(made, KubeError("away", status=503))
+            scanning(made)
+            await made.rest()
+            assert (lists.sizes, made.stored(POLICY_REPORTS)) == ([5], [])
+            lists._refusing = None
+            for _ in range(4):
+                await made.rest(5)
+            assert len(made.stored(POLICY_REPORTS)) == 5
+
+    asyncio.run(play())
 
 
 def test_the_scan_reports_each_resource_by_its_uid_and_is_owned_by_it():

@@ -322,6 +322,78 @@ def test_many_writers_at_once_each_get_their_own_answer(tmp_path: Path) -> None:
     asyncio.run(play())
 
 
+def of(namespace: str, made: dict, **metadata: str) -> dict:
+    """Return a report as an item of a list, which names its namespace."""
+    return {**made, "metadata": {**made["metadata"], "namespace": namespace, **metadata}}
+
+
+def test_reports_of_a_list_are_written_together_and_each_has_its_own_answer(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with staged(tmp_path) as store:
+            there = await store.create("shop", report("a", ("ask", "fail", "high")))
+            version = there["metadata"]["resourceVersion"]
+            items = [
+                of("shop", report("a"), resourceVersion=version),
+                of("shop", report("a"), resourceVersion=version),
+                of("shop", report("a")),
+                of("bank", report("b", ("ask", "pass", "low"))),
+                of("bank", report("NO")),
+                of("../x", report("c")),
+                report("d"),
+                {},
+            ]
+            told = {"kind": "PolicyReportList", "items": items}
+            status, answer = await store.ask("POST", ALL, told)
+            assert (status, answer["kind"]) == (200, "List")
+            said = [one.get("reason") or one["status"] for one in answer["items"]]
+            assert said == [
+                "Success", "Conflict", "AlreadyExists", "Success",
+                "Invalid", "BadRequest", "BadRequest", "BadRequest",
+            ]  # fmt: skip
+            _, found = await store.ask("GET", ALL)
+            kept = [(one["metadata"]["namespace"], len(one["results"])) for one in found["items"]]
+            assert (names(found), kept) == (["b", "a"], [("bank", 1), ("shop", 0)])
+            one = {"kind": "ClusterPolicyReportList", "items": [report("c")]}
+            assert (await store.ask("POST", f"{REPORTS}/clusterpolicyreports", one))[0] == 200
+            assert (await store.ask("GET", f"{REPORTS}/clusterpolicyreports/c"))[0] == 200
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("path", "told", "code"),
+    [
+        (ALL, report("a"), 405),
+        (ALL, {"kind": "PolicyReportList"}, 400),
+        (ALL, {"kind": "PolicyReportList", "items": ["a"]}, 400),
+        (ALL, {"kind": "ConfigMapList", "items": []}, 405),
+        (ALL, {"kind": "PolicyReportList", "items": [{}] * 501}, 413),
+    ],
+)
+def test_a_list_that_is_none_is_refused(tmp_path: Path, path: str, told: dict, code: int) -> None:
+    async def play() -> None:
+        async with staged(tmp_path) as store:
+            assert (await store.ask("POST", path, told))[0] == code
+
+    asyncio.run(play())
+
+
+def test_a_list_of_one_namespace_takes_no_report_of_another_and_a_dry_run_keeps_none(
+    tmp_path: Path,
+) -> None:
+    async def play() -> None:
+        async with staged(tmp_path) as store:
+            told = {"kind": "PolicyReportList", "items": [of("bank", report("a")), report("b")]}
+            _, answer = await store.ask("POST", SHOP, told)
+            assert [one["status"] for one in answer["items"]] == ["Failure", "Success"]
+            told["items"] = [report("c")]
+            _, answer = await store.ask("POST", SHOP, told, dryRun="All")
+            assert answer["items"][0]["status"] == "Success"
+            assert names((await store.ask("GET", ALL))[1]) == ["b"]
+
+    asyncio.run(play())
+
+
 def test_history_tells_the_level_at_the_end_of_each_day(tmp_path: Path) -> None:
     async def play() -> None:
         async with staged(tmp_path) as store:

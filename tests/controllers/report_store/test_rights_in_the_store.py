@@ -166,3 +166,28 @@ def test_the_cluster_says_by_what_its_api_server_is_known() -> None:
     settings["data"] = {"client-ca-file": "pem"}
     with pytest.raises(KubeError, match="names no authority"):
         asyncio.run(front_proxy(FakeClient(settings)))
+
+
+def test_a_list_of_reports_takes_the_right_to_create_everywhere_and_to_update_where_one_is_replaced(
+    tmp_path: Path,
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def may(spec: dict) -> bool:
+        attributes = spec["resourceAttributes"]
+        asked.append((attributes["verb"], attributes.get("namespace", "")))
+        return attributes["verb"] == "create"
+
+    async def play() -> None:
+        async with staged(tmp_path) as store:
+            made = await store.create("shop", report("a"))
+            store.may = may
+            told = {"kind": "PolicyReportList", "items": [made]}
+            place = f"{REPORTS}/policyreports"
+            assert (await store.ask("POST", place, told))[0] == 403
+            del made["metadata"]["resourceVersion"]
+            assert (await store.ask("POST", place, told))[0] == 200
+            assert (await store.ask("POST", place, told, user="ann"))[0] == 403
+
+    asyncio.run(play())
+    assert asked == [("create", ""), ("update", ""), ("create", "")]
