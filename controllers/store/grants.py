@@ -42,14 +42,22 @@ class GrantPolicies:
         self._read_at: datetime | None = None
         self._policies: tuple[GrantPolicy, ...] = ()
 
+    @property
+    def recent(self) -> tuple[GrantPolicy, ...] | None:
+        """The grant policies as far as nobody has to be asked for them, else None."""
+        longest = REMEMBERED if self._policies else REMEMBERED_NONE
+        if self._read_at is None:
+            return None
+        age = (self._clock.now() - self._read_at).total_seconds()
+        return self._policies if 0 <= age < longest else None
+
     async def current(self) -> tuple[GrantPolicy, ...]:
         """Return the grant policies, none where the server has no such kind; raises KubeError."""
-        now = self._clock.now()
-        longest = REMEMBERED if self._policies else REMEMBERED_NONE
-        if self._read_at is None or not 0 <= (now - self._read_at).total_seconds() < longest:
-            self._policies = await self._read()
+        found, now = self.recent, self._clock.now()
+        if found is None:
+            found = self._policies = await self._read()
             self._read_at = now
-        return self._policies
+        return found
 
     async def _read(self) -> tuple[GrantPolicy, ...]:
         try:

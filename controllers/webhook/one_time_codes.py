@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from controllers.kube import Client, Clock
     from controllers.runtime.cluster_cache import ClusterCache
     from engine.grants import GrantPolicy
-    from engine.model import Review, RuleResult
+    from engine.model import Review
 
     from .verdicts import Ruling
 
@@ -79,24 +79,22 @@ class OneTimeCodes:
 
     @traced("judge codes")
     async def judge(
-        self, review: Review, request: Mapping[str, Any], blocking: Sequence[RuleResult], ruling: Ruling, budget: float
-    ) -> Ruling:  # fmt: skip
+        self, review: Review, request: Mapping[str, Any], ruling: Ruling, budget: float
+    ) -> Ruling:
         """Return the ruling on a request with what codes make of it; a denial stays one when anything fails."""
         if not ruling.denial:
             return _unneeded(review, ruling)
-        if not code_bindings.can_carry(review):
+        if self._policies.recent == () or not code_bindings.can_carry(review):
             return ruling
         try:
             async with asyncio.timeout(budget):
-                return await self._judge(review, request, blocking, ruling)
+                return await self._judge(review, request, ruling)
         except (TimeoutError, KeyError, EngineError) as error:
             _log.warning("codes were left aside: %s", type(error).__name__)
             return ruling
 
-    async def _judge(
-        self, review: Review, request: Mapping[str, Any], blocking: Sequence[RuleResult], ruling: Ruling
-    ) -> Ruling:  # fmt: skip
-        by_policy = code_bindings.rules_by_policy(blocking)
+    async def _judge(self, review: Review, request: Mapping[str, Any], ruling: Ruling) -> Ruling:
+        by_policy = code_bindings.rules_by_policy(ruling.refusing)
         policies = await self._policies.current() if by_policy else ()
         if not policies or by_policy is None:
             return ruling

@@ -38,7 +38,7 @@ from .existing import ExistingViolations
 from .filters import is_filtered
 from .grant_usage import GrantUsage, UsageContext
 from .triggers import for_own_requests, triggers_of
-from .verdicts import Ruling, blocking, reported, rule_on_mutation, rule_on_validation
+from .verdicts import Ruling, reported, rule_on_mutation, rule_on_validation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -265,8 +265,7 @@ class Reviewer:
         ruling = rule_on_validation(route, review, results)
         if self._codes is None or not (ruling.denial or carried_codes(review.object)):
             return ruling
-        refusing = blocking(route, review, results) if ruling.denial else ()
-        return await self._codes.judge(review, request, refusing, ruling, budget)
+        return await self._codes.judge(review, request, ruling, budget)
 
     async def _mutate(
         self, route: WebhookRoute, review: Review, request: Mapping[str, Json], budget: float

@@ -30,7 +30,7 @@ class Ruling:
 
     `lead` and `tail` stand before and after the denial in the answer and nowhere else: they may hold a code, which is for
     nobody but who asks. `audit` is what the API server writes into its own audit log, beside who asked and whom they
-    impersonated: a witness that we cannot change.
+    impersonated: a witness that we cannot change. `refusing` are the results that a validating webhook's denial stands on.
     """
 
     denial: str = ""
@@ -39,6 +39,7 @@ class Ruling:
     lead: str = field(default="", repr=False)
     tail: str = ""
     audit: Mapping[str, str] = field(default_factory=dict)
+    refusing: Sequence[RuleResult] = field(default=(), repr=False)
 
 
 NOTHING_WRONG = Ruling()
@@ -55,8 +56,10 @@ def rule_on_validation(
     if not wrong:
         return NOTHING_WRONG
     enforcing = _enforcing(route.blocking, review, wrong)
-    if any(_blocks(result, route.failure_policy, enforcing) for result in wrong):
-        return Ruling(denial=_denial(route, review, wrong, enforcing))
+    refusing = [one for one in wrong if _blocks(one, route.failure_policy, enforcing)]
+    if refusing:
+        denial = _denial(review, wrong, refusing, enforcing)
+        return Ruling(denial=denial, refusing=refusing)
     return Ruling(warnings=_warnings(route.blocking, wrong))
 
 
@@ -82,13 +85,15 @@ def rule_on_mutation(
 
 
 def _denial(
-    route: WebhookRoute, review: Review, results: Sequence[RuleResult], enforcing: frozenset[str]
+    review: Review,
+    wrong: Sequence[RuleResult],
+    refusing: Sequence[RuleResult],
+    enforcing: frozenset[str],
 ) -> str:
-    """Return the text of a denial by the results that are neither pass nor skip."""
-    of_cel = [one for one in results if one.is_of_cel]
-    failures = failures_of([one for one in results if not one.is_of_cel], enforcing)
+    """Return the text of a denial by the results that are neither pass nor skip, of which some refuse."""
+    failures = failures_of([one for one in wrong if not one.is_of_cel], enforcing)
     parts = [blocked_message(review, failures)] if failures else []
-    said = refused_message(one for one in of_cel if _blocks(one, route.failure_policy, enforcing))
+    said = refused_message(one for one in refusing if one.is_of_cel)
     return "; ".join([*parts, said] if said else parts)
 
 
