@@ -56,6 +56,9 @@ _ROLES = (
         ["get", "list", "watch", "update"],
         "rbac.authorization.k8s.io",
     ),
+    _role(
+        "background-controller", ["roles"], ["create", "update", "delete"], "iam.aws.crossplane.io"
+    ),
     {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
