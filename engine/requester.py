@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from .model import Block, Json, Rule
 
+WHO_ASKS: Final = "who asks"
 _WHO: Final = ("subjects", "roles", "clusterRoles")
 _SEEN: Final = frozenset({"CREATE", "UPDATE"})
 """Operations that leave an object which can be looked at."""
@@ -25,6 +26,7 @@ _ACCOUNT: Final = re.compile(r"\bserviceAccount(?:Name|Namespace)\b")
 _REQUEST: Final = re.compile(
     r'(?:(?<![\w."-])|(?<=@\.))"?request"?(?!\w)(?!\s*\.\s*"?(?:object|name|namespace|kind|operation)\b)'
 )
+_OBJECT: Final = re.compile(r"\b(?:object|oldObject|images|element|target)\b|\brequest\b(?!\s*\.)")
 _CEL: Final = re.compile(
     r"(?<![\w.])(?:request\.(?!object\b|name\b|namespace\b|kind\b|operation\b)|oldObject\b)"
 )
@@ -41,16 +43,25 @@ def asks_of_request(rule: Rule) -> str:
     for block in (rule.match, rule.exclude):
         for entry in _entries(block):
             if any(entry.get(name) for name in _WHO):
-                return "who asks"
+                return WHO_ASKS
     if found := _of_match(rule.match):
         return found
     for text in _expressions({key: value for key, value in rule.raw.items() if key not in ("match", "exclude")}):  # fmt: skip
         bare = _LITERAL.sub("", text)
         if _ACCOUNT.search(bare) or "userInfo" in bare or "request.roles" in bare or "request.clusterRoles" in bare:  # fmt: skip
-            return "who asks"
+            return WHO_ASKS
         if _REQUEST.search(bare):
             return "the request"
     return "the request" if _CEL.search(_LITERAL.sub("", _conditions(rule.raw))) else ""
+
+
+def denies_who_asks(rule: Rule) -> bool:
+    """Tell whether a rule denies requests by who asks, whatever their object is: no object can have broken it before."""
+    deny = (rule.validate or {}).get("deny")
+    if deny is None or asks_of_request(rule) != WHO_ASKS:
+        return False
+    asked = [deny.get("conditions") or rule.preconditions, list(rule.context)]
+    return not any(_OBJECT.search(_LITERAL.sub("", text)) for text in _expressions(asked))
 
 
 def asks_of_expressions(spec: Block) -> str:
@@ -63,7 +74,7 @@ def asks_of_expressions(spec: Block) -> str:
             return "requests for subresources"
     bare = [_LITERAL.sub("", text) for text in _texts(spec)]
     if any("userInfo" in text for text in bare):
-        return "who asks"
+        return WHO_ASKS
     return "the request" if any(map(_CEL_REQUEST.search, bare)) else ""
 
 

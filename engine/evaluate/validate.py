@@ -13,6 +13,7 @@ from engine.lang.jmes import UnknownKeyError
 from engine.lang.variables import compile_document
 from engine.model import Block, Forgiven, Json, Object, Outcome, Rule, Status
 from engine.record import record, replace
+from engine.requester import denies_who_asks
 
 from .answers import NO_ANSWER, Answers, RuleAnswer, answered, errored, joined
 from .conditions import Conditions, compile_conditions
@@ -46,7 +47,7 @@ def compile_validate(rule: Rule) -> tuple[Handler, Passing]:
 
         return compile_cel_rule(rule), ()
     checked, passing = _compile_checks(block, Message(block.get("message"), rule.name))
-    if block.get("allowExistingViolations", True):
+    if block.get("allowExistingViolations", True) and not denies_who_asks(rule):
         checked = _allowing_existing(checked, rule)
     return checked, passing
 

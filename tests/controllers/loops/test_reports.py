@@ -72,7 +72,7 @@ class ListsTaken:
         self._create, self._update = made.client.create, made.client.update
         self.sizes: list[int] = []
         self._refusing = refusing
-        made.client.create = self.create  # type: ignore[method-assign]
+        made.client.create = self.create  # type: ignore[method-assign] # - a store in its place
 
     async def create(self, kind: Kind, obj: dict[str, Any], **options: Any) -> dict[str, Any]:
         if obj["kind"] != f"{kind.kind}List":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from engine.model import Status
 from tests.engine.evaluate.builders import config_map, decide, policy
 
@@ -64,3 +66,47 @@ def test_the_context_of_the_object_before_is_computed_from_it() -> None:
 
     assert _updated(rule, config_map(a="good"), config_map(a="bad")) is Status.FAIL
     assert _updated(rule, config_map(a="bad"), config_map(a="bad")) is Status.SKIP
+
+
+_BUT_ADMINS = {"exclude": {"any": [{"clusterRoles": ["cluster-admin"]}]}}
+_HAS_A = {"key": "{{ request.object.data.a || '' }}", "operator": "NotEquals", "value": ""}
+
+
+def _asks(key: str, value: Any, operator: str = "AnyIn") -> dict[str, Any]:
+    return {"conditions": {"any": [{"key": key, "operator": operator, "value": value}]}}
+
+
+@pytest.mark.parametrize(
+    ("rule", "status"),
+    [
+        (
+            {"deny": _asks("{{ request.userInfo.username || '' }}", "root", "NotEquals")},
+            Status.FAIL,
+        ),
+        (
+            {**_BUT_ADMINS, "deny": _asks("{{ request.operation }}", ["CREATE", "UPDATE"])},
+            Status.FAIL,
+        ),
+        ({**_BUT_ADMINS, "deny": {}}, Status.FAIL),
+        (
+            {
+                **_BUT_ADMINS,
+                "preconditions": {"all": [_HAS_A]},
+                "deny": _asks("{{ request.operation }}", ["CREATE", "UPDATE"]),
+            },
+            Status.FAIL,
+        ),
+        ({**_BUT_ADMINS, "preconditions": {"all": [_HAS_A]}, "deny": {}}, Status.SKIP),
+        ({**_BUT_ADMINS, "deny": {"conditions": {"any": [_HAS_A]}}}, Status.SKIP),
+        ({**_BUT_ADMINS, "pattern": {"data": {"a": "9"}}}, Status.SKIP),
+        ({"deny": _asks("{{ request.operation }}", ["CREATE", "UPDATE"])}, Status.SKIP),
+    ],
+)
+def test_a_rule_about_who_asks_and_not_about_the_object_forgives_nothing(
+    rule: dict[str, Any], status: Status
+) -> None:
+    checks = {key: rule[key] for key in ("deny", "pattern") if key in rule}
+    rest = {key: value for key, value in rule.items() if key not in checks}
+    whole = {"name": "r", **rest, "validate": {"failureAction": "Enforce", **checks}}
+
+    assert _updated(whole, config_map(a="1"), config_map(a="2")) is status
