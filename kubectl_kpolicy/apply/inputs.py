@@ -149,10 +149,9 @@ def load_inputs(
         )
         namespaces = outside.namespaces()
     targets = objects_of(read_paths(_places(flags, flags.target_resources)))
+    kinds = objects_of(without_strays(read_paths(split(flags.crd_paths)), loaded.strays))
     scopes = Scopes(
-        obj
-        for obj in (*objects, *targets, *objects_of(read_paths(split(flags.crd_paths))))
-        if obj.get("kind") == "CustomResourceDefinition"
+        obj for obj in (*objects, *targets, *kinds) if obj.get("kind") == "CustomResourceDefinition"
     )
     placed = [scopes.placed(obj) for obj in objects]
     params = [scopes.placed(o) for o in objects_of(read_paths(split(flags.parameter_resources)))]

@@ -229,8 +229,16 @@ def seen_in_the_audit(alice: Terminal) -> None:
 RULE = """\
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy
-metadata: {name: no-root}
+metadata: {name: no-root, annotations: {policies.kyverno.io/severity: medium}}
 spec: {rules: [{name: r, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {message: m, pattern: {metadata: {labels: {a: "?*"}}}}}]}
+"""
+TEST = """\
+apiVersion: cli.kyverno.io/v1alpha1
+kind: Test
+metadata: {name: no-root}
+policies: [policies/no-root.yaml]
+resources: [pod.yaml]
+results: [{policy: no-root, rule: r, kind: Pod, resources: [probe], result: fail}]
 """
 GRANT = """\
 apiVersion: kpolicy.io/v1alpha1
@@ -248,6 +256,7 @@ def shell(folder: Path, at: Path) -> Iterator[Terminal]:
     (at / "policies").mkdir()
     (at / "policies" / "no-root.yaml").write_text(RULE)
     (at / "policies" / "artifacthub-pkg.yml").write_text("version: 1\n")
+    (at / "kyverno-test.yaml").write_text(TEST)
     (at / "pod.yaml").write_text(POD.replace("NAME", "probe").replace("{NOTE}", "{}"))
     (at / "grant.yaml").write_text(GRANT)
     (at / "urgent.yaml").write_text(GRANT.replace("duration", "emergency: true, duration"))
@@ -281,6 +290,11 @@ def test_what_somebody_decides_by_is_true_on_the_console(place: Path) -> None:
         alice.until(r"- Violations \(")
         alice.press("/", *"-l app=web", "enter")
         alice.until(r"Violations \([1-9] of \d+, failures, -l app=web\)")
+        alice.press("escape", "/", *"-f dplymntweb", "enter")
+        alice.until(r"Violations \([1-9] of \d+, failures, -f dplymntweb\)")
+        assert len(re.findall("Deployment/web", alice.text())) > 1
+        alice.press("escape", "/", *"-f dq9x7", "enter")
+        alice.until(r"Violations \(0 of")
         alice.press("escape", "/", *"run-as-nonroot", "enter")
         alice.until(r"Violations \([2-9] of")
         alice.press("g", "space", "space", "r")
@@ -290,13 +304,18 @@ def test_what_somebody_decides_by_is_true_on_the_console(place: Path) -> None:
         assert "Deployment/ledger" not in alice.text()
 
 
-def test_what_may_not_be_read_is_not_called_zero_on_the_console(place: Path) -> None:
-    words = ("pulse", "--as=nobody", f"--kubeconfig={place / 'kubeconfig'}")
+@pytest.mark.parametrize(
+    ("flag", "why"), [("--as=nobody", "forbidden"), ("--server=https://127.0.0.1:9", "offline")]
+)
+def test_what_cannot_be_read_is_not_called_zero_on_the_console(
+    place: Path, flag: str, why: str
+) -> None:
+    words = ("pulse", flag, f"--kubeconfig={place / 'kubeconfig'}")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(place / "nobody")}
     program = [sys.executable, "-m", "kubectl_kpolicy", "tui", *words]
     with Terminal(program, environment, SIZE) as nobody:
         nobody.until(r"\? failures")
-        nobody.until("forbidden")
+        nobody.until(why)
         assert not re.search(r"\b0 (failures|critical|active)", nobody.text())
 
 
@@ -307,6 +326,7 @@ def test_what_commands_say_is_true_and_what_they_suggest_works(place: Path, tmp_
         assert suggested is not None
         rows = typed(one, f"{suggested[2].strip()} --no-headers | wc -l")
         assert re.search(rf"^ *{suggested[1]}$", rows, re.MULTILINE)
+        assert "Deployment/" in typed(one, "kubectl kpolicy violations -A --where 'sev>=high'")
         assert "may not list" in typed(one, "kubectl kpolicy status --as=nobody", 4)
         assert "Pod/web" in typed(one, "kubectl kpolicy violations -A -l app=web --no-headers")
         assert "No resources found" in typed(
@@ -326,6 +346,12 @@ def test_what_commands_say_is_true_and_what_they_suggest_works(place: Path, tmp_
             one,
             "until kubectl kpolicy audit log | grep 'change.*no-latest-tag.*background'; do sleep 1; done",
         )
+        typed(one, "kubectl create -f policies/no-root.yaml; kubectl delete clusterpolicy no-root")
+        typed(
+            one,
+            "until kubectl kpolicy audit log | grep 'delete.*no-root'; do sleep 1; done",
+        )
+        assert "managedFields" not in typed(one, "kubectl kpolicy audit log | tail -20")
         typed(
             one,
             "kubectl kpolicy audit export --format jsonl > records; kubectl kpolicy audit verify -f records",
@@ -355,6 +381,7 @@ def test_commands_on_files_go_on_where_others_do_and_say_what_they_wrote(
         found = typed(one, f"{check} -o sarif | grep -A3 -e '\"uri\"' -e startLine -e '\"level\"'")
         assert "pod.yaml" in found
         assert "startLine" in found
+        assert '"level": "warning"' in found
         junit = typed(one, f"{check} -o junit", 1)
         assert 'tests="1" failures="1"' in junit
         assert 'file="pod.yaml" line="1"' in junit
@@ -362,7 +389,19 @@ def test_commands_on_files_go_on_where_others_do_and_say_what_they_wrote(
         assert "│ Fail" in typed(
             one, f"kubectl kpolicy apply policies/no-root.yaml -r pod.yaml {flags}", 1
         )
-        assert "lint --fix" in typed(one, "kubectl kpolicy fix policies", 2)
+        rule = "kubectl kpolicy apply policies/no-root.yaml -r pod.yaml"
+        assert "fail: 1" in typed(one, f"{rule} --crd-path policies", 1)
+        assert "::warning file=pod.yaml,line=1" in typed(one, f"{rule} -o github", 1)
+        for word, known in {
+            "fix": "lint --fix",
+            "migrate": "replace",
+            "docs": "spec",
+            "oci": "oras",
+        }.items():
+            assert known in typed(one, f"kubectl kpolicy {word} policies", 2)
+        quiet = typed(one, "kubectl kpolicy test . -q --fail-only")
+        assert "0 out of 1 tests failed" in quiet
+        assert "probe" not in quiet
         latin = "LC_ALL=C PYTHONUTF8=0 PYTHONIOENCODING=iso-8859-1"
         assert "internal error" not in typed(one, f"{latin} kubectl kpolicy violations -A")
         assert "Deployment/web" in one.text()
