@@ -19,6 +19,7 @@ CLIENT = "client"
 _MODULES = {
     "controllers": "our loops",
     "controllers.worker": "our webhook",
+    "controllers.report_store": "our store",
     "tests.bench.webhook_server": "no-op",
 }
 

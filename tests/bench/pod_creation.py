@@ -178,10 +178,10 @@ def _reports(tier: Tier) -> Round:
     """Wait until each Pod has its report; what that costs comes on top of the rush."""
     log = tier.folder / AUDIT_LOG
     before, size, began = spent(), log.stat().st_size, time.monotonic()
-    there = _count(tier, REPORTS)
-    wanted, end = _count(tier, PODS), began + LONGEST
+    there = count_at(tier, REPORTS)
+    wanted, end = count_at(tier, PODS), began + LONGEST
     left = wanted - there
-    while (reports := _count(tier, REPORTS)) < wanted:
+    while (reports := count_at(tier, REPORTS)) < wanted:
         if time.monotonic() > end:
             raise TimeoutError(f"{reports} reports of {wanted} Pods after {LONGEST:.0f} s")
         time.sleep(0.5)
@@ -194,7 +194,8 @@ def _each(figures: Counter[str], count: int) -> dict[str, float]:
     return {name: value / max(count, 1) for name, value in figures.items()}
 
 
-def _count(tier: Tier, path: str) -> int:
+def count_at(tier: Tier, path: str) -> int:
+    """Return how many objects there are at the path of a kind."""
     page = json.loads(tier.kubectl("get", "--raw", f"{path}?limit=1"))
     return len(page["items"]) + int(page["metadata"].get("remainingItemCount") or 0)
 
@@ -208,7 +209,7 @@ def _clear(tier: Tier) -> None:
     for path in (PODS, REPORTS):
         tier.kubectl("delete", "--raw", path)
     end = time.monotonic() + LONGEST
-    while _count(tier, PODS) or _count(tier, REPORTS):
+    while count_at(tier, PODS) or count_at(tier, REPORTS):
         if time.monotonic() > end:
             raise TimeoutError("the Pods of a round do not go")
         time.sleep(0.5)
@@ -217,7 +218,7 @@ def _clear(tier: Tier) -> None:
 def _settle(tier: Tier, kind: str, webhook: dict[str, Any]) -> None:
     """Have the API server ask whom a kind of round asks and nobody else, and wait until it does."""
     items = {POLICIES: policies("16 validate"), NO_OP: [webhook]}
-    bad = _pod()
+    bad = pod()
     bad["spec"]["hostPID"] = True
     for documents in items.values():
         _delete(tier, documents)
@@ -249,7 +250,7 @@ def _refusal(tier: Tier, pod: dict[str, Any]) -> str:
     return ""
 
 
-def _pod() -> dict[str, Any]:
+def pod() -> dict[str, Any]:
     """Return the Pod of the other benchmarks under names that the server gives."""
     made = subjects.pod()
     metadata = {key: made["metadata"][key] for key in ("labels", "annotations")}
@@ -267,7 +268,7 @@ async def _creations(tier: Tier, log: Path) -> tuple[tuple[Counter[str], int, Co
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     trusted = ssl.create_default_context(cafile=cluster["certificate-authority"])
     trusted.load_cert_chain(user["client-certificate"], user["client-key"])
-    body = json.dumps(_pod()).encode()
+    body = json.dumps(pod()).encode()
     head = f"POST {PODS} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     begin = time.perf_counter() + WARM_UP
     place = urlsplit(cluster["server"])

@@ -10,6 +10,7 @@ import json
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from .server.processes import Process, free_ports
 from .tiers import ROOT, Tier, real_tier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _STORE = Choice(with_report_store=True, with_kinds=False)
 _POLICY = {
@@ -123,6 +124,16 @@ class Played:
         raise StoreError(f"not refused: {what}")
 
 
+@contextmanager
+def stored(tier: Tier) -> Iterator[Played]:
+    """Install everything on a tier with a store beside it, which ends with the block."""
+    played = Played(tier)
+    try:
+        yield played
+    finally:
+        played.store.stop()
+
+
 def _held(holds: Callable[[], bool]) -> bool:
     try:
         return holds()
@@ -138,9 +149,8 @@ def _is_of_store(one: dict[str, Any]) -> bool:
 
 def play(tier: Tier) -> None:
     """Play everything; raises StoreError."""
-    played = Played(tier)
     kubectl = tier.kubectl
-    with engine.engine(tier, "--reports=store"):
+    with stored(tier) as played, engine.engine(tier, "--reports=store"):
         kubectl("apply", "-f", "-", given=json.dumps(_POLICY))
         for place, name in (("shop", "a"), ("shop", "b"), ("bank", "c")):
             kubectl("create", "configmap", name, "-n", place)
@@ -158,7 +168,6 @@ def play(tier: Tier) -> None:
         played.until("reports go with their namespace", lambda: "c" not in played.names())
         kubectl("delete", "clusterpolicy", "ask-team")
         played.until("rows go with their policy", lambda: not {"a", "late"} & played.names())
-    played.store.stop()
 
 
 def _reads(played: Played) -> None:

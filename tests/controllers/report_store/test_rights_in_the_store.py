@@ -191,3 +191,23 @@ def test_a_list_of_reports_takes_the_right_to_create_everywhere_and_to_update_wh
 
     asyncio.run(play())
     assert asked == [("create", ""), ("update", ""), ("create", "")]
+
+
+def test_who_writes_reports_is_asked_about_once_for_all_that_he_reads(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def may(spec: dict) -> bool:
+        asked.append(spec["resourceAttributes"].get("name", ""))
+        return spec["user"] == WRITER or asked[-1] == "b"
+
+    async def play() -> None:
+        async with staged(tmp_path) as store:
+            for name in ("a", "b"):
+                await store.create("shop", report(name))
+            store.may = may
+            for user, expected in ((WRITER, [200, 200]), ("ann", [403, 200])):
+                found = [(await store.ask("GET", f"{SHOP}/{name}", user=user))[0] for name in "ab"]
+                assert found == expected
+
+    asyncio.run(play())
+    assert asked == ["", "a", "b"]
