@@ -88,8 +88,8 @@ def test_a_limited_grant_that_counts_nothing_is_seen(monkeypatch):
 def test_a_failure_of_codes_that_opens_the_gate_is_seen(monkeypatch):
     judge = OneTimeCodes.judge
 
-    async def opens(self: Any, review: Any, request: Any, blocking: Any, ruling: Any, budget: float) -> Any:  # fmt: skip
-        said = await judge(self, review, request, blocking, ruling, budget)
+    async def opens(self: Any, review: Any, request: Any, ruling: Any, budget: float) -> Any:
+        said = await judge(self, review, request, ruling, budget)
         return said if said.lead or not ruling.denial or review.dry_run else type(ruling)()
 
     monkeypatch.setattr(OneTimeCodes, "judge", opens)
