@@ -57,7 +57,8 @@ def main() -> int:
 
 
 def _create(tier: Tier, count: int) -> None:
-    items = [{**pod(), "metadata": {**pod()["metadata"], "name": f"pod-{n:06}"}} for n in range(count)]  # fmt: skip
+    metadata = pod()["metadata"]
+    items = [{**pod(), "metadata": {**metadata, "name": f"pod-{n:06}"}} for n in range(count)]
     for start in range(0, count, AT_ONCE):
         document = {"apiVersion": "v1", "kind": "List", "items": items[start : start + AT_ONCE]}
         tier.kubectl("create", "-n", NAMESPACE, "-f", "-", given=json.dumps(document))
@@ -81,7 +82,8 @@ def _measured(tier: Tier, count: int) -> int:
     print(f"{there} reports of {count} Pods in {taken:.0f} s ({there / taken:.0f}/s)")
     print(f"{sum(costs.values()) / there * 1e3:.2f} ms of processor time each")
     print("    ms:", ", ".join(f"{name} {value}" for name, value in each.items()))
-    print("    requests of ours:", ", ".join(f"{name} {n}" for name, n in asked(log, size).most_common(3)))  # fmt: skip
+    most = asked(log, size).most_common(3)
+    print("    requests of ours:", ", ".join(f"{name} {number}" for name, number in most))
     return int(there < count)
 
 
