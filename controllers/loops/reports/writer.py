@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from engine.model import Object
 
 _TRIES = 5
-MOST_ROWS: Final = 2_000
+ROWS_AT_ONCE: Final = 2_000
 """Results of reports that are written by one request; with them it is below what a report store takes."""
 AT_ONCE: Final = 64
 """Reports that are under way to a report store at the same time."""
@@ -93,7 +93,7 @@ class ReportWrites:
         taken: list[tuple[Object, asyncio.Future[None]]] = []
         while self._waiting and self._waiting[0][0] == kind and len(taken) < AT_ONCE:
             rows += len(self._waiting[0][1]["results"])
-            if taken and rows > MOST_ROWS:
+            if taken and rows > ROWS_AT_ONCE:
                 break
             _, report, written = self._waiting.popleft()
             taken.append((report, written))
