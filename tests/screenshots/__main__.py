@@ -1,7 +1,7 @@
 """`python -m tests.screenshots [--record]`: draws all pictures; with `--record` from a session that is played and recorded first.
 
-The SVGs are compared with a fresh drawing by a test, so that they cannot grow stale. The PNGs are made from them by
-`rsvg-convert` (Debian: librsvg2-bin and fonts-dejavu-core), and each carries the hash of the SVG that it shows.
+The PNGs are made from SVGs by `rsvg-convert` and `pngquant` (Debian: librsvg2-bin, fonts-dejavu-core and pngquant), and each
+carries the hash of the SVG that it shows, which a test compares with a fresh drawing, so that they cannot grow stale.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ def main() -> int:
     if parser.parse_args().record:
         session.record(screens.RECORDING)
     drawn = screens.drawings()
-    for old in {*screens.FOLDER.glob("*.svg"), *screens.FOLDER.glob("*.png")}:
-        if old.stem not in drawn:
-            old.unlink()
+    for old in {path.name for path in screens.FOLDER.iterdir()} - screens.files():
+        (screens.FOLDER / old).unlink()
     for name, svg in drawn.items():
-        (screens.FOLDER / f"{name}.svg").write_text(svg)
-    if shutil.which("rsvg-convert") is None:
-        print("error: rsvg-convert is not here, the PNGs are as before", file=sys.stderr)
-        print("help: apt-get install librsvg2-bin fonts-dejavu-core", file=sys.stderr)
+        if "svg" in screens.PICTURES[name].suffixes:
+            (screens.FOLDER / f"{name}.svg").write_text(svg)
+    if missing := [one for one in pngs.PROGRAMS if shutil.which(one) is None]:
+        print(f"error: {' and '.join(missing)} not here, the PNGs are as before", file=sys.stderr)
+        print("help: apt-get install librsvg2-bin fonts-dejavu-core pngquant", file=sys.stderr)
         return 1
     for name, svg in drawn.items():
         path = screens.FOLDER / f"{name}.png"

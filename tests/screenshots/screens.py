@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parents[2] / "screenshots"
 RECORDING = FOLDER / "session.jsonl"
-SIZE = (120, 32)
 SIZES = ((80, 24), (140, 40), (200, 50))
 """Of windows as people have them, the smallest first."""
+USUAL = SIZES[1]
+"""Of the pictures that lie here as SVG as well: as text they are larger than as PNG."""
 _PATIENCE, _STILL, _PAUSE = 60.0, 4, 0.05
 _FONT = re.compile(r"@font-face \{[^}]*\}\s*")
 _UNIQUE = re.compile(r"terminal-\d+")
@@ -42,10 +43,15 @@ class Picture:
     user: str = "bob"
     code: str = ""
     is_beside: bool = False
-    size: tuple[int, int] = SIZE
+    size: tuple[int, int] = USUAL
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """The kinds of files that it lies here as."""
+        return ("png", "svg") if self.size == USUAL else ("png",)
 
 
-PICTURES = {
+_USUALLY = {
     "pulse": Picture("pulse"),
     "violations": Picture("violations", ("down", "down")),
     "blocks": Picture("blocks"),
@@ -62,8 +68,18 @@ PICTURES = {
     "danger": Picture("exceptions", ("ctrl+d",)),
     "reveal": Picture("codes", (), "bob", "7GQ2-K9XD-PM4T-WZ81-VN30"),
     "clusters": Picture("violations", ("b",) * 5, is_beside=True),
-    **{f"{screen}-{size[0]}x{size[1]}": Picture(screen, size=size) for screen in ("pulse", "violations", "grants") for size in SIZES},
 }  # fmt: skip
+PICTURES = {
+    f"{name}-{size[0]}x{size[1]}": replace(one, size=size)
+    for name, one in _USUALLY.items()
+    for size in SIZES
+}
+
+
+def files() -> set[str]:
+    """Return the names of all files of the folder."""
+    made = {f"{name}.{kind}" for name, one in PICTURES.items() for kind in one.suffixes}
+    return {RECORDING.name, *made}
 
 
 def drawings() -> dict[str, str]:
