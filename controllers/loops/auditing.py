@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube import KubeError, NotFound
-from controllers.kube.kinds import AUDIT_NOTES, GRANTS
+from controllers.kube.kinds import AUDIT_NOTES, CODE_USES, GRANTS
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.counting import counted
@@ -97,6 +97,9 @@ class NoteLoop:
             await self._trail.record(_forged(note, now))
             await self._drop(note)
             return
+        if note["spec"].get("verb") == audit_notes.REUSE:
+            await self._look_at_reuse(note)
+            return
         if audit_notes.is_unproven(note):
             result = await self._shown(note, now)
         elif note["spec"].get("verb") in audit_notes.DELETIONS:
@@ -117,6 +120,25 @@ class NoteLoop:
             return
         await self._trail.record(audit_notes.entry_of(note, result))
         self._gone.pop(str((note["spec"].get("object") or {}).get("uid") or ""), None)
+        await self._drop(note)
+
+    async def _look_at_reuse(self, note: Object) -> None:
+        """Tell of a used code that was brought again, unless enough is told of it; raises KubeError, Conflict among them.
+
+        The use keeps of whom it was told, so that what the trail holds of one code ends, however often it is brought.
+        """
+        client, name = self._context.client, str((note["spec"].get("object") or {}).get("name"))
+        try:
+            use = await client.get(CODE_USES, name, self._context.namespace)
+        except NotFound:
+            await self._drop(note)
+            return
+        told = audit_notes.to_tell_next(use, str(note["spec"].get("actor")))
+        if told is not None:
+            await self._trail.record(audit_notes.entry_of(note, "refused"))
+            version = {"resourceVersion": use["metadata"].get("resourceVersion")}
+            status = {"metadata": version, "status": {audit_notes.BROUGHT_BY: told}}
+            await client.patch(CODE_USES, name, self._context.namespace, status, subresource="status")  # fmt: skip
         await self._drop(note)
 
     async def _settled(self, note: Object, now: datetime) -> str:

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 
 DELETIONS: Final = frozenset({"delete", "expired"})
 """Verbs of what an object does not come back from."""
+REUSE: Final = "reuse"
+"""Verb of bringing a code again that was used; the object is the use."""
+BROUGHT_BY: Final = "broughtAgainBy"
+"""Field of a use's status with those of whom the trail tells that they brought its code again."""
+MOST_REUSES: Final = 5
+"""Records about one used code: whoever holds it is refused as often as they like, and cannot fill the trail with that."""
 _NAME: Final = 26
 LONGEST_REASON: Final = 1024
 
@@ -122,6 +128,12 @@ def entry_of(note: Object, result: str) -> dict[str, Any]:
         "reason": str(spec.get("reason") or ""),
         **({"unproven": True} if is_unproven(note) else {}),
     }  # fmt: skip
+
+
+def to_tell_next(use: Object, actor: str) -> list[str] | None:
+    """Return `BROUGHT_BY` with one more, None where the trail tells of this person or of enough others."""
+    known = [str(one) for one in (use.get("status") or {}).get(BROUGHT_BY) or ()]
+    return None if actor in known or len(known) >= MOST_REUSES else [*known, actor]
 
 
 def is_unproven(note: Object) -> bool:

@@ -1,4 +1,4 @@
-"""Notes what people do to exceptions, grant policies, records and clean-ups, for the audit trail; it never refuses anything.
+"""Notes what people do to exceptions, grant policies, records, clean-ups and used codes, for the audit trail; it never refuses anything.
 
 Apart from the desks that judge the same objects, so that it can be passed over when it cannot be asked: a deletion must be
 possible while we are down. What is then not seen is told of by the leader without a name.
@@ -11,10 +11,20 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube import AlreadyExists, Client, Clock, Discovery
-from controllers.kube.kinds import AUDIT_NOTES
-from controllers.store.audit_notes import Shown, content_of, note_key, note_of
+from controllers.kube import AlreadyExists, Client, Clock, Discovery, NotFound
+from controllers.kube.kinds import AUDIT_NOTES, CODE_USES
+from controllers.store.audit_notes import (
+    REUSE,
+    Deed,
+    Shown,
+    content_of,
+    note_key,
+    note_of,
+    to_tell_next,
+)
+from controllers.store.uses import SAME_ATTEMPT
 from engine.errors import EngineError
+from engine.lang import rfc3339
 
 from . import envelope
 from .audit_events import deed_of
@@ -23,9 +33,11 @@ from .code_bindings import user_of
 from .live import Live
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+    from datetime import datetime
 
     from controllers.kube.accounts import Job
+    from engine.model import Object
 
 NOT_NOTED = "this could not be written down for the audit trail"
 _log = logging.getLogger(__name__)
@@ -108,3 +120,52 @@ class AuditRecorder:
         except AlreadyExists:
             # Another replica, or the same request run again, has told of it.
             return
+
+
+class ReuseRecorder:
+    """Notes who brings a code again that was used already; each person once for a code, and not more than a few for it."""
+
+    def __init__(self, client: Client, clock: Clock, namespace: str, key: bytes) -> None:
+        self._client, self._clock, self._namespace = client, clock, namespace
+        self._key = note_key(key)
+
+    def __repr__(self) -> str:
+        return f"<ReuseRecorder in {self._namespace}>"
+
+    async def note(self, user: str, target: Object, uses: Iterable[str]) -> None:
+        """Note that somebody brought codes for an object, by the names of their uses if there were any; raises KubeError."""
+        now = self._clock.now()
+        for name in uses:
+            try:
+                use = await self._client.get(CODE_USES, name, self._namespace)
+            except NotFound:
+                continue
+            if _is_own(use, user, target, now) or to_tell_next(use, user) is None:
+                continue
+            note = note_of(_reuse_of(use, target), user, now, namespace=self._namespace, key=self._key)  # fmt: skip
+            try:
+                await self._client.create(AUDIT_NOTES, note)
+            except AlreadyExists:
+                # The leader has not come to what was told of this person before.
+                continue
+
+
+def _is_own(use: Object, user: str, target: Object, now: datetime) -> bool:
+    """Tell whether a code was used by this very request, which several webhooks are asked about and which may be run again."""
+    spec = use["spec"]
+    at = rfc3339.read(str(spec.get("usedAt") or ""))
+    is_same = spec.get("user") == user and (spec.get("object") or {}).get("uid") == target.get("uid")  # fmt: skip
+    return is_same and at is not None and now - at <= SAME_ATTEMPT
+
+
+def _reuse_of(use: Object, target: Object) -> Deed:
+    metadata, spec = use["metadata"], use["spec"]
+    binding = spec.get("binding") or {}
+    about = {"apiVersion": CODE_USES.api_version, "kind": CODE_USES.kind, **{key: metadata.get(key, "") for key in ("namespace", "name", "uid")}}  # fmt: skip
+    used = f"already used by {spec.get('user')} at {spec.get('usedAt')} for {_named(spec.get('object') or {})}"
+    policy = f"{binding.get('policy', '')}/{','.join(binding.get('rules') or ())}"
+    return Deed(REUSE, about, f"{used}; brought again for {_named(target)}", policy)
+
+
+def _named(target: Mapping[str, Any]) -> str:
+    return "/".join(str(target[key]) for key in ("kind", "namespace", "name") if target.get(key))

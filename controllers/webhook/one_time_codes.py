@@ -26,6 +26,7 @@ from engine.grants.requests import covers, lets_ask
 
 from . import code_bindings
 from .approvals import Approvals
+from .audit_recorder import ReuseRecorder
 from .caller import is_proven
 from .code_offers import CodeOffers, ways_out
 from .issued import IssuedCodes
@@ -73,6 +74,7 @@ class OneTimeCodes:
         self.throttle = Throttle(client, clock, namespace)
         self._offers = CodeOffers(client, clock, self._uses, self._approvals, self.throttle)
         self._live = Live(client, cache.discovery)
+        self._reuses = ReuseRecorder(client, clock, namespace, key)
 
     def __repr__(self) -> str:
         return f"<OneTimeCodes in {self._namespace}>"
@@ -135,9 +137,28 @@ class OneTimeCodes:
                     return replace(ruling, denial="", tail="", warnings=passed, audit=audit)
             elif carried and is_proven() and not wanted:
                 self.throttle.count(WRONG, user, writes=not review.dry_run)
+            if is_proven() and not review.dry_run:
+                await self._note_reuses(review, request, carried, wanted)
             ruling = replace(ruling, lead=f"{NOT_ACCEPTED}\n" if carried else "")
         offers = await self._offers.lines(review, request, claims, modes, keys)
         return replace(ruling, lead=ruling.lead + offers)
+
+    async def _note_reuses(
+        self,
+        review: Review,
+        request: Mapping[str, Any],
+        carried: Sequence[str],
+        accepted: Sequence[Found],
+    ) -> None:
+        """Have it noted where a code was used before that somebody brings, or claims; raises KubeError.
+
+        What the object carried before is not brought by whoever changes it.
+        """
+        there = frozenset(map(codes.canonical, codes.carried_codes(review.old_object or {})))
+        brought = {code for code in map(codes.canonical, carried) if code and code not in there}
+        brought |= {one.code for one in accepted}
+        target = code_bindings.target_of(review, request)
+        await self._reuses.note(code_bindings.user_of(request), target, map(codes.use_name, sorted(brought)))  # fmt: skip
 
     async def _accepted(
         self,

@@ -97,7 +97,7 @@ def _row(code: Object, uses: dict[str, Object], now: datetime) -> Row:
         "user": word(spec, "user") or word(spec, "forUser"),
         "bound": _binding(spec),
         "uses": count if isinstance(count, int) else int(bool(use)),
-        "tries": status.get("tries") if isinstance(status.get("tries"), int) else 0,
+        "tries": len(part(use, "status").get("broughtAgainBy") or ()) if use else None,
         "issuer": word(spec, "issuedBy") or word(status, "issuedBy"),
         "issued": instant(word(code, "metadata", "creationTimestamp")),
         "usedby": word(use, "spec", "user") or word(status, "usedBy"),

@@ -136,7 +136,9 @@ USE: Final = Shape(
     },
     ("user", "usedAt"),
 )
-USE_STATUS: Final = Shape({"state": _TEXT, "confirmedAt": _TEXT, "message": _TEXT})
+USE_STATUS: Final = Shape(
+    {"state": _TEXT, "confirmedAt": _TEXT, "message": _TEXT, "broughtAgainBy": _TEXTS}
+)
 SEGMENT: Final = Shape(
     {"records": ListOf(Shape({}, open=True)), "mac": _TEXT, "sealed": _FLAG}, ("records",)
 )

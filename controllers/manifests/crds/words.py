@@ -115,6 +115,7 @@ NATIVE_WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "unproven": "Set where nobody proved that the API server told of it, so that who did it is only claimed.",
         "binding": "What the code is for: policy, rules and object.",
         "block": "The signed id of the denial that the request came from.",
+        "broughtAgainBy": "Of whom the audit trail tells that they brought the code again after it was used; a few at most.",
         "by": "Who decided; always who wrote the decision.",
         "code": "Where the code came from: `minted`, `grant`, or the name of a OneTimeCode. Never the code.",
         "codes": "Whether denials offer one-time codes.",

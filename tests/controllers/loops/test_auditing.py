@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from controllers.kube import Unreachable
-from controllers.kube.kinds import AUDIT_NOTES, AUDIT_SEGMENTS, POLICY_EXCEPTIONS
+from controllers.kube.kinds import AUDIT_NOTES, AUDIT_SEGMENTS, CODE_USES, POLICY_EXCEPTIONS
 from controllers.loops.auditing import NoteLoop
 from controllers.loops.grants import GrantReconciler
 from controllers.store.audit import AuditTrail
@@ -252,5 +252,53 @@ def test_a_change_that_nobody_proved_is_told_once_the_object_shows_it():
         made.put(after)
         await made.rest(5)
         assert told(made) == [("changed", "bob-the-auditor", "ok")]
+
+    run(play)
+
+
+ABOUT = {"apiVersion": "kpolicy.io/v1alpha1", "kind": "CodeUse"}
+USE = {
+    **ABOUT,
+    "metadata": {"name": "use-a", "namespace": "kyverno"},
+    "spec": {"user": "ada", "usedAt": "2026-11-21T10:00:00Z"},
+    "status": {"state": "Confirmed"},
+}
+
+
+def reuse(actor: str) -> Any:
+    deed = Deed("reuse", {**ABOUT, **USE["metadata"]}, "already used by ada")
+    return note_of(deed, actor, NOW, namespace="kyverno", key=note_key(b"k" * 32))
+
+
+def test_a_used_code_that_is_brought_again_is_told_once_of_each_person_and_of_five_at_most():
+    async def play(made: Scene) -> None:
+        for actor in ("eve", "eve", "u1", "u2", "u3", "u1", "u4", "u5", "u6"):
+            made.put(reuse(actor))
+            await made.rest(2)
+        people = ["eve", "u1", "u2", "u3", "u4"]
+        assert told(made) == [("reuse", one, "refused") for one in people]
+        [use] = made.stored(CODE_USES)
+        assert use["status"] == {"state": "Confirmed", "broughtAgainBy": people}
+        assert made.stored(AUDIT_NOTES) == []
+
+    run(play, USE)
+
+
+def test_a_leader_that_dies_between_the_trail_and_the_use_tells_of_it_once():
+    async def play(made: Scene) -> None:
+        made.client.fail("patch", Unreachable("gone"), resource="codeuses")
+        made.put(reuse("eve"))
+        await made.rest(60)
+        assert told(made) == [("reuse", "eve", "refused")]
+        assert made.stored(CODE_USES)[0]["status"]["broughtAgainBy"] == ["eve"]
+
+    run(play, USE)
+
+
+def test_a_use_that_is_not_on_record_any_more_is_not_told_of():
+    async def play(made: Scene) -> None:
+        made.put(reuse("eve"))
+        await made.rest(2)
+        assert (told(made), made.stored(AUDIT_NOTES)) == ([], [])
 
     run(play)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from controllers.kube import Unreachable
-from controllers.kube.kinds import GRANT_POLICIES, NAMESPACES
+from controllers.kube.kinds import AUDIT_NOTES, GRANT_POLICIES, NAMESPACES
 from controllers.webhook.caller import Caller, current_caller
 from controllers.webhook.one_time_codes import LOCKED, NOT_ACCEPTED
 from controllers.webhook.reviewing import Reviewer
@@ -54,6 +54,64 @@ def test_the_same_denial_offers_the_same_code_on_every_replica_and_writes_nothin
         before = made.state()
         codes = {await made.offered(replica=number % 2) for number in range(6)}
         assert (len(codes), made.state()) == (1, before)
+
+    run(play)
+
+
+BOB = {"username": "bob", "groups": ["dev", "system:authenticated"]}
+
+
+def notes(made: Gate) -> list[dict[str, Any]]:
+    return [one["spec"] for one in made.stage.client.stored(AUDIT_NOTES)]
+
+
+async def used(made: Gate) -> str:
+    """Return a code that chip has used for a Pod."""
+    code = await made.offered()
+    assert (await made.ask(with_code(code)))["allowed"]
+    assert notes(made) == []
+    return code
+
+
+def test_a_used_code_that_is_brought_again_is_noted_with_who_used_it_when_and_never_with_the_code():
+    async def play(made: Gate) -> None:
+        code = await used(made)
+        [use] = made.uses()
+        for user in (CHIP, BOB, CHIP, BOB):
+            assert not (await made.ask(with_code(code), user=user))["allowed"]
+        chip, bob = sorted(notes(made), key=lambda one: one["actor"] == "bob")
+        assert (chip["verb"], chip["actor"], bob["actor"]) == ("reuse", "chip", "bob")
+        assert bob["object"]["name"] == use["metadata"]["name"]
+        assert f"already used by chip at {use['spec']['usedAt']} for Pod/shop/web" in bob["reason"]
+        assert not any(form in str(notes(made)) for form in (code, code.replace("-", "")))
+
+    run(play)
+
+
+def test_what_nobody_brings_again_is_not_noted():
+    async def play(made: Gate) -> None:
+        code = await used(made)
+        stays = with_code(code)
+        later = {"operation": "UPDATE", "oldObject": with_code(code, obj=pod(labels={"team": "a"}))}
+        assert not (await made.ask(stays, user=BOB, **later))["allowed"]
+        assert not (await made.ask(with_code("0000-0000-0000-0000-0000")))["allowed"]
+        assert not (await made.ask(with_code(code), dryRun=True))["allowed"]
+        token = current_caller.set(Caller.NOBODY)
+        assert not (await made.ask(with_code(code)))["allowed"]
+        current_caller.reset(token)
+        assert notes(made) == []
+
+    run(play)
+
+
+def test_of_whom_the_trail_tells_already_nothing_is_noted():
+    async def play(made: Gate) -> None:
+        code = await used(made)
+        [use] = made.uses()
+        for known, count in ((["bob"], 0), ([f"u{n}" for n in range(5)], 0), (["eve"], 1)):
+            made.stage.client.put({**use, "status": {"broughtAgainBy": known}})
+            assert not (await made.ask(with_code(code), user=BOB))["allowed"]
+            assert len(notes(made)) == count
 
     run(play)
 
