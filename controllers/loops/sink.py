@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from controllers.store.events import marks_of, notes_of
+from controllers.kube.kinds import POLICY_EXCEPTIONS
+from controllers.store.events import end_taken, marks_of, notes_of
 from controllers.store.reports import NOTHING_TO_CHANGE, UNREPORTED_KINDS, rows_of
 from controllers.store.update_requests import RuleWork, UpdateRequest
 from engine.grants.blocks import block_key
@@ -23,6 +24,7 @@ from .work import request_type, trigger_of, unproven, write_down
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from controllers.runtime.cluster_cache import Change
     from controllers.runtime.policy_cache import Snapshot
     from controllers.runtime.sink import Trigger, Verdict
 
@@ -44,9 +46,20 @@ class LoopSink:
 
     async def run(self) -> None:
         """Write Events and report rows until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._context.recorder.run())
-            group.create_task(self.pending.run())
+        listeners = self._context.cache.on_change
+        listeners.append(self._changed)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._context.recorder.run())
+                group.create_task(self.pending.run())
+        finally:
+            listeners.remove(self._changed)
+
+    def _changed(self, change: Change) -> None:
+        """Say that this replica has heard of the end of a grant: whoever ends one wants to know since when nobody goes by it."""
+        if change.type == "REMOVED" and change.kind.plural == POLICY_EXCEPTIONS.plural:
+            note = end_taken(change.object)
+            announce(self._context, [note] if note else [])
 
     async def triggered(self, review: Review, verdict: Verdict) -> None:
         """Write down the work of the verdict's rules, one request for each policy and type; raises KubeError."""

@@ -26,8 +26,11 @@ APPLIED: Final = "PolicyApplied"
 ERROR: Final = "PolicyError"
 SKIPPED: Final = "PolicySkipped"
 
+END_TAKEN: Final = "GrantEndTaken"
+"""Reason of what each replica says of the end of a grant, once it lets nothing through by its exception any more."""
+
 NORMAL: Final = frozenset(
-    {APPLIED, SKIPPED, "GrantPending", "GrantScheduled", "GrantActive", "GrantExpired", "GrantDropped", "GrantWithdrawn"}
+    {APPLIED, SKIPPED, END_TAKEN, "GrantPending", "GrantScheduled", "GrantActive", "GrantExpired", "GrantDropped", "GrantWithdrawn"}
 )  # fmt: skip
 """Reasons of what went as wished."""
 
@@ -79,6 +82,18 @@ def about_exception(exception: PolicyException | CelException) -> dict[str, str]
         exception.namespace,
         _uid(exception.raw),
     )
+
+
+def end_taken(exception: Object) -> Note | None:
+    """Return the Event of a replica that has forgotten an exception, None of one that no grant caused."""
+    named = (exception["metadata"].get("annotations") or {}).get(vocabulary.GRANT)
+    namespace, _, name = str(named or "").rpartition("/")
+    if not name:
+        return None
+    owner: Object = next(iter(exception["metadata"].get("ownerReferences") or ()), {})
+    about = _about(vocabulary.KPOLICY, "Grant", name, namespace, str(owner.get("uid") or ""))
+    message = "this replica lets nothing through by its exception any more"
+    return Note(about, END_TAKEN, NONE, message, ADMISSION)
 
 
 def about_object(obj: Object) -> dict[str, str]:

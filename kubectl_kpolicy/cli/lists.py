@@ -125,10 +125,10 @@ def run_describe(flags: ListRequest, noun: str, named: Named = is_named) -> int:
 
 
 def _run_describe(flags: ListRequest, noun: str, named: Named) -> int:
-    from kubectl_kpolicy.cluster.details import described
+    from kubectl_kpolicy.cluster.details import described, in_detail
 
     listing = listing_of(noun)
-    world, now = read_world(flags, listing)
+    world, now = read_world(flags, in_detail(listing))
     code = check_needs(world, listing)
     if code is not ExitCode.DONE:
         return code

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
 
 from engine.fields import items, part, word
 from engine.record import record
@@ -47,10 +49,16 @@ def sections(row: Row, listing: Listing, world: ClusterCache, now: datetime) -> 
     if listing.noun == "exceptions":
         found += _skipped(row, world)
     if listing.noun in ("grants", "inbox"):
-        found += _timeline(row)
+        found += _timeline(row, world, now)
     if listing.noun == "policies":
         found += _rules(row.object)
     return found
+
+
+def in_detail(listing: Listing) -> Listing:
+    """Return a listing with what its details are made of beside its rows."""
+    is_of_grants = listing.noun == "grants"
+    return replace(listing, wants=(*listing.wants, "ends")) if is_of_grants else listing
 
 
 def described(row: Row, listing: Listing, world: ClusterCache, now: datetime) -> str:
@@ -161,7 +169,7 @@ _FACTS = (("waits until", "approvalDeadline"), ("starts", "startsAt"), ("ends", 
 _DECIDED = {"approve": "approved", "deny": "denied"}
 
 
-def _timeline(row: Row) -> Iterator[Section]:
+def _timeline(row: Row, world: ClusterCache, now: datetime) -> Iterator[Section]:
     spec, status = part(row.object, "spec"), part(row.object, "status")
     lines = [f"{word(row.object, 'metadata', 'creationTimestamp')} requested by {word(spec, 'requester')}"]  # fmt: skip
     for one in items(row.object, "spec", "decisions"):
@@ -169,7 +177,34 @@ def _timeline(row: Row) -> Iterator[Section]:
         done = _DECIDED.get(word(one, "verdict"), word(one, "verdict"))
         lines.append(f"{done} by {word(one, 'by')}" + (f": {comment}" if comment else ""))
     lines += [f"{title} {word(status, name)}" for title, name in _FACTS if word(status, name)]
+    lines += _taken(row.object, world, now)
     yield Section("timeline", tuple(lines))
+
+
+_REMEMBERED: Final = timedelta(hours=1)
+"""How long an API server keeps Events; of an end before that nobody knows who has heard of it."""
+_SKEW: Final = timedelta(seconds=5)
+"""How far the clock of a replica may be behind that of the one that wrote the end."""
+
+
+def _taken(grant: Object, world: ClusterCache, now: datetime) -> list[str]:
+    """Return which replicas go by a grant no more since its end, and how long that took; nothing where it is not known."""
+    place = (word(grant, "metadata", "namespace"), word(grant, "metadata", "name"))
+    at = time_format.instant(word(grant, "status", "endedAt"))
+    began = word(grant, "status", "startsAt")
+    if at is None or not began or not world.is_synced("ends") or world.problem("ends"):
+        return []
+    heard = {}
+    for event in world.objects("ends"):
+        about = part(event, "involvedObject")
+        when = time_format.instant(word(event, "eventTime") or word(event, "firstTimestamp"))
+        if (word(about, "namespace"), word(about, "name")) == place and when and when >= at - _SKEW:
+            after = time_format.span(max((when - at).total_seconds(), 0))
+            heard[word(event, "reportingInstance")] = after
+    if not heard and now - at < _REMEMBERED:
+        since = time_format.span((now - at).total_seconds())
+        return [f"no replica has taken the end yet, {since} after it"]
+    return [f"taken by {name} {after} after the end" for name, after in sorted(heard.items())]
 
 
 def _rules(policy: Object) -> Iterator[Section]:

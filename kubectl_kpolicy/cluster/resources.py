@@ -54,6 +54,7 @@ RESOURCES: Final = {
         Resource("auditsegments", AUDIT_SEGMENTS, "audit records"),
         Resource("events", kinds.EVENTS, "denials at admission", fields="reason=PolicyViolation"),
         Resource("uses", kinds.EVENTS, "uses of exceptions", optional=True, fields="reason=PolicySkipped"),
+        Resource("ends", kinds.EVENTS, "which replicas have heard of ends of grants", optional=True, fields="reason=GrantEndTaken"),
         Resource("validatingwebhooks", kinds.VALIDATING_WEBHOOKS, "validating webhooks", optional=True),
         Resource("mutatingwebhooks", kinds.MUTATING_WEBHOOKS, "mutating webhooks", optional=True),
         Resource("leases", kinds.LEASES, "who leads", optional=True),

@@ -209,6 +209,22 @@ def test_a_revoked_grant_loses_its_exception_at_once():
     run(play, grant_policy(), grant())
 
 
+def test_a_replica_says_once_that_it_goes_by_the_exception_of_a_grant_no_more():
+    async def play(made: Scene) -> None:
+        decide(made, vote("bob"))
+        await made.rest()
+        granted = made.stored(POLICY_EXCEPTIONS)
+        for one in (*granted, {**granted[0], "metadata": {"name": "by-hand", "namespace": "shop"}}):
+            made.take(made.put(one))
+        await made.rest()
+        [event] = [one for one in made.events if one["reason"] == "GrantEndTaken"]
+        about = {"kind": "Grant", "namespace": "shop", "name": "web"}
+        assert about.items() <= event["involvedObject"].items()
+        assert (event["type"], event["reportingInstance"]) == ("Normal", "kpolicy-0")
+
+    run(play, grant_policy(), grant())
+
+
 def test_a_grant_that_is_being_deleted_loses_its_exception_although_something_holds_it():
     async def play(made: Scene) -> None:
         decide(made, vote("bob"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from kubectl_kpolicy.cluster import (
     pulse,
 )
 from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
+from kubectl_kpolicy.cluster.details import described
 from kubectl_kpolicy.cluster.violations import LISTING as VIOLATIONS
 from kubectl_kpolicy.cluster.violations import all_rows, is_failure
 from kubectl_kpolicy.output.cells import cell_text
@@ -483,3 +485,38 @@ def test_a_reach_that_nobody_computed_is_a_dash_in_the_list() -> None:
 
     assert column.brief(Row("k", {"reach": ""}), NOW) == "-"
     assert column.brief(Row("k", {"reach": "2 now"}), NOW) == "2 now"
+
+
+def heard(replica: str, seconds: float, grant: str = "night-shift") -> dict[str, Any]:
+    at = NOW - timedelta(minutes=1) + timedelta(seconds=seconds)
+    return {
+        "metadata": {"name": f"{grant}.{replica}.{seconds}", "namespace": "payments"},
+        "involvedObject": {"kind": "Grant", "namespace": "payments", "name": grant},
+        "eventTime": f"{at:%Y-%m-%dT%H:%M:%S.%fZ}",
+        "reportingInstance": replica,
+    }
+
+
+def told_of_the_end(ends: list[dict[str, Any]], minutes: int = 1, **how: Any) -> list[str]:
+    """Return what the details of a revoked grant say of who has heard of that."""
+    ended = {"startsAt": ago(days=1), "endedAt": ago(minutes=minutes)}
+    found = {"grants": [grant("night-shift", "revoked", "erin", **ended)], "ends": ends}
+    there = world(found, **how)
+    [row] = grants.GRANTS.rows(there, NOW)
+    text = described(row, grants.GRANTS, there, NOW)
+    return [line.strip() for line in text.splitlines() if "taken" in line]
+
+
+def test_the_details_of_a_revoked_grant_say_which_replica_has_taken_that_and_after_how_long():
+    before, other = heard("kpolicy-b", -40), heard("kpolicy-b", 1, grant="web")
+    assert told_of_the_end([heard("kpolicy-a", 2), heard("kpolicy-c", 41), before, other]) == [
+        "taken by kpolicy-a 2s after the end",
+        "taken by kpolicy-c 41s after the end",
+    ]
+    assert told_of_the_end([heard("kpolicy-a", -1)]) == ["taken by kpolicy-a 0s after the end"]
+    assert told_of_the_end([]) == ["no replica has taken the end yet, 60s after it"]
+
+
+def test_who_has_heard_of_an_end_is_not_told_where_nobody_knows():
+    assert told_of_the_end([], minutes=61) == []
+    assert told_of_the_end([], without=("ends",)) == []
